@@ -1,0 +1,93 @@
+# Everything a person does here, by name: `make` alone prints the list.
+# Each target sets up .venv by itself, and again whenever what is to be installed has changed.
+
+PYTHON ?= python3# the interpreter that .venv is made with, 3.11 or newer
+WORKERS ?= 2# processes that share the tests; 0 runs them in this one
+DEMO := runs/quickstart
+
+BIN := .venv/bin
+INSTALLED := .venv/installed
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+.PHONY: help
+help: ## Print this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: $(INSTALLED) ## Run three protocols on real data, print the comparison and draw the figures.
+	$(BIN)/fedsim run scenarios/quickstart.yaml --out $(DEMO) $(if $(wildcard $(DEMO)),--resume)
+	$(BIN)/fedsim plot $(DEMO)
+	@echo "Figures: $(DEMO)/figures"
+
+.PHONY: test
+test: lint ## Check everything: what `make lint` checks, every test, the doctests of the package and of the pages.
+	$(PYTEST) -n $(WORKERS)
+
+.PHONY: check
+check: lint ## Check the same in under a minute: without the tests marked slow or data.
+	$(PYTEST) -n $(WORKERS) -m "not slow and not data"
+
+.PHONY: lint
+lint: $(INSTALLED) ## Check style, types and layers; run no test.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: format
+format: $(INSTALLED) ## Rewrite the sources in the one style, and sort their imports.
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+.PHONY: laws
+laws: $(INSTALLED) ## Test the laws: conservation, theory, and what must not change a result.
+	$(PYTEST) tests/laws
+
+.PHONY: golden
+golden: $(INSTALLED) ## Compare today's traces with yesterday's.
+	$(PYTEST) tests/golden
+
+.PHONY: golden-accept
+golden-accept: $(INSTALLED) ## Write today's traces over yesterday's; read the difference before you commit it.
+	FEDSIM_GOLDEN=accept $(PYTEST) tests/golden
+
+.PHONY: bench
+bench: $(INSTALLED) ## Measure how fast the simulator is.
+	$(PYTEST) benchmarks --benchmark-only
+
+.PHONY: docs
+docs: $(INSTALLED) ## Write the reference pages again, from the code.
+	$(BIN)/python docs/generate.py
+
+.PHONY: notebooks
+notebooks: $(INSTALLED) ## Execute the notebooks, and keep their new outputs in them.
+	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
+
+.PHONY: clean
+clean: ## Remove .venv and what the tools left behind; runs/ is yours and stays.
+	rm -rf .venv build dist *.egg-info .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Workers share the cores, so each computes with one thread; results do not depend on it, the time they take does.
+test check laws golden golden-accept: export OMP_NUM_THREADS = 1
+
+$(INSTALLED): setup.cfg pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { \
+	    echo "There is no '$(PYTHON)' here, and fedsim needs Python 3.11 or newer."; \
+	    echo "Name another one: make PYTHON=/path/to/python3.12"; exit 1; } >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "fedsim needs Python 3.11 or newer, and '$(PYTHON)' is $$($(PYTHON) --version 2>&1)."; \
+	    echo "Name another one: make PYTHON=/path/to/python3.12"; exit 1; } >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	    echo "'$(PYTHON)' cannot make a virtual environment: its module venv or ensurepip is missing."; \
+	    echo "On Debian and Ubuntu: apt-get install python3-venv"; exit 1; } >&2
+	@echo "Installing into .venv; the first time, this takes a few minutes."
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt setuptools
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@

@@ -1,0 +1,98 @@
+"""Handwritten digits of 8 x 8 pixels (E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998).
+
+scikit-learn carries the 1,797 of UCI's test part, by 13 people: nothing has to be downloaded. Left out: who wrote
+which digit; the source does not say.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Interval
+from numpy.typing import NDArray
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.settings import PartitionSettings
+from fedsim.data.settings import DatasetSettings, Generators
+from fedsim.data.splits import hold_out, stratified_sample
+from fedsim.settings import OneOf, Probability
+
+__all__ = ["Digits", "bilinear"]
+
+CLASSES = 10
+WHITE = 16.0  # pixel values run from 0 to 16
+LABEL_BYTES = 1
+
+
+class Digits(DatasetSettings):
+    """1,797 real handwritten digits of 8 x 8 pixels in 10 classes, from scikit-learn; nothing is downloaded."""
+
+    name: Literal["digits"] = "digits"
+    partition: Annotated[PartitionSettings, OneOf("partitions")] = Iid()
+    """How the training samples are spread over the clients."""
+    test_fraction: Annotated[float, Interval(gt=0, lt=1)] = 0.2
+    """Share of each class that nobody trains on: the global test set, the same for every partition."""
+    client_test_fraction: Probability = 0.0
+    """Share of its own samples that each client keeps back for tests; one is always left for training."""
+    pixels: Annotated[int, Interval(ge=8, le=256)] = 8
+    """Pixels per side. 8 is as they are; a larger size is bilinear interpolation."""
+
+    def load(self, clients: int, stream: Generators) -> FederatedDataset:
+        """Samples of shape (1, pixels, pixels) in [0, 1].
+
+        Draws from ``data/test_split``, ``data/partition`` and ``data/client_test``, each for itself. On the wire a
+        sample is one byte for each pixel and one for the label. Raises `UserError` for too many clients.
+        """
+        images, y = _handwritten()
+        test_ids = stratified_sample(y, self.test_fraction, stream("data/test_split"))
+        training = np.setdiff1d(np.arange(len(y)), test_ids)
+        shares = self.partition.split(y[training], clients, stream("data/partition"))
+        rng = stream("data/client_test")
+        held = [hold_out(training[share], self.client_test_fraction, rng) for share in shares]
+        return FederatedDataset(
+            name=self.name,
+            classes=CLASSES,
+            sample_shape=(1, self.pixels, self.pixels),
+            sample_bytes=float(self.pixels**2 + LABEL_BYTES),
+            client_samples=np.array([len(kept) for kept, _ in held], np.int64),
+            x=bilinear(images, self.pixels).astype(np.float32)[:, None],
+            y=y,
+            train_ids=tuple(kept for kept, _ in held),
+            test_ids=test_ids,
+            client_test_ids=tuple(out for _, out in held),
+        )
+
+
+def bilinear(images: NDArray[np.float64], pixels: int) -> NDArray[np.float64]:
+    """(samples, side, side) *images* at (samples, pixels, pixels), by bilinear interpolation between pixel centres.
+
+    Pixel i of the result lies at s = (i + 1/2) side / pixels - 1/2 of the source, moved to the nearest edge centre
+    when outside [0, side - 1]; its value is v[k] + (s - k) (v[k + 1] - v[k]) with k = floor(s), along columns first
+    and then along rows. (The convention of OpenCV's ``INTER_LINEAR`` and of torch's ``align_corners=False``.) No sum
+    is left to a linear-algebra library, so the result does not depend on the machine.
+
+    >>> bilinear(np.array([[[0.0, 1.0], [0.0, 1.0]]]), 4)[0, 0].tolist()
+    [0.0, 0.25, 0.75, 1.0]
+    """
+    side = images.shape[-1]
+    at = np.clip((np.arange(pixels) + 0.5) * side / pixels - 0.5, 0, side - 1)
+    low = np.minimum(at.astype(np.int64), side - 2)
+    weight = at - low
+    columns = images[:, :, low] + weight * (images[:, :, low + 1] - images[:, :, low])
+    larger: NDArray[np.float64] = columns[:, low] + weight[:, None] * (columns[:, low + 1] - columns[:, low])
+    return larger
+
+
+@cache
+def _handwritten() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(1797, 8, 8) images in [0, 1] and (1797,) labels, as they come."""
+    from sklearn.datasets import load_digits
+
+    source = load_digits()
+    images: NDArray[np.float64] = source.images / WHITE
+    y: NDArray[np.int64] = source.target.astype(np.int64)
+    images.flags.writeable = y.flags.writeable = False
+    return images, y

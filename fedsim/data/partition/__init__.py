@@ -1,0 +1,10 @@
+"""Ways to spread samples over clients. One file and one line per partition."""
+
+from __future__ import annotations
+
+REGISTRY = {
+    "iid": "fedsim.data.partition.iid:Iid",
+    "dirichlet": "fedsim.data.partition.dirichlet:Dirichlet",
+    "shards": "fedsim.data.partition.shards:Shards",
+    "quantity_skew": "fedsim.data.partition.quantity_skew:QuantitySkew",
+}

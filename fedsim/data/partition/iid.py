@@ -1,0 +1,26 @@
+"""Clients that all sample the same world, equally long."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.partition.settings import PartitionSettings
+
+__all__ = ["Iid"]
+
+
+class Iid(PartitionSettings):
+    """Equal shares at random: sizes differ by one sample at most.
+
+    The "IID" split of McMahan et al., *Communication-Efficient Learning of Deep Networks from Decentralized Data*,
+    AISTATS 2017, section 3. The first (samples modulo clients) clients hold the one sample more.
+    """
+
+    name: Literal["iid"] = "iid"
+
+    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Owners in turn, mixed."""
+        return rng.permutation(np.arange(len(y)) % clients)

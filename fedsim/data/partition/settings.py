@@ -1,0 +1,94 @@
+"""A partition gives every sample one owner; what all partitions share is here.
+
+Each one only names the owners, so that disjoint, covering and ordered shares need no proof of their own.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+from annotated_types import Interval
+from numpy.typing import NDArray
+
+from fedsim.errors import UserError
+from fedsim.settings import Component
+
+__all__ = [
+    "MAXIMUM_DRAWS",
+    "Concentration",
+    "PartitionSettings",
+    "draw_until_enough",
+    "require",
+    "require_minimum",
+    "whole_shares",
+]
+
+Concentration = Annotated[float, Interval(gt=0, le=1e6)]
+"""Parameter of a symmetric Dirichlet distribution: 1e6 is as good as equal shares, near 0 one client takes all."""
+
+MAXIMUM_DRAWS = 1000
+
+
+class PartitionSettings(Component):
+    """Base of what is registered under "partitions"."""
+
+    @abstractmethod
+    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """(samples,) the client that gets each sample; every client gets at least one."""
+
+    def split(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+        """Positions into the labels *y* for each client: ascending, disjoint, covering, and never empty.
+
+        Raises `UserError` when there are too few samples for so many clients.
+        """
+        require(clients, len(y), f"each of {clients} clients needs one; use fewer clients or more data")
+        owner = self.owners(y, clients, rng)
+        ends = np.cumsum(np.bincount(owner, minlength=clients))
+        return np.split(np.argsort(owner, kind="stable"), ends[:-1])
+
+
+def require(needed: int, samples: int, why: str) -> None:
+    """Raise `UserError` unless *needed* samples are among *samples*; *why* says the rule and the way out."""
+    if needed > samples:
+        raise UserError(f"data.partition: {needed} training samples are needed, but there are only {samples}: {why}")
+
+
+def require_minimum(minimum: int, clients: int, samples: int) -> None:
+    """Raise `UserError` unless *samples* can give each of *clients* the *minimum*."""
+    rule = f"minimum_samples={minimum} for each of {clients} clients; lower it, or use fewer clients"
+    require(minimum * clients, samples, rule)
+
+
+def whole_shares(proportions: NDArray[np.float64], total: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """(clients,) whole numbers that add up to *total*, on average *total* times *proportions*, and within 1 of that.
+
+    Cumulative shares are rounded down after one common random offset in [0, 1) was added (systematic sampling;
+    W. G. Madow, Annals of Mathematical Statistics, 1949), so that rounding favours no client, first or last.
+
+    >>> whole_shares(np.array([0.5, 0.3, 0.2]), 10, np.random.default_rng(1)).tolist()
+    [5, 3, 2]
+    """
+    ends = np.floor(np.cumsum(proportions) * total + rng.random())
+    ends[-1] = total  # the sum of the proportions may miss 1 by a rounding error
+    return np.diff(np.minimum(ends, total), prepend=0).astype(np.int64)
+
+
+def draw_until_enough(
+    draw: Callable[[], NDArray[np.int64]], minimum: int, settings: PartitionSettings
+) -> NDArray[np.int64]:
+    """The first (parts, clients) draw in which every client has *minimum* samples or more over all parts.
+
+    Raises `UserError` when `MAXIMUM_DRAWS` draws have none.
+    """
+    for _ in range(MAXIMUM_DRAWS):
+        counts = draw()
+        if counts.sum(axis=0).min() >= minimum:
+            return counts
+    raise UserError(
+        f"data.partition: {settings!r} left some of {counts.shape[1]} clients with fewer than "
+        f"minimum_samples={minimum} of {counts.sum()} training samples in each of {MAXIMUM_DRAWS} draws; "
+        "raise alpha, lower minimum_samples, or use fewer clients"
+    )

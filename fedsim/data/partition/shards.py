@@ -1,0 +1,42 @@
+"""Clients that know a few classes only: the pathological split (McMahan et al., AISTATS 2017, section 3)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.partition.settings import PartitionSettings, require
+from fedsim.settings import Count
+
+__all__ = ["Shards"]
+
+
+class Shards(PartitionSettings):
+    """A few classes per client: samples sorted by label, cut into equal shards, some dealt to each client at random.
+
+    McMahan et al. cut MNIST into 200 shards of 300 and deal two to each of 100 clients, so that most clients have
+    two digits. A shard that crosses from one class to the next holds both. Shards differ by one sample at most when
+    their number does not divide the samples.
+    """
+
+    name: Literal["shards"] = "shards"
+    shards_per_client: Count = 2
+    """Shards dealt to each client."""
+
+    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Samples of one class are in random order before the cut. Raises `UserError` for more shards than samples."""
+        shards = clients * self.shards_per_client
+        require(
+            shards,
+            len(y),
+            f"shards_per_client={self.shards_per_client} for each of {clients} clients makes that many shards; "
+            "lower one of them",
+        )
+        mixed = rng.permutation(len(y))
+        by_label = mixed[np.argsort(y[mixed], kind="stable")]
+        dealt = rng.permutation(np.arange(shards) % clients)
+        owner = np.empty(len(y), np.int64)
+        owner[by_label] = dealt[np.arange(len(y)) * shards // len(y)]
+        return owner

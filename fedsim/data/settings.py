@@ -1,0 +1,30 @@
+"""A data set is chosen by name; its settings say how it is made, and make it for any number of clients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.settings import Component
+
+__all__ = ["DatasetSettings", "Generators"]
+
+Generators: TypeAlias = Callable[[str], np.random.Generator]
+"""A fresh generator for each named purpose: ``stream("data/partition")``. Purposes are independent of each other."""
+
+
+class DatasetSettings(Component):
+    """Base of what is registered under "datasets"."""
+
+    @abstractmethod
+    def load(self, clients: int, stream: Generators) -> FederatedDataset:
+        """The samples, spread over *clients* clients; the same for equal settings and equal streams.
+
+        Each purpose of *stream* is asked for at most once. What is drawn for one purpose must not depend on how much
+        another one drew: the test set stays the same whatever the partition. Raises `UserError` when there are too
+        few samples for so many clients.
+        """

@@ -1,0 +1,61 @@
+"""The ``devices`` section of a scenario: classes of devices and how fast each computes. Simulated, never measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Self
+
+from pydantic import model_validator
+
+from fedsim.errors import nearest
+from fedsim.kernel.streams import Stream
+from fedsim.settings import Component, NonNegative, OneOf, Settings
+
+__all__ = ["ComputeSettings", "DeviceClass", "DevicesSettings"]
+
+
+class ComputeSettings(Component):
+    """What is registered under "computes"."""
+
+    def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
+        """Seconds to train on *samples* samples (each pass counts), each costing ``flops_per_sample()`` operations.
+
+        *device* names what is fixed for the device, *training* what is new in each training.
+        """
+        raise NotImplementedError
+
+
+class DeviceClass(Settings):
+    """A kind of device."""
+
+    compute: Annotated[ComputeSettings, OneOf("computes")]
+    """How long local training takes."""
+
+
+class DevicesSettings(Settings):
+    """Classes of devices, and the cloud."""
+
+    classes: dict[str, DeviceClass]
+    """Device classes by name; a sensor's class is named in the topology."""
+    default: str | None = None
+    """The class of sensors for which the topology names none; may be left out when there is only one class."""
+    cloud: DeviceClass | None = None
+    """The cloud's computer, for protocols that train there."""
+    aggregation_s: NonNegative = 0.0
+    """Seconds that the cloud takes to aggregate one round's updates."""
+
+    @model_validator(mode="after")
+    def _known_default(self) -> Self:
+        if not self.classes:
+            raise ValueError("devices.classes needs at least one class")
+        if self.default is not None and self.default not in self.classes:
+            raise ValueError(
+                f"default={self.default!r} is no device class{nearest(self.default, self.classes)} "
+                f"(classes: {', '.join(self.classes)})"
+            )
+        return self
+
+    @property
+    def default_class(self) -> str | None:
+        """The class of sensors for which the topology names none, if there is one."""
+        return self.default if self.default is not None or len(self.classes) > 1 else next(iter(self.classes))

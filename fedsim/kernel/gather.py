@@ -1,0 +1,120 @@
+"""Waiting for several journeys at once: until enough have arrived, all have ended, or the deadline has passed.
+
+A journey that ends exactly at the deadline has arrived: the deadline is the last thing that happens in its instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simpy import Environment, Event, Process
+
+__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Lost", "any_ended", "at_the_end_of", "gather"]
+
+LAST_IN_ITS_INSTANT = 2  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
+
+
+class Lost(Exception):
+    """A journey ended without its result: a transfer was lost, or it was given up. Not an error of the simulation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What came of the journeys, each list in the order in which they were started."""
+
+    arrived: list[Any] = field(default_factory=list)
+    """The values that arrived."""
+    lost: list[Process] = field(default_factory=list)
+    """Journeys that ended in `Lost`."""
+    late: list[Process] = field(default_factory=list)
+    """Journeys that are still under way."""
+
+
+def at_the_end_of(env: Environment, delay_s: float) -> Event:
+    """An event *delay_s* seconds from now, after everything else that happens at that time."""
+    event = Event(env)
+    event._ok, event._value = True, None
+    env.schedule(event, priority=LAST_IN_ITS_INSTANT, delay=delay_s)
+    return event
+
+
+def gather(
+    env: Environment, journeys: Sequence[Process], *, deadline_s: float | None = None, count: int | None = None
+) -> Event:
+    """An event whose value is `Gathered`.
+
+    It happens as soon as *count* journeys have arrived (``None``: all), none is under way any more, or *deadline_s*
+    seconds from now have passed (``None``: no deadline). A journey that fails with `Lost` is noted; any other exception
+    makes the event fail with it.
+    """
+    waiting = _Waiting(Event(env), list(journeys), len(journeys) if count is None else count)
+    done = waiting.done
+    assert done is not None
+    for journey in journeys:
+        journey.callbacks.append(waiting.ended)
+    if deadline_s is not None:
+        at_the_end_of(env, deadline_s).callbacks.append(waiting.close)
+    if not journeys:
+        waiting.close()
+    return done
+
+
+def any_ended(env: Environment, journeys: Sequence[Process]) -> Event:
+    """An event that happens when the first of some journeys under way has ended, in whatever way.
+
+    The journeys' failures stay the business of whoever gathers them.
+    """
+    done = Event(env)
+
+    def ended(_: Event) -> None:
+        if not done.triggered:
+            done.succeed()
+
+    for journey in journeys:
+        journey.callbacks.append(ended)
+    return done
+
+
+class _Waiting:
+    """Holds results only until the gathering is closed, so that a late journey keeps nobody else's result alive."""
+
+    def __init__(self, done: Event, journeys: list[Process], wanted: int) -> None:
+        self.done: Event | None = done
+        self.journeys = journeys
+        self.wanted = wanted
+        self.arrived = 0
+        self.outcomes: dict[Process, bool] = {}  # arrived or lost
+
+    def ended(self, journey: Event) -> None:
+        assert isinstance(journey, Process)
+        failed_softly = not journey.ok and isinstance(journey.value, Lost)
+        if failed_softly:
+            journey.defused = True
+        if self.done is None:
+            return
+        if not journey.ok and not failed_softly:
+            journey.defused = True
+            self.done.fail(journey.value)
+            self._forget()
+            return
+        self.outcomes[journey] = journey.ok
+        self.arrived += journey.ok
+        if self.arrived == self.wanted or len(self.outcomes) == len(self.journeys):
+            self.close()
+
+    def close(self, _: Event | None = None) -> None:
+        if self.done is None:
+            return
+        self.done.succeed(
+            Gathered(
+                [journey.value for journey in self.journeys if self.outcomes.get(journey) is True],
+                [journey for journey in self.journeys if self.outcomes.get(journey) is False],
+                [journey for journey in self.journeys if journey not in self.outcomes],
+            )
+        )
+        self._forget()
+
+    def _forget(self) -> None:
+        self.done, self.journeys, self.outcomes = None, [], {}

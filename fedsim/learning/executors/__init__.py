@@ -1,0 +1,3 @@
+"""How the graph's operations are computed on this machine."""
+
+REGISTRY = {"serial": "fedsim.learning.executors.serial:Serial"}

@@ -1,0 +1,161 @@
+"""Forcing: a value is asked for, so what it needs is computed, and nothing else.
+
+First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a walk
+goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk. A
+checkpoint is written between chunks once its interval has passed. All walks are loops, so the graph may be any depth.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from fedsim.learning.executors.executor import Executor, Fold
+from fedsim.learning.graph import Chunk, Graph, Handle, Node, digest_of
+from fedsim.learning.store import Store
+
+__all__ = ["Forcer"]
+
+
+class Forcer:
+    """Computes handles of one graph with one executor, from and into one store."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        executor: Executor,
+        store: Store,
+        *,
+        checkpoint_interval_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._graph = graph
+        self._executor = executor
+        self._store = store
+        self._interval_s = checkpoint_interval_s
+        self._monotonic = monotonic
+        self._checkpoint_due_s = monotonic() + checkpoint_interval_s
+        self._sequence = itertools.count()
+
+    def force(self, handle: Handle) -> None:
+        """Give *handle* its value: from memory, from the store, or by computing what it needs."""
+        if handle.computed:
+            return
+        self._plan(handle)
+        chunks = self._needed(handle)
+        folding = _Folding(self._executor, chunks)
+        for chunk in chunks:
+            self._compute(chunk, folding)
+            if self._monotonic() >= self._checkpoint_due_s and not folding.half_done:
+                self._checkpoint()
+
+    def _plan(self, handle: Handle) -> None:
+        for nodes in self._executor.chunks(_unplanned_ancestry(handle)):
+            inputs = {name.node.chunk.digest for node in nodes for name in node.inputs.values() if name.node.chunk}
+            digest = digest_of([[node.key for node in nodes], sorted(inputs)])
+            chunk = Chunk(next(self._sequence), digest, tuple(nodes))
+            for node in nodes:
+                node.chunk = chunk
+
+    def _needed(self, handle: Handle) -> list[Chunk]:
+        """The chunks to compute, in order; on the way, whatever the store has is read from it."""
+        needed: set[Chunk] = set()
+        waiting = [handle]
+        while waiting:
+            wanted = waiting.pop()
+            chunk = wanted.node.chunk
+            assert chunk is not None
+            if chunk in needed or wanted.computed or self._stored(wanted):
+                continue
+            needed.add(chunk)
+            waiting.extend(source for node in chunk.nodes for source in node.inputs.values())
+        return sorted(needed, key=lambda chunk: chunk.sequence)
+
+    def _stored(self, handle: Handle) -> bool:
+        if not handle.node.operation.scalar:
+            return self._store.read_tensors(handle)
+        metrics = self._store.metrics(handle)
+        if metrics is not None:
+            handle.value = metrics
+        return metrics is not None
+
+    def _compute(self, chunk: Chunk, folding: _Folding) -> None:
+        nodes, chunk.nodes = chunk.nodes, ()
+        outputs = [folding.finish(nodes[0])] if nodes[0].operation.folds else self._executor.compute(nodes)
+        for node, values in zip(nodes, outputs, strict=True):
+            node.finish(values)
+            self._store.log({"event": "computed", "key": node.key, **node.description})
+            for handle in node.held_outputs():
+                if node.operation.scalar:
+                    self._store.keep_metrics(handle)
+        folding.advance(nodes)
+
+    def _checkpoint(self) -> None:
+        self._store.checkpoint(self._graph.live())
+        self._checkpoint_due_s = self._monotonic() + self._interval_s
+
+
+class _Folding:
+    """Feeds each folding node with its numbered inputs as they are made, in their order, and lets go of them."""
+
+    def __init__(self, executor: Executor, chunks: list[Chunk]) -> None:
+        self._executor = executor
+        self._folds: dict[Node, Fold] = {}
+        self._taken: dict[Node, int] = {}
+        self._takers: defaultdict[Node, list[Node]] = defaultdict(list)
+        for chunk in chunks:
+            for node in chunk.nodes:
+                if node.operation.folds:
+                    self._taken[node] = 0
+                    for source in {handle.node for handle in node.inputs.values()}:
+                        self._takers[source].append(node)
+
+    @property
+    def half_done(self) -> bool:
+        """Whether some contributions are in a sum that is not finished, and so in no value that could be stored."""
+        return bool(self._folds)
+
+    def advance(self, made: tuple[Node, ...]) -> None:
+        """Let the folding nodes take what has just been made."""
+        for source in made:
+            for taker in self._takers.pop(source, ()):
+                self._take(taker)
+
+    def finish(self, node: Node) -> dict[str, object]:
+        self._take(node)
+        return self._folds.pop(node).result()
+
+    def _take(self, node: Node) -> None:
+        if node not in self._folds:
+            if not all(handle.computed for name, handle in node.inputs.items() if not name[0].isdigit()):
+                return
+            self._folds[node] = self._executor.fold(node)
+        while contribution := self._next_contribution(node):
+            self._folds[node].add({name.split(".", 1)[1]: node.inputs[name].value for name in contribution})
+            for name in contribution:
+                del node.inputs[name]
+            self._taken[node] += 1
+
+    def _next_contribution(self, node: Node) -> list[str]:
+        """The names of the next numbered input's parts, if all of them are there."""
+        prefix = f"{self._taken[node]}."
+        names = [name for name in node.inputs if name.startswith(prefix)]
+        return names if all(node.inputs[name].computed for name in names) else []
+
+
+def _unplanned_ancestry(handle: Handle) -> list[Node]:
+    """Nodes that *handle* needs and that have no plan yet, inputs first (depth-first, inputs in their order)."""
+    ordered: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(handle.node, False)]
+    while stack:
+        node, inputs_done = stack.pop()
+        if inputs_done:
+            ordered.append(node)
+        elif node.chunk is None and node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((source.node, False) for source in reversed(node.inputs.values()))
+    return ordered

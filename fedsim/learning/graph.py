@@ -1,0 +1,199 @@
+"""The graph: an expression is a node with a key; a handle is one of its outputs, pending or computed.
+
+A key is a hash of the operation, its version, its parameters, its inputs' keys, its random stream and the numeric family,
+so equal keys mean equal numbers, in this process or in another. A pending handle keeps its node, and with it the whole
+expression, alive; a computed one keeps only its value. A value therefore lives exactly as long as somebody can still ask
+for it, and memory needs no bookkeeping of its own. Nothing here knows tensors or the simulated clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import weakref
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedsim.kernel.streams import Stream
+
+__all__ = ["OPERATIONS", "Chunk", "Graph", "Handle", "Node", "Operation", "Value", "digest_of"]
+
+Value = Any  # a part (name -> tensor), or metrics (name -> number): the graph never opens it
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A kind of node. Raise ``version`` when its numbers change."""
+
+    name: str
+    version: int
+    scalar: bool = False
+    """Its value is metrics (JSON), kept for ever; otherwise tensors, kept while they are needed."""
+    folds: bool = False
+    """It takes its inputs called ``0``, ``1``, … one at a time, as soon as each is there."""
+
+
+OPERATIONS = {
+    operation.name: operation
+    for operation in (
+        Operation("init", 1),
+        Operation("train", 1),
+        Operation("partial_sum", 1, folds=True),
+        Operation("add", 1),
+        Operation("mean", 1),
+        Operation("evaluate", 1, scalar=True),
+    )
+}
+
+
+def digest_of(content: Any) -> str:
+    """A 128-bit hash of JSON-able content, independent of the order of its keys."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+class Handle:
+    """One output of an expression."""
+
+    __slots__ = ("__weakref__", "_value", "computed", "node", "output")
+
+    def __init__(self, node: Node, output: str) -> None:
+        self.node = node
+        self.output = output
+        self.computed = False
+        self._value: Value = None
+
+    @property
+    def reference(self) -> tuple[str, str]:
+        """The node's key and the output's name."""
+        return self.node.key, self.output
+
+    @property
+    def value(self) -> Value:
+        """The computed value; asking for a pending one is a mistake of the caller."""
+        assert self.computed, f"{self!r} is pending"
+        return self._value
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        self._value, self.computed = value, True
+
+    def __repr__(self) -> str:
+        return f"Handle({self.node.operation.name}:{self.output} {self.node.key[:8]})"
+
+
+class Node:
+    """An expression. Once computed it forgets its inputs."""
+
+    __slots__ = (
+        "__weakref__",
+        "_outputs",
+        "chunk",
+        "done",
+        "input_keys",
+        "inputs",
+        "key",
+        "operation",
+        "parameters",
+        "stream",
+        "tags",
+    )
+
+    def __init__(
+        self,
+        operation: Operation,
+        parameters: Mapping[str, Any],
+        inputs: dict[str, Handle],
+        stream: Stream | None,
+        family: str,
+        tags: Mapping[str, Any],
+    ) -> None:
+        self.operation = operation
+        self.parameters = parameters
+        self.inputs = inputs
+        self.stream = stream
+        self.tags = tags
+        """For the ledger only: round and client. Not in the key."""
+        self.key = digest_of(
+            {
+                "operation": operation.name,
+                "version": operation.version,
+                "parameters": parameters,
+                "inputs": {name: handle.reference for name, handle in inputs.items()},
+                "stream": stream.text if stream else None,
+                "family": family,
+            }
+        )
+        self.input_keys = tuple(dict.fromkeys(handle.node.key for handle in inputs.values()))
+        self.chunk: Chunk | None = None
+        """The nodes that it is computed together with; None until it is planned."""
+        self.done = False
+        self._outputs: weakref.WeakValueDictionary[str, Handle] = weakref.WeakValueDictionary()
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What the ledger says of it."""
+        return {"operation": self.operation.name, "inputs": list(self.input_keys), **self.tags}
+
+    def output(self, name: str) -> Handle:
+        """The handle of an output; the same object for everybody who holds it."""
+        handle = self._outputs.get(name)
+        if handle is None:
+            handle = self._outputs[name] = Handle(self, name)
+        return handle
+
+    def held_outputs(self) -> list[Handle]:
+        """The outputs that somebody holds."""
+        return list(self._outputs.values())
+
+    def finish(self, values: Mapping[str, Value]) -> None:
+        """Hand the outputs to those who still hold them, and let go of the inputs."""
+        for name, handle in list(self._outputs.items()):
+            if not handle.computed:
+                handle.value = values[name]
+        self.inputs, self.done = {}, True
+
+
+@dataclass(eq=False, slots=True)
+class Chunk:
+    """Nodes that are computed together. ``digest`` covers them and the chunks of their inputs."""
+
+    sequence: int
+    """Chunks are computed in the order of these numbers."""
+    digest: str
+    nodes: tuple[Node, ...]
+    """Empty once computed, so that no node keeps another one alive."""
+
+
+class Graph:
+    """All expressions of one run that somebody still holds; equal expressions are one node."""
+
+    def __init__(self, family: str) -> None:
+        self.family = family
+        """The numeric family: all that may change a bit of a result, beside the expression itself."""
+        self._pending: weakref.WeakValueDictionary[str, Node] = weakref.WeakValueDictionary()
+        self._nodes: weakref.WeakSet[Node] = weakref.WeakSet()
+
+    def node(
+        self,
+        operation: str,
+        parameters: Mapping[str, Any],
+        inputs: dict[str, Handle],
+        *,
+        stream: Stream | None = None,
+        tags: Mapping[str, Any] | None = None,
+    ) -> Node:
+        """The node of an expression, made or found."""
+        made = Node(OPERATIONS[operation], parameters, inputs, stream, self.family, tags or {})
+        found = self._pending.get(made.key)
+        if found is not None and not found.done:
+            return found
+        self._pending[made.key] = made
+        self._nodes.add(made)
+        return made
+
+    def live(self) -> Iterator[Handle]:
+        """Every handle that somebody still holds, in no particular order: what a checkpoint has to consider."""
+        for node in list(self._nodes):
+            yield from node.held_outputs()

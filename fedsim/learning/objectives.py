@@ -1,0 +1,61 @@
+"""Local objectives: what a client minimises beside the loss on its samples. Torch-free: they only call tensors' methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+__all__ = ["Objective", "Plain", "Proximal", "objective_from"]
+
+Tensors = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A term of the local objective, as its exact gradient. ``version`` belongs to the numbers it makes."""
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    remembers: ClassVar[tuple[str, ...]] = ()
+    """Names of what a client keeps from one training to the next."""
+
+    def parameters(self) -> dict[str, Any]:
+        """What goes into a training's key: name, version and every field."""
+        return {"name": self.name, "version": self.version, **vars(self)}
+
+    def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors) -> None:
+        """Add this term's gradient to *gradients*, in place; *start* is the model as it was received."""
+
+    def remember(self, state: Mapping[str, Tensors], weights: Tensors, start: Tensors) -> dict[str, Tensors]:
+        """What the client keeps for the next training, by the names in ``remembers``."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Plain(Objective):
+    """Nothing but the loss on the samples: local SGD."""
+
+    name: ClassVar[str] = "plain"
+
+
+@dataclass(frozen=True)
+class Proximal(Objective):
+    """``(mu / 2) ||w - w_start||^2`` over all parameters (FedProx, Li et al., MLSys 2020, Eq. 2)."""
+
+    name: ClassVar[str] = "proximal"
+    mu: float
+
+    def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors) -> None:
+        """Adds ``mu (w - w_start)``."""
+        for name, gradient in gradients.items():
+            gradient.add_(weights[name] - start[name], alpha=self.mu)
+
+
+_OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (Plain, Proximal)}
+
+
+def objective_from(parameters: Mapping[str, Any]) -> Objective:
+    """The objective that was described by `Objective.parameters`."""
+    fields = {name: value for name, value in parameters.items() if name not in ("name", "version")}
+    return _OBJECTIVES[parameters["name"]](**fields)

@@ -1,0 +1,191 @@
+"""The store: what has been computed, by key, on disk. Numbers and names only: JSON and safetensors, nothing that executes.
+
+Layout (several runs may share one store)::
+
+    metrics/RUN.jsonl    metrics for ever, a line each as they are made
+    ledger/RUN.jsonl     a line for each node computed, each tensor loaded, each checkpoint
+    tensors/             one safetensors file for each kept output
+    index/RUN.json       the tensors that a run needs to go on, and its final weights; replaced atomically
+
+A file in ``tensors`` that no index names may be deleted at any checkpoint; that is done under the store's lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from filelock import FileLock
+
+from fedsim.errors import UserError
+from fedsim.learning.graph import Handle, Value
+
+__all__ = ["Store", "TensorFiles", "write_atomically"]
+
+
+class TensorFiles(Protocol):
+    """Writing and reading one part; the executor knows its tensors, the store does not."""
+
+    def dump(self, value: Value) -> bytes:
+        """The safetensors bytes of a part; equal parts, equal bytes."""
+
+    def load(self, path: Path) -> Value:
+        """The part in a safetensors file."""
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace *path* by *content*: readers see the old file or the new one, also after a crash."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with scratch.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+
+
+class Store:
+    """One run's view of a store on disk."""
+
+    def __init__(self, folder: Path, run: str, files: TensorFiles) -> None:
+        self.folder = folder
+        self._run = run
+        self._files = files
+        for name in ("metrics", "ledger", "tensors", "index"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(folder / "lock")
+        self._metrics = self._read_metrics()
+        self._metrics_file = _LineFile(folder / "metrics" / f"{run}.jsonl")
+        self._ledger_file = _LineFile(folder / "ledger" / f"{run}.jsonl")
+        self._index_path = folder / "index" / f"{run}.json"
+        self._finals: dict[str, dict[str, str]] = self._read_index(self._index_path).get("finals", {})
+
+    # -- metrics, for ever ------------------------------------------------------------------------------------------
+
+    def metrics(self, handle: Handle) -> Value | None:
+        """The stored metrics of a planned evaluation, or None."""
+        return self._metrics.get(_name(handle))
+
+    def keep_metrics(self, handle: Handle) -> None:
+        """Store the metrics of a computed evaluation for ever."""
+        name = _name(handle)
+        self._metrics[name] = handle.value
+        self._metrics_file.append({"key": name, "value": handle.value})
+
+    def log(self, row: Mapping[str, Any]) -> None:
+        """Add a row to the ledger."""
+        self._ledger_file.append(row)
+
+    # -- tensors, while they are needed -----------------------------------------------------------------------------
+
+    def read_tensors(self, handle: Handle) -> bool:
+        """Read an output from disk, if it is there and was computed by the same plan; returns whether it was."""
+        path = self._tensor_path(_name(handle))
+        try:
+            handle.value = self._files.load(path)
+        except FileNotFoundError:
+            return False
+        self.log({"event": "loaded", "key": handle.node.key, "output": handle.output})
+        return True
+
+    def checkpoint(self, live: Iterable[Handle]) -> None:
+        """Make the live outputs the ones that a later run can go on from; forget those that no run needs.
+
+        A pending output counts too if it is on disk: it was computed before a kill and may still be asked for.
+        """
+        with self._lock:
+            frontier = sorted(name for handle in live if (name := self._keep_tensors(handle)))
+            self._write_index(frontier)
+        self.log({"event": "checkpoint", "tensors": len(frontier)})
+
+    def keep_final(self, label: str, model: Mapping[str, Handle]) -> dict[str, str]:
+        """Keep a finished model's parts for ever; returns part -> path inside the store."""
+        with self._lock:
+            names = {part: self._keep_tensors(handle) for part, handle in model.items()}
+            self._finals[label] = {part: name for part, name in names.items() if name}
+            self._write_index([])
+        return {part: f"tensors/{name}.safetensors" for part, name in self._finals[label].items()}
+
+    def _keep_tensors(self, handle: Handle) -> str | None:
+        """The name under which an output is on disk, written now if need be; None if it has no tensors yet."""
+        if handle.node.operation.scalar or handle.node.chunk is None:
+            return None
+        name = _name(handle)
+        path = self._tensor_path(name)
+        if not path.exists():
+            if not handle.computed:
+                return None
+            write_atomically(path, self._files.dump(handle.value))
+        return name
+
+    def close(self) -> None:
+        """Close the files that are being appended to."""
+        self._metrics_file.close()
+        self._ledger_file.close()
+
+    def _write_index(self, frontier: list[str]) -> None:
+        index = {"frontier": frontier, "finals": self._finals}
+        write_atomically(self._index_path, json.dumps(index, indent=1, sort_keys=True).encode())
+        self._delete_unreachable()
+
+    def _delete_unreachable(self) -> None:
+        reachable = set()
+        for path in (self.folder / "index").glob("*.json"):
+            index = self._read_index(path)
+            reachable.update(index.get("frontier", []))
+            reachable.update(name for parts in index.get("finals", {}).values() for name in parts.values())
+        for path in (self.folder / "tensors").glob("*.safetensors"):
+            if path.stem not in reachable:
+                path.unlink(missing_ok=True)
+
+    def _tensor_path(self, name: str) -> Path:
+        return self.folder / "tensors" / f"{name}.safetensors"
+
+    def _read_metrics(self) -> dict[str, Value]:
+        found = {}
+        for path in sorted((self.folder / "metrics").glob("*.jsonl")):
+            for row in _complete_lines(path):
+                found[row["key"]] = row["value"]
+        return found
+
+    def _read_index(self, path: Path) -> dict[str, Any]:
+        try:
+            index: dict[str, Any] = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except ValueError as error:
+            raise UserError(f"{path}: not readable as an index of a store ({error}); delete it to train again") from None
+        return index
+
+
+def _name(handle: Handle) -> str:
+    """An output's name on disk: its key, its plan and which output it is."""
+    assert handle.node.chunk is not None, "only what has been planned is stored"
+    return f"{handle.node.key}-{handle.node.chunk.digest[:8]}-{handle.output}"
+
+
+def _complete_lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of a JSON-lines file; a last line that was cut off by a kill does not count."""
+    lines = path.read_bytes().split(b"\n")
+    return [json.loads(line) for line in lines[:-1] if line]
+
+
+class _LineFile:
+    """A JSON-lines file; a last line that was cut off by a kill is removed before the first append."""
+
+    def __init__(self, path: Path) -> None:
+        content = path.read_bytes() if path.exists() else b""
+        whole = content.rfind(b"\n") + 1
+        self._file = path.open("ab")
+        if whole < len(content):
+            self._file.truncate(whole)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()

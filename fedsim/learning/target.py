@@ -1,0 +1,27 @@
+"""When a target accuracy counts as reached: one rule, which a single spike of a saw-tooth curve cannot satisfy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["CONFIRMING_EVALUATIONS", "TOLERANCE", "first_confirmed"]
+
+CONFIRMING_EVALUATIONS = 3
+TOLERANCE = 0.005  # half a percentage point
+
+
+def first_confirmed(accuracies: Sequence[float], target: float) -> int | None:
+    """Position of the first evaluation at or above *target* whose next three average at most 0.5 points below it.
+
+    None while there is none; an evaluation with fewer than three after it is not confirmed yet.
+
+    >>> first_confirmed([0.5, 0.8, 0.6, 0.6, 0.6, 0.81, 0.79, 0.80, 0.80], 0.8)
+    5
+    >>> first_confirmed([0.9, 0.9, 0.9], 0.8) is None
+    True
+    """
+    for position in range(len(accuracies) - CONFIRMING_EVALUATIONS):
+        following = accuracies[position + 1 : position + 1 + CONFIRMING_EVALUATIONS]
+        if accuracies[position] >= target and sum(following) / len(following) >= target - TOLERANCE:
+            return position
+    return None

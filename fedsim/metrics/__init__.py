@@ -1,0 +1,1 @@
+"""From a trace to tidy tables: measured afterwards, so that a metric never touches the simulation."""

@@ -1,0 +1,14 @@
+"""Models as tables of layers: what a network sends, computes and trains, known without any tensor."""
+
+from __future__ import annotations
+
+__all__ = ["REGISTRY"]
+
+REGISTRY: dict[str, str] = {
+    "softmax": "fedsim.models.softmax:Softmax",
+    "mlp": "fedsim.models.mlp:Mlp",
+    "small_cnn": "fedsim.models.small_cnn:SmallCnn",
+    "hfedms_cnn": "fedsim.models.hfedms_cnn:HfedmsCnn",
+    "fedgs_cnn": "fedsim.models.fedgs_cnn:FedgsCnn",
+    "declared": "fedsim.models.declared:Declared",
+}

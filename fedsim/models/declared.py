@@ -1,0 +1,113 @@
+"""A model of which only the sizes are known: enough for the network and the devices, nothing to train."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from fedsim.errors import UserError
+from fedsim.models.layers import Shape
+from fedsim.models.settings import ModelSettings
+from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP, ModelTable
+from fedsim.settings import Positive
+
+__all__ = ["Declared", "DeclaredTable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredTable(ModelTable):
+    """Sizes as somebody states them; they may be rounded, as papers print them."""
+
+    trainable: ClassVar[bool] = False
+
+    total: float
+    """Parameters of the whole model."""
+    classifier: float | None = None
+    """Parameters of the classifier; None when the model is not split."""
+    training_flops: float | None = None
+    """FLOPs to train on one sample; None when they are not known."""
+    bytes_per_parameter: float = BYTES_PER_PARAMETER
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """``("extractor", "classifier")``, or ``("model",)`` when the classifier's size is not declared."""
+        return ("model",) if self.classifier is None else ("extractor", "classifier")
+
+    @property
+    def digest(self) -> str:
+        """Canonical text of all declared numbers."""
+        facts = {
+            "parameters": self.total,
+            "classifier_parameters": self.classifier,
+            "training_flops_per_sample": self.training_flops,
+            "bytes_per_parameter": self.bytes_per_parameter,
+        }
+        return "; ".join(f"{key}: {None if value is None else float(value)}" for key, value in facts.items())
+
+    @property
+    def training_flops_per_sample(self) -> float:
+        """The declared FLOPs to train on one sample; raises `UserError` when they are not declared."""
+        if self.training_flops is None:
+            raise UserError(
+                "compute time from FLOPs needs the model's FLOPs, but model 'declared' does not state them; set "
+                "model.training_flops_per_sample, or give the devices' compute time in seconds per sample"
+            )
+        return self.training_flops
+
+    @property
+    def forward_flops_per_sample(self) -> float:
+        """A third of the training FLOPs; raises `UserError` when they are not declared."""
+        return self.training_flops_per_sample / FORWARDS_PER_TRAINING_STEP
+
+    def parameters(self, part: str | None = None) -> float:
+        """The declared number for *part*, or for the whole model; raises `UserError` when there is no such part."""
+        if part is not None:
+            self.checked_part(part)
+        if part == "classifier" and self.classifier is not None:
+            return self.classifier
+        if part == "extractor" and self.classifier is not None:
+            return self.total - self.classifier
+        return self.total
+
+    def bytes(self, part: str | None = None) -> float:
+        """The bytes of *part* (or of the whole model) on the wire, without headers."""
+        return self.bytes_per_parameter * self.parameters(part)
+
+
+class Declared(ModelSettings):
+    """A model of declared size that is sent and timed but never trained, for studies of the network alone."""
+
+    name: Literal["declared"] = "declared"
+    parameters: Positive
+    """Parameters of the whole model; rounded figures such as 6.68e6 are welcome."""
+    classifier_parameters: Positive | None = None
+    """Parameters of the classifier alone; left out, the model has one part and cannot be sent in parts."""
+    training_flops_per_sample: Positive | None = None
+    """FLOPs of one sample in one training step (3 forward passes); needed only when compute time comes from FLOPs."""
+    bytes_per_parameter: Positive = float(BYTES_PER_PARAMETER)
+    """Bytes of one parameter on the wire: 4 for float32."""
+
+    @model_validator(mode="after")
+    def _classifier_is_a_part(self) -> Self:
+        if self.classifier_parameters is not None and self.classifier_parameters >= self.parameters:
+            raise ValueError(
+                f"classifier_parameters={self.classifier_parameters:g} must be less than "
+                f"parameters={self.parameters:g}; leave it out for a model that is not split"
+            )
+        return self
+
+    def table(self, sample_shape: Shape | None, classes: int | None) -> DeclaredTable:
+        """The declared sizes; any data set fits.
+
+        >>> table = Declared(parameters=6.68e6, classifier_parameters=6.3e3).table(None, None)
+        >>> table.bytes(), table.bytes("classifier"), table.parameters("extractor")
+        (26720000.0, 25200.0, 6673700.0)
+        """
+        return DeclaredTable(
+            total=self.parameters,
+            classifier=self.classifier_parameters,
+            training_flops=self.training_flops_per_sample,
+            bytes_per_parameter=self.bytes_per_parameter,
+        )

@@ -1,0 +1,198 @@
+"""A model as the network and the devices see it: parts, parameters, bytes and FLOPs per sample, and no tensor.
+
+A *part* is what a protocol may send alone: the *extractor* (features) and the *classifier* (the last layer). A
+multiply-accumulate is 2 FLOPs; adding biases, activations and pooling are not counted. Training on a sample costs
+3 forward passes: one forward, and one each for the gradients of the activations and of the weights.
+
+Leaves out: the memory of activations, and what an optimiser keeps or computes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar, Literal, TypeAlias
+
+from fedsim.errors import UserError, nearest
+from fedsim.models.layers import Layer, Shape
+
+__all__ = [
+    "BYTES_PER_PARAMETER",
+    "FLOPS_PER_MAC",
+    "FORWARDS_PER_TRAINING_STEP",
+    "Initialisation",
+    "LayerTable",
+    "ModelTable",
+]
+
+BYTES_PER_PARAMETER = 4  # float32
+FLOPS_PER_MAC = 2
+FORWARDS_PER_TRAINING_STEP = 3
+
+Initialisation: TypeAlias = Literal["xavier_uniform", "torch_default"]
+"""How weights start: Glorot uniform with zero biases, or PyTorch's own default (see `fedsim.models.torch_module`)."""
+
+
+class ModelTable(ABC):
+    """What is known of a model without opening it."""
+
+    trainable: ClassVar[bool]
+    """Whether tensors can be made of it; False for sizes that are only declared."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[str, ...]:
+        """The parts, in the order in which a sample passes them."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """Canonical text: equal tables, equal text; it changes with anything that could change sizes or numbers."""
+
+    @property
+    @abstractmethod
+    def forward_flops_per_sample(self) -> float:
+        """FLOPs of one sample's forward pass through the whole model."""
+
+    @property
+    @abstractmethod
+    def training_flops_per_sample(self) -> float:
+        """FLOPs of one sample in one training step of the whole model: 3 forward passes."""
+
+    @abstractmethod
+    def parameters(self, part: str | None = None) -> int | float:
+        """The number of parameters of *part*, or of the whole model; raises `UserError` when there is no such part."""
+
+    def bytes(self, part: str | None = None) -> float:
+        """The bytes of *part* (or of the whole model) on the wire, without headers: 4 per parameter."""
+        return float(BYTES_PER_PARAMETER * self.parameters(part))
+
+    def checked_part(self, part: str) -> str:
+        """Return *part* when the model has it; raise `UserError` otherwise."""
+        if part not in self.parts:
+            known = ", ".join(self.parts)
+            raise UserError(f"the model has no part {part!r}{nearest(part, self.parts)} (parts: {known})")
+        return part
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerTable(ModelTable):
+    """A model of layers; everything about it follows from their shapes.
+
+    Raises `ValueError` when a layer's name is used twice, when there is no classifier, when an activation does not fit
+    the layer that takes it, or when what comes out is not a vector of scores.
+
+    >>> from fedsim.models.layers import Flatten, Linear, ReLU
+    >>> table = LayerTable(
+    ...     input_shape=(1, 2, 2),
+    ...     extractor=(Flatten("flatten"), Linear("fc1", 4, 3), ReLU("relu1")),
+    ...     classifier=(Linear("fc2", 3, 2),),
+    ... )
+    >>> table.parameters(), table.parameters("classifier"), table.bytes("classifier")  # 4 * 3 + 3 and 3 * 2 + 2
+    (23, 8, 32.0)
+    >>> table.forward_flops_per_sample, table.training_flops_per_sample  # 2 * (12 + 6), and three times that
+    (36.0, 108.0)
+    """
+
+    trainable: ClassVar[bool] = True
+
+    input_shape: Shape
+    """One sample, without the batch axis; images are (channels, height, width)."""
+    extractor: tuple[Layer, ...] = ()
+    """The layers before the classifier; empty when the classifier is the whole model."""
+    classifier: tuple[Layer, ...]
+    initialisation: Initialisation = "xavier_uniform"
+
+    def __post_init__(self) -> None:
+        """Pass one sample's shape through all layers."""
+        if not self.input_shape or min(self.input_shape) < 1:
+            raise ValueError(f"input_shape={self.input_shape} must have at least one axis, each of at least 1")
+        if not self.classifier:
+            raise ValueError("a model needs a classifier of at least one layer")
+        names = [layer.name for layer in self._all_layers]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"layer names must differ, these are used twice: {', '.join(twice)}")
+        scores = self.activation_shapes[names[-1]]
+        if len(scores) != 1:
+            raise ValueError(f"the last layer must give a vector of scores, it gives the shape {scores}")
+
+    @property
+    def _all_layers(self) -> tuple[Layer, ...]:
+        return self.extractor + self.classifier
+
+    @cached_property
+    def layers(self) -> dict[str, tuple[Layer, ...]]:
+        """The layers by part."""
+        parts = {"extractor": self.extractor, "classifier": self.classifier}
+        return {part: layers for part, layers in parts.items() if layers}
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """``("extractor", "classifier")``, or ``("classifier",)`` when there is no extractor."""
+        return tuple(self.layers)
+
+    @cached_property
+    def activation_shapes(self) -> dict[str, Shape]:
+        """Layer name -> shape of what comes out of it for one sample, in order."""
+        return {layer.name: layer.output_shape(shape) for layer, shape in self._layers_with_inputs()}
+
+    @property
+    def outputs(self) -> int:
+        """The number of scores: the most classes that the model can tell apart."""
+        return self.activation_shapes[self.classifier[-1].name][0]
+
+    def parameter_shapes(self, part: str) -> dict[str, Shape]:
+        """``"conv1.weight"`` -> shape, in order; raises `UserError` when there is no such part."""
+        return {
+            f"{layer.name}.{kind}": shape
+            for layer in self.layers[self.checked_part(part)]
+            for kind, shape in layer.parameter_shapes.items()
+        }
+
+    def parameters(self, part: str | None = None) -> int:
+        """The number of parameters of *part*, or of the whole model; raises `UserError` when there is no such part."""
+        counts = self._parameters_by_part
+        return sum(counts.values()) if part is None else counts[self.checked_part(part)]
+
+    @cached_property
+    def _parameters_by_part(self) -> dict[str, int]:
+        return {part: sum(map(prod, self.parameter_shapes(part).values())) for part in self.parts}
+
+    def forward_macs(self, part: str | None = None) -> int:
+        """Multiply-accumulates of one sample's forward pass through *part*, or through the whole model."""
+        counts = self._macs_by_part
+        return sum(counts.values()) if part is None else counts[self.checked_part(part)]
+
+    @cached_property
+    def _macs_by_part(self) -> dict[str, int]:
+        by_name = {layer.name: layer.macs(shape) for layer, shape in self._layers_with_inputs()}
+        return {part: sum(by_name[layer.name] for layer in layers) for part, layers in self.layers.items()}
+
+    @property
+    def forward_flops_per_sample(self) -> float:
+        """FLOPs of one sample's forward pass: 2 per multiply-accumulate; biases and activations are not counted."""
+        return float(FLOPS_PER_MAC * self.forward_macs())
+
+    @property
+    def training_flops_per_sample(self) -> float:
+        """FLOPs of one sample in one training step: 3 forward passes."""
+        return FORWARDS_PER_TRAINING_STEP * self.forward_flops_per_sample
+
+    @cached_property
+    def digest(self) -> str:
+        """Canonical text of input shape, initialisation, and each part's layers with their names."""
+        facts = [f"input: {'x'.join(map(str, self.input_shape))}", f"initialisation: {self.initialisation}"]
+        facts += [
+            f"{part}: " + " ".join(f"{layer.name}={layer.signature}" for layer in layers)
+            for part, layers in self.layers.items()
+        ]
+        return "; ".join(facts)
+
+    def _layers_with_inputs(self) -> Iterator[tuple[Layer, Shape]]:
+        shape = self.input_shape
+        for layer in self._all_layers:
+            yield layer, shape
+            shape = layer.output_shape(shape)

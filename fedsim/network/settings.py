@@ -1,0 +1,56 @@
+"""The ``network`` section of a scenario: what the air and the wires are like."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fedsim.network.disciplines.channel import Discipline
+from fedsim.network.disciplines.serial import Serial
+from fedsim.network.packets import Loss, Transport
+from fedsim.radio.settings import RadioSettings
+from fedsim.settings import NonNegative, OneOf, PositiveOrInfinite, Settings
+
+__all__ = ["CellSettings", "LinkSettings", "NetworkSettings"]
+
+
+class CellSettings(Settings):
+    """The air around one base station, shared by the sensors attached to it."""
+
+    radio: Annotated[RadioSettings, OneOf("radios")]
+    """The rate of each sensor in each direction."""
+    duplex: Literal["full", "half"] = "full"
+    """full: uplink and downlink apart; half: one channel for both."""
+    discipline: Annotated[Discipline, OneOf("disciplines")] = Serial()
+    """How those who send at the same time share the air."""
+    delay_s: NonNegative = 0.0
+    """Fixed delay of every message over the air, after its last bit was sent."""
+    loss: Loss = Loss()
+    """Random loss of packets over the air."""
+
+
+class LinkSettings(Settings):
+    """A wired link: full duplex, one message after the other in each direction. A rate in the topology goes first."""
+
+    rate_bps: PositiveOrInfinite
+    """Rate of each direction; ``.inf`` for unlimited."""
+    delay_s: NonNegative = 0.0
+    """Propagation delay."""
+    loss: Loss = Loss()
+    """Random loss of packets on the wire."""
+
+
+class NetworkSettings(Settings):
+    """What the air and the wires are like."""
+
+    cell: CellSettings
+    """Every cell, unless it has an entry of its own under ``cells``."""
+    cells: dict[str, CellSettings] = Field(default_factory=dict)
+    """Cells of single base stations, by the station's name."""
+    link: LinkSettings | None = None
+    """Every wired link for which the topology gives no rate of its own."""
+    transport: Transport = Transport()
+    """How messages are cut into packets."""
+    late_transfers: Literal["finish", "cancel"] = "finish"
+    """What a transfer does whose round is over: go on and keep the air busy, or stop and free it."""

@@ -1,0 +1,56 @@
+"""Centralised training, the yardstick: raw samples cross the network first, then the cloud trains on all of them.
+
+Both are timed and counted. A round is one local training (``training.epochs`` passes) on everybody's samples; the first
+one includes the upload. Leaves out sending the finished model back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Literal
+
+from simpy import Event
+
+from fedsim.errors import UserError
+from fedsim.kernel.gather import gather
+from fedsim.learning.batches import POOL
+from fedsim.learning.objectives import Plain
+from fedsim.network.network import TransferLost
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.world import Client, World
+
+__all__ = ["Centralised"]
+
+
+class Centralised(Protocol):
+    """The yardstick without federation: every raw sample is sent to the cloud, which trains on all of them."""
+
+    name: Literal["centralised"] = "centralised"
+
+    def run(self, world: World) -> Generator[Event, Any, None]:
+        """Upload of all raw samples, then rounds of training in the cloud."""
+        uploads = [world.start(client, raw_samples_journey(world, client)) for client in world.clients]
+        model = world.learner.initial_model()
+        samples = sum(client.samples for client in world.clients) * world.training.epochs
+        everybody = len(world.clients)
+        for round_number in world.loop.rounds():
+            if round_number == 1:
+                yield gather(world.env, uploads)
+            yield world.env.timeout(world.cloud_seconds(samples, round_number))
+            trained = world.learner.train(
+                model, POOL, objective=Plain(), use=round_number - 1, round_number=round_number
+            )
+            model = trained.model
+            world.loop.finish_round(model, selected=everybody, participants=everybody)
+
+
+def raw_samples_journey(world: World, client: Client) -> Generator[Event, Any, None]:
+    """All raw samples of a client go up to the cloud, again and again until they have arrived."""
+    if client.raw_bytes is None:
+        raise UserError("this protocol sends raw samples: say how large one is in data.sample_bytes")
+    while True:
+        try:
+            yield from world.network.carry(client.index, client.uplink, client.raw_bytes)
+        except TransferLost:
+            continue
+        return

@@ -1,0 +1,49 @@
+"""Federated averaging (McMahan et al., *Communication-efficient learning of deep networks from decentralized data*,
+AISTATS 2017, algorithm 1).
+
+Leaves out nothing of the algorithm; deadlines and over-selection follow Bonawitz et al. (MLSys 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, Literal
+
+from simpy import Event
+
+from fedsim.learning.objectives import Objective, Plain
+from fedsim.protocols.parallel_rounds import ParallelRounds
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.selection import CohortSettings
+from fedsim.protocols.world import World
+from fedsim.settings import Positive
+
+__all__ = ["Averaging", "FedAvg"]
+
+
+class Averaging(Protocol, CohortSettings):
+    """The keys of protocols that average the models of a cohort."""
+
+    deadline_s: Positive | None = None
+    """A round ends at the latest after so many seconds; what arrives exactly then still counts."""
+    weighting: Literal["samples", "uniform"] = "samples"
+    """Weights of the mean: by training samples, or all equal."""
+
+    def objective(self) -> Objective:
+        """The clients' local objective."""
+        return Plain()
+
+    def run(self, world: World) -> Generator[Event, Any, None]:
+        """Parallel rounds with this objective."""
+        schedule = ParallelRounds(self, self.objective(), self.deadline_s, self.weighting)
+        yield from schedule.run(world)
+
+    def cohort_size(self, clients: int) -> float:
+        """``fraction * clients``, or ``clients``."""
+        return self.mean_size(clients)
+
+
+class FedAvg(Averaging):
+    """Federated averaging: a random cohort trains by SGD in parallel, and the cloud averages its models."""
+
+    name: Literal["fedavg"] = "fedavg"

@@ -1,0 +1,44 @@
+"""What every protocol is: settings from the scenario, and one process on the simulated clock."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Any, ClassVar
+
+from pydantic import Field
+from simpy import Event
+
+from fedsim.learning.training import TrainingSettings
+from fedsim.protocols.run_loop import Stop
+from fedsim.protocols.world import World
+from fedsim.settings import Component
+
+__all__ = ["Protocol"]
+
+
+class Protocol(Component):
+    """What is registered under "protocols"."""
+
+    reads_learning: ClassVar[bool] = False
+    """Whether it decides on learned values, so that its trace depends on training."""
+
+    label: str | None = Field(default=None, min_length=1, max_length=60)
+    """Its name in results, when one scenario has the same protocol twice."""
+    stop: Stop | None = None
+    """When this protocol's run ends, instead of the scenario's ``stop``."""
+    training: TrainingSettings | None = None
+    """How clients train under this protocol, instead of the scenario's ``training``."""
+
+    @property
+    def title(self) -> str:
+        """Its name in results."""
+        return self.label or self.name
+
+    @abstractmethod
+    def run(self, world: World) -> Generator[Event, Any, None]:
+        """The protocol as a process: a loop over ``world.loop.rounds()``."""
+
+    def cohort_size(self, clients: int) -> float | None:
+        """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
+        return None

@@ -1,0 +1,148 @@
+"""Rounds, evaluations and the end of a run: every protocol's loop asks here whether there is another round.
+
+The run ends at whatever comes first: a number of rounds, an amount of traffic (both looked at when a round ends), a
+confirmed target accuracy (looked at when a model is evaluated), or a simulated time (the clock stops there, and the round
+under way does not count). Learning never changes what happens on the clock, except by ending the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+from simpy import Environment
+
+from fedsim.kernel.trace import Trace
+from fedsim.learning.learner import Learner, Model
+from fedsim.learning.target import first_confirmed
+from fedsim.network.hop import Direction
+from fedsim.network.network import Network
+from fedsim.settings import Count, Fraction, Positive, Settings, Several
+
+__all__ = ["EvaluateSettings", "Round", "RunLoop", "Stop"]
+
+
+class Stop(Settings):
+    """When a run ends: whichever comes first."""
+
+    rounds: Count | None = None
+    """Number of rounds."""
+    target_accuracy: Fraction | None = None
+    """Accuracy of the first test set under ``evaluate.on``, confirmed by the next three evaluations."""
+    sim_time_s: Positive | None = None
+    """Simulated time; a round under way then does not count."""
+    transfer_bytes: Positive | None = None
+    """Bytes on the clients' own hops, up and down; looked at when a round ends."""
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if all(value is None for value in vars(self).values()):
+            raise ValueError("a run must end: give rounds, target_accuracy, sim_time_s or transfer_bytes")
+        return self
+
+
+class EvaluateSettings(Settings):
+    """When and on what models are evaluated. The last model is always evaluated."""
+
+    every: Count = 1
+    """Evaluate after every so many rounds."""
+    on: Several[Literal["global", "clients"]] = ("global",)
+    """Test sets: the global one, and the clients' own. A target accuracy is one of the first set named."""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not self.on or len(set(self.on)) < len(self.on):
+            raise ValueError("evaluate.on must name at least one test set, and none twice")
+        return self
+
+
+@dataclass(slots=True)
+class Round:
+    """What is known of a finished round. Bytes and time are counted from the start of the run."""
+
+    number: int
+    sim_time_s: float
+    uplink_bytes: float
+    downlink_bytes: float
+    participants: int
+    metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By test set; empty when the round was not evaluated."""
+
+
+class RunLoop:
+    """Hands out rounds until the run is over."""
+
+    def __init__(
+        self,
+        env: Environment,
+        trace: Trace,
+        network: Network,
+        learner: Learner,
+        *,
+        stop: Stop,
+        evaluate: EvaluateSettings,
+        on_round: Callable[[Round], None] = lambda _: None,
+    ) -> None:
+        self.rounds_done: list[Round] = []
+        self.model: Model = {}
+        """The model at the end of the last finished round."""
+        self._env = env
+        self._trace = trace
+        self._network = network
+        self._learner = learner
+        self._stop = stop
+        self._evaluate = evaluate
+        self._on_round = on_round
+        self._start_s = env.now
+        self._over = False
+
+    def rounds(self) -> Iterator[int]:
+        """Round numbers from 1, until the run is over. Each must end with `finish_round`."""
+        while not self._over:
+            self._start_s = self._env.now
+            yield len(self.rounds_done) + 1
+
+    def finish_round(self, model: Model, *, selected: int, participants: int, lost: int = 0, late: int = 0) -> None:
+        """The round ends now, with *model*. Evaluates it if it is its turn, and decides whether the run is over."""
+        traffic = self._network.access_bytes
+        number = len(self.rounds_done) + 1
+        self._trace.rounds.append(
+            number, self._start_s, self._env.now, selected, participants, lost, late, len(self._trace.hops)
+        )
+        done = Round(number, self._env.now, traffic[Direction.UPLINK], traffic[Direction.DOWNLINK], participants)
+        self.rounds_done.append(done)
+        self.model = model
+        self._over = self._enough(done)
+        if self._over or number % self._evaluate.every == 0:
+            self._score(done)
+            self._over = self._over or self.target_round is not None
+        self._on_round(done)
+
+    def conclude(self) -> None:
+        """Evaluate the last model, if that has not been done: the run may have been ended by the clock."""
+        if self.rounds_done and not self.rounds_done[-1].metrics:
+            self._score(self.rounds_done[-1])
+
+    @property
+    def target_round(self) -> Round | None:
+        """The round at which the target accuracy was reached, once that is confirmed."""
+        target = self._stop.target_accuracy
+        evaluated = [done for done in self.rounds_done if done.metrics]
+        if target is None:
+            return None
+        position = first_confirmed([done.metrics[self._evaluate.on[0]]["accuracy"] for done in evaluated], target)
+        return None if position is None else evaluated[position]
+
+    def _enough(self, done: Round) -> bool:
+        rounds, traffic = self._stop.rounds, self._stop.transfer_bytes
+        return (rounds is not None and done.number >= rounds) or (
+            traffic is not None and done.uplink_bytes + done.downlink_bytes >= traffic
+        )
+
+    def _score(self, done: Round) -> None:
+        for name in self._evaluate.on:
+            metrics = self._learner.evaluate(self.model, name, round_number=done.number)
+            if metrics is not None:
+                done.metrics[name] = metrics

@@ -1,0 +1,89 @@
+"""Who takes part in a round: uniformly at random among those who are not busy (McMahan et al., AISTATS 2017).
+
+The draw comes from the stream of the round, so protocols on one seed choose alike as long as the same devices are free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import Any, Literal, Self
+
+from pydantic import model_validator
+from simpy import Event
+
+from fedsim.kernel.gather import any_ended
+from fedsim.protocols.world import Client, World
+from fedsim.settings import Count, Fraction, Positive, Settings
+
+__all__ = ["CohortSettings", "choose"]
+
+
+class CohortSettings(Settings):
+    """How large the cohort of a round is, and how it is drawn."""
+
+    fraction: Fraction | None = None
+    """Share of all clients in each round, rounded down, at least one; or give ``clients``."""
+    clients: Count | None = None
+    """Number of clients in each round; or give ``fraction``."""
+    over_selection: Positive = 1.0
+    """Ask this many times more clients (rounded up); the round ends when the cohort's size has arrived."""
+    busy: Literal["skip", "abort"] = "skip"
+    """Devices still busy with an earlier round: pass over them, or let them be chosen and give up what they do."""
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if (self.fraction is None) == (self.clients is None):
+            raise ValueError("give either fraction or clients, one of them and not both")
+        if self.over_selection < 1:
+            raise ValueError(f"over_selection={self.over_selection} must be at least 1")
+        return self
+
+    def mean_size(self, clients: int) -> float:
+        """Clients per round before rounding: ``fraction * clients``, the papers' kappa K.
+
+        >>> round(CohortSettings(fraction=0.3).mean_size(368), 9)
+        110.4
+        """
+        if self.clients is not None:
+            return float(self.clients)
+        assert self.fraction is not None
+        return self.fraction * clients
+
+    def size(self, clients: int) -> int:
+        """Clients per round.
+
+        >>> CohortSettings(fraction=0.3).size(368), CohortSettings(fraction=0.001).size(368)
+        (110, 1)
+        """
+        return max(1, math.floor(self.mean_size(clients) + 1e-9))
+
+    def asked(self, clients: int) -> int:
+        """Clients that are asked in each round, of whom only `size` are waited for.
+
+        >>> CohortSettings(clients=10, over_selection=1.3).asked(100)
+        13
+        """
+        return min(clients, math.ceil(self.size(clients) * self.over_selection - 1e-9))
+
+
+def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator[Event, Any, list[Client]]:
+    """The clients of a round, in the order of their indices; waits until at least one can be chosen.
+
+    A client that is chosen while busy gives up what it does.
+    """
+    eligible = _eligible(world, cohort)
+    while not eligible:
+        yield any_ended(world.env, [client.journey for client in world.clients if client.journey is not None])
+        eligible = _eligible(world, cohort)
+    asked = min(len(eligible), cohort.asked(len(world.clients)))
+    rng = world.streams("selection", 0, round_number).generator()
+    chosen = [eligible[position] for position in sorted(rng.choice(len(eligible), asked, replace=False).tolist())]
+    for client in chosen:
+        if client.journey is not None and client.busy:
+            client.journey.interrupt("asked again")
+    return chosen
+
+
+def _eligible(world: World, cohort: CohortSettings) -> list[Client]:
+    return [client for client in world.clients if cohort.busy == "abort" or not client.busy]

@@ -1,0 +1,3 @@
+"""Rates and link budgets of the radio technologies: numbers, without a clock."""
+
+REGISTRY = {"fixed": "fedsim.radio.fixed:Fixed"}

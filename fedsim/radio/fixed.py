@@ -1,0 +1,65 @@
+"""Fixed rates: the same for every device of a cell, given as numbers or as the nominal rates of a technology.
+
+Ignores distance, fading and interference; nominal rates are what one device gets alone on the air.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib import resources
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from fedsim.errors import nearest
+from fedsim.radio.settings import RadioSettings, Rates
+from fedsim.settings import PositiveOrInfinite
+
+__all__ = ["Fixed", "profiles"]
+
+
+@cache
+def profiles() -> dict[str, Rates]:
+    """The nominal rates by technology; ``fedsim/radio/profiles.csv`` gives the source of each.
+
+    >>> profiles()["nb_iot_nb1"]
+    Rates(uplink_bps=62500.0, downlink_bps=26150.0)
+    """
+    with (resources.files("fedsim.radio") / "profiles.csv").open(encoding="utf-8") as file:
+        return {
+            row["name"]: Rates(float(row["uplink_bps"]), float(row["downlink_bps"])) for row in csv.DictReader(file)
+        }
+
+
+class Fixed(RadioSettings):
+    """The same fixed rates for every device of a cell: two numbers, or a technology's nominal ones."""
+
+    name: Literal["fixed"] = "fixed"
+    profile: str | None = None
+    """A technology with nominal rates, such as ``nb_iot_nb1`` or ``lte_m_m2``; instead of the two rates."""
+    uplink_bps: PositiveOrInfinite | None = None
+    """Rate from the device to the base station; ``.inf`` for unlimited."""
+    downlink_bps: PositiveOrInfinite | None = None
+    """Rate from the base station to the device."""
+
+    @model_validator(mode="after")
+    def _one_way_only(self) -> Self:
+        if self.profile is None:
+            if self.uplink_bps is None or self.downlink_bps is None:
+                raise ValueError("a fixed radio needs both uplink_bps and downlink_bps, or a profile")
+        elif self.uplink_bps is not None or self.downlink_bps is not None:
+            raise ValueError("a fixed radio takes a profile or rates, not both; leave one out")
+        elif self.profile not in profiles():
+            raise ValueError(
+                f"no radio profile is called {self.profile!r}{nearest(self.profile, profiles())} "
+                f"(known: {', '.join(profiles())})"
+            )
+        return self
+
+    def rates(self) -> Rates:
+        """The same for every device."""
+        if self.profile is not None:
+            return profiles()[self.profile]
+        assert self.uplink_bps is not None and self.downlink_bps is not None
+        return Rates(self.uplink_bps, self.downlink_bps)

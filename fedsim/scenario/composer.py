@@ -1,0 +1,178 @@
+"""Parsing events of a YAML document become plain data and marks, one event at a time and without recursion.
+
+Left out, and refused with a reason: duplicate keys, tags, merge keys, keys that are not text, aliases that stand inside
+themselves or that explode.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+from fedsim.errors import nearest
+from fedsim.scenario.document import NOTHING_INSIDE, Mark, Place
+from fedsim.scenario.scalars import kind_of, scalar, show, show_text
+
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "Composer", "YamlError"]
+
+MAX_DEPTH = 50
+MAX_VALUES = 1_000_000  # aliases counted as if they were written out
+
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
+
+
+class YamlError(Exception):
+    """The text is not what a scenario may be; *place* says where. Becomes a `UserError` where the source is known."""
+
+    def __init__(self, place: Place, problem: str) -> None:
+        super().__init__(place, problem)
+        self.place = place
+        self.problem = problem
+
+
+@dataclass(slots=True)
+class _Node:
+    """One value, finished or (a list or mapping) being filled."""
+
+    value: object
+    place: Place
+    anchor: str | None = None
+    parts: dict[str | int, Mark] = field(default_factory=dict)
+    values: int = 1  # with all that is inside, aliases written out
+    depth: int = 0  # of what is inside
+    open: bool = False
+    key: tuple[str, Place] | None = None  # of a mapping: the key that waits for its value
+
+    def mark(self, place: Place) -> Mark:
+        return Mark(place, self.parts or NOTHING_INSIDE)
+
+
+class Composer:
+    """Takes the parsing events of one document in their order; `result` is the value and its mark."""
+
+    def __init__(self) -> None:
+        self._root: _Node | None = None
+        self._open: list[_Node] = []
+        self._anchors: dict[str, _Node] = {}
+
+    def result(self) -> tuple[object, Mark]:
+        """The value and its mark; None when there was no document."""
+        if self._root is None:
+            return None, Mark(Place(1, 1))
+        return self._root.value, self._root.mark(self._root.place)
+
+    def take(self, event: yaml.Event) -> None:
+        """Build on with *event*. Raises `YamlError`."""
+        start = event.start_mark
+        place = Place(start.line + 1, start.column + 1) if start else Place(1, 1)
+        match event:
+            case yaml.DocumentStartEvent() if self._root is not None:
+                raise YamlError(place, "a second document starts here; a file holds one")
+            case yaml.AliasEvent():
+                self._put(self._named(event.anchor or "", place), place)
+            case yaml.ScalarEvent():
+                self._put(self._scalar(event, place), place)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], event, place)
+            case yaml.CollectionEndEvent():
+                node = self._open.pop()
+                node.open = False
+                self._put(node, node.place)
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> _Node:
+        _refuse_tag(event, place)
+        if _UNUSABLE.search(event.value):
+            raise YamlError(place, "the text holds a null character or half a character (by \\0 or \\ud800)")
+        if self._wants_key():
+            return _Node(_key(event, place), place)
+        try:
+            value = event.value if event.style else scalar(event.value)
+        except ValueError as error:
+            raise YamlError(place, str(error)) from None
+        return self._anchored(_Node(value, place, event.anchor))
+
+    def _begin(self, value: object, event: yaml.CollectionStartEvent, place: Place) -> None:
+        _refuse_tag(event, place)
+        if self._wants_key():
+            raise YamlError(place, f"a key is text; this is {kind_of(value)} (put text with brackets into quotes)")
+        node = self._anchored(_Node(value, place, event.anchor, open=True))
+        self._open.append(node)
+        self._check_size(place)
+
+    def _anchored(self, node: _Node) -> _Node:
+        if node.anchor is not None:
+            if node.anchor in self._anchors:
+                name, first = show_text(node.anchor), self._anchors[node.anchor].place.line
+                raise YamlError(node.place, f"the anchor &{name} stands twice: in line {first} and here")
+            self._anchors[node.anchor] = node
+        return node
+
+    def _named(self, anchor: str, place: Place) -> _Node:
+        if self._wants_key():
+            raise YamlError(place, f"the alias *{show_text(anchor)} cannot be a key; write the key out")
+        if anchor not in self._anchors:
+            near = nearest(show_text(anchor), self._anchors)
+            raise YamlError(place, f"there is no anchor &{show_text(anchor)} before this alias{near}")
+        node = self._anchors[anchor]
+        if node.open:
+            start = node.place.line
+            raise YamlError(place, f"the alias *{show_text(anchor)} stands inside its own anchor (line {start})")
+        return node
+
+    def _wants_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
+    def _put(self, node: _Node, place: Place) -> None:
+        if not self._open:
+            self._root = node
+            return
+        parent = self._open[-1]
+        if isinstance(parent.value, dict):
+            if parent.key is None:
+                self._put_key(parent, str(node.value), place)
+                return
+            key, place = parent.key
+            parent.value[key] = node.value
+            parent.parts[key] = node.mark(place)
+            parent.key = None
+        elif isinstance(parent.value, list):
+            parent.parts[len(parent.value)] = node.mark(place)
+            parent.value.append(node.value)
+        parent.values += node.values
+        parent.depth = max(parent.depth, node.depth + 1)
+        self._check_size(place)
+
+    def _put_key(self, mapping: _Node, key: str, place: Place) -> None:
+        if key in mapping.parts:
+            first = mapping.parts[key].place.line
+            raise YamlError(place, f"the key {show(key)} stands twice: in line {first} and in line {place.line}")
+        mapping.key = key, place
+
+    def _check_size(self, place: Place) -> None:
+        if len(self._open) + self._open[-1].depth > MAX_DEPTH:
+            raise YamlError(place, f"lists and mappings are nested more than {MAX_DEPTH} deep")
+        if self._open[-1].values > MAX_VALUES:
+            raise YamlError(place, f"more than {MAX_VALUES} values (aliases written out); put data into another file")
+
+
+def _refuse_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent, place: Place) -> None:
+    if event.tag is not None:
+        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+        raise YamlError(place, f"the tag {show(tag)} is not allowed; write the plain value (text in quotes)")
+
+
+def _key(event: yaml.ScalarEvent, place: Place) -> str:
+    text: str = event.value
+    if event.style:
+        return text
+    if text == "<<":
+        raise YamlError(place, "merge keys (<<) are not part of YAML 1.2; write the keys out")
+    try:
+        value = scalar(text)
+    except ValueError:
+        value = 0
+    if not isinstance(value, str):
+        raise YamlError(place, f"a key is text; {show_text(text) or 'this'} is {kind_of(value)}: put it into quotes")
+    return text

@@ -1,0 +1,128 @@
+"""A scenario as it was written: plain data, and for every value the place where the user can find it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+__all__ = ["NOTHING_INSIDE", "Document", "KeyPath", "Mark", "Place", "Places", "dotted"]
+
+KeyPath = tuple[str | int, ...]
+"""The way to a value: keys of mappings and positions in lists, counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something was written: line and column, both counted from 1.
+
+    *origin* replaces the document's own source where a value came from elsewhere; line 0 means that there are no lines
+    (a value from the command line).
+    """
+
+    line: int
+    column: int
+    origin: str | None = None
+
+    def text(self, source: str) -> str:
+        """The place as messages print it.
+
+        >>> Place(12, 3).text("scenario.yaml"), Place(0, 0, "--set seeds=[1]").text("scenario.yaml")
+        ('scenario.yaml:12', '--set seeds=[1]')
+        """
+        origin = source if self.origin is None else self.origin
+        return f"{origin}:{self.line}" if self.line else origin
+
+
+NOTHING_INSIDE: Mapping[str | int, Mark] = MappingProxyType({})
+"""The parts of a mark without parts: one for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The place of one value and the marks of what is inside it.
+
+    The value behind a key has the place of its key. What is inside an alias has the place where its anchor wrote it.
+    """
+
+    place: Place
+    parts: Mapping[str | int, Mark] = field(default_factory=lambda: NOTHING_INSIDE)
+
+
+class Places(Mapping[KeyPath, Place]):
+    """Path -> place, for every value of a document. A tree inside, so that an alias costs no memory."""
+
+    def __init__(self, root: Mark) -> None:
+        self._root = root
+
+    def __getitem__(self, path: KeyPath) -> Place:
+        mark = self._root
+        for step in path:
+            mark = mark.parts[step]
+        return mark.place
+
+    def __iter__(self) -> Iterator[KeyPath]:
+        pending: list[tuple[KeyPath, Mark]] = [((), self._root)]
+        while pending:
+            path, mark = pending.pop()
+            yield path
+            pending.extend(((*path, step), part) for step, part in reversed(list(mark.parts.items())))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def nearest(self, path: KeyPath) -> Place:
+        """The place of *path*, or of its nearest ancestor that has one."""
+        mark = self._root
+        for step in path:
+            if step not in mark.parts:
+                break
+            mark = mark.parts[step]
+        return mark.place
+
+    def replaced(self, path: KeyPath, place: Place) -> Places:
+        """A copy in which the value at *path* (whose parent exists) and all that is inside it stand at *place*."""
+
+        def renewed(mark: Mark, rest: KeyPath) -> Mark:
+            if not rest:
+                return Mark(place)
+            inner = mark.parts.get(rest[0], Mark(place))
+            return Mark(mark.place, {**mark.parts, rest[0]: renewed(inner, rest[1:])})
+
+        return Places(renewed(self._root, path))
+
+
+@dataclass(frozen=True)
+class Document:
+    """What `read_yaml` returns. *data* may share parts (aliases): never change it in place."""
+
+    data: dict[str, object]
+    source: str
+    places: Places
+
+    def place_of(self, path: KeyPath) -> Place:
+        """The place of *path*, or of its nearest ancestor that was written down."""
+        return self.places.nearest(path)
+
+    def where(self, path: KeyPath) -> str:
+        """The place of *path* as messages print it: ``scenario.yaml:12`` or ``--set seeds=[1]``."""
+        return self.place_of(path).text(self.source)
+
+
+def dotted(path: KeyPath) -> str:
+    """A path as messages print it.
+
+    >>> dotted(("protocols", 0, "mu")), dotted(("devices", "slow one", "power_w"))
+    ('protocols[0].mu', 'devices."slow one".power_w')
+    """
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            plain = re.fullmatch(r"[\w-]{1,60}", step)
+            name = step if plain else json.dumps(step if len(step) <= 60 else step[:57] + "...")
+            text += f".{name}" if text else name
+    return text

@@ -1,0 +1,175 @@
+"""A network written out node by node: the form that every other one can be turned into.
+
+Leaves out layouts and numbering schemes, apart from `count`, which repeats one sensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Self
+
+import networkx as nx
+from pydantic import Strict, model_validator
+
+from fedsim.errors import UserError, nearest
+from fedsim.settings import Count, NonNegative, PositiveOrInfinite, Settings, Several
+from fedsim.topology.graph import Topology
+from fedsim.topology.kinds import NodeKind
+from fedsim.topology.settings import Name, Position, TopologySettings
+
+__all__ = ["Explicit", "LinkSettings", "NodeSettings", "explicit_form", "to_explicit"]
+
+
+class NodeSettings(Settings):
+    """One node, or a number of sensors alike."""
+
+    kind: Annotated[NodeKind, Strict(False)]
+    """What the node is."""
+    position_m: Position | None = None
+    """Where it stands: x and y in metres."""
+    device: Name | None = None
+    """Its device class; left out, the scenario's default class."""
+    attach: Name | None = None
+    """The base station of a sensor: short for an entry in `links`."""
+    count: Count | None = None
+    """Stands for so many sensors alike, called `cam-01`, `cam-02` and so on after the key `cam`."""
+
+    @model_validator(mode="after")
+    def _only_sensors_attach_and_repeat(self) -> Self:
+        if self.kind != NodeKind.SENSOR:
+            if self.attach is not None:
+                raise ValueError(
+                    f"attach={self.attach!r} is for sensors, and this is of kind {self.kind}; write an entry in links"
+                )
+            if self.count is not None:
+                raise ValueError(
+                    f"count={self.count} is for sensors, and this is of kind {self.kind}; write out each node"
+                )
+        return self
+
+    def names(self, key: str) -> list[str]:
+        """The names of the nodes that stand under *key*.
+
+        >>> NodeSettings(kind="sensor", count=10).names("cam")[8:]
+        ['cam-09', 'cam-10']
+        >>> NodeSettings(kind="sensor").names("cam")
+        ['cam']
+        """
+        if self.count is None:
+            return [key]
+        digits = len(str(self.count))
+        return [f"{key}-{number:0{digits}}" for number in range(1, self.count + 1)]
+
+
+class LinkSettings(Settings):
+    """A link, both ways, between two nodes."""
+
+    between: Annotated[tuple[Name, Name], Strict(False)]
+    """The two nodes."""
+    rate_bps: PositiveOrInfinite | None = None
+    """Rate of a wire in bit/s (`.inf` for no limit); left out, the scenario's default."""
+    delay_s: NonNegative | None = None
+    """Propagation delay of a wire in seconds; left out, the scenario's default."""
+
+
+class Explicit(TopologySettings):
+    """Every node and every link, written out in the scenario or in a file.
+
+    The order of the sensors in `nodes` is the order of the clients.
+
+    >>> nodes = {"cloud": {"kind": "cloud"}, "bs": {"kind": "base_station"}}
+    >>> nodes["cam"] = {"kind": "sensor", "count": 2, "attach": "bs"}
+    >>> Explicit(nodes=nodes, links=[{"between": ["cloud", "bs"], "rate_bps": 1e9}]).build().sensors
+    ('cam-1', 'cam-2')
+    """
+
+    name: Literal["explicit"] = "explicit"
+    nodes: dict[Name, NodeSettings]
+    """Name -> node."""
+    links: Several[LinkSettings] = ()
+    """The wires, and links of sensors that have no `attach`."""
+
+    @model_validator(mode="after")
+    def _is_a_network(self) -> Self:
+        try:
+            self.build()
+        except UserError as error:  # a ValueError gets the place in the file
+            raise ValueError(str(error)) from error
+        return self
+
+    def build(self) -> Topology:
+        """The network. Raises `UserError` for what `Topology` refuses, unknown and duplicate names and links."""
+        graph: nx.Graph[str] = nx.Graph()
+        for key, node in self.nodes.items():
+            self._add(graph, key, node)
+        for key, node in self.nodes.items():
+            if node.attach is not None:
+                for name in node.names(key):
+                    _link(graph, f"nodes.{key}.attach", name, node.attach)
+        for index, link in enumerate(self.links):
+            _link(graph, f"links[{index}]", *link.between, rate_bps=link.rate_bps, delay_s=link.delay_s)
+        return Topology(graph)
+
+    def _add(self, graph: nx.Graph[str], key: str, node: NodeSettings) -> None:
+        for name in node.names(key):
+            if name in graph:  # keys differ, so one of the two comes from a count
+                raise UserError(
+                    f"nodes.{key}: there is another node called {name!r}, and names must differ; rename one "
+                    "(an entry with a count makes numbered names)"
+                )
+            graph.add_node(name, kind=node.kind, position_m=node.position_m, device=node.device)
+
+
+def _link(
+    graph: nx.Graph[str], where: str, a: str, b: str, *, rate_bps: float | None = None, delay_s: float | None = None
+) -> None:
+    for end in (a, b):
+        if end not in graph:
+            raise UserError(f"{where}: no node is called {end!r}{nearest(end, graph) or '; add it to nodes'}")
+    if graph.has_edge(a, b):
+        raise UserError(f"{where}: {a!r} and {b!r} are linked already, and a link goes both ways; keep one")
+    graph.add_edge(a, b, rate_bps=rate_bps, delay_s=delay_s)
+
+
+def to_explicit(topology: Topology) -> dict[str, Any]:
+    """*topology* written out: plain dicts, lists, texts and numbers that `Explicit` turns back into an equal one."""
+    graph = topology.graph
+    nodes = {
+        name: {
+            "kind": str(node["kind"]),
+            "position_m": None if node["position_m"] is None else list(node["position_m"]),
+            "device": node["device"],
+        }
+        for name, node in graph.nodes(data=True)
+    }
+    return explicit_form(nodes, graph.edges(data=True))
+
+
+def explicit_form(
+    nodes: Mapping[str, Mapping[str, Any]], links: Iterable[tuple[str, str, Mapping[str, Any]]]
+) -> dict[str, Any]:
+    """What `Explicit` takes, with None left out; a sensor's first plain link to a base station becomes its `attach`.
+
+    >>> nodes = {"cam": {"kind": "sensor", "device": None}, "bs": {"kind": "base_station"}}
+    >>> explicit_form(nodes, [("bs", "cam", {})])["nodes"]
+    {'cam': {'kind': 'sensor', 'attach': 'bs'}, 'bs': {'kind': 'base_station'}}
+    """
+    written = {name: _given(node) for name, node in nodes.items()}
+    wires = []
+    for a, b, link in links:
+        attributes = _given(link)
+        sensor, station = (a, b) if _kind(nodes, a) == NodeKind.SENSOR else (b, a)
+        air = (_kind(nodes, sensor), _kind(nodes, station)) == (NodeKind.SENSOR, NodeKind.BASE_STATION)
+        if air and not attributes and "attach" not in written[sensor]:
+            written[sensor]["attach"] = station
+        else:
+            wires.append({"between": [a, b], **attributes})
+    return {"name": "explicit", "nodes": written, "links": wires}
+
+
+def _kind(nodes: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+    return nodes[name]["kind"] if name in nodes else None
+
+
+def _given(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in attributes.items() if value is not None}

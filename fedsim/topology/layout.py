@@ -1,0 +1,46 @@
+"""Where things stand when nobody measured: devices spread evenly over a disc, buildings on a square grid.
+
+The disc is the sunflower of H. Vogel, "A better way to construct the sunflower head" (Mathematical Biosciences 44,
+1979). Positions are rounded to millimetres. Leaves out walls, machines and chance: equal counts give equal places.
+"""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["around", "grid"]
+
+GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
+
+
+def around(centre_m: tuple[float, float], count: int, radius_m: float) -> list[tuple[float, float]]:
+    """*count* positions with equal shares of the disc of *radius_m* metres around *centre_m*.
+
+    Position i has distance radius * sqrt((i + 1/2) / count) and angle i * golden angle.
+
+    >>> around((10.0, 0.0), 2, radius_m=2.0)  # distances 1 and sqrt(3), angles 0 and 137.5 degrees
+    [(11.0, 0.0), (8.723, 1.17)]
+    """
+    x, y = centre_m
+    positions = []
+    for i in range(count):
+        distance, angle = radius_m * math.sqrt((i + 0.5) / count), i * GOLDEN_ANGLE
+        positions.append((round(x + distance * math.cos(angle), 3), round(y + distance * math.sin(angle), 3)))
+    return positions
+
+
+def grid(centre_m: tuple[float, float], count: int, spacing_m: float) -> list[tuple[float, float]]:
+    """*count* positions on a square grid around *centre_m*, row by row, *spacing_m* metres apart.
+
+    >>> grid((0.0, 0.0), 3, spacing_m=100.0)
+    [(-50.0, -50.0), (50.0, -50.0), (-50.0, 50.0)]
+    >>> grid((5.0, 5.0), 1, spacing_m=100.0)
+    [(5.0, 5.0)]
+    """
+    x, y = centre_m
+    columns = math.ceil(math.sqrt(count))
+    rows = math.ceil(count / columns)
+    left, bottom = x - (columns - 1) * spacing_m / 2, y - (rows - 1) * spacing_m / 2
+    return [
+        (round(left + i % columns * spacing_m, 3), round(bottom + i // columns * spacing_m, 3)) for i in range(count)
+    ]

@@ -1,0 +1,51 @@
+"""A network study never waits for torch: importing fedsim, asking for help, all modules but the trainers stay light."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"matplotlib", "ortools", "pandas", "simpy", "sklearn", "torch"}
+PACKAGE = Path(__file__).parents[2] / "fedsim"
+PACKAGES = sorted(".".join(init.parent.relative_to(PACKAGE.parent).parts) for init in PACKAGE.rglob("__init__.py"))
+TRAINERS = ("fedsim.learning.", "fedsim.models.torch_module")
+
+
+def loaded_after(code: str) -> set[str]:
+    """The heavy libraries that a fresh interpreter has loaded once it has run *code*."""
+    report = "import sys, json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return HEAVY & set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def test_a_heavy_import_is_seen() -> None:
+    assert loaded_after("import simpy") == {"simpy"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_is_light_until_a_name_is_asked_for(package: str) -> None:
+    assert loaded_after(f"import {package}") == set()
+
+
+def test_the_command_lines_help_is_light() -> None:
+    ask_for_help = (
+        "import runpy, sys\n"
+        "sys.argv = ['fedsim', '--help']\n"
+        "try:\n"
+        "    runpy.run_module('fedsim', run_name='__main__')\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code"
+    )
+    assert loaded_after(ask_for_help) == set()
+
+
+def test_only_trainers_load_torch() -> None:
+    files = [path.relative_to(PACKAGE.parent).with_suffix("") for path in sorted(PACKAGE.rglob("*.py"))]
+    modules = [".".join(path.parts) for path in files if path.name not in {"__init__", "__main__"}]
+    others = [module for module in modules if not module.startswith(TRAINERS)]
+    assert "torch" not in loaded_after("\n".join(f"import {module}" for module in others))

@@ -1,0 +1,73 @@
+"""Setting up is repeatable: all that an installation brings is pinned, and ``make`` tells what it can do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems bring a few small packages of their own")
+OF_A_CUDA_BUILD = ("cuda-", "nvidia-", "triton")  # torch itself fixes the versions of these
+
+
+def pins() -> dict[str, Requirement]:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(requirement.name): requirement for requirement in requirements}
+
+
+def brought_by(distribution: str, extras: frozenset[str]) -> set[str]:
+    """Names of everything that installing *distribution* with *extras* brings to this machine, itself left out."""
+    found: set[str] = set()
+    waiting = [(distribution, extras)]
+    seen = set(waiting)
+    while waiting:
+        name, wanted = waiting.pop()
+        for text in metadata.requires(name) or ():
+            requirement = Requirement(text)
+            marker = requirement.marker
+            if marker and not any(marker.evaluate({"extra": extra}) for extra in wanted | {""}):
+                continue
+            found.add(canonicalize_name(requirement.name))
+            step = (canonicalize_name(requirement.name), frozenset(requirement.extras))
+            if step not in seen and not step[0].startswith(OF_A_CUDA_BUILD):
+                seen.add(step)
+                waiting.append(step)
+    return found - {distribution}
+
+
+@on_linux
+def test_everything_that_is_installed_is_pinned() -> None:
+    brought = brought_by("fedsim-industrial", frozenset({"dev"}))
+    assert {"simpy", "torch", "sympy", "pytest", "nbclient", "pyzmq"} <= brought
+    assert sorted(name for name in brought - pins().keys() if not name.startswith(OF_A_CUDA_BUILD)) == []
+
+
+def test_a_pin_is_one_public_version() -> None:
+    loose = [str(pin) for pin in pins().values() if not re.fullmatch(r"==[0-9][0-9a-z.]*", str(pin.specifier))]
+    assert loose == []
+
+
+@on_linux
+def test_nothing_is_pinned_that_is_not_installed() -> None:
+    brought = brought_by("fedsim-industrial", frozenset({"dev"})) | {"setuptools"}  # what builds the package
+    assert sorted(pins().keys() - brought) == []
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_make_alone_lists_every_target_with_a_sentence() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = re.findall(r"^\.PHONY: (\S+)$", makefile, re.MULTILINE)
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    printed = subprocess.run(["make"], cwd=ROOT, env=plain, capture_output=True, text=True, check=True).stdout
+    assert targets
+    assert re.findall(r"^  make (\S+) +[A-Z].*\.$", printed, re.MULTILINE) == targets

@@ -1,0 +1,23 @@
+"""What holds for every test: one thread a process, drawn examples without a deadline, data sets where there are any."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or numpy: workers share the cores
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("explore", deadline=None, print_blob=True)
+settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
+settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a data set that is not here; undo what an earlier test did to torch's threads."""
+    if item.get_closest_marker("data") and not os.environ.get("FEDSIM_DATA"):
+        pytest.skip("FEDSIM_DATA names no folder with data sets")
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)

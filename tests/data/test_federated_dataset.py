@@ -1,0 +1,127 @@
+"""What every federated data set promises, and what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fedsim.data.dataset import FederatedDataset, class_counts
+from fedsim.data.declared import Declared
+from fedsim.errors import UserError
+
+
+def ids(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+@pytest.fixture
+def tiny() -> FederatedDataset:
+    """Six samples of two numbers in three classes: client 0 trains on two of them, client 1 on one."""
+    return FederatedDataset(
+        name="tiny",
+        classes=3,
+        sample_shape=(2,),
+        sample_bytes=9.0,
+        client_samples=ids(2, 1),
+        x=np.arange(12, dtype=np.float32).reshape(6, 2),
+        y=ids(0, 1, 2, 0, 1, 2),
+        train_ids=(ids(0, 3), ids(1)),
+        test_ids=ids(2),
+        client_test_ids=(ids(4), ids()),
+    )
+
+
+def test_class_counts_by_hand(tiny):
+    assert class_counts(tiny).tolist() == [[2, 0, 0], [0, 1, 0]]
+
+
+def test_raw_bytes_by_hand(tiny):
+    assert (tiny.raw_bytes(0), tiny.raw_bytes(1)) == (18.0, 9.0)
+
+
+def test_arrays_are_read_only(tiny):
+    arrays = [tiny.client_samples, tiny.x, tiny.y, tiny.test_ids, *tiny.train_ids, *tiny.client_test_ids]
+    assert not any(array.flags.writeable for array in arrays)
+    with pytest.raises(ValueError, match="read-only"):
+        tiny.x[0, 0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"client_samples": ids(2, 0)}, "at least 1"),
+        ({"client_samples": np.array([2.0, 1.0])}, "int64"),
+        ({"client_samples": ids(1, 1)}, "lengths of train_ids"),
+        ({"sample_bytes": 0.0}, "positive and finite"),
+        ({"x": np.zeros((6, 2))}, "float64"),
+        ({"x": np.zeros((6, 3), np.float32)}, r"\(6, 3\)"),
+        ({"x": np.full((6, 2), np.nan, np.float32)}, "finite"),
+        ({"y": ids(0, 1, 2)}, r"y is int64 \(3,\)"),
+        ({"y": np.zeros(6, np.int32)}, "int32"),
+        ({"y": ids(0, 1, 2, 0, 1, 3)}, "labels run from 0 to 3, not from 0 to 2"),
+        ({"classes": None}, "together"),
+        ({"x": None, "y": None}, "together"),
+        ({"x": None, "y": None, "classes": None, "sample_shape": None}, "ids need samples"),
+        ({"train_ids": (ids(0, 3), ids(6))}, "ids run from 0 to 6, but there are 6"),
+        ({"train_ids": (ids(0, 3), ids(-1))}, "ids run from -1"),
+        ({"train_ids": (ids(3, 0), ids(1))}, "ascend"),
+        ({"train_ids": (ids(0, 3), ids(3))}, "sample 3 belongs to two"),
+        ({"test_ids": ids(1)}, "sample 1 belongs to two"),
+        ({"client_test_ids": (ids(0), ids())}, "sample 0 belongs to two"),
+        ({"client_test_ids": ()}, "one array for each of 2 clients"),
+        ({"train_ids": (ids(0, 3), np.array([1.0]))}, "ids must be int64"),
+    ],
+)
+def test_contradictions_are_refused(tiny, change, message):
+    with pytest.raises(ValueError, match=message):
+        replace(tiny, **change)
+
+
+def test_digest_is_the_address_of_what_training_can_see(tiny):
+    same = replace(tiny, name="other", sample_bytes=1.0, x=tiny.x.astype(">f4").astype(np.float32))
+    assert same.digest == tiny.digest
+
+    brighter = tiny.x.copy()
+    brighter[5, 1] += 1
+    changes = [
+        {"x": brighter},
+        {"y": ids(0, 1, 2, 0, 1, 1)},
+        {"classes": 4},
+        {"sample_shape": (2, 1), "x": tiny.x[..., None]},
+        {"train_ids": (ids(0, 5), ids(1))},
+        {"train_ids": (ids(0), ids(1, 3)), "client_samples": ids(1, 2)},
+        {"test_ids": ids(5)},
+        {"test_ids": ids(2, 5)},
+        {"client_test_ids": (ids(), ids(4))},
+        {"client_test_ids": (ids(), ids()), "test_ids": ids(2, 4)},
+    ]
+    digests = {replace(tiny, **change).digest for change in changes}
+    assert len(digests | {tiny.digest}) == len(changes) + 1
+
+
+def test_declared_data_has_numbers_only():
+    data = Declared(samples_per_client=600, sample_bytes=785).load(4, stream=np.random.default_rng)
+    assert (data.clients, data.client_samples.tolist()) == (4, [600] * 4)
+    assert data.raw_bytes(2) == 600 * 785
+    assert (data.x, data.y, data.classes, data.sample_shape, data.train_ids) == (None, None, None, None, ())
+    with pytest.raises(UserError, match="no labels"):
+        class_counts(data)
+
+
+def test_unknown_sample_size_is_absent_not_zero():
+    data = Declared(samples_per_client=600).load(4, stream=np.random.default_rng)
+    assert data.sample_bytes is None
+    with pytest.raises(UserError, match=r"give data\.sample_bytes"):
+        data.raw_bytes(0)
+
+
+def test_importing_the_data_modules_loads_no_heavy_library():
+    modules = ["fedsim.data", "fedsim.data.digits", "fedsim.data.declared", "fedsim.data.partition.dirichlet"]
+    heavy = ("sklearn", "scipy", "torch", "pandas")
+    program = f"import sys, {', '.join(modules)}; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

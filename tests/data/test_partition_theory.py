@@ -1,0 +1,274 @@
+"""The laws that each partition states, tested against theory.
+
+Statistical tests take the mean of one number over independent replications, and allow 4 standard errors: one run in
+16,000 would fail by chance, and seeds are fixed. Each says how large a fault it would see.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedsim.data.partition.dirichlet import Dirichlet
+from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.quantity_skew import QuantitySkew
+from fedsim.data.partition.settings import whole_shares
+from fedsim.data.partition.shards import Shards
+from fedsim.errors import UserError
+
+CLASSES = 10
+
+
+def counts(partition, y, clients, seed) -> np.ndarray:
+    """(clients, classes) samples."""
+    shares = partition.split(y, clients, np.random.default_rng(seed))
+    return np.array([np.bincount(y[share], minlength=CLASSES) for share in shares])
+
+
+def assert_mean(values, expected, fault):
+    """The mean of independent *values* is *expected*, and a mean wrong by *fault* (relative) would be seen."""
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    assert 4 * error < fault * expected, f"no power: 4 standard errors are {4 * error / expected:.1%}"
+    assert abs(np.mean(values) - expected) < 4 * error, f"the mean is {np.mean(values)}, not {expected}"
+
+
+def independence_statistic(table) -> float:
+    """Pearson's chi-square of a (clients, classes) table against independence of client and class."""
+    expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
+    return float(((table - expected) ** 2 / expected).sum())
+
+
+def independence_mean(table) -> float:
+    """Its exact mean when labels are dealt at random with both margins fixed: N/(N - 1) degrees of freedom."""
+    clients, classes = table.shape
+    return (clients - 1) * (classes - 1) * table.sum() / (table.sum() - 1)
+
+
+# --- iid ---
+
+
+@pytest.mark.parametrize(("samples", "clients"), [(1437, 10), (100, 7), (7, 7), (23, 1)])
+def test_iid_sizes_differ_by_one_at_most(samples, clients):
+    sizes = counts(Iid(), np.arange(samples) % CLASSES, clients, seed=1).sum(1)
+    assert sizes.max() - sizes.min() <= 1
+    assert sizes.sum() == samples
+
+
+def test_iid_labels_are_independent_of_clients():
+    """300 replications; 4 standard errors are below 5 % of the mean."""
+    y = np.repeat(np.arange(CLASSES), 100)
+    tables = [counts(Iid(), y, 8, seed) for seed in range(300)]
+    assert_mean([independence_statistic(table) for table in tables], independence_mean(tables[0]), fault=0.05)
+
+
+def test_the_independence_test_would_see_a_tenth_of_the_samples_left_in_order():
+    y = np.repeat(np.arange(CLASSES), 100)
+    values = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        owner = np.arange(len(y)) * 8 // len(y)
+        mixed = rng.permutation(len(y))[: len(y) * 9 // 10]
+        owner[mixed] = rng.permutation(owner[mixed])
+        table = np.zeros((8, CLASSES))
+        np.add.at(table, (owner, y), 1)
+        values.append(independence_statistic(table))
+    with pytest.raises(AssertionError, match="the mean is"):
+        assert_mean(values, independence_mean(table), fault=0.1)
+
+
+# --- whole shares ---
+
+
+def test_rounding_favours_no_client():
+    """20,000 draws; a client short of a hundredth of a sample (rounding down would cost some half a sample) is seen."""
+    rng = np.random.default_rng(1)
+    proportions = np.array([0.03, 0.47, 0.0, 0.31, 0.19])
+    drawn = np.array([whole_shares(proportions, 7, rng) for _ in range(20_000)])
+    assert (drawn.sum(1) == 7).all()
+    assert (np.abs(drawn - 7 * proportions) < 1).all()
+    error = drawn.std(0) / np.sqrt(len(drawn))
+    assert error.max() < 0.01 / 2
+    assert (np.abs(drawn.mean(0) - 7 * proportions) <= 4 * error).all()
+
+
+# --- Dirichlet ---
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+def test_dirichlet_shares_of_a_class_have_the_variance_of_the_law(alpha):
+    """Sum over clients of (p - 1/n)^2 has mean (1 - 1/n) / (n alpha + 1). Without the rule classes are independent.
+
+    2,500 class draws of 1,000 samples, so that rounding moves the mean by less than 0.1 %; a fault of 10 % is seen.
+    """
+    clients, each = 5, 1000
+    y = np.repeat(np.arange(CLASSES), each)
+    partition = Dirichlet(alpha=alpha, capacity_rule=False)
+    shares = np.concatenate([counts(partition, y, clients, seed).T / each for seed in range(250)])
+    assert_mean(((shares - 1 / clients) ** 2).sum(1), (1 - 1 / clients) / (clients * alpha + 1), fault=0.1)
+
+
+def test_the_capacity_rule_leaves_the_first_class_alone():
+    """As above, over the first class only: 1,000 draws, a fault of 15 % is seen."""
+    clients, each, alpha = 5, 300, 1.0
+    y = np.repeat(np.arange(CLASSES), each)
+    shares = np.array([counts(Dirichlet(alpha=alpha), y, clients, seed)[:, 0] / each for seed in range(1000)])
+    assert_mean(((shares - 1 / clients) ** 2).sum(1), (1 - 1 / clients) / (clients * alpha + 1), fault=0.15)
+
+
+@pytest.mark.parametrize("capacity_rule", [True, False])
+def test_dirichlet_favours_no_client(capacity_rule):
+    """Every client's mean size is N/n within 4 standard errors: 400 replications, a fault of 15 % is seen."""
+    y = np.repeat(np.arange(CLASSES), 40)
+    partition = Dirichlet(alpha=0.5, capacity_rule=capacity_rule)
+    sizes = np.array([counts(partition, y, 5, seed).sum(1) for seed in range(400)])
+    for client in range(5):
+        assert_mean(sizes[:, client], 80, fault=0.15)
+
+
+def test_a_full_client_gets_nothing_of_the_classes_that_follow():
+    y = np.repeat(np.arange(CLASSES), [50, 10, 40, 30, 20, 60, 25, 35, 45, 5])
+    filled = 0
+    for seed in range(50):
+        table = counts(Dirichlet(alpha=0.3), y, 6, seed)
+        full_before = np.cumsum(table, axis=1)[:, :-1] >= len(y) / 6
+        assert (table[:, 1:][full_before] == 0).all()
+        filled += full_before.sum()
+    assert filled > 0
+
+
+def test_the_capacity_rule_evens_out_the_sizes():
+    y = np.repeat(np.arange(CLASSES), 100)
+
+    def spread(capacity_rule: bool) -> float:
+        partition = Dirichlet(alpha=0.3, capacity_rule=capacity_rule)
+        return float(np.mean([counts(partition, y, 8, seed).sum(1).std() for seed in range(50)]))
+
+    assert spread(True) < 0.8 * spread(False)
+
+
+@pytest.mark.parametrize("capacity_rule", [True, False])
+def test_smaller_alpha_means_larger_skew(capacity_rule):
+    """Skew: mean distance (total variation) of a client's label mixture from everybody's."""
+    y = np.repeat(np.arange(CLASSES), 100)
+
+    def skew(alpha: float) -> float:
+        distances = []
+        for seed in range(20):
+            table = counts(Dirichlet(alpha=alpha, capacity_rule=capacity_rule), y, 8, seed)
+            mixtures = table / table.sum(1, keepdims=True)
+            distances.append(np.abs(mixtures - 1 / CLASSES).sum(1).mean() / 2)
+        return float(np.mean(distances))
+
+    skews = [skew(alpha) for alpha in (0.1, 0.5, 2.0, 10.0, 1e6)]
+    assert skews == sorted(skews, reverse=True)
+    assert skews[0] > 0.5
+    assert skews[-1] < 0.02
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-9])
+def test_extreme_concentration_still_covers(alpha):
+    """One client takes a whole class; the capacity rule passes the next class on."""
+    y = np.repeat(np.arange(CLASSES), 30)
+    table = counts(Dirichlet(alpha=alpha), y, 5, seed=1)
+    assert table.sum(0).tolist() == [30] * CLASSES
+    assert sorted(np.count_nonzero(table, axis=1)) == [2] * 5
+
+
+def test_dirichlet_gives_everybody_the_minimum_or_refuses():
+    y = np.repeat(np.arange(CLASSES), 50)
+    for seed in range(20):
+        assert counts(Dirichlet(alpha=0.3, minimum_samples=20), y, 8, seed).sum(1).min() >= 20
+    with pytest.raises(UserError, match=r"alpha=0\.01.*minimum_samples=60 of 500 .* each of 1000 draws; raise alpha"):
+        counts(Dirichlet(alpha=0.01, minimum_samples=60), y, 8, seed=1)
+    with pytest.raises(UserError, match="504 training samples are needed, but there are only 500: minimum_samples=63"):
+        counts(Dirichlet(minimum_samples=63), y, 8, seed=1)
+
+
+# --- quantity skew ---
+
+
+@pytest.mark.parametrize("alpha", [0.5, 5.0])
+def test_quantity_skew_sizes_have_the_variance_of_the_law(alpha):
+    """1,200 replications; a fault of 10 % is seen.
+
+    The minimum of one sample turns away 5 % of the draws for alpha = 0.5, which lowers the mean by some 1.5 %.
+    """
+    clients, samples = 5, 10_000
+    y = np.zeros(samples, np.int64)
+    sizes = np.array([counts(QuantitySkew(alpha=alpha), y, clients, seed)[:, 0] for seed in range(1200)])
+    assert_mean(((sizes / samples - 1 / clients) ** 2).sum(1), (1 - 1 / clients) / (clients * alpha + 1), fault=0.1)
+
+
+def test_quantity_skew_labels_are_independent_of_clients():
+    """300 replications; 4 standard errors are below 5 % of the mean."""
+    y = np.repeat(np.arange(CLASSES), 200)
+    tables = [counts(QuantitySkew(alpha=2.0, minimum_samples=20), y, 8, seed) for seed in range(300)]
+    assert_mean([independence_statistic(table) for table in tables], independence_mean(tables[0]), fault=0.05)
+
+
+def test_quantity_skew_gives_everybody_the_minimum_or_refuses():
+    y = np.zeros(500, np.int64)
+    for seed in range(20):
+        assert counts(QuantitySkew(alpha=0.5, minimum_samples=10), y, 8, seed).sum(1).min() >= 10
+    with pytest.raises(UserError, match=r"in each of 1000 draws; raise alpha, lower minimum_samples"):
+        counts(QuantitySkew(alpha=0.01, minimum_samples=50), y, 8, seed=1)
+
+
+# --- shards ---
+
+
+def test_shards_that_fit_the_classes_hold_one_class_each():
+    """McMahan's case: 10 classes of 60, 20 shards of 30, so that 10 clients hold 60 samples of at most two classes."""
+    y = np.random.default_rng(1).permutation(np.repeat(np.arange(CLASSES), 60))
+    for seed in range(20):
+        table = counts(Shards(), y, 10, seed)
+        assert (table.sum(1) == 60).all()
+        assert np.count_nonzero(table, axis=1).max() <= 2
+        assert set(np.unique(table)) <= {0, 30, 60}
+
+
+@pytest.mark.parametrize(("clients", "shards_per_client"), [(7, 2), (9, 3), (13, 1)])
+def test_each_boundary_between_classes_adds_one_class_at_most(clients, shards_per_client):
+    y = np.random.default_rng(1).choice(CLASSES, size=1000, p=np.arange(1, 11) / 55)
+    shards = clients * shards_per_client
+    for seed in range(20):
+        table = counts(Shards(shards_per_client=shards_per_client), y, clients, seed)
+        sizes = table.sum(1)
+        assert np.count_nonzero(table) <= shards + CLASSES - 1
+        assert sizes.min() >= shards_per_client * (1000 // shards)
+        assert sizes.max() <= shards_per_client * -(-1000 // shards)
+
+
+def test_shards_are_dealt_at_random():
+    """Both shards of a client have the same class with probability 1/19; 1,500 replications of 10, a fault of 15 %."""
+    y = np.repeat(np.arange(CLASSES), 20)
+    single = [np.mean(np.count_nonzero(counts(Shards(), y, 10, seed), axis=1) == 1) for seed in range(1500)]
+    assert_mean(single, 1 / 19, fault=0.15)
+
+
+def test_more_shards_than_samples_is_refused():
+    with pytest.raises(UserError, match=r"12 training samples are needed, but there are only 10: shards_per_client=3"):
+        counts(Shards(shards_per_client=3), np.arange(10), 4, seed=1)
+
+
+# --- keys ---
+
+
+@pytest.mark.parametrize(
+    ("partition", "options"),
+    [
+        (Dirichlet, {"alpha": 0.0}),
+        (Dirichlet, {"alpha": float("nan")}),
+        (Dirichlet, {"alpha": float("inf")}),
+        (Dirichlet, {"alpha": "0.5"}),
+        (Dirichlet, {"minimum_samples": 0}),
+        (QuantitySkew, {"alpha": -1.0}),
+        (QuantitySkew, {"minimum_samples": 2.5}),
+        (Shards, {"shards_per_client": 0}),
+        (Iid, {"alpha": 0.5}),
+    ],
+)
+def test_a_key_outside_its_range_is_refused(partition, options):
+    with pytest.raises(ValidationError):
+        partition(**options)

@@ -1,0 +1,104 @@
+"""Where weights start: the bounds and distributions that the two schemes promise, and nothing left to chance."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedsim.models.layers import Conv2d, Flatten, Linear
+from fedsim.models.table import Initialisation, LayerTable
+from fedsim.models.torch_module import build, initial_parameters
+
+CONV = Conv2d("conv", in_channels=4, out_channels=100, kernel=5, padding=2)  # fan_in 100, fan_out 2500
+FC = Linear("fc", inputs=400, outputs=200)
+
+
+def table(initialisation: Initialisation) -> LayerTable:
+    return LayerTable(
+        input_shape=(4, 2, 2), extractor=(CONV, Flatten("f")), classifier=(FC,), initialisation=initialisation
+    )
+
+
+def start(initialisation: Initialisation, seed: int = 0) -> dict[str, np.ndarray]:
+    parts = initial_parameters(table(initialisation), np.random.default_rng(seed))
+    return {name: value.numpy() for values in parts.values() for name, value in values.items()}
+
+
+BOUNDS = [  # scheme, parameter, bound by hand
+    ("xavier_uniform", "conv.weight", sqrt(6 / (100 + 2500))),
+    ("xavier_uniform", "fc.weight", sqrt(6 / (400 + 200))),
+    ("torch_default", "conv.weight", 1 / sqrt(100)),
+    ("torch_default", "fc.weight", 1 / sqrt(400)),
+]
+
+
+@pytest.mark.parametrize(("initialisation", "name", "bound"), BOUNDS)
+def test_weights_are_uniform_within_the_schemes_bound(initialisation, name, bound):
+    # n = 10,000 and 80,000 draws, ten equal bins: a bin holds n/10 with a standard deviation of sqrt(0.09 n), 3 % of it
+    # or less. Bounds wrong by 10 % would empty half of an outer bin (or break the bound): more than ten deviations.
+    scaled = start(initialisation)[name].ravel() / bound
+    assert np.abs(scaled).max() <= 1 + 1e-6
+    counts, _ = np.histogram(scaled, bins=10, range=(-1 - 1e-6, 1 + 1e-6))
+    assert counts.sum() == scaled.size
+    assert np.abs(counts - scaled.size / 10).max() < 4 * sqrt(0.09 * scaled.size)
+
+
+@pytest.mark.parametrize(("initialisation", "name", "bound"), BOUNDS)
+def test_weights_have_mean_zero_and_variance_a_third_of_the_squared_bound(initialisation, name, bound):
+    # Four standard errors; the variance's, relative, is sqrt(0.8 / n) <= 0.9 %: a bound 10 % off shows at 20 of them.
+    weights = start(initialisation)[name].astype(float)
+    assert abs(weights.mean()) < 4 * bound / sqrt(3 * weights.size)
+    assert weights.var() == pytest.approx(bound**2 / 3, rel=4 * sqrt(0.8 / weights.size))
+
+
+def test_xavier_biases_are_zero_and_torch_default_biases_are_uniform_in_one_over_root_fan_in():
+    xavier, default = start("xavier_uniform"), start("torch_default")
+    assert not xavier["conv.bias"].any() and not xavier["fc.bias"].any()
+    for name, bound in (("conv.bias", 1 / sqrt(100)), ("fc.bias", 1 / sqrt(400))):
+        # the largest of n >= 100 uniform draws is below 0.85 of the bound with probability 0.85^100 < 1e-7
+        assert 0.85 * bound < np.abs(default[name]).max() <= bound * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["conv", "fc"])
+def test_torch_default_is_pytorchs_own_start(name):
+    # Extremes of n >= 10,000 uniform draws are within 0.2 % of the bound but for exp(-20); biases as above.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        twin = nn.Conv2d(4, 100, 5, padding=2) if name == "conv" else nn.Linear(400, 200)
+    ours = start("torch_default")
+    weight = twin.weight.detach().numpy()
+    assert np.abs(ours[f"{name}.weight"]).max() == pytest.approx(np.abs(weight).max(), rel=2e-3)
+    assert np.abs(ours[f"{name}.bias"]).max() == pytest.approx(np.abs(twin.bias.detach().numpy()).max(), rel=0.15)
+    assert ours[f"{name}.weight"].var() == pytest.approx(weight.var(), rel=6 * sqrt(0.8 / weight.size))
+
+
+def test_numbers_are_the_generators_own_in_the_order_of_the_table():
+    draws = np.random.default_rng(7).random(10_000 + 80_000)
+    xavier = start("xavier_uniform", seed=7)
+    for name, bound, values in (
+        ("conv.weight", sqrt(6 / 2600), draws[:10_000]),
+        ("fc.weight", sqrt(6 / 600), draws[10_000:]),
+    ):
+        np.testing.assert_array_equal(xavier[name].ravel(), ((2 * values - 1) * bound).astype(np.float32))
+
+
+@pytest.mark.parametrize("initialisation", ["xavier_uniform", "torch_default"])
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_ones(initialisation):
+    torch.manual_seed(1)
+    first = start(initialisation)
+    torch.manual_seed(2)
+    again, other = start(initialisation), start(initialisation, seed=1)
+    assert {name: value.tobytes() for name, value in first.items()} == {name: v.tobytes() for name, v in again.items()}
+    assert not np.array_equal(first["fc.weight"], other["fc.weight"])
+
+
+def test_building_draws_nothing_from_torch_and_starts_from_zero():
+    before = torch.random.get_rng_state()
+    module = build(table("torch_default"))
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert not any(parameter.any() for parameter in module.parameters())
+    assert {parameter.device.type for parameter in module.parameters()} == {"cpu"}

@@ -1,0 +1,144 @@
+"""``--set`` changes one value of a scenario, by the path and with the spelling of the file, or says why it cannot."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedsim.errors import UserError
+from fedsim.scenario.document import Document, KeyPath
+from fedsim.scenario.overrides import apply
+from fedsim.scenario.yaml_reader import parse_yaml
+
+TEXT = """\
+name: park
+stop: null
+training: {batch_size: 5}
+topology: ../topologies/park.yaml
+slow: &cell {rate_bps: 1}
+fast: *cell
+grid: [[1, 2], [3, 4]]
+protocols:
+  - {name: fedavg}
+  - {name: fedprox, mu: 1}
+  - {name: fedprox, mu: 2, label: strong}
+  - {name: centralised, label: fedavg}
+  - no mapping
+twins: [{name: a}, {name: a}]
+nameless: [1, 2]
+none: []
+"""
+
+
+def park() -> Document:
+    return parse_yaml(TEXT, "park.yaml")
+
+
+def value_at(document: Document, path: KeyPath) -> object:
+    value: object = document.data
+    for step in path:
+        assert isinstance(value, dict | list)
+        value = value[step]  # type: ignore[call-overload, index]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("assignment", "path", "value"),
+    [
+        ("name=other", ("name",), "other"),
+        ("name='5'", ("name",), "5"),
+        ("training.batch_size=10", ("training", "batch_size"), 10),
+        ("training.batch_size=0x10", ("training", "batch_size"), 16),
+        ("training.batch_size=on", ("training", "batch_size"), "on"),
+        ("training.batch_size=null", ("training", "batch_size"), None),
+        ("training.epochs=2", ("training", "epochs"), 2),  # a last key that is not there yet
+        ("seeds=[1, 2, 3]", ("seeds",), [1, 2, 3]),
+        ("stop={rounds: 5, sim_time_s: .inf}", ("stop",), {"rounds": 5, "sim_time_s": float("inf")}),
+        ("name=a=b", ("name",), "a=b"),
+        (" name = x ", ("name",), "x"),
+        ("grid.1.0=9", ("grid", 1, 0), 9),
+        ("grid[1][0]=9", ("grid", 1, 0), 9),  # as messages write a path
+        ("protocols.0.fraction=0.3", ("protocols", 0, "fraction"), 0.3),
+        ("protocols.strong.mu=9", ("protocols", 2, "mu"), 9),  # by label
+        ("protocols.fedavg.mu=9", ("protocols", 3, "mu"), 9),  # a label goes before a name
+        ("protocols.centralised.mu=9", ("protocols", 3, "mu"), 9),  # by name
+        ("protocols.centralised={name: x}", ("protocols", 3), {"name": "x"}),
+    ],
+)
+def test_an_override_changes_one_value(assignment: str, path: KeyPath, value: object) -> None:
+    changed = apply(park(), [assignment])
+    assert value_at(changed, path) == value
+    assert changed.where(path) == f"--set {assignment}"
+    assert changed.where((*path, "inside")) == f"--set {assignment}"
+    untouched = {other: park().where(other) for other in park().places if other[: len(path)] != path}
+    assert {other: changed.where(other) for other in untouched} == untouched
+    assert all(changed.data[key] == park().data[key] for key in park().data if key != path[0])
+
+
+def test_overrides_are_applied_in_their_order() -> None:
+    changed = apply(park(), ["stop={rounds: 1}", "stop.rounds=2", "stop.rounds=3", "name=x"])
+    assert changed.data["stop"] == {"rounds": 3}
+    assert changed.where(("stop",)) == "--set stop={rounds: 1}"
+    assert changed.where(("stop", "rounds")) == "--set stop.rounds=3"
+    assert apply(park(), []) == park()
+
+
+def test_an_override_changes_neither_the_document_nor_what_an_alias_shares() -> None:
+    document = park()
+    before = copy.deepcopy(document.data)
+    changed = apply(document, ["slow.rate_bps=7", "protocols.strong.mu=7", "training.epochs=7"])
+    assert document.data == before and document == park()
+    assert changed.data["slow"] == {"rate_bps": 7}
+    assert changed.data["fast"] == {"rate_bps": 1}
+    assert changed.where(("fast", "rate_bps")) == "park.yaml:5"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "problem"),
+    [
+        ("name", "is not of the form key.path=value, for example training.epochs=2"),
+        ("=5", "is not of the form key.path=value"),
+        ("training..epochs=5", "is not of the form key.path=value"),
+        ("training.=5", "is not of the form key.path=value"),
+        ("name=", "has no value; write null for none"),
+        ("name= ", "has no value; write null for none"),
+        ("seeds=[1, 2", "the value is not YAML: did not find expected ',' or ']'"),
+        ("name=!!python/name:os.system x", "the value is not YAML: the tag '!!python/name:os.system' is not allowed"),
+        ("name={a: 1, a: 2}", "the value is not YAML: the key 'a' stands twice"),
+        ("trainig.epochs=2", "there is no key trainig; did you mean 'training'?"),
+        ("evaluate.every=2", "there is no key evaluate; to add it: --set 'evaluate={every: 2}'"),
+        ("training.a.b.c=2", "there is no key training.a; to add it: --set 'training.a={b: {c: 2}}'"),
+        ("stop.rounds=2", "stop is empty (null) and has no keys; to add it: --set 'stop={rounds: 2}'"),
+        ("topology.cells=2", "topology is text ('../topologies/park.yaml') and has no keys"),
+        ("training.batch_size.x=2", "training.batch_size is a number (5) and has no keys"),
+        ("grid.2=1", "grid has positions 0 to 1, and none at 2"),
+        ("grid.-1=1", "grid has positions 0 to 1, and none at -1"),
+        ("none.0=1", "none has no items, and none at 0"),
+        ("protocols.fedprx.mu=1", "protocols has no item called 'fedprx'; did you mean 'fedprox'? (known: fedavg, fedprox,"),
+        ("nameless.x=1", "nameless has no item called 'x' (known: none has a name; or a position counted from 0)"),
+        ("protocols.fedprox.mu=1", "protocols has 2 items with the name 'fedprox'; write protocols[1] or protocols[2]"),
+        ("twins.a.x=1", "twins has 2 items with the name 'a'; write twins[0] or twins[1]"),
+    ],
+)
+def test_an_override_that_leads_nowhere_says_why(assignment: str, problem: str) -> None:
+    with pytest.raises(UserError) as caught:
+        apply(park(), [assignment])
+    assert str(caught.value).startswith(f"--set {assignment}: {problem}")
+
+
+@given(st.text() | st.text("abn.[]01={}:-,' ", max_size=20).map(lambda text: f"protocols.{text}"))
+def test_any_assignment_is_a_change_or_one_message(assignment: str) -> None:
+    try:
+        changed = apply(park(), [assignment])
+    except UserError as error:
+        assert str(error).startswith("--set ")
+    else:
+        assert changed.data != park().data or changed.places != park().places
+
+
+def test_a_long_assignment_is_shortened_in_messages() -> None:
+    changed = apply(park(), ["name=" + "x" * 1000])
+    assert len(changed.where(("name",))) < 80

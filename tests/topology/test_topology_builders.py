@@ -1,0 +1,206 @@
+"""The layouts that are built from counts: how many, called what, where, and linked how."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fedsim import registry
+from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import around, grid
+from fedsim.topology.star import Star
+
+counts = st.integers(1, 120)
+factories = st.integers(1, 12)
+stations = st.integers(1, 12)
+
+
+def kinds(topology: Topology) -> Counter[NodeKind]:
+    return Counter(node["kind"] for _, node in topology.graph.nodes(data=True))
+
+
+def positions(topology: Topology) -> dict[str, tuple[float, float]]:
+    return {name: node["position_m"] for name, node in topology.graph.nodes(data=True) if node["kind"] != "cloud"}
+
+
+@pytest.mark.parametrize("name", registry.names("topologies"))
+def test_what_is_registered_builds_a_topology(name: str) -> None:
+    fields = {
+        "star": {"devices": 3},
+        "factory_park": {"factories": 2, "devices_per_factory": 3},
+        "explicit": {
+            "nodes": {
+                "cloud": {"kind": "cloud"},
+                "bs": {"kind": "base_station"},
+                "cam": {"kind": "sensor", "count": 3, "attach": "bs"},
+            },
+            "links": [{"between": ["cloud", "bs"]}],
+        },
+    }
+    settings = registry.load("topologies", name).model_validate({"name": name, **fields[name]})
+    assert len(settings.build().sensors) == (6 if name == "factory_park" else 3)
+
+
+# Star
+
+
+@given(counts)
+def test_a_star_has_one_cell(devices: int) -> None:
+    topology = Star(devices=devices).build()
+    assert kinds(topology) == {NodeKind.SENSOR: devices, NodeKind.BASE_STATION: 1, NodeKind.CLOUD: 1}
+    assert {topology.cell_of(sensor) for sensor in topology.sensors} == {"station"}
+    assert list(topology.sensors) == sorted(topology.sensors)
+
+
+def test_a_star_carries_its_backhaul_and_device_class() -> None:
+    topology = Star(devices=2, device="camera", backhaul_rate_bps=math.inf, backhaul_delay_s=0.25).build()
+    assert topology.graph.edges["station", "cloud"] == {"rate_bps": math.inf, "delay_s": 0.25}
+    assert [topology.graph.nodes[sensor]["device"] for sensor in topology.sensors] == ["camera", "camera"]
+    assert topology.graph.nodes["station"]["device"] is None
+
+
+def test_a_wire_of_which_nothing_is_said_is_left_to_the_scenario() -> None:
+    nothing = {"rate_bps": None, "delay_s": None}
+    assert Star(devices=1).build().graph.edges["station", "cloud"] == nothing
+    park = FactoryPark(factories=1, devices_per_factory=1).build()
+    assert park.graph.edges["cloud", "factory-1/edge"] == nothing
+    assert park.graph.edges["factory-1/edge", "factory-1/station-1"] == nothing
+
+
+# Factory park
+
+
+@given(factories, counts, stations)
+def test_a_park_has_what_was_ordered(factories: int, devices: int, stations: int) -> None:
+    topology = FactoryPark(factories=factories, devices_per_factory=devices, stations_per_factory=stations).build()
+    assert kinds(topology) == {
+        NodeKind.CLOUD: 1,
+        NodeKind.EDGE: factories,
+        NodeKind.BASE_STATION: factories * stations,
+        NodeKind.SENSOR: factories * devices,
+    }
+    assert list(topology.sensors) == sorted(topology.sensors)
+    assert {len(topology.route(sensor, "cloud")) for sensor in topology.sensors} == {4}
+
+
+@given(factories, counts, stations)
+def test_sensors_stay_in_their_factory_and_are_shared_out_evenly(factories: int, devices: int, stations: int) -> None:
+    topology = FactoryPark(factories=factories, devices_per_factory=devices, stations_per_factory=stations).build()
+    for sensor in topology.sensors:
+        factory = sensor.partition("/")[0]
+        assert {node.partition("/")[0] for node in topology.route(sensor, f"{factory}/edge")} == {factory}
+    cells = Counter(topology.cell_of(sensor) for sensor in topology.sensors)
+    loads = [cells[name] for name, node in topology.graph.nodes(data=True) if node["kind"] == "base_station"]
+    assert max(loads) - min(loads) <= 1
+
+
+def test_names_are_padded_to_the_last_one() -> None:
+    topology = FactoryPark(factories=10, devices_per_factory=100, stations_per_factory=2).build()
+    assert topology.sensors[0] == "factory-01/sensor-001"
+    assert topology.sensors[-1] == "factory-10/sensor-100"
+    assert topology.route("factory-03/sensor-017", "cloud") == (
+        "factory-03/sensor-017",
+        "factory-03/station-1",
+        "factory-03/edge",
+        "cloud",
+    )
+
+
+def test_backhaul_and_lan_are_two_wires() -> None:
+    topology = FactoryPark(
+        factories=2,
+        devices_per_factory=1,
+        backhaul_rate_bps=1e6,
+        backhaul_delay_s=0.1,
+        lan_rate_bps=1e9,
+        lan_delay_s=0.2,
+    ).build()
+    for factory in ("factory-1", "factory-2"):
+        assert topology.graph.edges["cloud", f"{factory}/edge"] == {"rate_bps": 1e6, "delay_s": 0.1}
+        assert topology.graph.edges[f"{factory}/edge", f"{factory}/station-1"] == {"rate_bps": 1e9, "delay_s": 0.2}
+
+
+@given(factories, counts, st.lists(st.sampled_from(["camera", "gateway", "plc"]), max_size=5))
+def test_device_classes_are_dealt_out_in_turn(factories: int, devices: int, classes: list[str]) -> None:
+    topology = FactoryPark(factories=factories, devices_per_factory=devices, device_classes=tuple(classes)).build()
+    for index, sensor in enumerate(topology.sensors):
+        expected = classes[index % len(classes)] if classes else None
+        assert topology.graph.nodes[sensor]["device"] == expected
+
+
+@given(factories, counts, stations, st.floats(1, 1e4))
+def test_everything_stands_within_reach(factories: int, devices: int, stations: int, radius_m: float) -> None:
+    park = FactoryPark(
+        factories=factories, devices_per_factory=devices, stations_per_factory=stations, radius_m=radius_m
+    ).build()
+    for topology in (park, Star(devices=devices, radius_m=radius_m).build()):
+        at = positions(topology)
+        for sensor in topology.sensors:
+            assert math.dist(at[sensor], at[topology.cell_of(sensor)]) <= radius_m + 1e-3  # rounded to millimetres
+
+
+def test_a_park_of_100_000_sensors_and_its_routes_take_seconds() -> None:
+    start = time.process_time()
+    topology = FactoryPark(factories=100, devices_per_factory=1000, stations_per_factory=4).build()
+    hops = sum(len(topology.route("cloud", sensor)) - 1 for sensor in topology.sensors)
+    assert hops == 300_000
+    assert time.process_time() - start < 15  # a fifth of it here; routes that search the graph would take hours
+
+
+# Places
+
+
+@given(counts)
+def test_a_smaller_disc_holds_its_share(count: int) -> None:
+    radii_m = [math.hypot(*place) for place in around((0.0, 0.0), count, radius_m=1000.0)]
+    for part in (0.25, 0.5, 0.75):
+        inside = sum(radius_m <= 1000.0 * math.sqrt(part) for radius_m in radii_m)
+        assert abs(inside - part * count) <= 0.5 + 1e-9
+
+
+@given(st.integers(2, 200))
+def test_nobody_stands_on_somebody_else(count: int) -> None:
+    for places in (around((3.0, 4.0), count, radius_m=100.0), grid((3.0, 4.0), count, spacing_m=10.0)):
+        assert len(set(places)) == count
+
+
+@given(st.integers(2, 100))
+def test_neighbours_on_the_grid_are_one_spacing_apart(count: int) -> None:
+    places = grid((0.0, 0.0), count, spacing_m=10.0)
+    for place in places:
+        assert min(math.dist(place, other) for other in places if other != place) == 10.0
+
+
+# What the fields refuse
+
+
+@pytest.mark.parametrize(
+    ("settings", "fields", "rule"),
+    [
+        (Star, {"devices": 0}, "greater than or equal to 1"),
+        (Star, {"devices": 2.5}, "valid integer"),
+        (Star, {"devices": 1, "radius_m": 0.0}, "greater than 0"),
+        (Star, {"devices": 1, "backhaul_rate_bps": 0.0}, "greater than 0"),
+        (Star, {"devices": 1, "backhaul_rate_bps": math.nan}, "not NaN"),
+        (Star, {"devices": 1, "backhaul_delay_s": -0.1}, "greater than or equal to 0"),
+        (Star, {"devices": 1, "backhaul_delay_s": math.inf}, "finite number"),
+        (Star, {"devices": 1, "stations": 1}, "Extra inputs are not permitted"),
+        (Star, {"devices": 1, "device": ""}, "at least 1 character"),
+        (FactoryPark, {"factories": 0, "devices_per_factory": 1}, "greater than or equal to 1"),
+        (FactoryPark, {"factories": 1}, "Field required"),
+        (FactoryPark, {"factories": 1, "devices_per_factory": 1, "stations_per_factory": 0}, "greater than or equal"),
+        (FactoryPark, {"factories": 1, "devices_per_factory": 1, "factory_spacing_m": -1.0}, "greater than 0"),
+        (FactoryPark, {"factories": 1, "devices_per_factory": 1, "device_classes": "camera"}, "valid tuple"),
+        (FactoryPark, {"factories": 1, "devices_per_factory": 1, "device_classes": [3]}, "valid string"),
+    ],
+)
+def test_the_fields_refuse(settings: type[Star | FactoryPark], fields: dict[str, object], rule: str) -> None:
+    with pytest.raises(ValidationError, match=rule):
+        settings.model_validate(fields)
