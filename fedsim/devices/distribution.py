@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from fedsim.devices.settings import ComputeSettings
+from fedsim.devices.compute import ComputeSettings
 from fedsim.kernel.streams import Stream
 from fedsim.settings import NonNegative, Positive
 

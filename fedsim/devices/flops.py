@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from fedsim.devices.settings import ComputeSettings
+from fedsim.devices.compute import ComputeSettings
 from fedsim.kernel.streams import Stream
 from fedsim.settings import PositiveOrInfinite
 

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Self
 
 from pydantic import model_validator
 
+from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import nearest
-from fedsim.kernel.streams import Stream
-from fedsim.settings import Component, NonNegative, OneOf, Settings
+from fedsim.settings import NonNegative, OneOf, Settings
 
-__all__ = ["ComputeSettings", "DeviceClass", "DevicesSettings"]
-
-
-class ComputeSettings(Component):
-    """What is registered under "computes"."""
-
-    def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
-        """Seconds to train on *samples* samples (each pass counts), each costing ``flops_per_sample()`` operations.
-
-        *device* names what is fixed for the device, *training* what is new in each training.
-        """
-        raise NotImplementedError
+__all__ = ["DeviceClass", "DevicesSettings"]
 
 
 class DeviceClass(Settings):

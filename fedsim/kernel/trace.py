@@ -75,6 +75,7 @@ class Trace:
                 ("start_s", "f8"),  # handed to the link
                 ("end_s", "f8"),  # received at its far end, lost or given up
                 ("queued_s", "f8"),  # of it, waiting for the link to be free
+                ("airtime_s", "f8"),  # of it, being sent
                 ("bytes", "f8"),  # put on the link: headers, every attempt
                 ("retransmitted_bytes", "f8"),  # of them, sent again
                 ("withdrawn_bytes", "f8"),  # handed to the link but given up before they were sent

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
@@ -117,11 +116,6 @@ class GraphLearner(Learner):
         streams: Streams,
         tags: Mapping[str, Any],
     ) -> None:
-        if not table.trainable or dataset.x is None:
-            raise UserError(
-                "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
-                "or a model and a data set with numbers in them"
-            )
         self._graph = graph
         self._forcer = forcer
         self._store = store

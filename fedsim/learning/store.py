@@ -13,7 +13,6 @@ A file in ``tensors`` that no index names may be deleted at any checkpoint; that
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,9 +20,10 @@ from typing import Any, Protocol
 from filelock import FileLock
 
 from fedsim.errors import UserError
+from fedsim.files import write_atomically
 from fedsim.learning.graph import Handle, Value
 
-__all__ = ["Store", "TensorFiles", "write_atomically"]
+__all__ = ["Store", "TensorFiles"]
 
 
 class TensorFiles(Protocol):
@@ -34,17 +34,6 @@ class TensorFiles(Protocol):
 
     def load(self, path: Path) -> Value:
         """The part in a safetensors file."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace *path* by *content*: readers see the old file or the new one, also after a crash."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with scratch.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
 
 
 class Store:

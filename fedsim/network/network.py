@@ -42,9 +42,22 @@ class Crossing:
     flow: Flow
 
     @property
+    def airtime_s(self) -> float:
+        """Seconds that it has been on the link so far, not counting the fixed delay."""
+        if self.flow.processed:
+            return self.flow.airtime_s
+        return 0.0 if self.flow.begun_s is None else self.flow.env.now - self.flow.begun_s
+
+    @property
     def sent_bytes(self) -> float:
         """Bytes put on the link so far."""
         return self.attempted.bytes * self.hop.channel.sent(self.flow)
+
+    @property
+    def retransmitted_bytes(self) -> float:
+        """Bytes put on the link so far that were sent before; resent packets count in proportion."""
+        attempted = self.attempted
+        return attempted.retransmitted_bytes * self.sent_bytes / attempted.bytes if attempted.bytes else 0.0
 
 
 class Network:
@@ -102,8 +115,9 @@ class Network:
             crossing.start_s,
             self.env.now,
             crossing.flow.queued_s,
+            crossing.airtime_s,
             sent_bytes,
-            attempted.retransmitted_bytes * sent_bytes / attempted.bytes if attempted.bytes else 0.0,
+            crossing.retransmitted_bytes,
             attempted.bytes - sent_bytes,
             outcome,
         )

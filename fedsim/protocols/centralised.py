@@ -27,6 +27,12 @@ class Centralised(Protocol):
 
     name: Literal["centralised"] = "centralised"
 
+    def check(self, world: World) -> None:
+        """The cloud needs a computer, and raw samples a size."""
+        world.cloud_seconds(1, 0)
+        if any(client.raw_bytes is None for client in world.clients):
+            raise UserError("centralised sends raw samples: say how large one is in data.sample_bytes")
+
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Upload of all raw samples, then rounds of training in the cloud."""
         uploads = [world.start(client, raw_samples_journey(world, client)) for client in world.clients]
@@ -46,8 +52,7 @@ class Centralised(Protocol):
 
 def raw_samples_journey(world: World, client: Client) -> Generator[Event, Any, None]:
     """All raw samples of a client go up to the cloud, again and again until they have arrived."""
-    if client.raw_bytes is None:
-        raise UserError("this protocol sends raw samples: say how large one is in data.sample_bytes")
+    assert client.raw_bytes is not None  # checked before the run
     while True:
         try:
             yield from world.network.carry(client.index, client.uplink, client.raw_bytes)

@@ -39,6 +39,14 @@ class Protocol(Component):
     def run(self, world: World) -> Generator[Event, Any, None]:
         """The protocol as a process: a loop over ``world.loop.rounds()``."""
 
+    def check(self, world: World) -> None:
+        """Raise `UserError` when the protocol cannot run in this world, before anything runs.
+
+        By default: every client needs a compute time.
+        """
+        for client in world.clients:
+            world.compute_seconds(client, client.samples)
+
     def cohort_size(self, clients: int) -> float | None:
         """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from simpy import Environment, Event, Process
 
-from fedsim.devices.settings import ComputeSettings
+from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace

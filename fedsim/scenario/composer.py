@@ -41,7 +41,7 @@ class _Node:
     anchor: str | None = None
     parts: dict[str | int, Mark] = field(default_factory=dict)
     values: int = 1  # with all that is inside, aliases written out
-    depth: int = 0  # of what is inside
+    depth: int = 0  # lists and mappings inside each other, itself included
     open: bool = False
     key: tuple[str, Place] | None = None  # of a mapping: the key that waits for its value
 
@@ -97,7 +97,7 @@ class Composer:
         _refuse_tag(event, place)
         if self._wants_key():
             raise YamlError(place, f"a key is text; this is {kind_of(value)} (put text with brackets into quotes)")
-        node = self._anchored(_Node(value, place, event.anchor, open=True))
+        node = self._anchored(_Node(value, place, event.anchor, depth=1, open=True))
         self._open.append(node)
         self._check_size(place)
 
@@ -151,7 +151,7 @@ class Composer:
         mapping.key = key, place
 
     def _check_size(self, place: Place) -> None:
-        if len(self._open) + self._open[-1].depth > MAX_DEPTH:
+        if len(self._open) - 1 + self._open[-1].depth > MAX_DEPTH:
             raise YamlError(place, f"lists and mappings are nested more than {MAX_DEPTH} deep")
         if self._open[-1].values > MAX_VALUES:
             raise YamlError(place, f"more than {MAX_VALUES} values (aliases written out); put data into another file")

@@ -93,6 +93,15 @@ class Places(Mapping[KeyPath, Place]):
 
         return Places(renewed(self._root, path))
 
+    def grafted(self, key: str, inner: Places, source: str) -> Places:
+        """A copy in which what is below the top-level *key* was read from another document, *source*."""
+
+        def moved(mark: Mark) -> Mark:
+            place = Place(mark.place.line, mark.place.column, mark.place.origin or source)
+            return Mark(place, {step: moved(part) for step, part in mark.parts.items()})
+
+        return Places(Mark(self._root.place, {**self._root.parts, key: moved(inner._root)}))
+
 
 @dataclass(frozen=True)
 class Document:

@@ -32,10 +32,8 @@ class Spot:
     kind: str | None
     """What the registry calls the things that may stand here."""
     has_default: bool
-    union: KeyPath | None
-    """The path at which the error chose a branch of a union; None without a union."""
-    branch: str
-    """Pydantic's label of that branch."""
+    unions: tuple[tuple[KeyPath, str], ...]
+    """The unions on the way, outermost first: the path of each, and pydantic's label of the branch it tried."""
     is_key: bool
     """The error is about the last key itself, not about its value."""
 
@@ -52,7 +50,7 @@ def locate(loc: Sequence[str | int], root: type[BaseModel], data: object) -> Spo
         walk.take(step, is_last=position == len(loc) - 1)
     walk.unwrap()
     kind = walk.marker.kind if walk.marker else None
-    return Spot(walk.path, walk.owner, kind, walk.has_default, walk.union, walk.branch, walk.is_key)
+    return Spot(walk.path, walk.owner, kind, walk.has_default, walk.unions, walk.is_key)
 
 
 class _Walk:
@@ -65,8 +63,7 @@ class _Walk:
         self.marker: OneOf | None = None
         self.owner: type[BaseModel] | None = None
         self.has_default = False
-        self.union: KeyPath | None = None
-        self.branch = ""
+        self.unions: tuple[tuple[KeyPath, str], ...] = ()
         self.is_key = False
 
     def unwrap(self) -> None:
@@ -98,8 +95,7 @@ class _Walk:
         self.here = registry.load(marker.kind, tag) if marker and tag in registry.names(marker.kind) else None
 
     def _choose_branch(self, members: Sequence[object], label: str) -> None:
-        if self.union is None:
-            self.union, self.branch = self.path, label
+        self.unions = (*self.unions, (self.path, label))
         self.here = next((member for member in members if _is_labelled(member, label)), None)
 
     def _enter_settings(self, settings: type[BaseModel], step: str | int, *, is_last: bool) -> None:

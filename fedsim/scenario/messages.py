@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
@@ -33,7 +33,7 @@ def explain(error: ValidationError, document: Document, root: type[BaseModel]) -
     """The message for what validating ``document.data`` as *root* found: up to five lines, in the order of the file."""
     errors = error.errors(include_url=False)
     found = [_Finding(details, locate(details["loc"], root, document.data)) for details in errors]
-    sentences = dict.fromkeys(said for group in _by_union(found) for said in _of_union(group))
+    sentences = dict.fromkeys(_sentences(found))
     lines = [_line(said, document) for said in sorted(sentences, key=lambda said: _position(said.path, document))]
     more = [f"(and {len(lines) - MOST_LINES} more)"] if len(lines) > MOST_LINES else []
     return UserError("\n".join(lines[:MOST_LINES] + more))
@@ -49,26 +49,32 @@ def _line(said: Sentence, document: Document) -> str:
     return f"{document.where(said.path)}: {key}{said.text}"
 
 
-def _by_union(found: Iterable[_Finding]) -> list[list[_Finding]]:
-    """Errors of the branches of one union together, every other error alone."""
+def _sentences(found: Sequence[_Finding], level: int = 0) -> Iterator[Sentence]:
+    """What *found* says; *level* counts the unions, from outside, whose branch has been chosen."""
     groups: dict[object, list[_Finding]] = {}
     for number, finding in enumerate(found):
-        groups.setdefault(number if finding.spot.union is None else finding.spot.union, []).append(finding)
-    return list(groups.values())
+        unions = finding.spot.unions
+        groups.setdefault(unions[level][0] if len(unions) > level else number, []).append(finding)
+    for key, group in groups.items():
+        if isinstance(key, tuple):
+            yield from _of_union(group, level)
+        else:
+            yield sentence(group[0].details, group[0].spot)
 
 
-def _of_union(group: Sequence[_Finding]) -> list[Sentence]:
+def _of_union(group: Sequence[_Finding], level: int) -> Iterator[Sentence]:
     """What the errors of one union say: those of the branch that the value was meant for, where that is clear."""
     branches: dict[str, list[_Finding]] = {}
     for finding in group:
-        branches.setdefault(finding.spot.branch, []).append(finding)
-    meant = [branch for branch in branches.values() if not any(_is_misfit(finding) for finding in branch)]
-    if not meant:
+        branches.setdefault(finding.spot.unions[level][1], []).append(finding)
+    meant = [branch for branch in branches.values() if not any(_is_misfit(finding, level) for finding in branch)]
+    if meant:
+        yield from _sentences(min(meant, key=len), level + 1)
+    else:
         spot = next((finding.spot for finding in group if finding.spot.kind), group[0].spot)
-        return [wrong_type([finding.details for finding in group], spot)]
-    return [sentence(finding.details, finding.spot) for finding in min(meant, key=len)]
+        yield wrong_type([finding.details for finding in group], spot)
 
 
-def _is_misfit(finding: _Finding) -> bool:
+def _is_misfit(finding: _Finding, level: int) -> bool:
     """A value of another kind than this branch of the union is for."""
-    return finding.spot.path == finding.spot.union and finding.details["type"] in WRONG_TYPE
+    return finding.spot.path == finding.spot.unions[level][0] and finding.details["type"] in WRONG_TYPE

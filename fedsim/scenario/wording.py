@@ -121,7 +121,7 @@ def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
         return Sentence(spot.path, f"needs the key {key!r}{listed}")
     thing = _singular(spot.kind) if spot.kind else "choice"
     if not isinstance(tag, str):
-        return Sentence((*spot.path, key), f"{show(tag)} is {kind_of(tag)}; the {key} of a {thing} is needed{listed}")
+        return Sentence((*spot.path, key), f"{show(tag)} is {kind_of(tag)}; the {thing}'s {key} is needed{listed}")
     return Sentence((*spot.path, key), f"no {thing} is called {show(tag)}{_hand(tag, known)}{listed}")
 
 

@@ -94,7 +94,7 @@ def parse_value(text: str) -> tuple[object, Mark]:
     try:
         for event in _events(text):
             composer.take(event)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter: PyYAML's own chr() of an escape
         raise _syntax_error(error, text) from error
     return composer.result()
 
@@ -108,7 +108,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
         parser.dispose()
 
 
-def _syntax_error(error: yaml.YAMLError, text: str) -> YamlError:
+def _syntax_error(error: Exception, text: str) -> YamlError:
     if not isinstance(error, yaml.MarkedYAMLError) or not error.problem_mark:
         return YamlError(Place(1, 1), " ".join(str(error).split()))
     place = Place(error.problem_mark.line + 1, error.problem_mark.column + 1)

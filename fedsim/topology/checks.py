@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import networkx as nx
@@ -104,8 +105,8 @@ def known_kind(name: str, kind: object) -> NodeKind:
 
 
 def _node(name: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(name, str) or not name:
-        raise UserError(f"a node is called {name!r}, and a name must be a text that is not empty; rename it")
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise UserError(f"a node is called {name!r}, and a name must be text that can be printed; rename it")
     kind = known_kind(name, attributes.get("kind"))
     device = attributes.get("device")
     if device is not None and (not isinstance(device, str) or not device):
@@ -168,7 +169,7 @@ def _no_way_to_cloud(lost: list[str], cloud: str, graph: nx.Graph[str]) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _some(names: list[str], most: int = 3) -> str:

@@ -67,7 +67,7 @@ def test_a_block_of_text_that_looks_like_a_number_is_text() -> None:
     assert read("a: |\n  5\nb: >-\n  true\n") == {"a": "5\n", "b": "true"}
 
 
-@pytest.mark.parametrize("key", ["on", "off", "yes", "no", "y", "2024-01-31", "1_000", "'5'", '"<<"', "'true'", "''", "a b"])
+@pytest.mark.parametrize("key", ["on", "off", "yes", "no", "2024-01-31", "1_000", "'5'", '"<<"', "'true'", "''", "a b"])
 def test_a_key_that_is_text_stays_text(key: str) -> None:
     assert read(f"{key}: 1") == {key.strip("'\""): 1}
 
@@ -90,7 +90,7 @@ def test_a_key_that_is_text_stays_text(key: str) -> None:
         ("a: &x [*x]", "s.yaml:1:8: the alias *x stands inside its own anchor (line 1)"),
         ("a: &x {b: {c: *x}}", "s.yaml:1:15: the alias *x stands inside its own anchor (line 1)"),
         ("a: &x 1\nb: &x 2", "s.yaml:2:4: the anchor &x stands twice: in line 1 and here"),
-        ("a: !!python/object/apply:os.system [ls]", "s.yaml:1:4: the tag '!!python/object/apply:os.system' is not allowed"),
+        ("a: !!python/object:os.system [ls]", "s.yaml:1:4: the tag '!!python/object:os.system' is not allowed"),
         ("a: !secret x", "s.yaml:1:4: the tag '!secret' is not allowed"),
         ("a: ! x", "s.yaml:1:4: the tag '!' is not allowed"),
         ("a: !!str 5", "s.yaml:1:4: the tag '!!str' is not allowed; write the plain value (text in quotes)"),
@@ -109,6 +109,7 @@ def test_a_key_that_is_text_stays_text(key: str) -> None:
         ("a: 1\nb: \x1b[31m", "s.yaml:2:4: the character U+001B cannot stand in YAML"),
         ("a: \ud800", "s.yaml:1:4: the character U+D800 cannot stand in YAML"),
         ('a: "\\0"', "s.yaml:1:4: the text holds a null character or half a character"),
+        ('a: "\\UFFFFFFFF"', "s.yaml:1:"),
         ("a:\n\tb: 1", "s.yaml:2:1: found character"),
         ("a:\n\tb: 1", "; YAML indents with spaces, not with tabs"),
         ("a: b: c", "s.yaml:1:5: mapping values are not allowed"),
@@ -127,11 +128,11 @@ def test_an_open_bracket_is_traced_to_its_line() -> None:
 
 
 def test_forty_nine_lists_in_the_top_mapping_are_not_too_deep() -> None:
-    data: object = read("a: " + "[" * 49 + "]" * 49)
-    for _ in range(50):
-        assert isinstance(data, dict | list)
-        data = data["a"] if isinstance(data, dict) else (data or [None])[0]
-    assert data is None
+    data: object = read("a: " + "[" * 49 + "the heart" + "]" * 49)["a"]
+    for _ in range(49):
+        assert isinstance(data, list)
+        data = data[0]
+    assert data == "the heart"
 
 
 DOCUMENT = """\
@@ -193,15 +194,17 @@ def test_places_are_a_mapping_of_every_path() -> None:
     assert ("protocols", 5) not in document.places and ("name", "x") not in document.places
 
 
-PRINTABLE = st.text(st.characters(min_codepoint=1, max_codepoint=0xFFFF, exclude_categories=["Cs"], exclude_characters="\x7f"))
+CHARACTERS = st.characters(min_codepoint=1, max_codepoint=0xFFFF, exclude_categories=["Cs"], exclude_characters="\x7f")
+KEYS = st.text(CHARACTERS, max_size=100)  # YAML 1.2.2, 7.4: at most 1024 characters, escapes written out
+NUMBERS = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
 JSON_LIKE = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False) | PRINTABLE,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(PRINTABLE, inner, max_size=4),
+    st.none() | st.booleans() | NUMBERS | st.text(CHARACTERS),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=12,
 )
 
 
-@given(data=st.dictionaries(PRINTABLE, JSON_LIKE, max_size=4), indent=st.sampled_from([None, 2]))
+@given(data=st.dictionaries(KEYS, JSON_LIKE, max_size=4), indent=st.sampled_from([None, 2]))
 def test_json_is_read_back_as_it_was_written(data: dict[str, object], indent: int | None) -> None:
     document = parse_yaml(json.dumps(data, indent=indent), "s.json")
     assert document.data == data
@@ -257,7 +260,7 @@ def test_aliases_count_as_what_they_stand_for(monkeypatch: pytest.MonkeyPatch) -
 
 def test_aliases_do_not_hide_depth() -> None:
     text = "\n".join(["a0: &a0 [1]", *(f"a{level}: &a{level} [*a{level - 1}]" for level in range(1, 60))])
-    assert "s.yaml:50:13: lists and mappings are nested more than 50 deep" in refusal(text)
+    assert "s.yaml:50:12: lists and mappings are nested more than 50 deep" in refusal(text)
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: ", "- ", "? "])
@@ -265,12 +268,14 @@ def test_a_file_of_openings_is_refused_at_once(opening: str) -> None:
     assert refusal(opening * 1_000_000)
 
 
+@pytest.mark.usefixtures("loader")
 def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_bytes(b"\xef\xbb\xbfname: park\r\nseeds: [1]\r\n")
     document = read_yaml(path)
     assert document.data == {"name": "park", "seeds": [1]}
     assert document.where(("seeds", 0)) == f"{path}:2"
+    assert document.place_of(("name",)).column == 1
 
 
 @pytest.mark.parametrize(

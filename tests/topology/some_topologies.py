@@ -30,7 +30,7 @@ def plant_written_out() -> dict[str, Any]:
     return {"name": "explicit", "nodes": nodes, "links": [{"between": list(link)} for link in LINKS[:-1]]}
 
 
-names = st.text(min_size=1, max_size=6)
+names = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=6)  # all printable
 coordinates = st.floats(allow_nan=False, allow_infinity=False)
 positions = st.none() | st.tuples(coordinates, coordinates)
 rates = st.none() | st.just(math.inf) | st.floats(min_value=0, exclude_min=True)

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,6 +97,16 @@ def test_absent_attributes_are_none_and_foreign_ones_are_dropped() -> None:
     assert topology.graph.edges["cloud", "edge"] == {"rate_bps": 1e9, "delay_s": None}
     assert topology.graph.edges["bs-1", "cam"] == {"rate_bps": None, "delay_s": None}
     assert isinstance(topology.graph.nodes["cam"]["kind"], NodeKind)
+
+
+def test_numbers_may_be_numpys() -> None:
+    graph = plant()
+    graph.nodes["edge"]["position_m"] = (np.int64(3), np.float32(0.5))
+    graph.edges["cloud", "edge"].update(rate_bps=np.int32(1000), delay_s=np.float32(0.25))
+    topology = Topology(graph)
+    assert topology.graph.nodes["edge"]["position_m"] == (3.0, 0.5)
+    assert topology.graph.edges["cloud", "edge"] == {"rate_bps": 1000.0, "delay_s": 0.25}
+    assert type(topology.graph.edges["cloud", "edge"]["delay_s"]) is float
 
 
 def test_a_topology_does_not_change_with_the_graph_it_was_made_of() -> None:
@@ -262,11 +273,19 @@ REFUSED = {
     ),
     "name that is no text": (
         [node(7, kind="sensor")],
-        "a node is called 7, and a name must be a text that is not empty; rename it",
+        "a node is called 7, and a name must be text that can be printed; rename it",
     ),
     "empty name": (
         [node("", kind="sensor")],
-        "a node is called '', and a name must be a text that is not empty; rename it",
+        "a node is called '', and a name must be text that can be printed; rename it",
+    ),
+    "name of two lines": (
+        [node("a\nb", kind="sensor")],
+        "a node is called 'a\\nb', and a name must be text that can be printed; rename it",
+    ),
+    "half a character": (
+        [node("\ud800", kind="sensor")],
+        "a node is called '\\ud800', and a name must be text that can be printed; rename it",
     ),
     "empty device": (
         [node("cam", device="")],

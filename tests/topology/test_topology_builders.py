@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections import Counter
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from some_topologies import plant_written_out
 
 from fedsim import registry
+from fedsim.topology.explicit import Explicit
 from fedsim.topology.factory_park import FactoryPark
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import around, grid
@@ -46,6 +49,24 @@ def test_what_is_registered_builds_a_topology(name: str) -> None:
     }
     settings = registry.load("topologies", name).model_validate({"name": name, **fields[name]})
     assert len(settings.build().sensors) == (6 if name == "factory_park" else 3)
+
+
+def test_settings_written_out_in_full_build_the_same_network() -> None:
+    for settings in (
+        Star(devices=3, backhaul_rate_bps=math.inf),
+        FactoryPark(factories=2, devices_per_factory=3, device_classes=("a", "b")),
+        Explicit.model_validate(plant_written_out()),
+    ):
+        written = json.loads(json.dumps(settings.model_dump(mode="json")))
+        assert type(settings).model_validate(written).build() == settings.build()
+
+
+def test_every_key_is_described_in_the_schema() -> None:
+    for settings in (Star, FactoryPark, Explicit):
+        schema = settings.model_json_schema()
+        tables = [schema, *(each for each in schema.get("$defs", {}).values() if "properties" in each)]
+        keys = {key: about for table in tables for key, about in table["properties"].items() if key != "name"}
+        assert [key for key, about in keys.items() if not about.get("description")] == []
 
 
 # Star

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.graph import Node, Value
+from fedsim.models.table import ModelTable
 
 __all__ = ["Executor", "Fold"]
 
@@ -31,6 +33,15 @@ class Executor(ABC):
     """Where it can compute: "cpu", "cuda"."""
     family: str
     """The numeric family of everything it computes."""
+
+    @classmethod
+    @abstractmethod
+    def numeric_family(cls, torch_device: str) -> str:
+        """The numeric family, known before anything is computed."""
+
+    @abstractmethod
+    def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str) -> None:
+        """Get ready to train the model of *table* on *dataset*."""
 
     def chunks(self, nodes: Sequence[Node]) -> Iterable[Sequence[Node]]:
         """Group newly planned nodes into chunks, in an order in which they can be computed.

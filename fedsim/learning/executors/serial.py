@@ -20,7 +20,7 @@ from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.graph import Node, Value
 from fedsim.learning.spread import spread
 from fedsim.learning.objectives import objective_from
-from fedsim.models.table import LayerTable
+from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build, initial_parameters
 
 __all__ = ["Serial"]
@@ -36,12 +36,22 @@ class Serial(Executor):
 
     torch_devices: ClassVar[tuple[str, ...]] = ("cpu",)
 
+    @classmethod
+    def numeric_family(cls, torch_device: str, precision: str = "float32") -> str:
+        """Plain arithmetic of this torch in this precision."""
+        return f"plain/{precision}/torch{torch.__version__}/{torch_device}"
+
     def __init__(
-        self, table: LayerTable, dataset: FederatedDataset, *, precision: Literal["float32", "float64"] = "float32"
+        self,
+        table: ModelTable,
+        dataset: FederatedDataset,
+        torch_device: str = "cpu",
+        *,
+        precision: Literal["float32", "float64"] = "float32",
     ) -> None:
         assert dataset.x is not None and dataset.y is not None
         torch.set_num_threads(1)
-        self.family = f"plain/{precision}/torch{torch.__version__}/cpu"
+        self.family = self.numeric_family(torch_device, precision)
         self._dtype = getattr(torch, precision)
         self._table = table
         self._dataset = dataset

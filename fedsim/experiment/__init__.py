@@ -1,0 +1,1 @@
+"""Running scenarios: run folders, replications, results and comparisons."""

@@ -1,0 +1,87 @@
+"""What a finished run left in its folder, as tidy tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fedsim.errors import UserError
+
+__all__ = ["Results", "load_results"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A finished run. Tables are read when they are first asked for."""
+
+    folder: Path
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Versions, seeds, platform, trace hashes, real seconds, peak memory."""
+        manifest: dict[str, Any] = json.loads((self.folder / "manifest.json").read_bytes())
+        return manifest
+
+    @cached_property
+    def rounds(self) -> pd.DataFrame:
+        """A row for each protocol, seed and round; time, bytes and energy are cumulative."""
+        return pd.read_parquet(self.folder / "rounds.parquet")
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row for each protocol, seed and accounting."""
+        return pd.read_csv(self.folder / "summary.csv", float_precision="round_trip")
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """A row for each hop of each transfer. Raises `UserError` when the scenario did not save them."""
+        path = self.folder / "transfers.parquet"
+        if not path.exists():
+            raise UserError(f"{path} was not written; run the scenario with save_transfers: true")
+        return pd.read_parquet(path)
+
+    @cached_property
+    def links(self) -> pd.DataFrame:
+        """A row for each protocol, seed, link and direction: bytes, utilisation, mean queue."""
+        return pd.read_csv(self.folder / "links.csv", float_precision="round_trip")
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.manifest["scenario"])
+
+    def final_weights(self, protocol: str, seed: int) -> dict[str, Path]:
+        """Part -> safetensors file of the model at the end of a run; empty when nothing was learned.
+
+        Raises `UserError` when there was no such run.
+        """
+        for row in self.manifest["runs"]:
+            if row["protocol"] == protocol and row["seed"] == seed:
+                store = (self.folder / self.manifest["store"]).resolve()
+                return {part: store / name for part, name in row["final_weights"].items()}
+        known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in self.manifest["runs"])
+        raise UserError(f"{self.folder} has no run of {protocol!r} on seed {seed} (runs: {known})")
+
+
+def load_results(folder: Path | str) -> Results:
+    """The results in a run folder.
+
+    Raises `UserError` when there is no finished run in it.
+    """
+    folder = Path(folder)
+    path = folder / "manifest.json"
+    if not path.is_file():
+        raise UserError(f"{folder} is no run folder: it has no manifest.json")
+    results = Results(folder)
+    try:
+        status = results.manifest["status"]
+    except (ValueError, KeyError):
+        raise UserError(f"{path} is not readable as a manifest") from None
+    if status != "finished":
+        raise UserError(f"the run in {folder} is not finished; go on with: fedsim run {folder}/scenario.yaml --resume")
+    return results

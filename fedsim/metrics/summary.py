@@ -1,0 +1,57 @@
+"""One row for a whole run: what it cost and what it yielded, as simulated and as a paper's formula has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fedsim.learning.target import first_confirmed
+from fedsim.metrics.cost_models.settings import Cost
+
+__all__ = ["event_row", "formula_row"]
+
+CUMULATIVE = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
+
+
+def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, Any]:
+    """The summary of a run as simulated; what is not known is NaN."""
+    last = rounds.iloc[-1] if len(rounds) else None
+    evaluated = rounds.dropna(subset=["accuracy"])
+    reached = _reached(evaluated, target_accuracy)
+    return {
+        "accounting": "event",
+        "rounds": len(rounds),
+        **{name: np.nan if last is None else last[name] for name in CUMULATIVE},
+        "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
+        "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
+        "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
+        "time_to_target_s": np.nan if reached is None else reached["sim_time_s"],
+        "bytes_to_target": np.nan if reached is None else reached["transfer_bytes"],
+        "rounds_to_target": np.nan if reached is None else reached["round"],
+    }
+
+
+def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
+    """The summary of the same run by a closed form: the same learning, other costs."""
+    uplink, downlink = cost.uplink_bytes, cost.downlink_bytes
+    return {
+        **{name: np.nan if name.endswith("_target") or name.endswith("_target_s") else event[name] for name in event},
+        "accounting": "formula",
+        "sim_time_s": cost.communication_s + cost.computation_s,
+        "uplink_bytes": uplink,
+        "downlink_bytes": downlink,
+        "transfer_bytes": uplink + downlink,
+        "network_bytes": np.nan,
+        "energy_j": np.nan,
+        "communication_s": cost.communication_s,
+        "computation_s": cost.computation_s,
+    }
+
+
+def _reached(evaluated: pd.DataFrame, target_accuracy: float | None) -> pd.Series | None:
+    if target_accuracy is None:
+        return None
+    position = first_confirmed(evaluated["accuracy"].tolist(), target_accuracy)
+    return None if position is None else evaluated.iloc[position]

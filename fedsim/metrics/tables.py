@@ -1,0 +1,121 @@
+"""The tidy tables of a run folder, from one trace: rounds, transfers, links.
+
+Cumulative bytes count every row of hops that the trace had when a round ended. What is not modelled is empty, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fedsim.kernel.trace import Outcome, Trace
+from fedsim.network.hop import Direction, Link
+from fedsim.network.network import Crossing
+
+__all__ = ["links_table", "rounds_table", "transfers_table"]
+
+Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
+"""Round -> test set -> metric -> value."""
+
+SPREAD = ("accuracy_std", "accuracy_min", "accuracy_max")
+
+
+def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -> pd.DataFrame:
+    """A row for each round. Metrics of the first test set of *on* have plain names, others end in the set's name."""
+    rounds, hops = trace.rounds.array(), trace.hops.array()
+    uplink = _sum_until(rounds["hops"], hops["bytes"] * (hops["access"] & hops["uplink"]))
+    downlink = _sum_until(rounds["hops"], hops["bytes"] * (hops["access"] & ~hops["uplink"]))
+    table = pd.DataFrame(
+        {
+            "round": rounds["round"],
+            "sim_time_s": rounds["end_s"],
+            "uplink_bytes": uplink,
+            "downlink_bytes": downlink,
+            "transfer_bytes": uplink + downlink,
+            "network_bytes": _sum_until(rounds["hops"], hops["bytes"]),
+            "energy_j": np.full(len(rounds), np.nan),
+            **{name: rounds[name] for name in ("participants", "selected", "lost", "late")},
+        }
+    )
+    for position, test_set in enumerate(on):
+        ending = f"_{test_set}" if position else ""
+        for metric in ("accuracy", "loss", *(SPREAD if test_set == "clients" else ())):
+            values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
+            table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
+    return table
+
+
+def transfers_table(
+    trace: Trace, in_flight: Sequence[Crossing], links: Sequence[Link], clients: Sequence[str]
+) -> pd.DataFrame:
+    """A row for each hop of each transfer, those last that were still in flight when the simulation ended."""
+    hops = trace.hops.array()
+    table = pd.DataFrame({name: hops[name] for name in hops.dtype.names or ()})
+    rows = [
+        (
+            *(crossing.transfer, crossing.client, crossing.hop.link.index),
+            *(crossing.hop.direction is Direction.UPLINK, crossing.hop.link.access),
+            *(crossing.start_s, np.nan, crossing.flow.queued_s, crossing.airtime_s, crossing.sent_bytes),
+            *(crossing.retransmitted_bytes, crossing.attempted.bytes - crossing.sent_bytes, Outcome.IN_FLIGHT),
+        )
+        for crossing in in_flight
+    ]
+    if rows:
+        unfinished = np.array(rows, dtype=hops.dtype)
+        table = pd.concat([table, pd.DataFrame({name: unfinished[name] for name in hops.dtype.names or ()})])
+    return pd.DataFrame(
+        {
+            "transfer": table["transfer"].to_numpy(),
+            "client": pd.Categorical.from_codes(table["client"].to_numpy(), categories=list(clients)),
+            "client_index": table["client"].to_numpy(),
+            "link": pd.Categorical.from_codes(table["link"].to_numpy(), categories=[link.label for link in links]),
+            "direction": _direction(table["uplink"].to_numpy()),
+            **{
+                name: table[name].to_numpy()
+                for name in (
+                    *("access", "start_s", "end_s", "queued_s", "airtime_s"),
+                    *("bytes", "retransmitted_bytes", "withdrawn_bytes"),
+                )
+            },
+            "outcome": pd.Categorical.from_codes(
+                table["outcome"].to_numpy(), categories=[outcome.name.lower() for outcome in Outcome]
+            ),
+        }
+    )
+
+
+def links_table(transfers: pd.DataFrame, links: Sequence[Link], *, duration_s: float) -> pd.DataFrame:
+    """A row for each link and direction: traffic, ``utilisation`` and ``mean_queue``.
+
+    ``utilisation`` is the mean number of transfers being sent (on a serial channel, the share of time that it is busy) and
+    ``mean_queue`` the mean number waiting to be sent, both over the whole simulation. Empty when it took no time.
+    """
+    sums = transfers.groupby(["link", "direction"], observed=False)[
+        ["bytes", "retransmitted_bytes", "withdrawn_bytes", "airtime_s", "queued_s"]
+    ].sum()
+    count = transfers.groupby(["link", "direction"], observed=False).size()
+    table = sums.assign(transfers=count).reset_index()
+    table["access"] = table["link"].map({link.label: link.access for link in links}).astype(bool)
+    duration = duration_s if duration_s > 0 else np.nan
+    table["utilisation"] = table["airtime_s"] / duration
+    table["mean_queue"] = table["queued_s"] / duration
+    return table[
+        [
+            *("link", "direction", "access", "transfers", "bytes", "retransmitted_bytes", "withdrawn_bytes"),
+            *("utilisation", "mean_queue"),
+        ]
+    ]
+
+
+def _sum_until(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Sums of the first ``counts[i]`` values."""
+    sums: npt.NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(values)])[counts]
+    return sums
+
+
+def _direction(uplink: npt.NDArray[np.bool_]) -> pd.Categorical:
+    return pd.Categorical.from_codes((~uplink).astype(int), categories=["uplink", "downlink"])

@@ -1,0 +1,86 @@
+"""Reading a scenario: YAML, the topology file that it names, overrides from the command line, and all checks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from fedsim.errors import UserError
+from fedsim.scenario.document import Document
+from fedsim.scenario.messages import explain
+from fedsim.scenario.overrides import apply
+from fedsim.scenario.scalars import scalar
+from fedsim.scenario.schema import Scenario
+from fedsim.scenario.yaml_reader import read_yaml
+from fedsim.topology.readers import read_topology_data
+
+__all__ = ["load", "written_out"]
+
+
+def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
+    """The scenario in *path*, with ``key.path=value`` *overrides* applied.
+
+    A topology given as a path (relative to the scenario) is read and becomes part of the scenario. Raises `UserError`
+    with the file, the line, the key, the value, the rule and the nearest name when anything is wrong.
+    """
+    document = apply(read_yaml(Path(path)), overrides)
+    document = _with_topology(document, Path(path).parent)
+    try:
+        return Scenario.model_validate(document.data)
+    except ValidationError as error:
+        raise explain(error, document, Scenario) from None
+
+
+def written_out(scenario: Scenario) -> str:
+    """The scenario as YAML with every default in it; `load` gives the same scenario again."""
+    return yaml.dump(scenario.model_dump(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _with_topology(document: Document, folder: Path) -> Document:
+    """A topology that is a path becomes the mapping in that file."""
+    named = document.data.get("topology")
+    if not isinstance(named, str):
+        return document
+    path = folder / named
+    if path.suffix.lower() in (".yaml", ".yml"):
+        try:
+            inner = read_yaml(path)
+        except UserError as error:
+            raise UserError(f"{document.where(('topology',))}: topology: {error}") from None
+        data, places = inner.data, document.places.grafted("topology", inner.places, inner.source)
+    else:
+        data, places = _read_other(path, document), document.places
+    return dataclasses.replace(document, data={**document.data, "topology": data}, places=places)
+
+
+def _read_other(path: Path, document: Document) -> dict[str, object]:
+    where = f"{document.where(('topology',))}: topology:"
+    try:
+        return read_topology_data(path, path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UserError(f"{where} cannot read {path}: {reason}") from None
+    except UserError as error:
+        raise UserError(f"{where} {error}") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that YAML 1.2 would read as something else, such as ``1e6``."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    try:
+        plain = scalar(text) == text
+    except ValueError:
+        plain = False
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
+
+
+_Dumper.add_representer(str, _text)
