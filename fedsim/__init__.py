@@ -1,0 +1,40 @@
+"""What does a federated-learning protocol cost and yield on an industrial network?
+
+`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` puts runs side by side. Each is
+imported when it is first asked for: ``import fedsim`` loads no library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fedsim.experiment.compare import compare
+    from fedsim.experiment.results import load_results
+    from fedsim.experiment.run import run
+    from fedsim.scenario.load import load
+
+    __version__: str
+
+__all__ = ["__version__", "compare", "load", "load_results", "run"]
+
+_HOMES = {
+    "compare": "fedsim.experiment.compare",
+    "load": "fedsim.scenario.load",
+    "load_results": "fedsim.experiment.results",
+    "run": "fedsim.experiment.run",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("fedsim-industrial")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fedsim' has no attribute {name!r}", name=name)
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

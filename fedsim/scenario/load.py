@@ -24,11 +24,14 @@ __all__ = ["load", "written_out"]
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in *path*, with ``key.path=value`` *overrides* applied.
 
-    A topology given as a path (relative to the scenario) is read and becomes part of the scenario. Raises `UserError`
+    A topology given as a path (relative to the scenario) is read and becomes part of the scenario, so that single keys of
+    it can be overridden too. Raises `UserError`
     with the file, the line, the key, the value, the rule and the nearest name when anything is wrong.
     """
-    document = apply(read_yaml(Path(path)), overrides)
-    document = _with_topology(document, Path(path).parent)
+    document = read_yaml(Path(path))
+    other_topology = [assignment for assignment in overrides if assignment.partition("=")[0].strip() == "topology"]
+    document = _with_topology(apply(document, other_topology), Path(path).parent)
+    document = apply(document, [assignment for assignment in overrides if assignment not in other_topology])
     try:
         return Scenario.model_validate(document.data)
     except ValidationError as error:
@@ -37,7 +40,7 @@ def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
 
 def written_out(scenario: Scenario) -> str:
     """The scenario as YAML with every default in it; `load` gives the same scenario again."""
-    return yaml.dump(scenario.model_dump(), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return yaml.dump(scenario.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def _with_topology(document: Document, folder: Path) -> Document:

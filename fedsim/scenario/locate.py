@@ -140,7 +140,7 @@ def _is_labelled(member: object, label: str) -> bool:
     if walk.marker:
         return label.startswith("tagged-union")
     if _is_settings(walk.here):
-        return not label.startswith("tagged-union") and bool(re.search(rf"\b{re.escape(walk.here.__name__)}\b", label))
+        return re.sub(r"^(function-\w+\[.*?\(\), )*", "", label).rstrip("]") == walk.here.__name__
     origin = get_origin(walk.here)
     return isinstance(origin, type) and label.startswith(f"{origin.__name__}[")
 

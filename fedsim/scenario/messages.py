@@ -31,7 +31,7 @@ class _Finding:
 
 def explain(error: ValidationError, document: Document, root: type[BaseModel]) -> UserError:
     """The message for what validating ``document.data`` as *root* found: up to five lines, in the order of the file."""
-    errors = error.errors(include_url=False)
+    errors = [details for details in error.errors(include_url=False) if not _is_echo(details)]
     found = [_Finding(details, locate(details["loc"], root, document.data)) for details in errors]
     sentences = dict.fromkeys(_sentences(found))
     lines = [_line(said, document) for said in sorted(sentences, key=lambda said: _position(said.path, document))]
@@ -39,9 +39,17 @@ def explain(error: ValidationError, document: Document, root: type[BaseModel]) -
     return UserError("\n".join(lines[:MOST_LINES] + more))
 
 
-def _position(path: KeyPath, document: Document) -> tuple[int, int]:
+def _is_echo(details: ErrorDetails) -> bool:
+    """Pydantic calls a list too short when enough items are there but some are wrong; those are reported themselves."""
+    value = details["input"]
+    is_list = details["type"] == "too_short" and isinstance(value, list | tuple)
+    return is_list and len(value) >= details["ctx"]["min_length"]
+
+
+def _position(path: KeyPath, document: Document) -> tuple[bool, int, int]:
+    """The order of messages: the command line, the document, files that it names."""
     place = document.place_of(path)
-    return place.line, place.column
+    return place.origin is not None and place.line > 0, place.line, place.column
 
 
 def _line(said: Sentence, document: Document) -> str:

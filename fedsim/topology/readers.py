@@ -106,13 +106,9 @@ def _read_node_link(text: str) -> tuple[Nodes, Links]:
     if not isinstance(links, list):
         raise UserError(f"the links are a {type(links).__name__}, and must be a list of objects with source and target")
     return (
-        [(_name(node, "id", f"nodes[{i}]"), _without(node, "id")) for i, node in enumerate(nodes)],
+        [(_name(node, "id", f"nodes[{i}]"), node) for i, node in enumerate(nodes)],
         [
-            (
-                _name(link, "source", f"links[{i}]"),
-                _name(link, "target", f"links[{i}]"),
-                _without(link, "source", "target", "key"),
-            )
+            (_name(link, "source", f"links[{i}]"), _name(link, "target", f"links[{i}]"), link)
             for i, link in enumerate(links)
         ],
     )
@@ -136,17 +132,13 @@ def _name(item: Any, key: str, where: str) -> str:
     return str(name)
 
 
-def _without(item: Mapping[str, Any], *keys: str) -> Attributes:
-    return {key: value for key, value in item.items() if key not in keys}
-
-
 def _read_graphml(text: str) -> tuple[Nodes, Links]:
     for declaration in ("<!DOCTYPE", "<!ENTITY"):  # entities can unfold a small file into gigabytes
         if declaration in text:
             raise UserError(f"a GraphML file must not contain {declaration}; remove the document type declaration")
     try:
         with warnings.catch_warnings(action="ignore"):  # about ports, and keys without a type: the drawing's matter
-            graphs = list(_NothingLost(force_multigraph=True)(string=text))
+            graphs = list(_NothingLost()(string=text))
     except (ParseError, nx.NetworkXError, ValueError, KeyError, AttributeError, TypeError) as error:
         # the last three are how networkx fails on a key with an unknown type, name or default
         raise UserError(f"this is not GraphML that networkx reads: {type(error).__name__}: {error}") from error

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from fedsim import registry
+from fedsim.scenario.document import Document
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
 from fedsim.scenario.yaml_reader import parse_yaml
@@ -65,7 +66,7 @@ class Cell(Settings):
 
 class Data(Settings):
     name: str
-    seeds: Several[Count] = (1,)
+    seeds: Annotated[Several[Count], Field(min_length=1)] = (1,)
     path: str | None = None
     shuffle: bool = True
 
@@ -83,6 +84,7 @@ with pytest.MonkeyPatch.context() as _patch:
         pair: tuple[int, str] | None = None
         part: Cell | Several[Cell] | PositiveOrInfinite = 1.0
         either: Cell | Data = Cell()
+        checked: Average | Count = 1
         topology: str | Annotated[Component, OneOf(KIND)] = "star"
         slots: Annotated[dict[Annotated[str, Field(pattern="^[a-z]+$")], Count], Field(max_length=2)] | None = None
 
@@ -109,6 +111,8 @@ ALONE = [
     ("cell: {delay_s: .inf}", "cell.delay_s: .inf must be finite"),
     ("cell: {delay_s: -.inf}", "cell.delay_s: -.inf must be finite"),
     ("slots: {a: 1, b: 2, c: 3}", "slots: {a: 1, b: 2, c: 3} must have a length of at most 2"),
+    ("data: {name: x, seeds: []}", "data.seeds: [] must have a length of at least 1"),
+    ("data: {name: x, seeds: [0]}", "data.seeds[0]: 0 must be at least 1"),  # long enough, though its item is wrong
     ("slots: {A: 1}", "slots.A: the key 'A' must match the pattern ^[a-z]+$"),
     # keys
     ("data: {}", "data: needs the key 'name'"),
@@ -183,7 +187,9 @@ ALONE = [
     ("part: {delay_s: x}", "part.delay_s: 'x' is text; a number is needed, in s"),
     ("part: {limit: -1}", "part.limit: -1 must be greater than 0"),  # a union in a union
     ("part: [{limit: y}]", "part[0].limit: 'y' is text; a number or 'auto' is needed"),
-    ("either: {name: x, sedes: 1}", "either.sedes: unknown key; did you mean 'seeds'?"),  # the branch with fewer mistakes
+    ("either: {name: x, sedes: 1}", "either.sedes: unknown key; did you mean 'seeds'?"),  # fewer mistakes
+    ("checked: {name: fedavg, clients: 0}", "checked.clients: 0 must be at least 1"),  # settings with a validator
+    ("checked: {fraction: 0.5, clients: 3}", "checked: fraction and clients exclude each other; leave one out"),
     ("part: x", "part: 'x' is text; a mapping or a list or a number is needed"),
     ("topology: {name: fedprox, mu: -1}", "topology.mu: -1 must be at least 0"),
     ("topology: {name: q}", "topology.name: no test recipe is called 'q' (known: "),
@@ -238,6 +244,19 @@ def test_several_mistakes_come_in_the_order_of_the_file_and_five_at_most() -> No
     ]
 
 
+def test_mistakes_in_a_file_that_the_scenario_names_come_after_its_own() -> None:
+    document = parse_yaml("# a comment\ndata: {name: 5}\ncell: other.yaml\n", "s.yaml")
+    inner = parse_yaml("delay_s: -1", "other.yaml")
+    places = document.places.grafted("cell", inner.places, inner.source)
+    document = Document({**document.data, "cell": inner.data}, document.source, places)
+    with pytest.raises(ValidationError) as caught:
+        Root.model_validate(document.data)
+    assert str(explain(caught.value, document, Root)).splitlines() == [
+        "s.yaml:2: data.name: 5 is a number; text is needed (put it into quotes)",
+        "other.yaml:1: cell.delay_s: -1 must be at least 0",
+    ]
+
+
 @pytest.mark.parametrize(
     "value", ["x" * 10_000, [list(range(100))] * 1000, {f"key{n}": {"a": [{}]} for n in range(1000)}]
 )
@@ -265,7 +284,7 @@ def test_every_mistake_has_a_sentence_of_the_scenario(data: dict[str, object]) -
         try:
             Root.model_validate(data)
         except ValidationError as error:
-            found = str(explain(error, type(document)(data, "s.yaml", document.places), Root))
+            found = str(explain(error, Document(data, "s.yaml", document.places), Root))
             for words_of_pydantic in ("Input", "valid ", "dictionary", "tagged-union", "constrained", "function-"):
                 assert words_of_pydantic not in found
             assert 1 <= len(found.splitlines()) <= 6

@@ -107,7 +107,9 @@ def test_a_park_has_what_was_ordered(factories: int, devices: int, stations: int
         NodeKind.BASE_STATION: factories * stations,
         NodeKind.SENSOR: factories * devices,
     }
-    assert list(topology.sensors) == sorted(topology.sensors)
+    for kind in NodeKind:
+        called = [name for name, node in topology.graph.nodes(data=True) if node["kind"] == kind]
+        assert called == sorted(called)
     assert {len(topology.route(sensor, "cloud")) for sensor in topology.sensors} == {4}
 
 
@@ -132,6 +134,17 @@ def test_names_are_padded_to_the_last_one() -> None:
         "factory-03/edge",
         "cloud",
     )
+
+
+def test_the_cells_of_a_factory_touch_but_do_not_overlap() -> None:
+    at = positions(FactoryPark(factories=1, devices_per_factory=4, stations_per_factory=4, radius_m=50.0).build())
+    stations = [f"factory-1/station-{number}" for number in range(1, 5)]
+    assert [at[station] for station in stations] == [(-50.0, -50.0), (50.0, -50.0), (-50.0, 50.0), (50.0, 50.0)]
+
+
+def test_factories_stand_factory_spacing_apart() -> None:
+    at = positions(FactoryPark(factories=4, devices_per_factory=1, factory_spacing_m=300.0).build())
+    assert [at[f"factory-{number}/edge"] for number in (1, 2)] == [(-150.0, -150.0), (150.0, -150.0)]
 
 
 def test_backhaul_and_lan_are_two_wires() -> None:
@@ -190,6 +203,12 @@ def test_a_smaller_disc_holds_its_share(count: int) -> None:
 def test_nobody_stands_on_somebody_else(count: int) -> None:
     for places in (around((3.0, 4.0), count, radius_m=100.0), grid((3.0, 4.0), count, spacing_m=10.0)):
         assert len(set(places)) == count
+
+
+@given(st.integers(1, 10))
+def test_a_full_grid_is_centred(side: int) -> None:
+    places = grid((3.0, -4.0), side * side, spacing_m=10.0)
+    assert (sum(x for x, _ in places) / side**2, sum(y for _, y in places) / side**2) == pytest.approx((3.0, -4.0))
 
 
 @given(st.integers(2, 100))

@@ -1,0 +1,86 @@
+"""Tables of numbers become tables of text: what stands in a cell, whatever then draws the lines around it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from fedsim.viz.human import number, scale, with_half_width
+
+__all__ = ["comparison_cells", "number_cells"]
+
+
+@dataclass(frozen=True)
+class _Column:
+    metric: str
+    title: str
+    quantity: str | None = None
+
+
+_COLUMNS = (
+    _Column("final_accuracy", "accuracy"),
+    _Column("loss", "loss"),
+    _Column("sim_time_s", "simulated time", "seconds"),
+    _Column("uplink_bytes", "uplink", "bytes"),
+    _Column("downlink_bytes", "downlink", "bytes"),
+    _Column("energy_j", "energy", "joules"),
+    _Column("rounds", "rounds"),
+    _Column("time_to_target_s", "time to target", "seconds"),
+    _Column("bytes_to_target", "bytes to target", "bytes"),
+)
+
+
+def comparison_cells(comparison: pd.DataFrame) -> pd.DataFrame:
+    """What `fedsim.compare` returned, as text: a column for each metric that any row has.
+
+    With several seeds a cell is a mean and the half width of its 95 % interval. The number of seeds has a column of its
+    own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
+    """
+    cells = pd.DataFrame(index=comparison.index)
+    if comparison["run"].nunique() > 1:
+        cells["run"] = comparison["run"]
+    formula = comparison["accounting"] == "formula"
+    cells["protocol"] = comparison["protocol"] + formula.map({True: " (formula)", False: ""})
+    if (comparison["n"] > 1).any():
+        cells["seeds"] = comparison["n"].astype(str)
+    for column in _COLUMNS:
+        if (comparison[f"{column.metric}_n"] > 0).any():
+            cells[column.title] = [_cell(row, column) for _, row in comparison.iterrows()]
+    return cells
+
+
+def number_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose numbers become text with five digits and one decimal at least; missing ones are blank.
+
+    >>> number_cells(pd.DataFrame({"published": [2.629, 1262, 36898.1], "ours": [2.6291948, 1261.9, math.nan]}))
+      published     ours
+    0     2.629   2.6292
+    1     1,262  1,261.9
+    2  36,898.1
+    """
+    cells = table.astype(object)
+    for column in table.select_dtypes("number"):
+        shown = _as_printed if column == "published" else _precise
+        cells[column] = ["" if math.isnan(value) else shown(float(value)) for value in table[column]]
+    return cells
+
+
+def _cell(row: pd.Series, column: _Column) -> str:
+    mean, half_width = row[f"{column.metric}_mean"], row[f"{column.metric}_half_width"]
+    if math.isnan(mean):
+        return ""
+    unit, name = scale(column.quantity, mean) if column.quantity else (1.0, "")
+    text = f"{with_half_width(mean / unit, half_width / unit)} {name}".rstrip()
+    known = row[f"{column.metric}_n"]
+    return text if known == row["n"] else f"{text} ({known} of {row['n']})"
+
+
+def _as_printed(value: float) -> str:
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,}"
+
+
+def _precise(value: float) -> str:
+    decimals = max(1, len(number(value, digits=5).partition(".")[2]))
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.{decimals}f}"
