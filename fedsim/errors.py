@@ -9,7 +9,7 @@ __all__ = ["UserError", "nearest"]
 
 
 class UserError(Exception):
-    """The input is wrong: the message says where, what, the rule and the way out. The command line exits with status 2."""
+    """The input is wrong: the message says where, what, the rule and the way out. Exit status 2."""
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

@@ -52,9 +52,7 @@ def load(kind: str, name: str) -> Any:
     """
     registry = _registry(kind)
     if name not in registry:
-        raise UserError(
-            f"{kind} has no {name!r}{nearest(name, registry)} (known: {', '.join(registry) or 'none'})"
-        )
+        raise UserError(f"{kind} has no {name!r}{nearest(name, registry)} (known: {', '.join(registry) or 'none'})")
     module, _, attribute = registry[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 

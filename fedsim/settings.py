@@ -30,7 +30,9 @@ __all__ = [
 class Settings(BaseModel):
     """A frozen group of scenario keys. An unknown key is an error; no value is converted silently."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class Component(Settings):

@@ -1,4 +1,4 @@
-"""Compute time that differs between devices, or from one training to the next: seconds per sample from a distribution."""
+"""Compute time that differs between devices, or from one training to the next: drawn seconds per sample."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Distribution(ComputeSettings):
     mean_seconds_per_sample: Positive
     """Its mean."""
     variation: NonNegative | None = None
-    """Its coefficient of variation (standard deviation over mean). Uniform: at most 1/sqrt(3). Exponential: always 1."""
+    """Its standard deviation over its mean. Uniform: at most 1/sqrt(3). Exponential: left out, it is always 1."""
     per: Literal["device", "training"] = "device"
     """Drawn once for each device, or anew for each local training."""
 

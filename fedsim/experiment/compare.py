@@ -1,8 +1,8 @@
 """Protocols side by side: means over seeds, each with a 95 % interval.
 
-The interval is Student's (W. S. Gosset, *The probable error of a mean*, Biometrika 1908): it takes the seeds' results as
-independent and normally distributed. Left out: differences paired by seed, which would be sharper, because all protocols
-meet the same draws.
+The interval is Student's (W. S. Gosset, *The probable error of a mean*, Biometrika 1908): it takes the seeds' results
+as independent and normally distributed. Left out: differences paired by seed, which would be sharper, because all
+protocols meet the same draws.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ class RunFolder:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise UserError(f"another run is at work in {path}; wait for it, or choose another folder with --out") from None
+            raise UserError(
+                f"another run is at work in {path}; wait for it, or choose another folder with --out"
+            ) from None
         self._check(scenario_text, resume)  # again, now that nobody else can change it
         if not self.manifest:
             write_atomically(path / "scenario.yaml", scenario_text.encode())
@@ -71,7 +73,9 @@ class RunFolder:
         if not written.exists():
             strangers = [inside.name for inside in path.iterdir() if not inside.name.startswith(".")]
             if strangers:
-                raise UserError(f"{path} is not empty and is no run folder (it has {strangers[0]}); choose another with --out")
+                raise UserError(
+                    f"{path} is not empty and is no run folder (it has {strangers[0]}); choose another with --out"
+                )
             return
         if written.read_text(encoding="utf-8") != scenario_text:
             raise UserError(
@@ -81,4 +85,6 @@ class RunFolder:
         with suppress(FileNotFoundError):
             self.manifest = json.loads((path / "manifest.json").read_bytes())
         if not self.finished and not resume and self.manifest:
-            raise UserError(f"the run in {path} is not finished; go on with --resume, or choose another folder with --out")
+            raise UserError(
+                f"the run in {path} is not finished; go on with --resume, or choose another folder with --out"
+            )

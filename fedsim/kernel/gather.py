@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from simpy import Environment, Event, Process
+from simpy.events import EventPriority
 
 __all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Lost", "any_ended", "at_the_end_of", "gather"]
 
-LAST_IN_ITS_INSTANT = 2  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
+LAST_IN_ITS_INSTANT = EventPriority(2)  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
 
 
 class Lost(Exception):
@@ -96,7 +97,7 @@ class _Waiting:
             return
         if not journey.ok and not failed_softly:
             journey.defused = True
-            self.done.fail(journey.value)
+            self.done.fail(cast(Exception, journey.value))
             self._forget()
             return
         self.outcomes[journey] = journey.ok

@@ -1,8 +1,8 @@
 """Every random draw of a simulation comes from a named stream: a pure function of (seed, purpose, index, use).
 
-Numbers are drawn by the counter-based Philox4x64 generator (Salmon et al., *Parallel random numbers: as easy as 1, 2, 3*,
-SC 2011), keyed by a hash of the name. Nothing depends on the order in which streams are opened, so protocols that run on
-the same seed share their data, their network and their cohorts (common random numbers).
+Numbers are drawn by the counter-based Philox4x64 generator (Salmon et al., *Parallel random numbers: as easy as 1, 2,
+3*, SC 2011), keyed by a hash of the name. Nothing depends on the order in which streams are opened, so protocols that
+run on the same seed share their data, their network and their cohorts (common random numbers).
 """
 
 from __future__ import annotations

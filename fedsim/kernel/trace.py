@@ -1,7 +1,7 @@
 """Only the trace remembers: what happened on the simulated clock, as columns that stay cheap at a million rows.
 
-Rows are appended as plain tuples and packed into numpy blocks; metrics are computed from them afterwards. The trace holds
-indices, never labels, so renaming a client changes nothing in it. It never holds anything learned.
+Rows are appended as plain tuples and packed into numpy blocks; metrics are computed from them afterwards. The trace
+holds indices, never labels, so renaming a client changes nothing in it. It never holds anything learned.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ class Trace:
                 ("outcome", "i1"),
             ]
         )
-        self.work = Table(
-            [("client", "i4"), ("start_s", "f8"), ("end_s", "f8"), ("samples", "i8"), ("outcome", "i1")]
-        )
+        self.work = Table([("client", "i4"), ("start_s", "f8"), ("end_s", "f8"), ("samples", "i8"), ("outcome", "i1")])
         self.rounds = Table(
             [
                 ("round", "i4"),

@@ -20,7 +20,6 @@ def training_samples(dataset: FederatedDataset, client: int) -> npt.NDArray[np.i
     return np.concatenate(dataset.train_ids) if client == POOL else dataset.train_ids[client]
 
 
-
 def batches(
     sample_ids: npt.NDArray[np.int64], *, batch_size: int, epochs: int, rng: np.random.Generator
 ) -> Iterator[npt.NDArray[np.int64]]:

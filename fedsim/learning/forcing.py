@@ -1,7 +1,7 @@
 """Forcing: a value is asked for, so what it needs is computed, and nothing else.
 
-First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a walk
-goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk. A
+First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a
+walk goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk. A
 checkpoint is written between chunks once its interval has passed. All walks are loops, so the graph may be any depth.
 """
 
@@ -74,12 +74,16 @@ class Forcer:
         return sorted(needed, key=lambda chunk: chunk.sequence)
 
     def _stored(self, handle: Handle) -> bool:
+        """Whether the store has it; if so, it is read."""
         if not handle.node.operation.scalar:
-            return self._store.read_tensors(handle)
-        metrics = self._store.metrics(handle)
-        if metrics is not None:
-            handle.value = metrics
-        return metrics is not None
+            found = self._store.read_tensors(handle)
+        elif (metrics := self._store.metrics(handle)) is not None:
+            handle.value, found = metrics, True
+        else:
+            found = False
+        if found and handle.node.chunk is not None:
+            handle.node.chunk.settle()
+        return found
 
     def _compute(self, chunk: Chunk, folding: _Folding) -> None:
         nodes, chunk.nodes = chunk.nodes, ()

@@ -1,9 +1,9 @@
 """The graph: an expression is a node with a key; a handle is one of its outputs, pending or computed.
 
-A key is a hash of the operation, its version, its parameters, its inputs' keys, its random stream and the numeric family,
-so equal keys mean equal numbers, in this process or in another. A pending handle keeps its node, and with it the whole
-expression, alive; a computed one keeps only its value. A value therefore lives exactly as long as somebody can still ask
-for it, and memory needs no bookkeeping of its own. Nothing here knows tensors or the simulated clock.
+A key is a hash of the operation, its version, its parameters, its inputs' keys, its random stream and the numeric
+family, so equal keys mean equal numbers, in this process or in another. A pending handle keeps its node, and with it
+the whole expression, alive; a computed one keeps only its value. A value therefore lives exactly as long as somebody
+can still ask for it, and memory needs no bookkeeping of its own. Nothing here knows tensors or the simulated clock.
 """
 
 from __future__ import annotations
@@ -164,6 +164,13 @@ class Chunk:
     digest: str
     nodes: tuple[Node, ...]
     """Empty once computed, so that no node keeps another one alive."""
+
+    def settle(self) -> None:
+        """Let go of everything behind the chunk if all that is held of it has its value, from wherever it came."""
+        if all(handle.computed for node in self.nodes for handle in node.held_outputs()):
+            for node in self.nodes:
+                node.finish({})
+            self.nodes = ()
 
 
 class Graph:

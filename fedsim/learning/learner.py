@@ -54,16 +54,26 @@ class Learner(ABC):
 
     @abstractmethod
     def train(
-        self, model: Model, client: int, *, objective: Objective, use: int, round_number: int, state: Model | None = None
+        self,
+        model: Model,
+        client: int,
+        *,
+        objective: Objective,
+        use: int,
+        round_number: int,
+        state: Model | None = None,
     ) -> Trained:
-        """Local training of *client* (or `fedsim.learning.batches.POOL`), starting from *model*; *use* counts the client's trainings so far."""
+        """Local training of *client* (or `fedsim.learning.batches.POOL`), starting from *model*.
+
+        *use* counts the client's trainings so far; *state* is what it remembers of them.
+        """
 
     @abstractmethod
     def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
         """``base + sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, in float32.
 
-        Contributions are added in the order of client indices, in partial sums of `PARTIAL_SUM`, and the partial sums in
-        their order.
+        Contributions are added in the order of client indices, in partial sums of `PARTIAL_SUM`, and the partial sums
+        in their order.
         """
 
     @abstractmethod
@@ -83,7 +93,14 @@ class NoLearner(Learner):
         return {}
 
     def train(
-        self, model: Model, client: int, *, objective: Objective, use: int, round_number: int, state: Model | None = None
+        self,
+        model: Model,
+        client: int,
+        *,
+        objective: Objective,
+        use: int,
+        round_number: int,
+        state: Model | None = None,
     ) -> Trained:
         """Nothing."""
         return Trained({}, {})
@@ -133,7 +150,14 @@ class GraphLearner(Learner):
         return self._outputs(node, self._table.parts)
 
     def train(
-        self, model: Model, client: int, *, objective: Objective, use: int, round_number: int, state: Model | None = None
+        self,
+        model: Model,
+        client: int,
+        *,
+        objective: Objective,
+        use: int,
+        round_number: int,
+        state: Model | None = None,
     ) -> Trained:
         """A node for one local training; batches come from the stream ``batches/client/use``."""
         parameters = {

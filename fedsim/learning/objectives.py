@@ -1,4 +1,7 @@
-"""Local objectives: what a client minimises beside the loss on its samples. Torch-free: they only call tensors' methods."""
+"""Local objectives: what a client minimises beside the loss on its samples.
+
+Torch-free: they only call tensors' methods.
+"""
 
 from __future__ import annotations
 

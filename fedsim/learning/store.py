@@ -1,4 +1,4 @@
-"""The store: what has been computed, by key, on disk. Numbers and names only: JSON and safetensors, nothing that executes.
+"""The store: what has been computed, by key, on disk. JSON and safetensors only: nothing that executes.
 
 Layout (several runs may share one store)::
 
@@ -146,7 +146,9 @@ class Store:
         except FileNotFoundError:
             return {}
         except ValueError as error:
-            raise UserError(f"{path}: not readable as an index of a store ({error}); delete it to train again") from None
+            raise UserError(
+                f"{path}: not readable as an index of a store ({error}); delete it to train again"
+            ) from None
         return index
 
 

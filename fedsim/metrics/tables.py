@@ -70,10 +70,10 @@ def transfers_table(
     return pd.DataFrame(
         {
             "transfer": table["transfer"].to_numpy(),
-            "client": pd.Categorical.from_codes(table["client"].to_numpy(), categories=list(clients)),
+            "client": _labels(table["client"].to_numpy(), clients),
             "client_index": table["client"].to_numpy(),
-            "link": pd.Categorical.from_codes(table["link"].to_numpy(), categories=[link.label for link in links]),
-            "direction": _direction(table["uplink"].to_numpy()),
+            "link": _labels(table["link"].to_numpy(), [link.label for link in links]),
+            "direction": _labels(np.where(table["uplink"], 0, 1), ["uplink", "downlink"]),
             **{
                 name: table[name].to_numpy()
                 for name in (
@@ -81,9 +81,7 @@ def transfers_table(
                     *("bytes", "retransmitted_bytes", "withdrawn_bytes"),
                 )
             },
-            "outcome": pd.Categorical.from_codes(
-                table["outcome"].to_numpy(), categories=[outcome.name.lower() for outcome in Outcome]
-            ),
+            "outcome": _labels(table["outcome"].to_numpy(), [outcome.name.lower() for outcome in Outcome]),
         }
     )
 
@@ -91,8 +89,8 @@ def transfers_table(
 def links_table(transfers: pd.DataFrame, links: Sequence[Link], *, duration_s: float) -> pd.DataFrame:
     """A row for each link and direction: traffic, ``utilisation`` and ``mean_queue``.
 
-    ``utilisation`` is the mean number of transfers being sent (on a serial channel, the share of time that it is busy) and
-    ``mean_queue`` the mean number waiting to be sent, both over the whole simulation. Empty when it took no time.
+    ``utilisation`` is the mean number of transfers being sent (on a serial channel, the share of time that it is busy)
+    and ``mean_queue`` the mean number waiting to be sent, both over the whole simulation. Empty when it took no time.
     """
     sums = transfers.groupby(["link", "direction"], observed=False)[
         ["bytes", "retransmitted_bytes", "withdrawn_bytes", "airtime_s", "queued_s"]
@@ -117,5 +115,6 @@ def _sum_until(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -
     return sums
 
 
-def _direction(uplink: npt.NDArray[np.bool_]) -> pd.Categorical:
-    return pd.Categorical.from_codes((~uplink).astype(int), categories=["uplink", "downlink"])
+def _labels(codes: npt.NDArray[np.integer], labels: Sequence[str]) -> pd.Series:
+    """Indices as the labels that they stand for, at the cost of the indices."""
+    return pd.Series(pd.Categorical.from_codes(codes.astype(np.int64), pd.Index(labels)))

@@ -1,7 +1,7 @@
 """Messages over several hops, stored and forwarded: a hop begins when the last bit has crossed the one before.
 
-Every crossing leaves one row in the trace, whether it arrived, was lost or was given up; what has been handed to a link is
-at every moment either received, lost, withdrawn or still in flight.
+Every crossing leaves one row in the trace, whether it arrived, was lost or was given up; what has been handed to a
+link is at every moment either received, lost, withdrawn or still in flight.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Crossing:
 class Network:
     """All links of one simulated world, and what is on them."""
 
-    def __init__(self, env: Environment, trace: Trace, streams: Streams, links: Sequence[Link], transport: Transport) -> None:
+    def __init__(
+        self, env: Environment, trace: Trace, streams: Streams, links: Sequence[Link], transport: Transport
+    ) -> None:
         self.env = env
         self.links = tuple(links)
         self.in_flight: dict[Crossing, None] = {}

@@ -1,8 +1,8 @@
-"""A message is cut into packets; each packet carries a header and is sent again until it comes through or tries run out.
+"""A message is cut into packets; each has a header and is sent again until it arrives or tries run out.
 
-Packets are lost independently with a fixed probability, and every allowed attempt of every packet is made. The number of
-packets that need an attempt more is binomial, so the law is exact at a cost of one draw per attempt, not per packet.
-Ignores acknowledgements, back-off and bursts of losses.
+Packets are lost independently with a fixed probability, and every allowed attempt of every packet is made. The number
+of packets that need an attempt more is binomial, so the law is exact at a cost of one draw per attempt, not per
+packet. Ignores acknowledgements, back-off and bursts of losses.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ def put_on_link(size_bytes: float, transport: Transport, loss: Loss, rng: np.ran
     >>> put_on_link(3_000, Transport(payload_bytes=1_460, header_bytes=40), Loss(), None)
     Attempted(bytes=3120.0, retransmitted_bytes=0.0, delivered=True)
     """
+    if transport.payload_bytes is None and loss.probability == 0.0:
+        return Attempted(size_bytes + transport.header_bytes, 0.0, True)
     whole = 0 if transport.payload_bytes is None else math.floor(size_bytes / transport.payload_bytes)
     rest_bytes = size_bytes - (whole * transport.payload_bytes if transport.payload_bytes is not None else 0.0)
     kinds = []  # (how many packets, bytes of each on the link)

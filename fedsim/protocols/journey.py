@@ -6,8 +6,8 @@
                                                 local work
     cloud <- backhaul <- base station <- air <- sensor
 
-A protocol is a loop over journeys. A journey runs on the simulated clock; what it brings home is a handle, computed later
-or never.
+A protocol is a loop over journeys. A journey runs on the simulated clock; what it brings home is a handle, computed
+later or never.
 """
 
 from __future__ import annotations

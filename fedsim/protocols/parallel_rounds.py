@@ -1,8 +1,8 @@
 """The schedule of most protocols: in each round a cohort trains in parallel, and the cloud waits for it.
 
-Each client of the cohort is sent on one journey from the round's model. The round ends when enough updates have arrived,
-when none can arrive any more, or at the deadline; the mean of those that arrived is the next round's model. A round in
-which nothing arrived leaves the model as it was.
+Each client of the cohort is sent on one journey from the round's model. The round ends when enough updates have
+arrived, when none can arrive any more, or at the deadline; the mean of those that arrived is the next round's model. A
+round in which nothing arrived leaves the model as it was.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rounds, evaluations and the end of a run: every protocol's loop asks here whether there is another round.
 
 The run ends at whatever comes first: a number of rounds, an amount of traffic (both looked at when a round ends), a
-confirmed target accuracy (looked at when a model is evaluated), or a simulated time (the clock stops there, and the round
-under way does not count). Learning never changes what happens on the clock, except by ending the run.
+confirmed target accuracy (looked at when a model is evaluated), or a simulated time (the clock stops there, and the
+round under way does not count). Learning never changes what happens on the clock, except by ending the run.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 from fedsim.network.network import Network
+from fedsim.network.wires import Wires
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, RunLoop
 from fedsim.protocols.world import Client, Cloud, World
 from fedsim.scenario.schema import Scenario
-from fedsim.scenario.wires import Wires
 from fedsim.topology.graph import Topology
 
 __all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials"]

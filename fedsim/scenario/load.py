@@ -24,9 +24,9 @@ __all__ = ["load", "written_out"]
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in *path*, with ``key.path=value`` *overrides* applied.
 
-    A topology given as a path (relative to the scenario) is read and becomes part of the scenario, so that single keys of
-    it can be overridden too. Raises `UserError`
-    with the file, the line, the key, the value, the rule and the nearest name when anything is wrong.
+    A topology given as a path (relative to the scenario) is read and becomes part of the scenario, so that single keys
+    of it can be overridden too. Raises `UserError` with the file, the line, the key, the value, the rule and the
+    nearest name when anything is wrong.
     """
     document = read_yaml(Path(path))
     other_topology = [assignment for assignment in overrides if assignment.partition("=")[0].strip() == "topology"]

@@ -1,4 +1,4 @@
-"""Numbers as people read them: three digits and a unit that fits. 1 MB is 1e6 bytes; hours are the longest unit of time."""
+"""Numbers as people read them: three digits and a unit that fits. 1 MB is 1e6 bytes; hours end the units of time."""
 
 from __future__ import annotations
 
@@ -20,23 +20,28 @@ def scale(quantity: str, largest: float) -> tuple[float, str]:
     >>> scale("bytes", 26_720_000), scale("seconds", 7200)
     ((1000000.0, 'MB'), (3600, 'h'))
     """
-    return next((unit, name) for start, unit, name in _SCALES[quantity] if abs(largest) >= start)
+    known = 0.0 if math.isnan(largest) else abs(largest)
+    return next((unit, name) for start, unit, name in _SCALES[quantity] if known >= start)
 
 
 def number(value: float, *, digits: int = _DIGITS) -> str:
-    """*value* to at least so many digits, never in powers of ten; a whole number as it is.
+    """*value* to at least so many digits, in powers of ten only below a millionth; a whole number as it is.
 
-    >>> number(0.91234), number(12.345), number(1257.3), number(490.0), number(2.6292, digits=5)
-    ('0.912', '12.3', '1257', '490', '2.6292')
+    >>> number(0.91234), number(12.345), number(1257.3), number(490.0), number(2.6292, digits=5), number(3e-9)
+    ('0.912', '12.3', '1257', '490', '2.6292', '3.00e-09')
     """
+    if 0 < abs(value) < 1e-6:
+        return f"{value:.{digits - 1}e}"
     return f"{value:.{_decimals(value, digits)}f}"
 
 
 def with_half_width(mean: float, half_width: float) -> str:
     """A mean with its interval; just the mean where *half_width* is NaN.
 
-    >>> with_half_width(12.41, 0.3), with_half_width(0.912, 0.0004), with_half_width(490, 0), with_half_width(1.5, math.nan)
-    ('12.4 ± 0.3', '0.9120 ± 0.0004', '490 ± 0', '1.50')
+    >>> with_half_width(12.41, 0.3), with_half_width(0.912, 0.0004), with_half_width(490, 0)
+    ('12.4 ± 0.3', '0.9120 ± 0.0004', '490 ± 0')
+    >>> with_half_width(1.5, math.nan)
+    '1.50'
     """
     if math.isnan(half_width):
         return number(mean)

@@ -46,8 +46,8 @@ class Executor(ABC):
     def chunks(self, nodes: Sequence[Node]) -> Iterable[Sequence[Node]]:
         """Group newly planned nodes into chunks, in an order in which they can be computed.
 
-        *nodes* come inputs first. The answer may depend on the nodes alone: never on time, memory, workers or the store.
-        A folding node is a chunk of its own. Here every node is.
+        *nodes* come inputs first. The answer may depend on the nodes alone: never on time, memory, workers or the
+        store. A folding node is a chunk of its own. Here every node is.
         """
         return ([node] for node in nodes)
 

@@ -1,4 +1,4 @@
-"""The plain loop: one node after the other, one resident model, one thread. The reference that every executor must meet.
+"""The plain loop: one node after the other, one resident model, one thread. Every executor must meet it.
 
 Local training is `torch.optim.SGD` on the mean cross-entropy of each mini-batch.
 """
@@ -18,8 +18,8 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.batches import batches, training_samples
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.graph import Node, Value
-from fedsim.learning.spread import spread
 from fedsim.learning.objectives import objective_from
+from fedsim.learning.spread import spread
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build, initial_parameters
 
@@ -101,7 +101,7 @@ class Serial(Executor):
         rng = node.stream.generator()
         for ids in batches(samples, batch_size=settings["batch_size"], epochs=settings["epochs"], rng=rng):
             optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(self._module(self._x[ids]), self._y[ids]).backward()
+            torch.nn.functional.cross_entropy(self._module(self._x[ids]), self._y[ids]).backward()  # type: ignore[no-untyped-call]
             with torch.no_grad():
                 objective.add_gradient({name: weight.grad for name, weight in weights.items()}, weights, start)
             optimiser.step()

@@ -1,6 +1,7 @@
 """A channel serves flows; its discipline decides who sends when. Work is airtime: seconds at the flow's own full rate.
 
-Measuring work in airtime lets flows of different rates share one channel (a slow device needs more airtime for the same bits).
+Measuring work in airtime lets flows of different rates share one channel (a slow device needs more airtime for the
+same bits).
 """
 
 from __future__ import annotations

@@ -1,0 +1,97 @@
+"""The command ``fedsim``: each sub-command is one file, which loads its libraries when it is executed.
+
+Exit status: 0 done, 1 failed (a bug: with a traceback), 2 the input is wrong, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from fedsim.cli import compare, listing, plot, run, schema, validate
+from fedsim.errors import UserError, nearest
+
+__all__ = ["main"]
+
+_COMMANDS = (run, compare, plot, validate, schema, listing)
+_EPILOG = "Exit status: 0 done, 1 failed, 2 the input is wrong, 130 interrupted. `fedsim COMMAND --help` says more."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Execute one command and return its exit status.
+
+    *argv* is without the program's name; None takes the process's own. What a user got wrong becomes one message on
+    standard error; anything else that goes wrong is a bug, and travels on.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _execute(words)
+        sys.stdout.flush()
+    except UserError as error:
+        sys.stderr.write(f"fedsim: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("fedsim: interrupted\n")
+        return 130
+    except BrokenPipeError:  # whoever read the output has seen enough: `fedsim list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _execute(words: list[str]) -> int:
+    parser, commands = _parser()
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command is not None and command not in commands:
+        raise UserError(
+            f"there is no command {command!r}{nearest(command, commands)} (commands: {', '.join(commands)})"
+        )
+    try:
+        arguments, unknown = parser.parse_known_args(words)
+    except SystemExit as end:  # argparse has said what it has to say
+        return int(end.code or 0)
+    if unknown:
+        known = re.findall(r"--[a-z-]+", commands[arguments.command].format_help())
+        raise UserError(f"`fedsim {arguments.command}` takes no {unknown[0]!r}{nearest(unknown[0], known)}")
+    arguments.words = words
+    status: int = arguments.execute(arguments)
+    return status
+
+
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    parser = argparse.ArgumentParser(
+        prog="fedsim",
+        description="What does this federated-learning protocol cost and yield on this industrial network?",
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, help="Print the version and stop.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in _COMMANDS:
+        module.add_to(commands)
+    return parser, commands.choices
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for, not with every command."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        import fedsim
+
+        sys.stdout.write(f"fedsim {fedsim.__version__}\n")
+        parser.exit()

@@ -1,0 +1,73 @@
+"""Arguments that several commands take, and how their text is read."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TypeAlias
+
+__all__ = ["Commands", "add_overrides", "add_run_folders", "add_scenario", "positive_seconds", "whole_numbers", "words"]
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_scenario(parser: argparse.ArgumentParser) -> None:
+    """The scenario's file."""
+    parser.add_argument("scenario", metavar="SCENARIO", type=Path, help="The scenario, a YAML file.")
+
+
+def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """``--set``, as often as wanted."""
+    parser.add_argument(
+        "--set",
+        metavar="KEY.PATH=VALUE",
+        dest="overrides",
+        action="append",
+        default=[],
+        help="Change one value of the scenario, as in --set training.epochs=2 or --set protocols.fedprox.mu=0.1; "
+        "may be given several times.",
+    )
+
+
+def add_run_folders(parser: argparse.ArgumentParser) -> None:
+    """One run folder or more."""
+    parser.add_argument("folders", metavar="RUN_DIR", nargs="+", type=Path, help="Folders of finished runs.")
+
+
+def words(text: str) -> list[str]:
+    """The parts of a comma-separated text.
+
+    >>> words("fedavg, fedprox")
+    ['fedavg', 'fedprox']
+    """
+    return [word.strip() for word in text.split(",")]
+
+
+def whole_numbers(text: str) -> list[int]:
+    """The numbers of a comma-separated text.
+
+    >>> whole_numbers("1,2,3")
+    [1, 2, 3]
+    """
+    try:
+        return [int(word) for word in words(text)]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must be whole numbers with commas between them, as in 1,2,3"
+        ) from None
+
+
+def positive_seconds(text: str) -> float:
+    """A number of seconds above zero; ``inf`` is allowed.
+
+    >>> positive_seconds("0.5")
+    0.5
+    """
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds above 0, as in 30")
+    return seconds

@@ -1,0 +1,143 @@
+"""``fedsim run``: run a scenario, watch it, see what came out."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedsim import registry
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario, positive_seconds, whole_numbers
+from fedsim.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from fedsim.protocols.protocol import Protocol
+    from fedsim.scenario.schema import Scenario
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Commands) -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "run",
+        help="Run a scenario and compare its protocols.",
+        description="Run every protocol of a scenario on every seed, print the comparison, and leave tables in a run "
+        "folder. A finished run is not run again: its results are printed from the folder.",
+        allow_abbrev=False,
+    )
+    add_scenario(parser)
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="The run folder; without it, runs/ and the scenario's name."
+    )
+    add_overrides(parser)
+    parser.add_argument(
+        "--only",
+        metavar="PROTOCOL",
+        action="append",
+        default=[],
+        help="Run only this protocol, by its label or name; several with commas between them, or several times.",
+    )
+    parser.add_argument(
+        "--seeds", metavar="1,2,3", type=whole_numbers, help="Use these seeds instead of the scenario's."
+    )
+    parser.add_argument(
+        "--no-training",
+        action="store_true",
+        help="Simulate time and traffic only: nothing is trained, and torch is not loaded.",
+    )
+    parser.add_argument("--resume", action="store_true", help="Go on with a run that was interrupted.")
+    parser.add_argument(
+        "--executor",
+        metavar="NAME",
+        default="auto",
+        help="What trains on this machine: auto, or a name from `fedsim list executors`.",
+    )
+    parser.add_argument(
+        "--torch-device", choices=("cpu", "cuda"), default="cpu", help="Where torch computes; cpu without this option."
+    )
+    parser.add_argument(
+        "--store", metavar="DIR", type=Path, help="Where learned values are kept; without it, in the run folder."
+    )
+    parser.add_argument(
+        "--checkpoint-interval-s",
+        metavar="S",
+        type=positive_seconds,
+        help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option.",
+    )
+    parser.add_argument("--quiet", action="store_true", help="Show no progress and no remarks, only tables and errors.")
+    parser.set_defaults(execute=_execute)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.cli.progress import progress
+    from fedsim.cli.tables import show_comparison, show_paper_table
+    from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S
+    from fedsim.experiment.run import run
+
+    scenario = _scenario(arguments)
+    if scenario.paper_table is not None:
+        registry.load("paper_tables", scenario.paper_table)  # a wrong name is told before the run, not after
+    try:
+        with progress(quiet=arguments.quiet) as display:
+            results = run(
+                scenario,
+                out=arguments.out,
+                store=arguments.store,
+                resume=arguments.resume,
+                executor=arguments.executor,
+                torch_device=arguments.torch_device,
+                checkpoint_interval_s=arguments.checkpoint_interval_s or CHECKPOINT_INTERVAL_S,
+                observer=display,
+            )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"fedsim: interrupted; go on with: {_command_to_resume(arguments)}\n")
+        return 130
+    show_comparison([results])
+    if scenario.paper_table is not None:
+        show_paper_table(scenario.paper_table, results)
+    if not arguments.quiet:
+        sys.stdout.flush()
+        folder = shlex.quote(str(results.folder))
+        nothing_new = "" if display.saw_a_run else " (it was there already: nothing was run)"
+        sys.stderr.write(f"Results: {folder}{nothing_new}\nFigures: fedsim plot {folder}\n")
+    return 0
+
+
+def _scenario(arguments: argparse.Namespace) -> Scenario:
+    from fedsim.scenario.load import load
+
+    overrides = list(arguments.overrides)
+    if arguments.seeds is not None:
+        overrides.append(f"seeds={arguments.seeds}")
+    if arguments.no_training:
+        overrides.append("learn=false")
+    scenario = load(arguments.scenario, overrides=overrides)
+    if not arguments.only:
+        return scenario
+    chosen = [protocol for text in arguments.only for protocol in _called(text, scenario.protocols)]
+    return scenario.model_copy(update={"protocols": tuple(p for p in scenario.protocols if p in chosen)})
+
+
+def _called(text: str, protocols: tuple[Protocol, ...]) -> list[Protocol]:
+    """The protocols that *text* names: one title (which may hold commas), or titles and names with commas between."""
+    titles = {protocol.title: protocol for protocol in protocols}
+    if text in titles:
+        return [titles[text]]
+    found: list[Protocol] = []
+    for word in map(str.strip, text.split(",")):
+        called = [titles[word]] if word in titles else [protocol for protocol in protocols if protocol.name == word]
+        if not called:
+            known = ", ".join(titles)
+            raise UserError(
+                f"--only: the scenario has no protocol {word!r}{nearest(word, titles)} (protocols: {known})"
+            )
+        found += called
+    return found
+
+
+def _command_to_resume(arguments: argparse.Namespace) -> str:
+    words: list[str] = arguments.words
+    return shlex.join(["fedsim", *words, *([] if "--resume" in words else ["--resume"])])

@@ -1,0 +1,45 @@
+"""``fedsim validate``: is everything right that can be checked without a run?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Commands) -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "validate",
+        help="Check a scenario without running it.",
+        description="Check a scenario: its keys and values, its topology and data, and whether they fit each other.",
+        allow_abbrev=False,
+    )
+    add_scenario(parser)
+    add_overrides(parser)
+    parser.set_defaults(execute=_execute)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim import registry
+    from fedsim.experiment.validate import validate
+    from fedsim.scenario.load import load
+
+    scenario = load(arguments.scenario, overrides=arguments.overrides)
+    if scenario.paper_table is not None:
+        registry.load("paper_tables", scenario.paper_table)
+    clients = len(validate(scenario).topology.sensors)
+    counts = (
+        _count(clients, "client"),
+        _count(len(scenario.protocols), "protocol"),
+        _count(len(scenario.seeds), "seed"),
+    )
+    sys.stdout.write(f"{arguments.scenario} is fine: {', '.join(counts)}\n")
+    return 0
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

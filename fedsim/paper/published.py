@@ -1,0 +1,75 @@
+"""A published table beside a run: what was printed, what a formula gives, what came out of the simulation."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+
+import pandas as pd
+
+from fedsim.experiment.results import Results
+from fedsim.units import HOUR_S, TIB_BYTES
+
+__all__ = ["COLUMNS", "PublishedTable", "beside_published", "published"]
+
+PublishedTable = Callable[[Results], pd.DataFrame]
+"""What is registered under "paper_tables"."""
+
+_QUANTITIES = {
+    "rounds": "rounds",
+    "communication_s": "communication",
+    "computation_s": "computation",
+    "sim_time_s": "time",
+    "transfer_bytes": "traffic",
+}
+COLUMNS = ["system", "quantity", "unit", "published", "formula", "event"]
+_UNITS = {"": 1.0, "s": 1.0, "h": HOUR_S, "TiB": TIB_BYTES}
+
+
+def published(table: str) -> pd.DataFrame:
+    """The printed numbers of *table*: columns ``system, metric, value, unit``; a metric is a column of summaries."""
+    with (files("fedsim.paper") / "published.csv").open(encoding="utf-8") as lines:
+        numbers = pd.read_csv(lines, keep_default_na=False)
+    return numbers[numbers["table"] == table].drop(columns="table").reset_index(drop=True)
+
+
+def beside_published(table: str, results: Results) -> pd.DataFrame:
+    """The printed numbers of *table* beside those of a run, in the columns of `COLUMNS`.
+
+    A system stands in it when the run has a protocol of its name, whatever the case and the punctuation:
+    ``HFedMS-D T=5`` is the protocol ``hfedms_d_t5``. Several seeds count by their mean. What a run lacks is NaN.
+    """
+    summary = results.summary
+    titles = {_letters(title): title for title in summary["protocol"].unique()}
+    rows = [
+        {
+            "system": row["system"],
+            "quantity": _QUANTITIES[row["metric"]],
+            "unit": row["unit"],
+            "published": float(row["value"]),
+            **{
+                accounting: _measured(summary, titles[_letters(row["system"])], accounting, row["metric"])
+                / _UNITS[row["unit"]]
+                for accounting in ("formula", "event")
+            },
+        }
+        for row in _records(published(table))
+        if _letters(row["system"]) in titles
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _records(table: pd.DataFrame) -> Iterable[dict[str, str]]:
+    for record in table.to_dict("records"):
+        yield {str(key): str(value) for key, value in record.items()}
+
+
+def _measured(summary: pd.DataFrame, protocol: str, accounting: str, metric: str) -> float:
+    rows = summary[(summary["protocol"] == protocol) & (summary["accounting"] == accounting)]
+    return float(rows[metric].mean()) if metric in rows else math.nan
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
