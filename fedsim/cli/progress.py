@@ -105,7 +105,10 @@ class Display(Observer):
 
     def end(self, protocol: Protocol, seed: int) -> None:
         """Show the last round and close the run's display."""
-        self._closed(self._runs.pop((protocol.title, seed)))
+        run = self._runs.pop((protocol.title, seed))
+        if run.latest is not None:
+            run.take(run.latest)  # the last model may have been evaluated after its round
+        self._closed(run)
 
     def _show(self, run: _Run) -> None:
         run.shown_s = self._now()
@@ -125,21 +128,21 @@ class Lines(Display):
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(now)
         self._stream = stream
-        self._written: Round | None = None
+        self._written = ""
 
     def _opened(self, run: _Run, clients: int) -> None:
         self._write(f"{run.name}: begins with {clients} clients")
 
     def _show(self, run: _Run) -> None:
         super()._show(run)
-        self._written = run.latest
         self._write(str(run))
 
     def _closed(self, run: _Run) -> None:
-        if run.latest is not self._written:
+        if str(run) != self._written:
             self._show(run)
 
     def _write(self, line: str) -> None:
+        self._written = line
         self._stream.write(line + "\n")
         self._stream.flush()
 
@@ -153,9 +156,9 @@ class Bars(Display):
         super().__init__(now)
         self._bars = Progress(
             TextColumn("{task.fields[run].name}", markup=False),
-            BarColumn(bar_width=16),
+            BarColumn(bar_width=12),
             TextColumn("{task.fields[run].round_text}", markup=False),
-            TextColumn("simulated {task.fields[run].clock_text}", markup=False),
+            TextColumn("sim {task.fields[run].clock_text}", markup=False),
             TextColumn("real"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[run].accuracy_text}", markup=False),

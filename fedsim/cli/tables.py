@@ -1,4 +1,4 @@
-"""Tables on the terminal, and as plain Markdown where the output is piped."""
+"""Tables: drawn for the width of a terminal, and as plain Markdown where the output is piped."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from fedsim.experiment.results import Results
 
-__all__ = ["show_cells", "show_comparison", "show_paper_table"]
+__all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]
 
-_PIPE_COLUMNS = 100_000  # a pipe has no width: nothing is cut or wrapped
+_ANY_WIDTH = 10_000
 
 
 def show_comparison(results: Sequence[Results]) -> None:
@@ -33,7 +33,7 @@ def show_comparison(results: Sequence[Results]) -> None:
 def show_paper_table(name: str, results: Results) -> None:
     """Print a published table beside *results*."""
     table: pd.DataFrame = registry.load("paper_tables", name)(results)
-    sys.stdout.write(f"\n{registry.first_sentence('paper_tables', name)}\n")
+    sys.stdout.write(f"\n{registry.first_sentence('paper_tables', name)}\n\n")
     if table.empty:
         sys.stdout.write("No protocol of this run is in it.\n")
     else:
@@ -41,34 +41,40 @@ def show_paper_table(name: str, results: Results) -> None:
 
 
 def show_cells(cells: pd.DataFrame, *, left: Sequence[str], console: Console | None = None) -> None:
-    """Print *cells*, text by column; columns in *left* are flush left, the others flush right.
+    """Print *cells*, text by column; the columns named in *left* flush left, the others flush right.
 
-    On a terminal that is too narrow an interval goes below its mean. On a pipe the table is Markdown in ASCII.
+    On a terminal that is too narrow an interval goes below its mean. On a pipe nothing is cut, and all is ASCII.
     """
-    console = console or _console()
+    console = console or Console(file=sys.stdout)
     if not console.is_terminal or console.options.ascii_only:
-        cells = cells.map(lambda text: text.replace("±", "+/-"))
-        console.print(_table(cells, left, box.MARKDOWN), soft_wrap=True)
+        console.file.write(markdown(cells, left=left))
         return
-    table = _table(cells, left, box.SIMPLE_HEAD)
-    if console.measure(table).maximum > console.width:
-        cells = cells.map(lambda text: text.replace(" ± ", "\n± ")).rename(
-            columns=lambda title: title.replace(" ", "\n")
-        )
-        table = _table(cells, left, box.SIMPLE_HEAD)
+    table = _drawn(cells, left)
+    if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
+        folded = cells.map(lambda text: text.replace(" ± ", "\n± ").replace(" (", "\n("))
+        table = _drawn(folded.rename(columns=lambda title: title.replace(" ", "\n")), left)
     console.print(table)
 
 
-def _console() -> Console:
-    if sys.stdout.isatty():
-        return Console(file=sys.stdout)
-    return Console(file=sys.stdout, width=_PIPE_COLUMNS, force_terminal=False)
+def markdown(cells: pd.DataFrame, *, left: Sequence[str]) -> str:
+    """*cells* as a Markdown table that is also easy to read as it is; ``±`` becomes ``+/-``."""
+    columns = []
+    for title in cells:
+        texts = [str(title), *(text.replace("±", "+/-").replace("|", r"\|") for text in cells[title])]
+        width = max(map(len, texts))
+        if title in left:
+            texts, rule = [text.ljust(width) for text in texts], "-" * width
+        else:
+            texts, rule = [text.rjust(width) for text in texts], "-" * (width - 1) + ":"
+        columns.append([texts[0], rule, *texts[1:]])
+    return "".join(f"| {' | '.join(line)} |\n" for line in zip(*columns, strict=True))
 
 
-def _table(cells: pd.DataFrame, left: Sequence[str], lines: box.Box) -> Table:
-    table = Table(box=lines, show_edge=lines is box.MARKDOWN)
-    for title in cells.columns:
-        table.add_column(Text(title), justify="left" if title in left else "right", vertical="top")
+def _drawn(cells: pd.DataFrame, left: Sequence[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in cells:
+        justify = "left" if str(title).replace("\n", " ") in left else "right"
+        table.add_column(Text(str(title)), justify=justify, vertical="bottom", overflow="fold")  # type: ignore[arg-type]
     for row in cells.itertuples(index=False):
         table.add_row(*map(Text, row))
     return table

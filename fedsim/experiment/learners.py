@@ -77,7 +77,8 @@ class Learners:
         if host.executor is None:
             return NoLearner()
         executor = host.executor(materials.table, materials.dataset, host.torch_device)
-        store = self._store = Store(host.store, self._run, executor)
+        label = f"{protocol.title}/{materials.seed}"
+        store = self._store = Store(host.store, self._run, executor, label=label)
         graph = Graph(str(host.numeric_family))
         return GraphLearner(
             graph=graph,

@@ -95,7 +95,7 @@ def _run_one(
     on_round = partial(observer.round_done, protocol, seed)
     world = build_world(scenario, protocol, materials, learners.make, on_round)
     simulate(world, protocol, stop)
-    final = world.learner.keep_final(f"{protocol.title}/{seed}", world.loop.model)
+    final = world.learner.keep_final(world.loop.model)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)
     return {

@@ -132,11 +132,11 @@ class _Folding:
         return self._folds.pop(node).result()
 
     def _take(self, node: Node) -> None:
-        if node not in self._folds:
-            if not all(handle.computed for name, handle in node.inputs.items() if not name[0].isdigit()):
-                return
-            self._folds[node] = self._executor.fold(node)
+        if not all(handle.computed for name, handle in node.inputs.items() if not name[0].isdigit()):
+            return
         while contribution := self._next_contribution(node):
+            if node not in self._folds:
+                self._folds[node] = self._executor.fold(node)
             self._folds[node].add({name.split(".", 1)[1]: node.inputs[name].value for name in contribution})
             for name in contribution:
                 del node.inputs[name]

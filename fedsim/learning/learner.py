@@ -81,7 +81,7 @@ class Learner(ABC):
         """Metrics of *model* now: this forces the graph. None when nothing is learned."""
 
     @abstractmethod
-    def keep_final(self, label: str, model: Model) -> dict[str, str]:
+    def keep_final(self, model: Model) -> dict[str, str]:
         """Keep the model at the end of a run for ever; returns part -> file."""
 
 
@@ -113,7 +113,7 @@ class NoLearner(Learner):
         """Nothing to evaluate."""
         return
 
-    def keep_final(self, label: str, model: Model) -> dict[str, str]:
+    def keep_final(self, model: Model) -> dict[str, str]:
         """Nothing to keep."""
         return {}
 
@@ -222,11 +222,11 @@ class GraphLearner(Learner):
         metrics: dict[str, Any] = handle.value
         return metrics
 
-    def keep_final(self, label: str, model: Model) -> dict[str, str]:
+    def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""
         for handle in model.values():
             self._forcer.force(handle)
-        return self._store.keep_final(label, model)
+        return self._store.keep_final(model)
 
     @staticmethod
     def _outputs(node: Node, parts: Iterable[str]) -> dict[str, Handle]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 __all__ = ["Objective", "Plain", "Proximal", "objective_from"]
 
 Tensors = Mapping[str, Any]
+State = Mapping[str, Tensors]
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,14 @@ class Objective:
         """What goes into a training's key: name, version and every field."""
         return {"name": self.name, "version": self.version, **vars(self)}
 
-    def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors) -> None:
-        """Add this term's gradient to *gradients*, in place; *start* is the model as it was received."""
+    def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors, state: State) -> None:
+        """Add this term's gradient to *gradients*, in place.
 
-    def remember(self, state: Mapping[str, Tensors], weights: Tensors, start: Tensors) -> dict[str, Tensors]:
-        """What the client keeps for the next training, by the names in ``remembers``."""
+        *start* is the model as it was received, *state* what the client remembers; empty at its first training.
+        """
+
+    def remember(self, state: State, weights: Tensors, start: Tensors) -> dict[str, Tensors]:
+        """What the client keeps for the next training, in new memory, by the names in ``remembers``."""
         return {}
 
 
@@ -49,7 +53,7 @@ class Proximal(Objective):
     name: ClassVar[str] = "proximal"
     mu: float
 
-    def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors) -> None:
+    def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors, state: State) -> None:
         """Adds ``mu (w - w_start)``."""
         for name, gradient in gradients.items():
             gradient.add_(weights[name] - start[name], alpha=self.mu)

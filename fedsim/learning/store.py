@@ -5,7 +5,8 @@ Layout (several runs may share one store)::
     metrics/RUN.jsonl    metrics for ever, a line each as they are made
     ledger/RUN.jsonl     a line for each node computed, each tensor loaded, each checkpoint
     tensors/             one safetensors file for each kept output
-    index/RUN.json       the tensors that a run needs to go on, and its final weights; replaced atomically
+    index/RUN.json       by label (a protocol on a seed): the tensors that it needs to go on, or its final weights;
+                         replaced atomically
 
 A file in ``tensors`` that no index names may be deleted at any checkpoint; that is done under the store's lock.
 """
@@ -37,20 +38,22 @@ class TensorFiles(Protocol):
 
 
 class Store:
-    """One run's view of a store on disk."""
+    """A run's view of a store on disk, for one of its labels: one protocol on one seed."""
 
-    def __init__(self, folder: Path, run: str, files: TensorFiles) -> None:
+    def __init__(self, folder: Path, run: str, files: TensorFiles, *, label: str) -> None:
         self.folder = folder
-        self._run = run
         self._files = files
+        self._label = label
         for name in ("metrics", "ledger", "tensors", "index"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "lock")
         self._metrics = self._read_metrics()
+        self._index_path = folder / "index" / f"{run}.json"
+        index = _read_index(self._index_path)
+        self._frontiers: dict[str, list[str]] = index.get("frontiers", {})
+        self._finals: dict[str, dict[str, str]] = index.get("finals", {})
         self._metrics_file = _LineFile(folder / "metrics" / f"{run}.jsonl")
         self._ledger_file = _LineFile(folder / "ledger" / f"{run}.jsonl")
-        self._index_path = folder / "index" / f"{run}.json"
-        self._finals: dict[str, dict[str, str]] = self._read_index(self._index_path).get("finals", {})
 
     # -- metrics, for ever ------------------------------------------------------------------------------------------
 
@@ -81,22 +84,24 @@ class Store:
         return True
 
     def checkpoint(self, live: Iterable[Handle]) -> None:
-        """Make the live outputs the ones that a later run can go on from; forget those that no run needs.
+        """Make the live outputs the ones that the label can go on from; forget those that nobody needs.
 
         A pending output counts too if it is on disk: it was computed before a kill and may still be asked for.
         """
         with self._lock:
             frontier = sorted(name for handle in live if (name := self._keep_tensors(handle)))
-            self._write_index(frontier)
+            self._frontiers[self._label] = frontier
+            self._write_index()
         self.log({"event": "checkpoint", "tensors": len(frontier)})
 
-    def keep_final(self, label: str, model: Mapping[str, Handle]) -> dict[str, str]:
-        """Keep a finished model's parts for ever; returns part -> path inside the store."""
+    def keep_final(self, model: Mapping[str, Handle]) -> dict[str, str]:
+        """Keep the label's finished model for ever, and nothing else of it; returns part -> path inside the store."""
         with self._lock:
             names = {part: self._keep_tensors(handle) for part, handle in model.items()}
-            self._finals[label] = {part: name for part, name in names.items() if name}
-            self._write_index([])
-        return {part: f"tensors/{name}.safetensors" for part, name in self._finals[label].items()}
+            final = self._finals[self._label] = {part: name for part, name in names.items() if name}
+            self._frontiers.pop(self._label, None)
+            self._write_index()
+        return {part: f"tensors/{name}.safetensors" for part, name in final.items()}
 
     def _keep_tensors(self, handle: Handle) -> str | None:
         """The name under which an output is on disk, written now if need be; None if it has no tensors yet."""
@@ -115,19 +120,20 @@ class Store:
         self._metrics_file.close()
         self._ledger_file.close()
 
-    def _write_index(self, frontier: list[str]) -> None:
-        index = {"frontier": frontier, "finals": self._finals}
+    def _write_index(self) -> None:
+        # A run that goes on comes by every label before the one it was killed in, whose frontier has to survive that.
+        index = {"frontiers": self._frontiers, "finals": self._finals}
         write_atomically(self._index_path, json.dumps(index, indent=1, sort_keys=True).encode())
         self._delete_unreachable()
 
     def _delete_unreachable(self) -> None:
-        reachable = set()
+        reachable: set[str] = set()
         for path in (self.folder / "index").glob("*.json"):
-            index = self._read_index(path)
-            reachable.update(index.get("frontier", []))
+            index = _read_index(path)
+            reachable.update(name for frontier in index.get("frontiers", {}).values() for name in frontier)
             reachable.update(name for parts in index.get("finals", {}).values() for name in parts.values())
-        for path in (self.folder / "tensors").glob("*.safetensors"):
-            if path.stem not in reachable:
+        for path in (self.folder / "tensors").iterdir():  # also what a kill left half-written
+            if path.suffix != ".safetensors" or path.stem not in reachable:
                 path.unlink(missing_ok=True)
 
     def _tensor_path(self, name: str) -> Path:
@@ -136,26 +142,29 @@ class Store:
     def _read_metrics(self) -> dict[str, Value]:
         found = {}
         for path in sorted((self.folder / "metrics").glob("*.jsonl")):
-            for row in _complete_lines(path):
-                found[row["key"]] = row["value"]
+            try:
+                found.update((row["key"], row["value"]) for row in _complete_lines(path))
+            except (ValueError, KeyError, TypeError):
+                raise UserError(f"{path}: not readable as metrics of a store; delete it to compute them again") from None
         return found
-
-    def _read_index(self, path: Path) -> dict[str, Any]:
-        try:
-            index: dict[str, Any] = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return {}
-        except ValueError as error:
-            raise UserError(
-                f"{path}: not readable as an index of a store ({error}); delete it to train again"
-            ) from None
-        return index
 
 
 def _name(handle: Handle) -> str:
     """An output's name on disk: its key, its plan and which output it is."""
     assert handle.node.chunk is not None, "only what has been planned is stored"
     return f"{handle.node.key}-{handle.node.chunk.digest[:8]}-{handle.output}"
+
+
+def _read_index(path: Path) -> dict[str, Any]:
+    try:
+        index = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        index = None
+    if not isinstance(index, dict):
+        raise UserError(f"{path}: not readable as an index of a store; delete it to train again")
+    return index
 
 
 def _complete_lines(path: Path) -> list[dict[str, Any]]:

@@ -77,8 +77,14 @@ class World:
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Process:
         """Send a client on a journey; it is busy until the journey ends."""
-        client.journey = self.env.process(journey)
-        return client.journey
+        process = client.journey = self.env.process(journey)
+
+        def ended(_: Event) -> None:
+            if client.journey is process:
+                client.journey = None  # or the device would keep its last update alive until its next journey
+
+        process.callbacks.append(ended)
+        return process
 
     def compute_seconds(self, client: Client, samples: int) -> float:
         """Simulated seconds that *client* takes to train on *samples* samples."""

@@ -2,7 +2,7 @@
 
 Tables are those of a run folder: *rounds* (cumulative seconds and bytes, by protocol, seed and round) or *summary*.
 With several seeds a line is the mean, its band reaches from the lowest to the highest seed, and rounds that only some
-seeds evaluated are left out.
+seeds evaluated are left out. *styles* (of `looks`) keeps a protocol's look the same over several figures.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from fedsim.viz.human import duration, scale, size
+from fedsim.viz.human import ROUND_TIMES, duration, scale, size
 from fedsim.viz.style import GREY, Look, looks, plain
 
 __all__ = [
@@ -30,7 +29,6 @@ Looks = Mapping[str, Look]
 
 _MARKED_POINTS = 25  # lines of no more points show them
 _LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
-_OPACITIES = (1.0, 0.45)  # of a bar's first and second part
 
 
 def accuracy_over_time(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
@@ -44,14 +42,14 @@ def accuracy_over_bytes(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = N
     """Test accuracy over the bytes that the clients have sent and received."""
     _curves(rounds, ax, "transfer_bytes", "accuracy", styles)
     ax.set(title="Accuracy over traffic", ylabel="test accuracy")
-    return _scaled_x(rounds, ax, "transfer_bytes", "traffic of the clients", "bytes")
+    return _scaled_x(rounds, ax, "transfer_bytes", "sent and received by clients", "bytes")
 
 
 def accuracy_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
     """Test accuracy over rounds."""
     _curves(rounds, ax, "round", "accuracy", styles)
     ax.set(title="Accuracy over rounds", xlabel="round", ylabel="test accuracy")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
 
 
@@ -59,7 +57,7 @@ def loss_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None
     """Test loss over rounds."""
     _curves(rounds, ax, "round", "loss", styles)
     ax.set(title="Loss over rounds", xlabel="round", ylabel="test loss (cross-entropy, nats)")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
 
 
@@ -67,12 +65,7 @@ def traffic_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = 
     """Bytes that the clients have sent and received in a whole run; means over seeds."""
     unit, name = scale("bytes", summary["transfer_bytes"].max())
     _bars(summary, ax, ("uplink_bytes", "downlink_bytes"), unit, size, styles)
-    ax.set(title="Traffic of the clients", xlabel=f"bytes sent and received ({name})")
-    parts = [
-        Patch(color=GREY, alpha=opacity, label=label)
-        for label, opacity in zip(("uplink", "downlink"), _OPACITIES, strict=True)
-    ]
-    ax.legend(handles=parts, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.2)
+    ax.set(title="Traffic of the clients", xlabel=f"uplink (dark) and downlink (light), {name}")
     return ax
 
 
@@ -80,48 +73,68 @@ def time_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = Non
     """Simulated time of a whole run; means over seeds."""
     unit, name = scale("seconds", summary["sim_time_s"].max())
     _bars(summary, ax, ("sim_time_s",), unit, duration, styles)
-    ax.set(title="Simulated time", xlabel=f"simulated time ({name})")
+    ax.set(title="Simulated time", xlabel=f"simulated time, {name}")
     return ax
 
 
 def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None) -> None:
     styles = styles or looks(rounds["protocol"])
-    for protocol, table in rounds.groupby("protocol", sort=False):
-        scored = table.dropna(subset=[y]).groupby("round")
-        points = scored.agg(x=(x, "mean"), mean=(y, "mean"), low=(y, "min"), high=(y, "max"), seeds=(y, "size"))
+    scored = rounds.dropna(subset=[y])
+    for protocol, table in scored.groupby("protocol", sort=False):
+        by_round = table.groupby("round")
+        points = by_round.agg(x=(x, "mean"), mean=(y, "mean"), low=(y, "min"), high=(y, "max"), seeds=(y, "size"))
         points = points[points["seeds"] == points["seeds"].max()]
         title = str(protocol)
+        look = styles[title]
         ax.plot(
             points["x"],
             points["mean"],
-            color=styles[title].colour,
-            linestyle=styles[title].line,
+            color=look.colour,
+            linestyle=look.line,
             linewidth=1.8,
             marker="o" if len(points) <= _MARKED_POINTS else "",
             markersize=3.5,
             label=plain(title),
         )
         if points["seeds"].max() > 1:
-            ax.fill_between(
-                points["x"], points["low"], points["high"], color=styles[title].colour, alpha=0.18, linewidth=0
-            )
-    if len(rounds):
-        seeds = rounds.groupby("protocol")["seed"].nunique().max()
-        ax.legend(title=f"mean and range of {seeds} seeds" if seeds > 1 else None, title_fontsize="small")
+            ax.fill_between(points["x"], points["low"], points["high"], color=look.colour, alpha=0.18, linewidth=0)
+    if len(scored):
+        several = scored.groupby("protocol")["seed"].nunique().max() > 1
+        ax.legend(title="mean and range over seeds" if several else None, title_fontsize="small", alignment="left")
 
 
 def _scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:
-    """Label the x axis in the unit that fits; make it logarithmic where protocols end far apart."""
+    """Label the x axis in the unit that fits; it is logarithmic, with a unit at each mark, where protocols end far apart."""
     scored = rounds.dropna(subset=["accuracy"])
     ends = scored.groupby("protocol")[column].max()
-    unit, name = scale(quantity, ends.max())
     if scored[column].min() > 0 and ends.max() / ends.min() >= _LOG_RATIO:
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
-        ax.xaxis.set_major_locator(LogLocator(numticks=7))
+        if quantity == "seconds":
+            ax.xaxis.set_major_locator(FixedLocator(list(ROUND_TIMES)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: ROUND_TIMES.get(value, "")))
+        else:
+            ax.xaxis.set_major_locator(LogLocator(numticks=8))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
+        ax.set_xlabel(f"{label} (logarithmic)")
+        return ax
+    unit, name = scale(quantity, ends.max())
+    ax.xaxis.set_major_locator(_MultiplesOf(unit))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
-    ax.set_xlabel(f"{label} ({name})")
+    ax.set_xlabel(f"{label}, {name}")
     return ax
+
+
+class _MultiplesOf(MaxNLocator):
+    """Marks that are round numbers in a unit."""
+
+    def __init__(self, unit: float) -> None:
+        super().__init__(nbins="auto", steps=[1, 2, 2.5, 5, 10])
+        self._unit = unit
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Round numbers of units between *vmin* and *vmax*."""
+        return [self._unit * mark for mark in super().tick_values(vmin / self._unit, vmax / self._unit)]
 
 
 def _bars(
@@ -137,21 +150,12 @@ def _bars(
     rows = summary.groupby(["protocol", "accounting"], sort=False, as_index=False)[list(columns)].mean()
     labels = []
     for position, (_, row) in enumerate(rows.iterrows()):
-        protocol, parts, event = row["protocol"], row[list(columns)], row["accounting"] == "event"
-        labels.append(plain(protocol) if event else f"{plain(protocol)} (formula)")
+        look, parts, event = styles[row["protocol"]], row[list(columns)], row["accounting"] == "event"
+        labels.append(plain(row["protocol"]) if event else f"{plain(row['protocol'])} (formula)")
         begin = 0.0
-        for part, opacity in zip(parts.fillna(0.0) / unit, _OPACITIES, strict=False):
-            ax.barh(
-                position,
-                part,
-                left=begin,
-                height=0.6,
-                color=styles[protocol].colour,
-                alpha=opacity,
-                hatch=None if event else "///",
-                edgecolor="white",
-                linewidth=0,
-            )
+        for part, colour in zip(parts.fillna(0.0) / unit, (look.colour, look.faded()), strict=False):
+            hatch = None if event else "///"
+            ax.barh(position, part, left=begin, height=0.6, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
             begin += part
         known = text(begin * unit) if parts.notna().all() else "no round has ended"
         ax.annotate(f" {known}", (begin, position), va="center", fontsize="small", color=GREY)

@@ -4,7 +4,30 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["clock", "duration", "energy", "number", "scale", "size", "with_half_width"]
+__all__ = ["ROUND_TIMES", "clock", "duration", "energy", "number", "scale", "size", "with_half_width"]
+
+ROUND_TIMES = {
+    **{
+        1e-6: "1 µs",
+        1e-5: "10 µs",
+        1e-4: "100 µs",
+        1e-3: "1 ms",
+        0.01: "10 ms",
+        0.1: "100 ms",
+        1.0: "1 s",
+        10.0: "10 s",
+    },
+    **{
+        60.0: "1 min",
+        600.0: "10 min",
+        3.6e3: "1 h",
+        3.6e4: "10 h",
+        3.6e5: "100 h",
+        3.6e6: "1,000 h",
+        3.6e7: "10,000 h",
+    },
+}
+"""Seconds that a logarithmic scale marks, and what it calls them."""
 
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {  # quantity -> (from which value on, one unit, its name)
     "bytes": ((1e12, 1e12, "TB"), (1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
@@ -36,17 +59,15 @@ def number(value: float, *, digits: int = _DIGITS) -> str:
 
 
 def with_half_width(mean: float, half_width: float) -> str:
-    """A mean with its interval; just the mean where *half_width* is NaN.
+    """A mean with its interval; just the mean where there is no interval (NaN), or none of any width.
 
     >>> with_half_width(12.41, 0.3), with_half_width(0.912, 0.0004), with_half_width(490, 0)
-    ('12.4 ± 0.3', '0.9120 ± 0.0004', '490 ± 0')
-    >>> with_half_width(1.5, math.nan)
-    '1.50'
+    ('12.4 ± 0.3', '0.9120 ± 0.0004', '490')
     """
-    if math.isnan(half_width):
+    if math.isnan(half_width) or half_width == 0:
         return number(mean)
     decimals = max(_decimals(mean, _DIGITS), _decimals(half_width, 1))
-    return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}" if half_width else f"{number(mean)} ± 0"
+    return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
 
 
 def size(size_bytes: float) -> str:

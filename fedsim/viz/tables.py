@@ -35,8 +35,8 @@ _COLUMNS = (
 def comparison_cells(comparison: pd.DataFrame) -> pd.DataFrame:
     """What `fedsim.compare` returned, as text: a column for each metric that any row has.
 
-    With several seeds a cell is a mean and the half width of its 95 % interval. The number of seeds has a column of its
-    own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
+    With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
+    number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
     """
     cells = pd.DataFrame(index=comparison.index)
     if comparison["run"].nunique() > 1:

@@ -12,9 +12,11 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
 from fedsim.learning.batches import batches, training_samples
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.graph import Node, Value
@@ -75,7 +77,10 @@ class Serial(Executor):
 
     def load(self, path: Path) -> Value:
         """Tensors by name."""
-        return load_file(path)
+        try:
+            return load_file(path)
+        except SafetensorError as error:
+            raise UserError(f"{path}: not readable as safetensors ({error}); delete it to train again") from None
 
     def _init(self, node: Node) -> dict[str, Value]:
         assert node.stream is not None
@@ -97,17 +102,19 @@ class Serial(Executor):
             weight_decay=settings["weight_decay"],
             foreach=False,
         )
+        state = _inputs(node, "state")
         samples = training_samples(self._dataset, node.parameters["client"])
         rng = node.stream.generator()
         for ids in batches(samples, batch_size=settings["batch_size"], epochs=settings["epochs"], rng=rng):
             optimiser.zero_grad()
             torch.nn.functional.cross_entropy(self._module(self._x[ids]), self._y[ids]).backward()  # type: ignore[no-untyped-call]
             with torch.no_grad():
-                objective.add_gradient({name: weight.grad for name, weight in weights.items()}, weights, start)
+                gradients = {name: weight.grad for name, weight in weights.items()}
+                objective.add_gradient(gradients, weights, start, state)
             optimiser.step()
         with torch.no_grad():
-            state = objective.remember(_inputs(node, "state"), weights, start)
-        return self._trained() | {f"state.{name}": value for name, value in state.items()}
+            remembered = objective.remember(state, weights, start)
+        return self._trained() | {f"state.{name}": value for name, value in remembered.items()}
 
     def _evaluate(self, node: Node) -> dict[str, Value]:
         """Accuracy and mean cross-entropy, on the global test set or on each client's own."""

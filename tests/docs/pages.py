@@ -1,0 +1,16 @@
+"""The pages of this repository, and what stands between their fences."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def fenced(page: Path, language: str) -> list[str]:
+    """The contents of all fenced blocks of *language* on a page."""
+    text = page.read_text(encoding="utf-8")
+    return [match["content"] for match in FENCED.finditer(text) if match["language"] == language]

@@ -1,0 +1,71 @@
+"""What docs/add_a_protocol.md promises: the file on the page and one registry line are a protocol."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT, fenced
+
+PAGE = ROOT / "docs/add_a_protocol.md"
+REGISTERED = """
+import sys
+from fedsim import protocols
+protocols.REGISTRY["richest"] = "richest:Richest"
+from fedsim.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    (tmp_path / "richest.py").write_text(fenced(PAGE, "python")[0], encoding="utf-8")
+    return tmp_path
+
+
+def fedsim(module: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line with the page's file in the registry."""
+    command = [sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(module)!r})\n{REGISTERED}", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def the_command() -> list[str]:
+    [command] = [text for text in fenced(PAGE, "text") if text.startswith("fedsim run")]
+    return shlex.split(command.replace("\\\n", " "))[1:]
+
+
+def test_the_command_on_the_page_runs_it(module: Path) -> None:
+    words = the_command()
+    words[words.index("--out") + 1] = str(module / "run")
+    done = fedsim(module, *words, "--set", "stop.rounds=2")
+    assert done.returncode == 0, done.stderr
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert [row[0] for row in table[2:]] == ["fedavg", "richest"]
+    on_the_page = next(text for text in fenced(PAGE, "text") if text.startswith("| protocol"))
+    assert table[0] == [cell.strip() for cell in on_the_page.splitlines()[0].split("|")[1:-1]]
+
+
+def test_its_keys_are_checked(module: Path) -> None:
+    done = fedsim(module, "validate", "scenarios/quickstart.yaml", "--set", "protocols=[{name: richest, clients: 81}]")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "clients=81 must be at most 80" in done.stderr
+
+
+def test_the_listing_shows_its_first_sentence(module: Path) -> None:
+    listed = fedsim(module, "list", "protocols").stdout
+    assert "richest      The clients with the most samples train in parallel" in listed
+
+
+def test_the_page_is_typed_strictly_and_in_the_one_style(module: Path) -> None:
+    file = str(module / "richest.py")
+    for tool in (
+        ["mypy"],
+        ["ruff", "check", "--config", "pyproject.toml"],
+        ["ruff", "format", "--check", "--config", "pyproject.toml"],
+    ):
+        command = [sys.executable, "-m", *tool, file]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,176 @@
+"""Expressions: what their keys are made of, who shares them, and how long they live."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from whole_numbers import Bench
+
+from fedsim.kernel.streams import Stream
+from fedsim.learning.graph import OPERATIONS, Graph, Handle, Node
+
+OpenBench = Callable[..., Bench]
+
+
+def make(graph: Graph | None = None, **changes: Any) -> Node:
+    """A training; *changes* replace its ingredients."""
+    graph = graph or Graph("family")
+    source = graph.node("init", {}, {}, stream=Stream(1, "init")).output("v")
+    ingredients: dict[str, Any] = {
+        "operation": OPERATIONS["train"],
+        "parameters": {"rate": 0.1, "client": 3},
+        "inputs": {"model.v": source, "state.v": source},
+        "stream": Stream(1, "batches", 3, 2),
+        "family": graph.family,
+        "tags": {"round": 1},
+    }
+    return Node(**ingredients | changes)
+
+
+def other(**changes: Any) -> Handle:
+    """An output of another initialisation."""
+    ingredients: dict[str, Any] = {"seed": 2, "output": "v"} | changes
+    stream = Stream(ingredients["seed"], "init")
+    return Graph("family").node("init", {}, {}, stream=stream).output(ingredients["output"])
+
+
+def test_equal_expressions_have_equal_keys() -> None:
+    turned = make(parameters={"client": 3, "rate": 0.1})
+    assert make().key == make().key == turned.key
+
+
+def test_what_only_the_ledger_needs_is_not_in_the_key() -> None:
+    assert make(tags={"round": 7, "client": 3, "protocol": "fedprox"}).key == make().key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"operation": OPERATIONS["evaluate"]},
+        {"operation": replace(OPERATIONS["train"], version=OPERATIONS["train"].version + 1)},
+        {"parameters": {"rate": 0.1, "client": 4}},
+        {"parameters": {"rate": 0.1 + 1e-17 + 2e-17, "client": 3}},
+        {"parameters": {"rate": 0.1}},
+        {"inputs": {"model.v": other(), "state.v": other(seed=1)}},
+        {"inputs": {"model.v": other(seed=1), "state.v": other(seed=1, output="w")}},
+        {"inputs": {"model.w": other(seed=1), "state.v": other(seed=1)}},
+        {"inputs": {"model.v": other(seed=1)}},
+        {"stream": Stream(2, "batches", 3, 2)},
+        {"stream": Stream(1, "others", 3, 2)},
+        {"stream": Stream(1, "batches", 4, 2)},
+        {"stream": Stream(1, "batches", 3, 3)},
+        {"stream": None},
+        {"family": "another family"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_each_ingredient_changes_the_key(change: dict[str, Any]) -> None:
+    assert make(**change).key != make().key
+
+
+def test_an_equal_expression_under_another_family_is_another_node_with_other_descendants() -> None:
+    keys = []
+    for family in ("one", "another"):
+        graph = Graph(family)
+        first = graph.node("init", {}, {}, stream=Stream(1, "init"))
+        keys.append((first.key, graph.node("train", {}, {"model.v": first.output("v")}).key))
+    assert not set(keys[0]) & set(keys[1])
+
+
+def test_equal_expressions_are_one_node(open_bench: OpenBench) -> None:
+    bench = open_bench()
+    model = bench.init()
+    first, second = bench.train(model, 1), bench.train(bench.init(), 1)
+    assert first is second
+    bench.value(first)
+    assert bench.computed == ["init", "train 1"]
+
+
+def test_an_output_is_one_handle_for_everybody_who_holds_it(open_bench: OpenBench) -> None:
+    node = open_bench().init().node
+    held = node.output("v")
+    assert node.output("v") is held
+    assert node.output("w") is not held
+
+
+def test_a_pending_handle_holds_all_that_it_was_made_from_and_a_computed_one_forgets(open_bench: OpenBench) -> None:
+    bench = open_bench()
+    model = bench.init()
+    contributions = [bench.train(model, client) for client in range(3)]
+    behind = [weakref.ref(handle.node) for handle in (model, *contributions)]
+    total = bench.fold(model, contributions)
+    del model, contributions
+    assert all(reference() is not None for reference in behind)
+
+    bench.value(total)
+    bench.executor.computed.clear()
+    assert [reference() for reference in behind] == [None] * 4
+    assert total.node.inputs == {}
+
+
+def test_a_value_dies_with_its_last_handle(open_bench: OpenBench) -> None:
+    bench = open_bench()
+    model = bench.init()
+    bench.value(model)
+    value = weakref.ref(model.value)
+    consumer = bench.train(model, 1)
+    gc.disable()  # counting references must be enough
+    try:
+        del model
+        assert value() is not None, "a pending consumer will ask for it"
+        bench.value(consumer)
+        bench.executor.computed.clear()
+        assert value() is None
+    finally:
+        gc.enable()
+
+
+def test_a_value_that_was_found_on_disk_forgets_what_it_was_made_from(open_bench: OpenBench) -> None:
+    open_bench().rounds(1, 3)
+    bench = open_bench()
+    model = bench.init()
+    total = bench.fold(model, [bench.train(model, client) for client in range(3)])
+    final = bench.mean(model, total)
+    evaluated = bench.evaluate(final)
+    behind = [weakref.ref(handle.node) for handle in (model, total)]
+    del model, total
+    for handle in (evaluated, final):
+        bench.value(handle)
+    gc.collect()  # what was planned and never computed is a cycle
+    assert bench.computed == []
+    assert [reference() for reference in behind] == [None, None]
+
+
+def test_only_what_somebody_holds_is_live(open_bench: OpenBench) -> None:
+    bench = open_bench()
+    model = bench.init()
+    trained = bench.train(model, 1)
+    bench.train(model, 2)
+    assert set(bench.graph.live()) == {model, trained}
+    del trained
+    assert set(bench.graph.live()) == {model}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forced", [True, False])
+def test_a_graph_may_be_a_hundred_thousand_expressions_deep(open_bench: OpenBench, forced: bool) -> None:
+    depth = 100_000
+    bench = open_bench(checkpoint_every=40_000)
+    model = bench.init()
+    for use in range(depth):
+        model = bench.train(model, 0, use)
+    if forced:
+        bench.value(model)
+        assert len(bench.executor.computed) == depth + 1
+        assert sum(row["event"] == "checkpoint" for row in bench.rows()) == 2
+    last = weakref.ref(model.node)
+    bench.executor.computed.clear()
+    del model
+    gc.collect()
+    assert last() is None
+    assert list(bench.graph.live()) == []

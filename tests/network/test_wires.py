@@ -1,0 +1,146 @@
+"""From topology and settings to hops: whose air is shared with whom, which way is up, which rate holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from simpy import Environment
+from small_worlds import scenario, simulated
+
+from fedsim.errors import UserError
+from fedsim.metrics.tables import transfers_table
+from fedsim.network.hop import Direction
+from fedsim.network.wires import Wires
+
+PARK = {"name": "factory_park", "factories": 2, "devices_per_factory": 4, "stations_per_factory": 2}
+QUICK_WORK = {"devices.classes.sensor.compute": {"name": "per_sample", "seconds_per_sample": 0.05}}
+
+
+def wires(changes: dict[str, Any]) -> Wires:
+    settings = scenario(changes)
+    return Wires(Environment(), settings.topology.build(), settings.network)
+
+
+def test_up_and_down_are_the_same_links_in_opposite_order() -> None:
+    found = wires({"topology": PARK})
+    up, down = found.uplink("factory-1/sensor-1"), found.downlink("factory-1/sensor-1")
+    labels = ["cell factory-1/station-1", "factory-1/edge -- factory-1/station-1", "cloud -- factory-1/edge"]
+    assert [hop.link.label for hop in up] == labels
+    assert [hop.link for hop in down] == [hop.link for hop in reversed(up)]
+    assert {hop.direction for hop in up} == {Direction.UPLINK}
+    assert {hop.direction for hop in down} == {Direction.DOWNLINK}
+    assert [hop.link.access for hop in up] == [True, False, False]
+
+
+def test_links_are_numbered_cells_first() -> None:
+    links = wires({"topology": PARK}).links
+    assert [link.index for link in links] == list(range(10))
+    assert [link.access for link in links] == [True] * 4 + [False] * 6
+    assert len({link.label for link in links}) == 10
+
+
+def test_sensors_of_one_station_share_its_air_and_its_wires() -> None:
+    found = wires({"topology": PARK})
+    one, two, three = (found.uplink(f"factory-1/sensor-{number}") for number in (1, 2, 3))
+    assert [a.channel is b.channel for a, b in zip(one, two, strict=True)] == [True, True, True]
+    assert [a.channel is b.channel for a, b in zip(one, three, strict=True)] == [False, False, True]
+
+
+@pytest.mark.parametrize(("duplex", "shared"), [("full", False), ("half", True)])
+def test_only_a_half_duplex_cell_has_one_channel_for_both_ways(duplex: str, shared: bool) -> None:
+    found = wires({"network.cell.duplex": duplex})
+    up, down = found.uplink("sensor-1"), found.downlink("sensor-1")
+    assert (up[0].channel is down[1].channel) is shared
+    assert up[1].channel is not down[0].channel  # a wire is full duplex
+
+
+@pytest.mark.parametrize(
+    ("duplex", "first_up", "second_up"),
+    [
+        # down: 1 - 5 and 5 - 9; work of 0.5 s; up: 8 s each
+        ("full", (5.5, 5.5, 13.5), (9.5, 13.5, 21.5)),
+        ("half", (5.5, 9.0, 17.0), (9.5, 17.0, 25.0)),
+    ],
+)
+def test_in_a_half_duplex_cell_an_upload_waits_for_downloads(
+    duplex: str, first_up: tuple[float, ...], second_up: tuple[float, ...]
+) -> None:
+    hops = simulated({"network.cell.duplex": duplex, **QUICK_WORK}).trace.hops.array()
+    up = hops[hops["access"] & hops["uplink"]]
+    begun_s = up["start_s"] + up["queued_s"]
+    assert [*zip(up["start_s"], begun_s, up["end_s"], strict=True)] == [first_up, second_up]
+
+
+def test_a_rate_in_the_topology_goes_before_the_default() -> None:
+    star = {"name": "star", "devices": 1, "backhaul_rate_bps": 5e6, "backhaul_delay_s": 0.02}
+    _, wire = wires({"topology": star}).uplink("sensor-1")
+    assert (wire.rate_bps, wire.delay_s) == (5e6, 0.02)
+    _, wire = wires({}).uplink("sensor-1")
+    assert (wire.rate_bps, wire.delay_s) == (8_000, 0.0)
+
+
+def test_no_default_is_needed_when_every_wire_has_a_rate() -> None:
+    star = {"name": "star", "devices": 1, "backhaul_rate_bps": math.inf}
+    _, wire = wires({"topology": star, "network.link": None}).uplink("sensor-1")
+    assert (wire.rate_bps, wire.delay_s, wire.loss.probability) == (math.inf, 0.0, 0.0)
+
+
+def test_a_wire_without_any_rate_is_refused() -> None:
+    with pytest.raises(UserError, match=r"cloud -- station has no rate; give it rate_bps .* network.link.rate_bps"):
+        wires({"network.link": None})
+
+
+def test_a_cell_of_its_own_goes_before_the_common_one() -> None:
+    slow = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}, "delay_s": 0.3, "loss": {"probability": 0.1}}
+    found = wires({"topology": PARK, "network.cells": {"factory-2/station-1": slow}})
+    ours, others = found.uplink("factory-2/sensor-1")[0], found.uplink("factory-1/sensor-1")[0]
+    assert (ours.rate_bps, ours.delay_s, ours.loss.probability) == (62_500, 0.3, 0.1)
+    assert (others.rate_bps, others.delay_s, others.loss.probability) == (1_000, 0.0, 0.0)
+
+
+def test_a_cell_of_a_station_that_does_not_exist_is_refused() -> None:
+    radio = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}}
+    with pytest.raises(UserError, match="'statoin', which is no base station with sensors; did you mean 'station'"):
+        wires({"network.cells": {"statoin": radio}})
+
+
+@pytest.mark.parametrize(
+    ("late_transfers", "queued_s", "there_s"), [("finish", 1.0, 9.0), ("cancel", 0.0, 8.0)], ids=["finish", "cancel"]
+)
+def test_whether_a_late_transfer_keeps_the_air_busy_is_the_scenarios_choice(
+    late_transfers: str, queued_s: float, there_s: float
+) -> None:
+    # Round 1: over the wire 0 - 1, over the air from 1 to 5, but the round is over at 3.
+    # Round 2: over the wire 3 - 4, over the air from 4 when it is free.
+    changes = {
+        "network.late_transfers": late_transfers,
+        "protocols": [{"name": "fedavg", "clients": 1, "deadline_s": 3.0}],
+        "stop.rounds": 3,
+    }
+    hops = simulated(changes).trace.hops.array()
+    over_the_air = hops[hops["access"]]
+    (second,) = over_the_air[over_the_air["start_s"] == 4.0]
+    assert second["queued_s"] == queued_s
+    if late_transfers == "finish":
+        assert over_the_air["end_s"].tolist()[:2] == [5.0, there_s]
+    else:
+        assert over_the_air["end_s"].tolist()[:2] == [3.0, 6.0]  # each is cut at the end of its round
+        assert over_the_air["withdrawn_bytes"].tolist()[:2] == [500.0, 500.0]
+
+
+def test_bytes_are_counted_by_link_direction_and_client_wasted_ones_included() -> None:
+    # Over the air: client 0 down 1 - 5, client 1 down 5 - 9; the deadline at 7 cuts the second in the middle of 1000 B.
+    changes = {"network.late_transfers": "cancel", "protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 7.0}]}
+    world = simulated(changes)
+    table = transfers_table(world.trace, list(world.network.in_flight), world.network.links, ["a", "b"])
+    counted = table.groupby(["link", "direction", "client"], observed=True)["bytes"].sum().to_dict()
+    assert counted == {
+        ("cloud -- station", "downlink", "a"): 1_000.0,
+        ("cloud -- station", "downlink", "b"): 1_000.0,
+        ("cell station", "downlink", "a"): 1_000.0,
+        ("cell station", "downlink", "b"): 500.0,
+    }
+    cut = table[table["outcome"] == "cancelled"]
+    assert (cut["bytes"].tolist(), cut["withdrawn_bytes"].tolist()) == ([500.0], [500.0])

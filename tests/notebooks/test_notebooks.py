@@ -1,0 +1,37 @@
+"""Every notebook runs from top to bottom, and is committed with outputs that show no error."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_committed_with_outputs(path: Path) -> None:
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in cells)
+    outputs = [output for cell in cells for output in cell.outputs]
+    assert not [output for output in outputs if output.output_type == "error"]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a kernel of its own, in the notebook's folder; any error in a cell fails the test."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setitem(os.environ, "JUPYTER_PLATFORM_DIRS", "1")
+    notebook = nbformat.read(path, as_version=4)
+    executed = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    comparison = next(cell for cell in executed.cells if cell.cell_type == "code" and "final_accuracy" in cell.source)
+    assert "fedavg" in comparison.outputs[0]["data"]["text/plain"]

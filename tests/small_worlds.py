@@ -1,0 +1,140 @@
+"""Small worlds to test with: a base scenario of round numbers, of which a test changes what it is about.
+
+One journey in the base scenario takes 19 s, alone: 1 s over the wire, 4 s over the air, 5 s of work, 8 s over the air,
+1 s over the wire.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simpy import Environment
+
+from fedsim.experiment.simulate import simulate
+from fedsim.kernel.streams import Streams
+from fedsim.kernel.trace import Trace
+from fedsim.learning.learner import Learner, NoLearner
+from fedsim.network.disciplines.channel import Channel
+from fedsim.network.disciplines.serial import SerialChannel
+from fedsim.network.hop import Direction, Hop, Link
+from fedsim.network.network import Network
+from fedsim.network.packets import Loss, Transport
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.world import World
+from fedsim.scenario.build import build_world, gather_materials
+from fedsim.scenario.schema import Scenario
+
+MODEL_BYTES = 1_000.0
+NO_LOSS, ONE_PACKET = Loss(), Transport()
+
+BASE: dict[str, Any] = {
+    "name": "small",
+    "learn": False,
+    "stop": {"rounds": 1},
+    "topology": {"name": "star", "devices": 2},
+    "network": {
+        "cell": {
+            "radio": {"name": "fixed", "uplink_bps": 1_000, "downlink_bps": 2_000},
+            "duplex": "full",
+            "discipline": {"name": "serial"},
+        },
+        "link": {"rate_bps": 8_000},
+    },
+    "devices": {"classes": {"sensor": {"compute": {"name": "per_sample", "seconds_per_sample": 0.5}}}},
+    "data": {"name": "declared", "samples_per_client": 10, "sample_bytes": 100},
+    "model": {"name": "declared", "parameters": MODEL_BYTES / 4},
+    "training": {"learning_rate": 0.1, "batch_size": 5},
+    "protocols": [{"name": "fedavg", "fraction": 1.0}],
+}
+
+NO_CONTENTION = {"network.cell.discipline": {"name": "dedicated"}, "network.link.rate_bps": math.inf}
+"""Everybody at the same time at full rate, and wires of no length: a journey takes 4 + 5 + 8 = 17 s."""
+
+NO_TIME = {
+    "network.cell.radio": {"name": "fixed", "uplink_bps": math.inf, "downlink_bps": math.inf},
+    "network.link.rate_bps": math.inf,
+    "devices.classes.sensor.compute": {"name": "flops", "flops_per_s": math.inf},
+    "model.training_flops_per_sample": 1.0,
+}
+"""Nothing takes any time."""
+
+EVERYTHING_HAPPENS: dict[str, Any] = {
+    "stop": {"rounds": 8},
+    "topology": {"name": "factory_park", "factories": 2, "devices_per_factory": 4, "stations_per_factory": 2},
+    "network.cell.duplex": "half",
+    "network.cell.delay_s": 0.25,
+    "network.cell.loss": {"probability": 0.25, "attempts": 2},
+    "network.link": {"rate_bps": 8_000, "delay_s": 0.125, "loss": {"probability": 0.1}},
+    "network.transport": {"payload_bytes": 300, "header_bytes": 40},
+    "devices.classes.sensor.compute": {
+        "name": "distribution",
+        "law": "lognormal",
+        "mean_seconds_per_sample": 0.5,
+        "variation": 1.0,
+        "per": "training",
+    },
+    "devices.aggregation_s": 0.5,
+    "protocols": [{"name": "fedavg", "clients": 3, "deadline_s": 40.0, "over_selection": 1.5}],
+}
+"""Several hops, headers, losses, devices of random speed, deadlines, too many asked: rounds with lost and late updates."""
+
+
+def scenario(changes: Mapping[str, Any] | None = None) -> Scenario:
+    """The base scenario with other values for some keys, named by their dotted paths."""
+    data = copy.deepcopy(BASE)
+    for path, value in (changes or {}).items():
+        *way, last = path.split(".")
+        place = data
+        for key in way:
+            place = place.setdefault(key, {})
+        place[last] = copy.deepcopy(value)
+    return Scenario.model_validate(data)
+
+
+def prepared(
+    changes: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 1,
+    learner: Callable[..., Learner] = lambda *_: NoLearner(),
+) -> tuple[World, Protocol]:
+    """A world at time zero, and the first protocol of its scenario."""
+    settings = scenario(changes)
+    protocol = settings.protocols[0]
+    return build_world(settings, protocol, gather_materials(settings, seed), learner), protocol
+
+
+def simulated(
+    changes: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 1,
+    learner: Callable[..., Learner] = lambda *_: NoLearner(),
+) -> World:
+    """A world whose first protocol has run to its end."""
+    world, protocol = prepared(changes, seed=seed, learner=learner)
+    simulate(world, protocol, protocol.stop or scenario(changes).stop)
+    return world
+
+
+class Line:
+    """A network without a scenario: one hop after the other, all of them up, each on a channel of its own."""
+
+    def __init__(
+        self,
+        rates_bps: tuple[float, ...],
+        *,
+        delays_s: tuple[float, ...] = (),
+        channel: Callable[[Environment], Channel] = SerialChannel,
+        loss: Loss = NO_LOSS,
+        transport: Transport = ONE_PACKET,
+        seed: int = 1,
+    ) -> None:
+        self.env, self.trace = Environment(), Trace()
+        links = [Link(index, f"link {index}", access=index == 0) for index in range(len(rates_bps))]
+        self.route = tuple(
+            Hop(link, Direction.UPLINK, channel(self.env), rate_bps, delay_s, loss)
+            for link, rate_bps, delay_s in zip(links, rates_bps, delays_s or (0.0,) * len(links), strict=True)
+        )
+        self.network = Network(self.env, self.trace, Streams(seed), links, transport)
