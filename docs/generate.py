@@ -1,19 +1,25 @@
-"""Writes what documentation can take from the code: docs/reference/, and the generated blocks of the other pages.
+"""Writes what documentation can take from the code: docs/reference/, and the generated parts of the other pages.
 
-A block stands between two comments and is written anew each time::
+A generated block stands between two comments::
 
     <!-- generated: source fedsim.protocols.journey:journey -->
     <!-- end of generated -->
+
+In a fenced block of the language ``console``, lines that begin with ``$ fedsim`` are executed, and the lines below each
+become what it answers.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import inspect
+import io
 import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from importlib import resources
@@ -31,6 +37,7 @@ from fedsim.settings import Component, OneOf, Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTE = "<!-- Written by docs/generate.py (`make docs`); change the code's docstrings instead. -->\n"
+CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r"(?P<begin><!-- generated: (?P<what>[^>]*?) -->\n).*?(?P<end><!-- end of generated -->)", re.DOTALL)
 
 
@@ -43,8 +50,9 @@ def pages() -> dict[Path, str]:
     }
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = "" if path in written else path.read_text(encoding="utf-8")
-        if BLOCK.search(text):
-            written[path] = BLOCK.sub(lambda match: match["begin"] + block(match["what"]) + match["end"], text)
+        if BLOCK.search(text) or CONSOLE.search(text):
+            text = BLOCK.sub(lambda match: match["begin"] + block(match["what"]) + match["end"], text)
+            written[path] = CONSOLE.sub(lambda match: answers(match[0]), text)
     return written
 
 
@@ -149,6 +157,17 @@ def csv_table(name: str) -> str:
     with (resources.files(package) / path).open(encoding="utf-8") as lines:
         rows = list(csv.reader(lines))
     return table(rows[0], rows[1:])
+
+
+def answers(console: str) -> str:
+    """A console's commands, each with what it prints today."""
+    text = ""
+    for command in (line for line in console.splitlines() if line.startswith("$ fedsim ")):
+        printed = io.StringIO()
+        with contextlib.chdir(ROOT), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            cli.main(shlex.split(command)[2:])
+        text += f"{command}\n{printed.getvalue()}"
+    return text
 
 
 BLOCKS: dict[str, Callable[[str], str]] = {"source": source, "file": file, "csv": csv_table}

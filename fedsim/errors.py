@@ -5,11 +5,27 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["UserError", "nearest"]
+__all__ = ["Misfit", "UserError", "nearest"]
 
 
 class UserError(Exception):
     """The input is wrong: the message says where, what, the rule and the way out. Exit status 2."""
+
+
+class Misfit(UserError, ValueError):
+    """A `UserError` about one key of the settings at hand: *key* is the way there, ``("links", 2, "rate_bps")``.
+
+    A `ValueError` too, so that settings may raise it while they are validated. The problem may begin with its key
+    (``rate_bps=3 must be ...``, ``links[2]: ...``), for those who read it where nothing else names the key.
+    """
+
+    def __init__(self, problem: str, *key: str | int) -> None:
+        super().__init__(problem, *key)
+        self.problem = problem
+        self.key = key
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim import registry
 from fedsim.cli.arguments import Commands, add_overrides, add_scenario, positive_seconds, whole_numbers
 from fedsim.errors import UserError, nearest
 
@@ -78,8 +77,6 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.run import run
 
     scenario = _scenario(arguments)
-    if scenario.paper_table is not None:
-        registry.load("paper_tables", scenario.paper_table)  # a wrong name is told before the run, not after
     try:
         with progress(quiet=arguments.quiet) as display:
             results = run(
@@ -130,7 +127,7 @@ def _called(text: str, protocols: tuple[Protocol, ...]) -> list[Protocol]:
     for word in map(str.strip, text.split(",")):
         called = [titles[word]] if word in titles else [protocol for protocol in protocols if protocol.name == word]
         if not called:
-            known = ", ".join(titles)
+            known = ", ".join(map(repr, titles))
             raise UserError(
                 f"--only: the scenario has no protocol {word!r}{nearest(word, titles)} (protocols: {known})"
             )

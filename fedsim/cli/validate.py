@@ -24,13 +24,10 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim import registry
     from fedsim.experiment.validate import validate
     from fedsim.scenario.load import load
 
     scenario = load(arguments.scenario, overrides=arguments.overrides)
-    if scenario.paper_table is not None:
-        registry.load("paper_tables", scenario.paper_table)
     clients = len(validate(scenario).topology.sensors)
     counts = (
         _count(clients, "client"),

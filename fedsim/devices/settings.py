@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from fedsim.devices.compute import ComputeSettings
-from fedsim.errors import nearest
+from fedsim.errors import Misfit, nearest
 from fedsim.settings import NonNegative, OneOf, Settings
 
 __all__ = ["DeviceClass", "DevicesSettings"]
@@ -35,11 +35,12 @@ class DevicesSettings(Settings):
     @model_validator(mode="after")
     def _known_default(self) -> Self:
         if not self.classes:
-            raise ValueError("devices.classes needs at least one class")
+            raise Misfit("devices.classes needs at least one class", "classes")
         if self.default is not None and self.default not in self.classes:
-            raise ValueError(
+            raise Misfit(
                 f"default={self.default!r} is no device class{nearest(self.default, self.classes)} "
-                f"(classes: {', '.join(self.classes)})"
+                f"(classes: {', '.join(self.classes)})",
+                "default",
             )
         return self
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from fedsim import registry
-from fedsim.errors import UserError
+from fedsim.errors import UserError, nearest
 from fedsim.kernel.streams import Streams
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
@@ -52,6 +52,10 @@ def host_for(executor: str, *, learn: bool, torch_device: str, store: Path, chec
     """
     if not checkpoint_interval_s > 0:
         raise UserError(f"checkpoint_interval_s={checkpoint_interval_s} must be positive")
+    known = ("auto", *registry.names("executors"))
+    if executor not in known:
+        near = nearest(executor, known)
+        raise UserError(f"--executor: no executor is called {executor!r}{near} (known: {', '.join(known)})")
     if not learn:
         return Host(None, torch_device, store, checkpoint_interval_s)
     chosen: type[Executor] = registry.load("executors", "serial" if executor == "auto" else executor)

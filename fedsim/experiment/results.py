@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedsim.errors import UserError
+from fedsim.errors import UserError, nearest
 
 __all__ = ["Results", "load_results"]
 
@@ -75,13 +77,20 @@ def load_results(folder: Path | str) -> Results:
     """
     folder = Path(folder)
     path = folder / "manifest.json"
+    if not os.path.exists(folder):  # unlike Path.exists, False also for what is no name of a file
+        others = map(str, folder.parent.iterdir()) if folder.parent.is_dir() else ()
+        raise UserError(f"there is no run folder {folder}{nearest(str(folder), others)}")
     if not path.is_file():
         raise UserError(f"{folder} is no run folder: it has no manifest.json")
     results = Results(folder)
     try:
         status = results.manifest["status"]
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         raise UserError(f"{path} is not readable as a manifest") from None
     if status != "finished":
-        raise UserError(f"the run in {folder} is not finished; go on with: fedsim run {folder}/scenario.yaml --resume")
+        command = shlex.join(["fedsim", "run", str(folder / "scenario.yaml"), "--out", str(folder), "--resume"])
+        raise UserError(f"the run in {folder} is not finished; go on with: {command}")
+    for name in ("rounds.parquet", "summary.csv"):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder} has lost its {name}; run the scenario again, into another folder")
     return results

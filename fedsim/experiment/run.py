@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedsim.errors import UserError
 from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S, Host, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, peak_memory_bytes
 from fedsim.experiment.observer import Observer
@@ -20,6 +21,7 @@ from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate
+from fedsim.files import why_no_folder
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.load import written_out
@@ -46,6 +48,8 @@ def run(
     nothing has been written then.
     """
     path = Path("runs") / scenario.name if out is None else Path(out)
+    if store is not None and (problem := why_no_folder(Path(store))):
+        raise UserError(f"{problem}; choose another store with --store")
     host = host_for(
         executor,
         learn=scenario.learn,

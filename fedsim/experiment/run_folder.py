@@ -12,7 +12,10 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from fedsim.errors import UserError
-from fedsim.files import write_atomically
+from fedsim.files import why_no_folder, write_atomically
+from fedsim.scenario.document import KeyPath, dotted
+from fedsim.scenario.scalars import show
+from fedsim.scenario.yaml_reader import parse_yaml
 
 __all__ = ["RunFolder"]
 
@@ -23,14 +26,18 @@ class RunFolder:
     def __init__(self, path: Path, scenario_text: str, *, resume: bool) -> None:
         self.path = path
         self.manifest: dict[str, Any] = {}
-        self._check(scenario_text, resume)
-        path.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(path / ".lock")
         try:
+            self._check(scenario_text, resume)
+            path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
         except Timeout:
             raise UserError(
                 f"another run is at work in {path}; wait for it, or choose another folder with --out"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be a run folder ({error.strerror}); choose another one with --out"
             ) from None
         self._check(scenario_text, resume)  # again, now that nobody else can change it
         if not self.manifest:
@@ -65,10 +72,10 @@ class RunFolder:
 
     def _check(self, scenario_text: str, resume: bool) -> None:
         path = self.path
+        if problem := why_no_folder(path):
+            raise UserError(f"{problem}; choose another one with --out")
         if not path.exists():
             return
-        if not path.is_dir():
-            raise UserError(f"{path} is not a folder; choose another one with --out")
         written = path / "scenario.yaml"
         if not written.exists():
             strangers = [inside.name for inside in path.iterdir() if not inside.name.startswith(".")]
@@ -77,14 +84,44 @@ class RunFolder:
                     f"{path} is not empty and is no run folder (it has {strangers[0]}); choose another with --out"
                 )
             return
-        if written.read_text(encoding="utf-8") != scenario_text:
+        text = written.read_text(encoding="utf-8", errors="replace")
+        if text != scenario_text:
             raise UserError(
-                f"{path} holds the run of a different scenario (see {written}); choose another folder with --out, "
-                "or remove that one"
+                f"{path} holds the run of a different scenario ({_difference(text, scenario_text)}); "
+                "choose another folder with --out, or remove that one"
             )
-        with suppress(FileNotFoundError):
-            self.manifest = json.loads((path / "manifest.json").read_bytes())
+        try:
+            with suppress(FileNotFoundError):
+                self.manifest = dict(json.loads((path / "manifest.json").read_bytes()))
+        except (ValueError, TypeError):
+            raise UserError(f"{path / 'manifest.json'} is not readable as a manifest; remove {path}") from None
         if not self.finished and not resume and self.manifest:
             raise UserError(
                 f"the run in {path} is not finished; go on with --resume, or choose another folder with --out"
             )
+
+
+def _difference(there_text: str, here_text: str) -> str:
+    """The first key in which two scenarios differ, and its values.
+
+    >>> _difference("seeds: [1, 2]", "seeds: [1, 3]")
+    'seeds[1] is 2 there and 3 here'
+    """
+    try:
+        there, here = (parse_yaml(text, "").data for text in (there_text, here_text))
+    except UserError:
+        return "its scenario.yaml is not readable"
+    path, old, new = _first_difference((), there, here)
+    return f"{dotted(path)} is {show(old)} there and {show(new)} here"
+
+
+def _first_difference(path: KeyPath, there: object, here: object) -> tuple[KeyPath, object, object]:
+    pairs: dict[str | int, tuple[object, object]] = {}
+    if isinstance(there, dict) and isinstance(here, dict):
+        pairs = {key: (there.get(key), here.get(key)) for key in {**here, **there}}
+    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
+        pairs = dict(enumerate(zip(there, here, strict=True)))
+    for step, (old, new) in pairs.items():
+        if old != new:
+            return _first_difference((*path, step), old, new)
+    return path, there, here

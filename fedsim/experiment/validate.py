@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from fedsim.errors import Misfit
 from fedsim.learning.learner import NoLearner
-from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.protocols.protocol import Protocol
+from fedsim.scenario.build import Materials, build_world, gather_materials, load_data
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["validate"]
 
 
 def validate(scenario: Scenario) -> Materials:
-    """Build every protocol's world on the first seed, without learning and without running it.
+    """Build every protocol's world on the first seed, without learning and without running it; draw all seeds' data.
 
-    Returns what the protocols share. Raises `UserError` when parts of the scenario do not fit each other.
+    Returns what the protocols share. Raises `UserError`, with the key and where it was written, when parts of the
+    scenario do not fit each other.
     """
-    materials = gather_materials(scenario, scenario.seeds[0])
+    first, *others = scenario.seeds
+    materials = gather_materials(scenario, first)
+    clients = len(materials.topology.sensors)
     for protocol in scenario.protocols:
+        with scenario.about(*scenario.place_of(protocol)):
+            _check_cohort(protocol, clients)
         build_world(scenario, protocol, materials, lambda *_: NoLearner())
+    for seed in others:  # a draw may leave somebody without samples on one seed and not on another
+        load_data(scenario, seed, clients)
     return materials
+
+
+def _check_cohort(protocol: Protocol, clients: int) -> None:
+    size = protocol.cohort_size(clients)
+    if size is not None and size > clients:
+        raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", "clients")

@@ -7,7 +7,7 @@ import math
 import networkx as nx
 from simpy import Environment
 
-from fedsim.errors import UserError, nearest
+from fedsim.errors import Misfit, nearest
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Direction, Hop, Link
@@ -66,9 +66,8 @@ class Wires:
     def _add_wire(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> None:
         default = self._network.link
         if rate_bps is None and default is None:
-            raise UserError(
-                f"the wire {one} -- {other} has no rate; give it rate_bps in the topology, or set network.link.rate_bps"
-            )
+            way_out = "give it rate_bps in the topology, or set network.link.rate_bps"
+            raise Misfit(f"the wire {one} -- {other} has no rate; {way_out}", "link")
         rate = rate_bps if rate_bps is not None else default.rate_bps if default else math.inf
         delay = delay_s if delay_s is not None else default.delay_s if default else 0.0
         loss = default.loss if default else Loss()
@@ -88,7 +87,5 @@ class Wires:
     def _check_cell_names(self) -> None:
         for station in self._network.cells:
             if station not in self._air:
-                raise UserError(
-                    f"network.cells names {station!r}, which is no base station with sensors"
-                    f"{nearest(station, self._air)}"
-                )
+                near = nearest(station, self._air)
+                raise Misfit(f"describes {station!r}, which is no base station with sensors{near}", "cells", station)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from simpy import Event
 
 from fedsim.learning.training import TrainingSettings
@@ -17,13 +17,19 @@ from fedsim.settings import Component
 __all__ = ["Protocol"]
 
 
+def _printable(label: str) -> str:
+    if not label.isprintable():
+        raise ValueError(f"{label!r} must be text on one line, for tables and figures")
+    return label
+
+
 class Protocol(Component):
     """What is registered under "protocols"."""
 
     reads_learning: ClassVar[bool] = False
     """Whether it decides on learned values, so that its trace depends on training."""
 
-    label: str | None = Field(default=None, min_length=1, max_length=60)
+    label: Annotated[str, AfterValidator(_printable)] | None = Field(default=None, min_length=1, max_length=60)
     """Its name in results, when one scenario has the same protocol twice."""
     stop: Stop | None = None
     """When this protocol's run ends, instead of the scenario's ``stop``."""

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 from simpy import Event
 
+from fedsim.errors import Misfit
 from fedsim.kernel.gather import any_ended
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
@@ -34,9 +35,10 @@ class CohortSettings(Settings):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if (self.fraction is None) == (self.clients is None):
-            raise ValueError("give either fraction or clients, one of them and not both")
+            given = "nothing" if self.clients is None else f"fraction={self.fraction} and clients={self.clients}"
+            raise ValueError(f"give either fraction or clients, one of them and not both; {given} is given")
         if self.over_selection < 1:
-            raise ValueError(f"over_selection={self.over_selection} must be at least 1")
+            raise Misfit(f"over_selection={self.over_selection} must be at least 1", "over_selection")
         return self
 
     def mean_size(self, clients: int) -> float:

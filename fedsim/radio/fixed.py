@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from fedsim.errors import nearest
+from fedsim.errors import Misfit, nearest
 from fedsim.radio.settings import RadioSettings, Rates
 from fedsim.settings import PositiveOrInfinite
 
@@ -51,9 +51,10 @@ class Fixed(RadioSettings):
         elif self.uplink_bps is not None or self.downlink_bps is not None:
             raise ValueError("a fixed radio takes a profile or rates, not both; leave one out")
         elif self.profile not in profiles():
-            raise ValueError(
+            raise Misfit(
                 f"no radio profile is called {self.profile!r}{nearest(self.profile, profiles())} "
-                f"(known: {', '.join(profiles())})"
+                f"(known: {', '.join(profiles())})",
+                "profile",
             )
         return self
 

@@ -10,7 +10,7 @@ from simpy import Environment
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.devices.compute import ComputeSettings
-from fedsim.errors import UserError, nearest
+from fedsim.errors import Misfit, nearest
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner
@@ -24,7 +24,7 @@ from fedsim.protocols.world import Client, Cloud, World
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 
-__all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials"]
+__all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials", "load_data"]
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,40 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
 
     Raises `UserError` when they do not fit each other.
     """
+    with scenario.about("topology"):
+        topology = scenario.topology.build()
+    dataset = load_data(scenario, seed, len(topology.sensors))
+    with scenario.about("model"):
+        table = scenario.model.table(dataset.sample_shape, dataset.classes)
+    with scenario.about():
+        _check_learning(scenario, dataset, table)
+    return Materials(seed, topology, dataset, table)
+
+
+def load_data(scenario: Scenario, seed: int, clients: int) -> FederatedDataset:
+    """The data of a scenario on one seed. Raises `UserError` when there is too little for so many clients."""
     streams = Streams(seed)
 
     def generator(purpose: str) -> np.random.Generator:
         return streams(purpose).generator()
 
-    topology = scenario.topology.build()
-    dataset = scenario.data.load(len(topology.sensors), generator)
-    table = scenario.model.table(dataset.sample_shape, dataset.classes)
-    if scenario.learn and not (table.trainable and dataset.x is not None):
-        raise UserError(
-            "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
-            "or a model and a data set with numbers in them"
-        )
-    if scenario.learn and "clients" in scenario.evaluate.on and not any(map(len, dataset.client_test_ids)):
-        raise UserError("evaluate.on names 'clients', but no client holds test samples; set data.client_test_fraction")
-    return Materials(seed, topology, dataset, table)
+    with scenario.about("data"):
+        return scenario.data.load(clients, generator)
+
+
+def _check_learning(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
+    if not scenario.learn:
+        return
+    for key, numbers in (("data", dataset.x is not None), ("model", table.trainable)):
+        if not numbers:
+            raise Misfit(
+                "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
+                "or a model and a data set with numbers in them",
+                key,
+            )
+    if "clients" in scenario.evaluate.on and not any(map(len, dataset.client_test_ids)):
+        problem = "'clients' is named, but no client holds test samples; set data.client_test_fraction"
+        raise Misfit(problem, "evaluate", "on")
 
 
 def build_world(
@@ -72,7 +90,10 @@ def build_world(
 ) -> World:
     """A world at time zero. Raises `UserError` when parts of the scenario do not fit each other."""
     env, trace, streams = Environment(), Trace(), Streams(materials.seed)
-    wires = Wires(env, materials.topology, scenario.network)
+    with scenario.about("network"):
+        wires = Wires(env, materials.topology, scenario.network)
+    with scenario.about():
+        clients = _clients(scenario, materials, wires)
     network = Network(env, trace, streams, wires.links, scenario.network.transport)
     training = protocol.training or scenario.training
     learner = learner_for(materials, protocol, training)
@@ -91,7 +112,7 @@ def build_world(
         trace=trace,
         streams=streams,
         network=network,
-        clients=_clients(scenario, materials, wires),
+        clients=clients,
         cloud=Cloud(cloud.compute if cloud else None, scenario.devices.aggregation_s),
         model=materials.table,
         training=training,
@@ -99,7 +120,8 @@ def build_world(
         loop=loop,
         cancel_late=scenario.network.late_transfers == "cancel",
     )
-    protocol.check(world)
+    with scenario.about(*scenario.place_of(protocol)):
+        protocol.check(world)
     return world
 
 
@@ -123,13 +145,17 @@ def _compute(scenario: Scenario, topology: Topology, sensor: str) -> ComputeSett
     classes = scenario.devices.classes
     named = topology.graph.nodes[sensor]["device"] or scenario.devices.default_class
     if named is None:
-        raise UserError(
+        raise Misfit(
             f"sensor {sensor!r} has no device class; name one in the topology, or set devices.default to one of: "
-            f"{', '.join(classes)}"
+            f"{', '.join(classes)}",
+            "devices",
+            "default",
         )
     if named not in classes:
-        raise UserError(
+        raise Misfit(
             f"sensor {sensor!r} is of device class {named!r}, which devices.classes does not have"
-            f"{nearest(named, classes)} (classes: {', '.join(classes)})"
+            f"{nearest(named, classes)} (classes: {', '.join(classes)})",
+            "topology",
+            *scenario.topology.key_of(sensor),
         )
     return classes[named].compute

@@ -86,7 +86,7 @@ class Composer:
         if _UNUSABLE.search(event.value):
             raise YamlError(place, "the text holds a null character or half a character (by \\0 or \\ud800)")
         if self._wants_key():
-            return _Node(_key(event, place), place)
+            return _Node(_key(event, place, self._before()), place)
         try:
             value = event.value if event.style else scalar(event.value)
         except ValueError as error:
@@ -120,6 +120,11 @@ class Composer:
             start = node.place.line
             raise YamlError(place, f"the alias *{show_text(anchor)} stands inside its own anchor (line {start})")
         return node
+
+    def _before(self) -> object:
+        """The value before this one in the mapping that is being filled, if there is one."""
+        mapping = self._open[-1].value
+        return next(reversed(mapping.values()), None) if isinstance(mapping, dict) else None
 
     def _wants_key(self) -> bool:
         return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
@@ -163,7 +168,7 @@ def _refuse_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent, place: Plac
         raise YamlError(place, f"the tag {show(tag)} is not allowed; write the plain value (text in quotes)")
 
 
-def _key(event: yaml.ScalarEvent, place: Place) -> str:
+def _key(event: yaml.ScalarEvent, place: Place, before: object) -> str:
     text: str = event.value
     if event.style:
         return text
@@ -174,5 +179,8 @@ def _key(event: yaml.ScalarEvent, place: Place) -> str:
     except ValueError:
         value = 0
     if not isinstance(value, str):
-        raise YamlError(place, f"a key is text; {show_text(text) or 'this'} is {kind_of(value)}: put it into quotes")
+        decimal = isinstance(before, int) and not isinstance(before, bool) and text.isdecimal()
+        hand = f" (for a decimal comma write a point: {before}.{show_text(text)})" if decimal else ""
+        problem = f"a key is text; {show_text(text) or 'this'} is {kind_of(value)}: put it into quotes{hand}"
+        raise YamlError(place, problem)
     return text

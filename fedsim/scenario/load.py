@@ -10,12 +10,13 @@ import yaml
 from pydantic import ValidationError
 
 from fedsim.errors import UserError
-from fedsim.scenario.document import Document
+from fedsim.registry import names
+from fedsim.scenario.document import Document, Mark, Place, Places
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
 from fedsim.scenario.scalars import scalar
 from fedsim.scenario.schema import Scenario
-from fedsim.scenario.yaml_reader import read_yaml
+from fedsim.scenario.yaml_reader import read_text, read_yaml
 from fedsim.topology.readers import read_topology_data
 
 __all__ = ["load", "written_out"]
@@ -33,7 +34,7 @@ def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
     document = _with_topology(apply(document, other_topology), Path(path).parent)
     document = apply(document, [assignment for assignment in overrides if assignment not in other_topology])
     try:
-        return Scenario.model_validate(document.data)
+        return Scenario.model_validate(document.data, context=document)
     except ValidationError as error:
         raise explain(error, document, Scenario) from None
 
@@ -48,27 +49,20 @@ def _with_topology(document: Document, folder: Path) -> Document:
     named = document.data.get("topology")
     if not isinstance(named, str):
         return document
-    path = folder / named
-    if path.suffix.lower() in (".yaml", ".yml"):
-        try:
-            inner = read_yaml(path)
-        except UserError as error:
-            raise UserError(f"{document.where(('topology',))}: topology: {error}") from None
-        data, places = inner.data, document.places.grafted("topology", inner.places, inner.source)
-    else:
-        data, places = _read_other(path, document), document.places
-    return dataclasses.replace(document, data={**document.data, "topology": data}, places=places)
-
-
-def _read_other(path: Path, document: Document) -> dict[str, object]:
-    where = f"{document.where(('topology',))}: topology:"
     try:
-        return read_topology_data(path, path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UserError(f"{where} cannot read {path}: {reason}") from None
+        inner = _read_topology(folder / named)
     except UserError as error:
-        raise UserError(f"{where} {error}") from None
+        meant = f"; for the topology of this name write {{name: {named}}}" if named in names("topologies") else ""
+        raise UserError(f"{document.where(('topology',))}: topology: {error}{meant}") from None
+    places = document.places.grafted("topology", inner.places, inner.source)
+    return dataclasses.replace(document, data={**document.data, "topology": inner.data}, places=places)
+
+
+def _read_topology(path: Path) -> Document:
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return read_yaml(path, holds="a topology")
+    nowhere = Places(Mark(Place(0, 0)))  # these formats' readers keep no lines
+    return Document(read_topology_data(path, read_text(path, "a topology file")), str(path), nowhere)
 
 
 class _Dumper(yaml.SafeDumper):

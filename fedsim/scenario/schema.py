@@ -2,33 +2,55 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import re
+from contextlib import AbstractContextManager
+from typing import Annotated, Any, Literal, Self
 
-from annotated_types import MinLen
-from pydantic import Field, model_validator
+from annotated_types import Interval, MinLen
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
+from fedsim import registry
 from fedsim.data.settings import DatasetSettings
 from fedsim.devices.settings import DevicesSettings
+from fedsim.errors import Misfit, nearest
 from fedsim.learning.training import TrainingSettings
 from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.settings import ModelSettings
 from fedsim.network.settings import NetworkSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import EvaluateSettings, Stop
-from fedsim.settings import NonNegativeInt, OneOf, Settings, Several
+from fedsim.scenario.document import Document, KeyPath
+from fedsim.scenario.written import Written
+from fedsim.settings import OneOf, Settings, Several
 from fedsim.topology.settings import TopologySettings
 
 __all__ = ["Scenario"]
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+
+
+def _folder_name(name: str) -> str:
+    if not re.fullmatch(_NAME, name):
+        near = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80]
+        raise ValueError(
+            f"{name!r} must be letters (A to Z), digits, dots, dashes and underscores, at most 80, and begin with a "
+            f"letter or digit: write {near or 'plant'}"
+        )
+    return name
+
+
+Seed = Annotated[int, Interval(ge=0, lt=2**63)]
+"""Any whole number that a table can hold."""
 
 
 class Scenario(Settings):
     """Everything that decides a run's results."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$")
+    name: Annotated[str, AfterValidator(_folder_name)] = Field(json_schema_extra={"pattern": _NAME})
     """Letters, digits, dots, dashes and underscores; results go to ``runs/<name>`` by default."""
     description: str = ""
     """What the scenario is about, for people."""
-    seeds: Annotated[Several[NonNegativeInt], MinLen(1)] = (1,)
+    seeds: Annotated[Several[Seed], MinLen(1)] = (1,)
     """One replication of every protocol for each seed."""
     learn: bool = True
     """false: a network study; nothing is trained and torch is never loaded (the same as ``--no-training``)."""
@@ -59,39 +81,75 @@ class Scenario(Settings):
     save_transfers: bool = True
     """Whether to write ``transfers.parquet``: a row for each hop of each transfer."""
 
+    _written: Written = PrivateAttr(default_factory=Written)
+
+    def model_post_init(self, context: Any) -> None:
+        """Remember the document that was given as the context of the validation."""
+        if isinstance(context, Document):
+            self._written = Written(context)
+
+    def about(self, *path: str | int) -> AbstractContextManager[None]:
+        """A block in which every `UserError` is one about the key at *path*: the message begins with key and place."""
+        return self._written.about(path)
+
+    def place_of(self, protocol: Protocol) -> KeyPath:
+        """The path of one of the protocols; also of one that is left of more, by ``--only``."""
+        return "protocols", self._written.position(protocol.title, [other.title for other in self.protocols])
+
     @model_validator(mode="after")
     def _distinct(self) -> Self:
         titles = [protocol.title for protocol in self.protocols]
-        if twice := sorted({title for title in titles if titles.count(title) > 1}):
-            raise ValueError(f"two protocols are called {twice[0]!r} in results; give one of them a label")
+        for position, title in enumerate(titles):
+            if title in titles[:position]:
+                other = f"protocols[{titles.index(title)}]"
+                raise Misfit(f"is called {title!r} in results, as {other} is; give it a label", "protocols", position)
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds {list(self.seeds)} must differ from each other")
+            raise Misfit(f"{list(self.seeds)} must differ from each other", "seeds")
         return self
 
     @model_validator(mode="after")
     def _formula_when_asked(self) -> Self:
-        if ("formula" in self.accounting) != (self.formula is not None):
-            raise ValueError("accounting 'formula' and the key formula belong together: give both or neither")
-        if self.formula is not None:
-            for protocol in self.protocols:
-                if protocol.cohort_size(1) is None:
-                    raise ValueError(f"no closed form is known for protocol {protocol.title!r}; leave formula out")
+        if len(set(self.accounting)) < len(self.accounting):
+            raise Misfit(f"{list(self.accounting)} must differ from each other", "accounting")
+        if "formula" in self.accounting and self.formula is None:
+            known = ", ".join(registry.names("cost_models"))
+            raise Misfit(f"'formula' needs the key formula, which says which one (known: {known})", "accounting")
+        if self.formula is None:
+            return self
+        if "formula" not in self.accounting:
+            raise Misfit("needs 'formula' in the key accounting: write accounting: [event, formula]", "formula")
+        for position, protocol in enumerate(self.protocols):
+            if protocol.cohort_size(1) is None:
+                problem = f"no closed form is known for protocol {protocol.title!r}; leave it or formula out"
+                raise Misfit(problem, "protocols", position)
+        return self
+
+    @model_validator(mode="after")
+    def _known_paper_table(self) -> Self:
+        known = registry.names("paper_tables")
+        if self.paper_table is not None and self.paper_table not in known:
+            near = nearest(self.paper_table, known)
+            raise Misfit(f"no table is called {self.paper_table!r}{near} (known: {', '.join(known)})", "paper_table")
         return self
 
     @model_validator(mode="after")
     def _can_end_without_learning(self) -> Self:
         if self.learn:
             return self
-        for protocol in self.protocols:
+        for position, protocol in enumerate(self.protocols):
             if type(protocol).reads_learning:
-                raise ValueError(
+                raise Misfit(
                     f"protocol {protocol.title!r} decides on learned values, so it cannot run with learn: false "
-                    "(--no-training)"
+                    "(--no-training)",
+                    "protocols",
+                    position,
                 )
             stop = protocol.stop or self.stop
             if stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None:
-                raise ValueError(
+                path: KeyPath = ("protocols", position, "stop") if protocol.stop else ("stop",)
+                raise Misfit(
                     "with learn: false (--no-training) a run cannot end at a target_accuracy; "
-                    "give stop.rounds, stop.sim_time_s or stop.transfer_bytes too"
+                    "give rounds, sim_time_s or transfer_bytes too",
+                    *path,
                 )
         return self

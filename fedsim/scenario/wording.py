@@ -10,13 +10,13 @@ from typing import NamedTuple
 from pydantic_core import ErrorDetails
 
 from fedsim import registry
-from fedsim.errors import nearest
-from fedsim.scenario.document import KeyPath
+from fedsim.errors import Misfit, UserError, nearest
+from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.locate import Spot, keys_of
 from fedsim.scenario.scalars import kind_of, number, show, show_text
 from fedsim.scenario.unit_hints import in_unit_of, unit_of
 
-__all__ = ["WRONG_TYPE", "Sentence", "sentence", "wrong_type"]
+__all__ = ["WRONG_TYPE", "Sentence", "blamed", "sentence", "wrong_type"]
 
 WRONG_TYPE: dict[str, str] = {  # pydantic's error type -> what is needed instead
     "string_type": "text",
@@ -77,7 +77,7 @@ def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
         case "finite_number" | "nan":
             return Sentence(path, f"{show(value)} {'is not a number' if _is_nan(value) else 'must be finite'}")
         case "value_error" | "assertion_error":
-            return Sentence(path, " ".join(str(context.get("error", details["msg"])).split()))
+            return blamed(context.get("error", details["msg"]), path)
         case wrong if wrong in WRONG_TYPE:
             return wrong_type([details], spot)
         case known if known in _RULES:
@@ -86,6 +86,15 @@ def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
         case _:
             rule = re.sub(r"^(Input|Value) should ", "must ", details["msg"])
     return Sentence(path, f"the key {str(path[-1])!r} {rule}" if spot.is_key and path else f"{show(value)} {rule}")
+
+
+def blamed(error: UserError | ValueError | str, path: KeyPath) -> Sentence:
+    """The sentence for what settings at *path* found wrong with themselves, or with a key of theirs (a `Misfit`)."""
+    text = " ".join(str(error).split())
+    if not isinstance(error, Misfit) or not error.key:
+        return Sentence(path, text)
+    text = text.removeprefix(f"{dotted(error.key)}: ").removeprefix(f"{error.key[-1]}=")  # the path says it already
+    return Sentence((*path, *error.key), text)
 
 
 def _is_nan(value: object) -> bool:
@@ -169,11 +178,20 @@ def _text_hint(text: str, needs: Iterable[str], spot: Spot) -> str:
     plain = number(text.strip())
     if plain is not None and isinstance(plain, int if whole else int | float):
         return " (remove the quotes)"
-    if re.fullmatch(r"[-+]?[0-9]{1,3}([_,][0-9]{3}){1,9}", text):
-        return f": write {text.replace('_', '').replace(',', '')}"
+    if hint := _separator_hint(text, whole):
+        return hint
     if text.strip().lower().lstrip("+-") in _INFINITIES:
         return ": write .inf" if not whole else ""
     return _unit_hint(text, whole, spot)
+
+
+def _separator_hint(text: str, whole: bool) -> str:
+    """Thousands that are set apart, and decimals after a comma."""
+    decimal = text.replace(",", ".") if not whole and re.fullmatch(r"[-+]?[0-9]{1,20},[0-9]{1,20}", text) else ""
+    if re.fullmatch(r"[-+]?[1-9][0-9]{0,2}([_,. '])[0-9]{3}(\1[0-9]{3}){0,8}", text):
+        either = f", or {decimal} if the comma is a decimal one" if decimal else ""
+        return f": write {re.sub('[^-0-9]', '', text)}{either}"
+    return f": write {decimal}, with a point" if decimal else ""
 
 
 def _unit_hint(text: str, whole: bool, spot: Spot) -> str:

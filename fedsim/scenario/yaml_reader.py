@@ -18,7 +18,7 @@ from fedsim.scenario.composer import Composer, YamlError
 from fedsim.scenario.document import Document, KeyPath, Mark, Place, Places
 from fedsim.scenario.scalars import kind_of
 
-__all__ = ["Document", "KeyPath", "Mark", "Place", "YamlError", "parse_value", "parse_yaml", "read_yaml"]
+__all__ = ["Document", "KeyPath", "Mark", "Place", "YamlError", "parse_value", "parse_yaml", "read_text", "read_yaml"]
 
 MAX_FILE_BYTES = 10_000_000
 
@@ -26,32 +26,38 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # YAML 1.2.2, 5.1
 
 
-def read_yaml(path: Path) -> Document:
-    """The scenario in the file *path*.
+def read_yaml(path: Path, *, holds: str = "a scenario") -> Document:
+    """The scenario, or whatever else the file *path* *holds*.
 
     Raises `UserError` naming file, line and column when it cannot be read or is not a mapping in YAML 1.2.
     """
+    return parse_yaml(read_text(path, "a YAML file", MAX_FILE_BYTES), str(path), holds=holds)
+
+
+def read_text(path: Path, kind: str, most_bytes: int = -1) -> str:
+    """The text of the file *path*, which messages call *kind*. Raises `UserError` when it is none that can be read."""
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(most_bytes + 1 if most_bytes >= 0 else -1)
     except FileNotFoundError as error:
         raise UserError(_missing(path)) from error
     except IsADirectoryError as error:
-        raise UserError(f"{path}: is a folder; the path of a YAML file is needed") from error
+        inside = path / "scenario.yaml"
+        hand = f"; did you mean {str(inside)!r}?" if inside.is_file() else ""
+        raise UserError(f"{path}: is a folder; the path of {kind} is needed{hand}") from error
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    if len(content) > MAX_FILE_BYTES:
+    if 0 <= most_bytes < len(content):
         raise UserError(
-            f"{path}: is too large: a scenario is at most {MAX_FILE_BYTES // 10**6} MB; put data into another file"
+            f"{path}: is too large: a scenario is at most {most_bytes // 10**6} MB; put data into another file"
         )
     try:
-        text = content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(
             f"{path}:{line}: is not UTF-8 text (byte 0x{content[error.start]:02x}); save the file as UTF-8"
         ) from error
-    return parse_yaml(text, str(path))
 
 
 def _missing(path: Path) -> str:
@@ -65,8 +71,8 @@ def _missing(path: Path) -> str:
     return f"{path}: there is no such file{nearest(path.name, siblings)}"
 
 
-def parse_yaml(text: str, source: str) -> Document:
-    """The scenario written in *text*; *source* names it in messages.
+def parse_yaml(text: str, source: str, *, holds: str = "a scenario") -> Document:
+    """The scenario (or whatever it *holds*) written in *text*; *source* names it in messages.
 
     Raises `UserError` naming source, line and column when it is not a mapping in YAML 1.2.
 
@@ -77,7 +83,7 @@ def parse_yaml(text: str, source: str) -> Document:
     try:
         data, mark = parse_value(text.removeprefix("\ufeff"))
         if not isinstance(data, dict):
-            raise YamlError(mark.place, f"a scenario is a mapping (key: value); this is {kind_of(data)}")
+            raise YamlError(mark.place, f"{holds} is a mapping (key: value); this is {kind_of(data)}")
     except YamlError as error:
         raise UserError(f"{source}:{error.place.line}:{error.place.column}: {error.problem}") from error
     return Document(data, source, Places(mark))

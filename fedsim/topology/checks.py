@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx as nx
 
-from fedsim.errors import UserError, nearest
+from fedsim.errors import Misfit, UserError, nearest
 from fedsim.topology.kinds import NodeKind
 
 __all__ = ["known_kind", "of_kind", "only_cloud", "parents_towards", "refuse_misplaced_sensors", "tidy"]
@@ -45,9 +45,11 @@ def only_cloud(graph: nx.Graph[str]) -> str:
     if not clouds:
         raise UserError("no node is of kind 'cloud', and exactly one must be: it holds the global model; add one")
     if len(clouds) > 1:
-        raise UserError(
+        raise Misfit(
             f"{len(clouds)} nodes are of kind 'cloud' ({_some(clouds)}), and exactly one must be: "
-            "it holds the global model; make the others 'edge'"
+            "it holds the global model; make the others 'edge'",
+            "nodes",
+            clouds[1],
         )
     return clouds[0]
 
@@ -60,18 +62,23 @@ def refuse_misplaced_sensors(graph: nx.Graph[str]) -> None:
     for sensor in sensors:
         neighbours = list(graph[sensor])
         if not neighbours:
-            raise UserError(f"sensor {sensor!r} is linked to nothing and must be to one base station; attach it to one")
+            problem = f"sensor {sensor!r} is linked to nothing and must be to one base station; attach it to one"
+            raise Misfit(problem, "nodes", sensor)
         if len(neighbours) > 1:
-            raise UserError(
+            raise Misfit(
                 f"sensor {sensor!r} is linked to {len(neighbours)} nodes ({_some(neighbours)}) and must be "
-                "to one base station only; keep one link"
+                "to one base station only; keep one link",
+                "nodes",
+                sensor,
             )
         [station] = neighbours
         kind = graph.nodes[station]["kind"]
         if kind != NodeKind.BASE_STATION:
-            raise UserError(
+            raise Misfit(
                 f"sensor {sensor!r} is linked to {station!r}, which is of kind {kind}, and must be to a base station; "
-                "put a node of kind 'base_station' between them"
+                "put a node of kind 'base_station' between them",
+                "nodes",
+                sensor,
             )
         _refuse_wire_attributes(sensor, station, graph[sensor][station])
 
@@ -84,12 +91,13 @@ def parents_towards(cloud: str, graph: nx.Graph[str]) -> dict[str, str]:
     parents: dict[str, str] = dict(nx.bfs_predecessors(graph, cloud))
     lost = [name for name in graph if name not in parents and name != cloud]
     if lost:
-        raise UserError(_no_way_to_cloud(lost, cloud, graph))
+        raise _no_way_to_cloud(lost, cloud, graph)
     if graph.number_of_edges() > len(parents):  # a connected graph is a tree when it has one link fewer than nodes
         cycle = [edge[0] for edge in nx.find_cycle(graph, cloud)]
-        raise UserError(
+        raise Misfit(
             f"the links {' - '.join([*cycle, cycle[0]])} form a cycle, and two nodes must be joined by one way only; "
-            "remove one link"
+            "remove one link",
+            "links",
         )
     return parents
 
@@ -129,7 +137,7 @@ def _position(name: str, position_m: Any) -> tuple[float, float] | None:
 
 def _link(a: str, b: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     if a == b:
-        raise UserError(f"{a!r} is linked to itself, and a link must join two nodes; remove it")
+        raise Misfit(f"{a!r} is linked to itself, and a link must join two nodes; remove it", "links")
     rate_bps, delay_s = attributes.get("rate_bps"), attributes.get("delay_s")
     if rate_bps is not None and not (_is_number(rate_bps) and rate_bps > 0):
         raise UserError(
@@ -150,21 +158,25 @@ def _link(a: str, b: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_wire_attributes(sensor: str, station: str, link: Mapping[str, float | None]) -> None:
     for attribute, value in link.items():
         if value is not None:
-            raise UserError(
+            raise Misfit(
                 f"link {sensor!r} - {station!r} is air: {attribute}={value!r} belongs to wires, "
-                "because a cell's radio sets rate and delay; remove it and describe the radio in the scenario"
+                "because a cell's radio sets rate and delay; remove it and describe the radio in the scenario",
+                "nodes",
+                sensor,
             )
 
 
-def _no_way_to_cloud(lost: list[str], cloud: str, graph: nx.Graph[str]) -> str:
+def _no_way_to_cloud(lost: list[str], cloud: str, graph: nx.Graph[str]) -> Misfit:
     sensors = set(of_kind(NodeKind.SENSOR, graph))
     name = next((name for name in lost if name in sensors), lost[0])
     island = nx.node_connected_component(graph, name)
     ends = [node for node in lost if node in island and node not in sensors]
     others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
-    return (
+    return Misfit(
         f"{graph.nodes[name]['kind']} {name!r}{others} has no way to the cloud {cloud!r}, and must have one; "
-        f"link {_some(ends)} to a node that has"
+        f"link {_some(ends)} to a node that has",
+        "nodes",
+        name,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import networkx as nx
 from pydantic import Strict, model_validator
 
-from fedsim.errors import UserError, nearest
+from fedsim.errors import Misfit, UserError, nearest
 from fedsim.settings import Count, NonNegative, PositiveOrInfinite, Settings, Several
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
@@ -93,9 +93,19 @@ class Explicit(TopologySettings):
     def _is_a_network(self) -> Self:
         try:
             self.build()
+        except Misfit as error:
+            section, *inside = error.key
+            if section == "nodes" and len(inside) == 1:  # a node's name, which need not be its key
+                raise Misfit(error.problem, *self.key_of(str(inside[0]))) from error
+            raise
         except UserError as error:  # a ValueError gets the place in the file
             raise ValueError(str(error)) from error
         return self
+
+    def key_of(self, node: str) -> tuple[str, ...]:
+        """``nodes`` and the key of *node*, which may stand for several."""
+        key = node if node in self.nodes else node.rpartition("-")[0]
+        return ("nodes", key) if key in self.nodes else ()
 
     def build(self) -> Topology:
         """The network. Raises `UserError` for what `Topology` refuses, unknown and duplicate names and links."""
@@ -104,30 +114,36 @@ class Explicit(TopologySettings):
             self._add(graph, key, node)
         for key, node in self.nodes.items():
             if node.attach is not None:
-                for name in node.names(key):
-                    _link(graph, f"nodes.{key}.attach", name, node.attach)
+                try:
+                    for name in node.names(key):
+                        _link(graph, name, node.attach)
+                except UserError as error:
+                    raise Misfit(f"nodes.{key}.attach: {error}", "nodes", key, "attach") from error
         for index, link in enumerate(self.links):
-            _link(graph, f"links[{index}]", *link.between, rate_bps=link.rate_bps, delay_s=link.delay_s)
+            try:
+                _link(graph, *link.between, rate_bps=link.rate_bps, delay_s=link.delay_s)
+            except UserError as error:
+                raise Misfit(f"links[{index}]: {error}", "links", index) from error
         return Topology(graph)
 
     def _add(self, graph: nx.Graph[str], key: str, node: NodeSettings) -> None:
         for name in node.names(key):
             if name in graph:  # keys differ, so one of the two comes from a count
-                raise UserError(
+                raise Misfit(
                     f"nodes.{key}: there is another node called {name!r}, and names must differ; rename one "
-                    "(an entry with a count makes numbered names)"
+                    "(an entry with a count makes numbered names)",
+                    "nodes",
+                    key,
                 )
             graph.add_node(name, kind=node.kind, position_m=node.position_m, device=node.device)
 
 
-def _link(
-    graph: nx.Graph[str], where: str, a: str, b: str, *, rate_bps: float | None = None, delay_s: float | None = None
-) -> None:
+def _link(graph: nx.Graph[str], a: str, b: str, *, rate_bps: float | None = None, delay_s: float | None = None) -> None:
     for end in (a, b):
         if end not in graph:
-            raise UserError(f"{where}: no node is called {end!r}{nearest(end, graph) or '; add it to nodes'}")
+            raise UserError(f"no node is called {end!r}{nearest(end, graph) or '; add it to nodes'}")
     if graph.has_edge(a, b):
-        raise UserError(f"{where}: {a!r} and {b!r} are linked already, and a link goes both ways; keep one")
+        raise UserError(f"{a!r} and {b!r} are linked already, and a link goes both ways; keep one")
     graph.add_edge(a, b, rate_bps=rate_bps, delay_s=delay_s)
 
 

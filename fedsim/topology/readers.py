@@ -33,6 +33,11 @@ Links = list[tuple[str, str, Attributes]]
 NODE_ATTRIBUTES = ("kind", "device", "position_m", "x", "y")
 LINK_ATTRIBUTES = ("rate_bps", "delay_s")
 NUMBERS = ("x", "y", "rate_bps", "delay_s")
+OTHER_WORDS = {
+    **dict.fromkeys(("rate", "bandwidth", "capacity", "throughput", "bitrate", "datarate", "speed"), "rate_bps"),
+    **dict.fromkeys(("delay", "latency"), "delay_s"),
+}
+"""How other tools begin the names of what fedsim reads."""
 
 
 def read_topology_data(path: Path, text: str) -> dict[str, Any]:
@@ -82,6 +87,8 @@ def _known(owner: str, attributes: Mapping[str, Any], known: tuple[str, ...]) ->
     """The *known* ones of *attributes* that have a value. A near miss would change results silently: it is refused."""
     for attribute in attributes:
         close = difflib.get_close_matches(str(attribute), known, n=1, cutoff=0.8)
+        plain = str(attribute).lower().replace("_", "").replace(" ", "")
+        close += [meant for word, meant in OTHER_WORDS.items() if plain.startswith(word) and meant in known]
         if close and attribute not in known:
             raise UserError(f"{owner}: {attribute!r} is not read; did you mean {close[0]!r}? Rename or remove it")
     return {attribute: attributes[attribute] for attribute in known if attributes.get(attribute) is not None}

@@ -26,3 +26,7 @@ class TopologySettings(Component, ABC):
     @abstractmethod
     def build(self) -> Topology:
         """The network. Raises `UserError` when what is described cannot be one."""
+
+    def key_of(self, node: str) -> tuple[str, ...]:
+        """The way to the key that describes *node*, for messages; ``()`` where it has none of its own."""
+        return ()

@@ -7,6 +7,7 @@ seeds evaluated are left out. *styles* (of `looks`) keeps a protocol's look the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import pandas as pd
@@ -104,7 +105,7 @@ def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None
 
 
 def _scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:
-    """Label the x axis in the unit that fits; it is logarithmic, with a unit at each mark, where protocols end far apart."""
+    """Label the x axis in the unit that fits; logarithmic, with a unit at each mark, where protocols end far apart."""
     scored = rounds.dropna(subset=["accuracy"])
     ends = scored.groupby("protocol")[column].max()
     if scored[column].min() > 0 and ends.max() / ends.min() >= _LOG_RATIO:
@@ -150,14 +151,18 @@ def _bars(
     rows = summary.groupby(["protocol", "accounting"], sort=False, as_index=False)[list(columns)].mean()
     labels = []
     for position, (_, row) in enumerate(rows.iterrows()):
-        look, parts, event = styles[row["protocol"]], row[list(columns)], row["accounting"] == "event"
+        look, parts, event = (
+            styles[row["protocol"]],
+            [float(row[part]) for part in columns],
+            row["accounting"] == "event",
+        )
         labels.append(plain(row["protocol"]) if event else f"{plain(row['protocol'])} (formula)")
         begin = 0.0
-        for part, colour in zip(parts.fillna(0.0) / unit, (look.colour, look.faded()), strict=False):
-            hatch = None if event else "///"
-            ax.barh(position, part, left=begin, height=0.6, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
-            begin += part
-        known = text(begin * unit) if parts.notna().all() else "no round has ended"
+        for part, colour in zip(parts, (look.colour, look.faded()), strict=False):
+            width, hatch = (0.0 if math.isnan(part) else part / unit), (None if event else "///")
+            ax.barh(position, width, left=begin, height=0.6, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+            begin += width
+        known = "no round has ended" if math.isnan(sum(parts)) else text(sum(parts))
         ax.annotate(f" {known}", (begin, position), va="center", fontsize="small", color=GREY)
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)  # the first on top

@@ -55,7 +55,7 @@ def number(value: float, *, digits: int = _DIGITS) -> str:
     """
     if 0 < abs(value) < 1e-6:
         return f"{value:.{digits - 1}e}"
-    return f"{value:.{_decimals(value, digits)}f}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_decimals(value, digits)}f}"
 
 
 def with_half_width(mean: float, half_width: float) -> str:
@@ -117,6 +117,6 @@ def _scaled(quantity: str, value: float) -> str:
 
 
 def _decimals(value: float, digits: int) -> int:
-    if value == 0 or not math.isfinite(value) or float(value).is_integer():
+    if value == 0 or not math.isfinite(value):
         return 0
     return max(0, digits - 1 - math.floor(math.log10(abs(value))))

@@ -100,7 +100,9 @@ def test_any_number_in_a_row_changes_the_digest(table: str, row: tuple[float, ..
     digests = [trace_of().digest()]
     for column, number in enumerate(row):
         trace = trace_of(**{table: 0})
-        trace.tables[table].append(*row[:column], not number if isinstance(number, bool) else number + 1, *row[column + 1 :])
+        trace.tables[table].append(
+            *row[:column], not number if isinstance(number, bool) else number + 1, *row[column + 1 :]
+        )
         digests.append(trace.digest())
     assert len(set(digests)) == len(row) + 1
 

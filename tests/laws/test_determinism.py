@@ -49,7 +49,9 @@ def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(tmp_path:
     assert one == other
     assert len(set(one)) == len(PROTOCOLS) * 2  # they do not agree by being empty
     ours = [
-        simulated(SCENARIO | {"protocols": [protocol]}, seed=seed).trace.digest() for seed in (1, 2) for protocol in PROTOCOLS
+        simulated(SCENARIO | {"protocols": [protocol]}, seed=seed).trace.digest()
+        for seed in (1, 2)
+        for protocol in PROTOCOLS
     ]
     assert one == ours
     tables = [(tmp_path / hash_seed / "rounds.csv").read_bytes() for hash_seed in ("1", "2")]

@@ -76,7 +76,7 @@ def test_a_run_that_ends_at_its_target_is_a_prefix_of_one_without_learning(
 STOPS: dict[str, dict[str, Any]] = {
     "rounds": {"rounds": 4},
     "time": {"sim_time_s": 400.0},
-    "bytes": {"transfer_bytes": 100_000.0},
+    "bytes": {"transfer_bytes": 100_000.0, "rounds": 20},
 }
 
 

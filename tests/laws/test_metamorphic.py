@@ -123,7 +123,8 @@ def test_fedprox_and_fedavg_take_the_same_time(busy: str, mu: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "protocol", [{"name": "fedavg", "fraction": 0.5}, {"name": "fedprox", "fraction": 0.5, "mu": 0.1}, {"name": "centralised"}]
+    "protocol",
+    [{"name": "fedavg", "fraction": 0.5}, {"name": "fedprox", "fraction": 0.5, "mu": 0.1}, {"name": "centralised"}],
 )
 def test_in_a_network_without_delay_everything_happens_at_once(protocol: dict[str, Any]) -> None:
     changes = NO_TIME | {
@@ -145,7 +146,11 @@ def test_in_a_network_without_delay_everything_happens_at_once(protocol: dict[st
 
 
 def test_a_network_without_delay_chooses_the_same_cohorts_as_a_slow_one() -> None:
-    changes = {"stop.rounds": 6, "topology": {"name": "star", "devices": 9}, "protocols": [{"name": "fedavg", "clients": 3}]}
+    changes = {
+        "stop.rounds": 6,
+        "topology": {"name": "star", "devices": 9},
+        "protocols": [{"name": "fedavg", "clients": 3}],
+    }
     fast, slow = simulated(changes | NO_TIME), simulated(changes)
     rounds = [world.trace.work.array()["client"].reshape(6, 3) for world in (fast, slow)]
     assert [sorted(cohort) for cohort in rounds[0].tolist()] == [sorted(cohort) for cohort in rounds[1].tolist()]

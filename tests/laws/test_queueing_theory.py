@@ -81,8 +81,12 @@ def standard_error_s(means_s: np.ndarray) -> float:
     return float(np.std(means_s, ddof=1) / math.sqrt(len(means_s)))
 
 
-@pytest.mark.parametrize(("sizes", "theory_s"), [(exponential, mm1_sojourn_s), (constant, md1_sojourn_s)], ids=["M/M/1", "M/D/1"])
-def test_the_mean_sojourn_on_a_serial_link_is_the_queues(sizes: Sizes, theory_s: Callable[[float, float], float]) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "theory_s"), [(exponential, mm1_sojourn_s), (constant, md1_sojourn_s)], ids=["M/M/1", "M/D/1"]
+)
+def test_the_mean_sojourn_on_a_serial_link_is_the_queues(
+    sizes: Sizes, theory_s: Callable[[float, float], float]
+) -> None:
     means_s = sojourns_s(sizes, SerialChannel)
     expected_s, error_s = theory_s(LOAD, SERVICE_S), standard_error_s(means_s)
     assert abs(means_s.mean() - expected_s) < SIGMAS * error_s

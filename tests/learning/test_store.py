@@ -202,7 +202,7 @@ def test_final_models_are_kept_for_ever(open_bench: OpenBench, tmp_path: Path) -
 
 
 def test_processes_that_hammer_one_store_do_not_disturb_each_other(tmp_path: Path) -> None:
-    script, repeats = Path(__file__).with_name("hammer.py"), 12
+    script, repeats = Path(__file__).with_name("hammer.py"), 40
     processes = [
         subprocess.Popen(
             [sys.executable, "-W", "error", str(script), str(tmp_path / "shared"), run, str(repeats)],

@@ -80,7 +80,9 @@ def three(env: Environment) -> tuple[SerialChannel, list[Flow]]:
     return channel, [channel.start(4.0), channel.start(2.0), channel.start(1.0)]
 
 
-def test_cancelling_in_the_queue_moves_up_those_behind(env: Environment, three: tuple[SerialChannel, list[Flow]]) -> None:
+def test_cancelling_in_the_queue_moves_up_those_behind(
+    env: Environment, three: tuple[SerialChannel, list[Flow]]
+) -> None:
     channel, (first, second, third) = three
     never_happens(second)
     env.run(until=3.0)

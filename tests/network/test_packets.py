@@ -37,7 +37,9 @@ def test_a_header_without_packets_is_sent_once() -> None:
 
 sizes = st.floats(0, 1e9) | st.integers(0, 10**6).map(float)
 transports = st.builds(
-    Transport, payload_bytes=st.none() | st.floats(1, 1e5) | st.integers(1, 2000).map(float), header_bytes=st.floats(0, 100)
+    Transport,
+    payload_bytes=st.none() | st.floats(1, 1e5) | st.integers(1, 2000).map(float),
+    header_bytes=st.floats(0, 100),
 )
 
 
@@ -73,7 +75,9 @@ def trials(size_bytes: float, transport: Transport, loss: Loss) -> list[Attempte
 
 
 @pytest.mark.parametrize(
-    ("probability", "attempts", "full_packets"), [(0.3, 3, 20), (0.1, 8, 5), (0.5, 2, 0)], ids=["3 tries", "8", "1 packet"]
+    ("probability", "attempts", "full_packets"),
+    [(0.3, 3, 20), (0.1, 8, 5), (0.5, 2, 0)],
+    ids=["3 tries", "8", "1 packet"],
 )
 def test_the_mean_of_what_is_sent_again_is_the_analytic_one(
     probability: float, attempts: int, full_packets: int

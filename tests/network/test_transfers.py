@@ -84,7 +84,9 @@ def test_an_infinite_rate_takes_no_time_and_counts_its_bytes() -> None:
 
 
 def test_headers_and_retransmissions_take_airtime() -> None:
-    line = Line((1_000.0,), loss=Loss(probability=0.5, attempts=50), transport=Transport(payload_bytes=100, header_bytes=25))
+    line = Line(
+        (1_000.0,), loss=Loss(probability=0.5, attempts=50), transport=Transport(payload_bytes=100, header_bytes=25)
+    )
     there = line.env.run(until=send(line))
     (row,) = line.trace.hops.array()
     assert row["retransmitted_bytes"] > 0

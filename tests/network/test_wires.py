@@ -132,7 +132,10 @@ def test_whether_a_late_transfer_keeps_the_air_busy_is_the_scenarios_choice(
 
 def test_bytes_are_counted_by_link_direction_and_client_wasted_ones_included() -> None:
     # Over the air: client 0 down 1 - 5, client 1 down 5 - 9; the deadline at 7 cuts the second in the middle of 1000 B.
-    changes = {"network.late_transfers": "cancel", "protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 7.0}]}
+    changes = {
+        "network.late_transfers": "cancel",
+        "protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 7.0}],
+    }
     world = simulated(changes)
     table = transfers_table(world.trace, list(world.network.in_flight), world.network.links, ["a", "b"])
     counted = table.groupby(["link", "direction", "client"], observed=True)["bytes"].sum().to_dict()

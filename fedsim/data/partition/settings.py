@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit
 from fedsim.settings import Component
 
 __all__ = [
@@ -53,7 +53,7 @@ class PartitionSettings(Component):
 def require(needed: int, samples: int, why: str) -> None:
     """Raise `UserError` unless *needed* samples are among *samples*; *why* says the rule and the way out."""
     if needed > samples:
-        raise UserError(f"data.partition: {needed} training samples are needed, but there are only {samples}: {why}")
+        raise Misfit(f"{needed} training samples are needed, but there are only {samples}: {why}", "partition")
 
 
 def require_minimum(minimum: int, clients: int, samples: int) -> None:
@@ -87,8 +87,9 @@ def draw_until_enough(
         counts = draw()
         if counts.sum(axis=0).min() >= minimum:
             return counts
-    raise UserError(
-        f"data.partition: {settings!r} left some of {counts.shape[1]} clients with fewer than "
+    raise Misfit(
+        f"{settings!r} left some of {counts.shape[1]} clients with fewer than "
         f"minimum_samples={minimum} of {counts.sum()} training samples in each of {MAXIMUM_DRAWS} draws; "
-        "raise alpha, lower minimum_samples, or use fewer clients"
+        "raise alpha, lower minimum_samples, or use fewer clients",
+        "partition",
     )

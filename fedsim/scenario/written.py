@@ -1,0 +1,59 @@
+"""Where a scenario was written, for what turns out to be wrong only when its parts are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fedsim.errors import UserError
+from fedsim.scenario.document import Document, KeyPath, dotted
+from fedsim.scenario.wording import blamed
+
+__all__ = ["Written"]
+
+
+class _Refusal(UserError):
+    """Says already which key it is about."""
+
+
+class Written:
+    """The document that a scenario was read from, if there was one.
+
+    It is no part of what the scenario is: all are equal, and a copy for another process goes without.
+    """
+
+    def __init__(self, document: Document | None = None) -> None:
+        self._document = document
+
+    @contextmanager
+    def about(self, path: KeyPath) -> Iterator[None]:
+        """What is found wrong inside this block is wrong with the key at *path*: the message names it and its place."""
+        try:
+            yield
+        except _Refusal:
+            raise
+        except UserError as error:
+            where, problem = blamed(error, path)
+            raise self.refusal(problem, where) from error
+
+    def refusal(self, problem: str, path: KeyPath) -> UserError:
+        """The error that says *problem* of the key at *path*, and where that key was written."""
+        place = f"{self._document.where(path)}: " if self._document else ""
+        key = f"{dotted(path)}: " if path else ""
+        return _Refusal(f"{place}{key}{problem}")
+
+    def position(self, title: str, protocols: list[str]) -> int:
+        """Where in the document's list, or else among *protocols*, the one that results call *title* stands."""
+        listed = self._document.data["protocols"] if self._document else None
+        if isinstance(listed, list):  # of which only some may be run
+            protocols = [item.get("label") or item["name"] for item in listed]
+        return protocols.index(title)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written)
+
+    def __hash__(self) -> int:
+        return hash(Written)
+
+    def __reduce__(self) -> tuple[type[Written], tuple[()]]:
+        return Written, ()

@@ -1,0 +1,106 @@
+"""What every command has in common: help, names that are nearly right, exit status."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+from fedsim import cli
+from fedsim.cli import main
+
+COMMANDS = ("run", "compare", "plot", "validate", "schema", "list")
+
+
+def test_no_command_prints_help_and_is_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert all(re.search(rf"^    {command} +[A-Z]", printed.err, re.MULTILINE) for command in COMMANDS)
+
+
+def test_help_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--help"], *([command, "--help"] for command in COMMANDS)):
+        assert main(words) == 0
+        assert capsys.readouterr().out.startswith("usage: fedsim")
+
+
+def test_the_version_is_the_installed_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"fedsim {metadata.version('fedsim-industrial')}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["rnu", "x.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: run, compare,"),
+        (["run", "x.yaml", "--quite"], "`fedsim run` takes no '--quite'; did you mean '--quiet'?"),
+        (["run", "x.yaml", "--exec", "serial"], "`fedsim run` takes no '--exec'"),
+        (["schema", "protocols"], "`fedsim schema` takes no 'protocols'"),
+        (["run", "no-such-file.yaml"], "no-such-file.yaml: there is no such file"),
+        (["validate", "no-such-file.yaml"], "no-such-file.yaml: there is no such file"),
+        (["compare", "no-such-folder"], "no-such-folder is no run folder"),
+        (["plot", "no-such-folder"], "no-such-folder is no run folder"),
+        (["list", "modles"], "'modles'; did you mean 'models'?"),
+    ],
+)
+def test_wrong_input_is_one_message_and_status_2(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+    assert printed.err.startswith("fedsim: ")
+    assert len(printed.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["run"], "arguments are required: SCENARIO"),
+        (["compare"], "arguments are required: RUN_DIR"),
+        (["run", "x.yaml", "--seeds", "1,x"], "'1,x' must be whole numbers with commas between them, as in 1,2,3"),
+        (["run", "x.yaml", "--checkpoint-interval-s", "0"], "'0' must be a number of seconds above 0, as in 30"),
+        (["run", "x.yaml", "--checkpoint-interval-s", "nan"], "'nan' must be a number of seconds above 0, as in 30"),
+        (["run", "x.yaml", "--torch-device", "tpu"], "invalid choice: 'tpu'"),
+        (["plot", "x", "--format", "pdf"], "invalid choice: 'pdf'"),
+    ],
+)
+def test_what_the_parser_refuses_is_status_2_as_well(
+    words: list[str], rule: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert rule in capsys.readouterr().err
+
+
+def test_every_option_is_explained_in_a_sentence() -> None:
+    parser, commands = cli._parser()
+    explained = [
+        (command, action.dest, action.help or "")
+        for command, of_command in [("fedsim", parser), *commands.items()]
+        for action in of_command._actions
+        if not isinstance(action, (argparse._HelpAction, argparse._SubParsersAction))
+    ]
+    assert len(explained) > 15
+    assert [entry for entry in explained if not re.fullmatch(r"(?s)[A-Z].{10,}\.", entry[2])] == []
+
+
+def test_commands_are_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    sentences = re.findall(r"^    (\w+) +([A-Z].*\.)$", capsys.readouterr().out, re.MULTILINE)
+    assert tuple(command for command, _ in sentences) == COMMANDS
+
+
+def test_a_reader_who_has_seen_enough_is_no_failure() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "fedsim", "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0

@@ -1,0 +1,110 @@
+"""``fedsim plot``, ``fedsim schema`` and ``fedsim list``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from scenario_texts import write_scenario
+from tiny_results import rounds_of, write_results
+
+from fedsim import registry
+from fedsim.cli import main
+from fedsim.cli.schema import scenario_schema
+from fedsim.scenario.yaml_reader import read_yaml
+
+ROOT = Path(__file__).parents[2]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = scenario_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_figures_go_into_the_run_folder_and_are_named(tmp_path: Path, capsys: Capture) -> None:
+    write_results(tmp_path / "run", [rounds_of("fedavg", 1, [0.2, 0.8])])
+    assert main(["plot", str(tmp_path / "run")]) == 0
+    named = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert sorted(named) == sorted((tmp_path / "run/figures").iterdir())
+    assert tmp_path / "run/figures/overview.png" in named
+
+
+def test_figures_of_several_runs_need_a_folder(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("a", "b"):
+        write_results(tmp_path / name, [rounds_of("fedavg", 1, [0.2, 0.8])], name=name)
+    both = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert main(["plot", *both]) == 2
+    assert "--out DIR" in capsys.readouterr().err
+    assert main(["plot", *both, "--out", str(tmp_path / "both"), "--format", "svg"]) == 0
+    assert (tmp_path / "both/overview.svg").is_file()
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_input(tmp_path: Path, capsys: Capture) -> None:
+    write_results(tmp_path / "run", [rounds_of("fedavg", 1, [0.2, 0.8])])
+    (tmp_path / "file").write_text("")
+    assert main(["plot", str(tmp_path / "run"), "--out", str(tmp_path / "file")]) == 2
+    assert "cannot write figures into" in capsys.readouterr().err
+
+
+def test_the_schema_is_printed(capsys: Capture) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == scenario_schema()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_every_scenario_follows_the_schema(path: Path, validator: jsonschema.Draft202012Validator) -> None:
+    assert list(validator.iter_errors(read_yaml(path).data)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"sedes": [1]}, "$"),
+        ({"seeds": [-1]}, "$.seeds[0]"),
+        ({"topology": 5}, "$.topology"),
+        ({"topology": {"name": "star"}}, "$.topology"),
+        ({"protocols": []}, "$.protocols"),
+        ({"stop": {"rounds": "many"}}, "$.stop"),
+    ],
+)
+def test_the_schema_finds_what_is_wrong(
+    tmp_path: Path, change: dict[str, Any], place: str, validator: jsonschema.Draft202012Validator
+) -> None:
+    data = {**read_yaml(write_scenario(tmp_path)).data, **change}
+    errors = list(validator.iter_errors(data))
+    assert errors
+    assert all(error.json_path.startswith(place) for error in errors)
+
+
+def test_the_schema_explains_every_key() -> None:
+    schema = scenario_schema()
+    settings = {"Scenario": schema, **schema["$defs"]}
+    unexplained = [
+        f"{title}.{key}"
+        for title, definition in settings.items()
+        for key, value in definition.get("properties", {}).items()
+        if key != "name" and not {**schema["$defs"].get(value.get("$ref", "")[8:], {}), **value}.get("description")
+    ]
+    assert unexplained == []
+
+
+def test_the_list_has_every_registered_name_with_a_sentence(capsys: Capture) -> None:
+    assert main(["list"]) == 0
+    printed = capsys.readouterr().out
+    for kind in registry.KINDS:
+        assert f"{kind}\n" in printed
+        for name in registry.names(kind):
+            assert registry.first_sentence(kind, name) in printed
+
+
+def test_the_list_of_one_kind_holds_nothing_else(capsys: Capture) -> None:
+    assert main(["list", "protocols"]) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading == "protocols"
+    assert [line.split()[0] for line in lines] == list(registry.names("protocols"))

@@ -1,0 +1,38 @@
+"""Whatever the pages show of a scenario is one: whole scenarios, and single sections in the quickstart's place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from pages import PAGES, ROOT, fenced
+
+from fedsim.experiment.validate import validate
+from fedsim.scenario.load import load
+from fedsim.scenario.schema import Scenario
+from fedsim.scenario.yaml_reader import parse_yaml
+
+QUICKSTART = ROOT / "scenarios/quickstart.yaml"
+NEEDED = {key for key, field in Scenario.model_fields.items() if field.is_required()}
+BLOCKS = [
+    pytest.param(text, id=f"{page.relative_to(ROOT)}-{number}")
+    for page in PAGES
+    for number, text in enumerate(fenced(page, "yaml"), start=1)
+]
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_yaml_on_a_page_is_a_scenario_or_sections_of_one(text: str, tmp_path: Path) -> None:
+    sections = parse_yaml(text, "the page").data
+    rest = {} if sections.keys() >= NEEDED else parse_yaml(QUICKSTART.read_text("utf-8"), "quickstart").data
+    scenarios = tmp_path / "scenarios"
+    scenarios.mkdir()
+    (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    whole = scenarios / "whole.yaml"
+    whole.write_text(yaml.safe_dump({**rest, **sections}, sort_keys=False), encoding="utf-8")
+    assert validate(load(whole)).topology.sensors
+
+
+def test_there_is_something_to_test() -> None:
+    assert BLOCKS

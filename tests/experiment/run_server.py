@@ -1,0 +1,118 @@
+"""Runs in processes of their own that start at once: a server that has imported everything forks one for each run.
+
+So a test may start many, kill them at any moment, and have them go on, in little time.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+INTERRUPTED, REFUSED, FAILED = 130, 2, 1
+
+
+class RunServer:
+    """The server, from the test's side. Processes that the test forgets end with it."""
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._process.communicate(timeout=60)
+
+    def start(self, scenario: dict[str, Any], out: Path, **options: Any) -> int:
+        """Start a run; returns its process id, which stays its own until `wait`."""
+        return self._ask({"scenario": scenario, "out": str(out), "options": options})
+
+    def wait(self, process: int) -> int:
+        """Wait for its end: 0, `REFUSED`, `FAILED` or `INTERRUPTED`, or minus the signal that killed it."""
+        return self._ask({"wait": process})
+
+    def run(self, scenario: dict[str, Any], out: Path, **options: Any) -> int:
+        """Start a run and wait for its end."""
+        return self.wait(self.start(scenario, out, **options))
+
+    def _ask(self, question: dict[str, Any]) -> int:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        answer: int = json.loads(self._process.stdout.readline())
+        return answer
+
+
+def last_message(out: Path) -> str:
+    """Why the last run into this folder was refused or failed."""
+    return _message_path(out).read_text("utf-8")
+
+
+def _message_path(out: Path) -> Path:
+    return out.with_name(f"{out.name}.message")
+
+
+def _run(question: dict[str, Any]) -> int:
+    from fedsim.errors import UserError
+    from fedsim.experiment.run import run
+    from fedsim.scenario.schema import Scenario
+
+    out = Path(question["out"])
+    try:
+        run(Scenario.model_validate(question["scenario"]), out=out, **question["options"])
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except UserError as error:
+        _message_path(out).write_text(str(error), "utf-8")
+        return REFUSED
+    except BaseException:
+        _message_path(out).write_text(traceback.format_exc(), "utf-8")
+        return FAILED
+    return 0
+
+
+def _serve() -> None:
+    _get_ready()
+    for line in sys.stdin:
+        question = json.loads(line)
+        if "wait" in question:
+            answer = os.waitstatus_to_exitcode(os.waitpid(question["wait"], 0)[1])
+        elif not (answer := os.fork()):
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            os._exit(_run(question))
+        print(answer, flush=True)
+
+
+def _get_ready() -> None:
+    """Load what a run loads, and compute nothing: a process may not be forked once it has threads."""
+    import pyarrow.parquet  # noqa: F401
+    import sklearn.datasets
+    import torch
+
+    from fedsim.experiment import run  # noqa: F401
+    from fedsim.learning.executors import serial  # noqa: F401
+    from fedsim.models.softmax import Softmax
+    from fedsim.models.torch_module import build
+
+    torch.set_num_threads(1)
+    sklearn.datasets.load_digits()
+    build(Softmax().table((1, 8, 8), 10))
+    gc.collect()
+    gc.freeze()  # a run collects its garbage often; what was loaded is none
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,82 @@
+"""Means over seeds and their intervals: Student's t where it can be worked out by hand, and where it can be counted."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from tiny_results import rounds_of, summary_of, write_results
+
+from fedsim.experiment.compare import METRICS, compare, half_width
+
+STUDENT_975_2 = 4.302653  # t(0.975) with 2 degrees of freedom, from a printed table
+
+
+def test_a_row_is_the_mean_of_its_seeds_with_students_interval(tmp_path: Path) -> None:
+    runs = [rounds_of("fedavg", seed, [0.5, accuracy]) for seed, accuracy in ((1, 0.7), (2, 0.8), (3, 0.9))]
+    row = compare([write_results(tmp_path / "run", runs)]).iloc[0]
+    assert (row["run"], row["protocol"], row["accounting"], row["n"]) == ("tiny", "fedavg", "event", 3)
+    assert row["final_accuracy_mean"] == pytest.approx(0.8)
+    assert row["final_accuracy_half_width"] == pytest.approx(STUDENT_975_2 * 0.1 / math.sqrt(3), rel=1e-6)
+    assert (row["sim_time_s_mean"], row["sim_time_s_half_width"]) == (20.0, 0.0)
+
+
+def test_one_seed_has_no_interval(tmp_path: Path) -> None:
+    row = compare([write_results(tmp_path / "run", [rounds_of("fedavg", 1, [0.5])])]).iloc[0]
+    assert row["n"] == 1
+    assert math.isnan(row["final_accuracy_half_width"])
+
+
+def test_what_nobody_has_is_empty_and_never_zero(tmp_path: Path) -> None:
+    row = compare([write_results(tmp_path / "run", [rounds_of("fedavg", seed, [0.5]) for seed in (1, 2)])]).iloc[0]
+    for metric in ("energy_j", "time_to_target_s", "communication_s"):  # the last is no column of this summary at all
+        assert math.isnan(row[f"{metric}_mean"])
+        assert row[f"{metric}_n"] == 0
+
+
+def test_a_target_that_some_seeds_reached_is_averaged_over_those(tmp_path: Path) -> None:
+    runs = [rounds_of("fedavg", seed, [0.5]) for seed in (1, 2, 3)]
+    times = (100.0, math.nan, 300.0)
+    rows = [summary_of(run, time_to_target_s=time_s) for run, time_s in zip(runs, times, strict=True)]
+    row = compare([write_results(tmp_path / "run", runs, summary=rows)]).iloc[0]
+    assert (row["n"], row["time_to_target_s_n"], row["time_to_target_s_mean"]) == (3, 2, 200.0)
+
+
+def test_rows_keep_the_order_of_the_run_and_accountings_stay_apart(tmp_path: Path) -> None:
+    runs = [rounds_of(protocol, 1, [0.5]) for protocol in ("zeta", "alpha")]
+    rows = [summary_of(runs[0]), summary_of(runs[0], accounting="formula", sim_time_s=99.0), summary_of(runs[1])]
+    table = compare([write_results(tmp_path / "run", runs, summary=rows)])
+    assert table["protocol"].to_list() == ["zeta", "zeta", "alpha"]
+    assert table["accounting"].to_list() == ["event", "formula", "event"]
+    assert table["sim_time_s_mean"].to_list() == [10.0, 99.0, 10.0]
+
+
+def test_columns_are_the_same_for_every_run(tmp_path: Path) -> None:
+    table = compare([write_results(tmp_path / "run", [rounds_of("fedavg", 1, [math.nan])])])
+    ends = ("mean", "half_width", "n")
+    expected = ["run", "protocol", "accounting", "n", *(f"{metric}_{end}" for metric in METRICS for end in ends)]
+    assert list(table) == expected
+
+
+def test_runs_are_called_by_their_scenario_unless_two_share_its_name(tmp_path: Path) -> None:
+    runs = [rounds_of("fedavg", 1, [0.5])]
+    first, second, third = (
+        write_results(tmp_path / folder, runs, name=name)
+        for folder, name in (("a", "park"), ("b", "park"), ("c", "hall"))
+    )
+    assert compare([first, third])["run"].to_list() == ["park", "hall"]
+    assert compare([first, second, third])["run"].to_list() == [str(first.folder), str(second.folder), "hall"]
+
+
+def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
+    """4,000 samples of 5: standard error 0.34 points, four of them 1.4. The normal quantile would give 87.8 %."""
+    samples = np.random.default_rng(1).normal(3.0, 2.0, size=(4000, 5))
+    widths = np.array([half_width(list(sample)) for sample in samples])
+    errors = np.abs(samples.mean(axis=1) - 3.0)
+    tolerance = 4 * math.sqrt(0.95 * 0.05 / len(samples))
+    assert (errors <= widths).mean() == pytest.approx(0.95, abs=tolerance)
+    too_narrow = norm.ppf(0.975) * samples.std(axis=1, ddof=1) / math.sqrt(5)
+    assert (errors <= too_narrow).mean() < 0.95 - tolerance  # so a wrong quantile would be seen

@@ -1,0 +1,171 @@
+"""Local objectives: exact gradients, complete keys, and memories that survive a kill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import torch
+from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, TRAINING, Fragile, averaged_rounds, data, small, table, tensors
+
+from fedsim.kernel.streams import Streams
+from fedsim.learning import objectives
+from fedsim.learning.batches import batches
+from fedsim.learning.objectives import Objective, Plain, Proximal, objective_from
+
+ROUNDS = 4
+
+
+def random_tensors(seed: int) -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        "a.weight": torch.randn(3, 4, generator=generator, dtype=torch.float64),
+        "a.bias": torch.randn(3, generator=generator, dtype=torch.float64),
+    }
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.1, 3.0])
+def test_the_proximal_gradient_is_that_of_half_mu_times_the_squared_distance(mu: float) -> None:
+    weights, start, gradients = random_tensors(1), random_tensors(2), random_tensors(3)
+    for weight in weights.values():
+        weight.requires_grad_()
+    penalty = mu / 2 * sum(((weights[name] - start[name]) ** 2).sum() for name in weights)
+    expected = torch.autograd.grad(penalty, list(weights.values()))
+    with torch.no_grad():
+        got = {name: gradient.clone() for name, gradient in gradients.items()}
+        Proximal(mu).add_gradient(got, weights, start, {})
+    for name, term in zip(weights, expected, strict=True):
+        torch.testing.assert_close(got[name], gradients[name] + term, rtol=1e-12, atol=1e-12)
+
+
+def test_the_plain_objective_adds_nothing() -> None:
+    gradients = random_tensors(3)
+    Plain().add_gradient(gradients, random_tensors(1), random_tensors(2), {})
+    assert all(torch.equal(gradients[name], tensor) for name, tensor in random_tensors(3).items())
+
+
+@pytest.mark.parametrize("objective", [Plain(), Proximal(0.5)], ids=repr)
+def test_an_objective_is_described_in_full(objective: Objective) -> None:
+    assert objective_from(objective.parameters()) == objective
+
+
+def test_every_field_and_the_version_are_in_the_description() -> None:
+    descriptions = [Plain().parameters(), Proximal(0.0).parameters(), Proximal(0.5).parameters()]
+    assert all("version" in description for description in descriptions)
+    assert all(descriptions.count(description) == 1 for description in descriptions)
+
+
+@dataclass(frozen=True)
+class Drifting(Objective):
+    """For this test: a client is pushed on the way that it has gone so far, which it remembers."""
+
+    name: ClassVar[str] = "drifting"
+    remembers: ClassVar[tuple[str, ...]] = ("way",)
+    push: float
+
+    def add_gradient(
+        self, gradients: Mapping[str, Any], weights: Mapping[str, Any], start: Mapping[str, Any], state: Mapping[str, Any]
+    ) -> None:
+        for name, gradient in gradients.items() if state else ():
+            gradient.sub_(self.push * state["way"][name])
+
+    def remember(
+        self, state: Mapping[str, Any], weights: Mapping[str, Any], start: Mapping[str, Any]
+    ) -> dict[str, dict[str, torch.Tensor]]:
+        moved = {name: weights[name] - start[name] for name in start}
+        return {"way": {name: change + state["way"][name] for name, change in moved.items()} if state else moved}
+
+
+@pytest.fixture
+def drifting(monkeypatch: pytest.MonkeyPatch) -> Drifting:
+    monkeypatch.setitem(objectives._OBJECTIVES, "drifting", Drifting)
+    return Drifting(0.5)
+
+
+@pytest.fixture
+def whole(drifting: Drifting, tmp_path: Path) -> Iterator[dict[str, torch.Tensor]]:
+    """The last model and what each client remembers, of a run that nobody killed."""
+    run = small(tmp_path / "whole")
+    yield outcome(run.learner, drifting)
+    run.store.close()
+
+
+def outcome(learner: Any, objective: Objective) -> dict[str, torch.Tensor]:
+    model, memories = averaged_rounds(learner, objective, ROUNDS)
+    found = tensors(model)
+    for client, memory in enumerate(memories):
+        for handle in memory.values():
+            learner._forcer.force(handle)
+        found |= {f"{client}.{name}": tensor for name, tensor in tensors(memory).items()}
+    return found
+
+
+def test_what_a_client_remembers_goes_into_its_next_training(whole: dict[str, torch.Tensor], drifting: Drifting) -> None:
+    """Against a loop written here: the linear model's own two tensors, and SGD by hand."""
+    dataset, streams = data(), Streams(1)
+    x, y = torch.tensor(dataset.x).flatten(1), torch.tensor(dataset.y)
+    rng = streams("model/init").generator()
+    bound = (6 / (x.shape[1] + CLASSES)) ** 0.5
+    weight = torch.tensor((bound * (2 * rng.random((CLASSES, x.shape[1])) - 1)).astype("float32"))
+    model = [weight, torch.zeros(CLASSES)]
+    ways: list[list[torch.Tensor] | None] = [None] * CLIENTS
+    for use in range(ROUNDS):
+        total = [torch.zeros_like(tensor) for tensor in model]
+        for client in range(CLIENTS):
+            local = [tensor.clone().requires_grad_() for tensor in model]
+            order = streams("batches", client, use).generator()
+            for ids in batches(dataset.train_ids[client], batch_size=4, epochs=2, rng=order):
+                loss = torch.nn.functional.cross_entropy(torch.nn.functional.linear(x[ids], *local), y[ids])
+                gradients = torch.autograd.grad(loss, local)
+                with torch.no_grad():
+                    for position, tensor in enumerate(local):
+                        way = ways[client]
+                        gradient = gradients[position] - (drifting.push * way[position] if way else 0)
+                        tensor -= TRAINING.learning_rate * gradient
+            moved = [(new - old).detach() for new, old in zip(local, model, strict=True)]
+            before = ways[client] or [torch.zeros_like(tensor) for tensor in moved]
+            ways[client] = [old + change for old, change in zip(before, moved, strict=True)]
+            total = [old + change / CLIENTS for old, change in zip(total, moved, strict=True)]
+        model = [old + change for old, change in zip(model, total, strict=True)]
+    expected = {"classifier.fc.weight": model[0], "classifier.fc.bias": model[1]}
+    for client, way in enumerate(ways):
+        assert way is not None
+        expected |= {f"{client}.way.classifier.fc.weight": way[0], f"{client}.way.classifier.fc.bias": way[1]}
+    assert expected.keys() == whole.keys()
+    for name, tensor in expected.items():
+        torch.testing.assert_close(whole[name], tensor, rtol=1e-5, atol=1e-6)
+
+
+def test_a_memory_changes_the_result(whole: dict[str, torch.Tensor], drifting: Drifting, tmp_path: Path) -> None:
+    run = small(tmp_path / "without")
+    model, _ = averaged_rounds(run.learner, Plain(), ROUNDS)
+    run.store.close()
+    assert not torch.equal(tensors(model)["classifier.fc.weight"], whole["classifier.fc.weight"])
+
+
+@pytest.mark.parametrize("kill_at", [CLIENTS + 2, 2 * CLIENTS + 1, ROUNDS * CLIENTS])
+def test_memories_survive_a_kill(
+    whole: dict[str, torch.Tensor], drifting: Drifting, tmp_path: Path, kill_at: int
+) -> None:
+    killed = small(tmp_path / "killed", checkpoint_every_s=0, executor=Fragile(table(), data(), kill_at=kill_at))
+    with pytest.raises(KeyboardInterrupt):
+        outcome(killed.learner, drifting)
+    killed.store.close()
+    executor = Fragile(table(), data())
+    resumed = small(tmp_path / "killed", checkpoint_every_s=0, executor=executor)
+    found = outcome(resumed.learner, drifting)
+    resumed.store.close()
+    assert found.keys() == whole.keys()
+    assert all(torch.equal(found[name], whole[name]) for name in whole)
+    finished_rounds = (kill_at - 1) // CLIENTS
+    assert executor.trainings == (ROUNDS - finished_rounds) * CLIENTS, "what was remembered of finished rounds was read"
+
+
+def test_the_samples_are_what_this_test_believes() -> None:
+    dataset = data()
+    assert dataset.clients == CLIENTS
+    assert set(dataset.client_samples) == {SAMPLES}
+    assert dataset.sample_shape == SHAPE

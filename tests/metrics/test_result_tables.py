@@ -1,0 +1,219 @@
+"""From a trace to tables: hand-made rows, and what must come of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+from small_worlds import Line
+
+from fedsim.kernel.gather import at_the_end_of
+from fedsim.kernel.trace import Outcome, Trace
+from fedsim.metrics.cost_models.settings import Cost
+from fedsim.metrics.summary import event_row, formula_row
+from fedsim.metrics.tables import links_table, rounds_table, transfers_table
+from fedsim.network.hop import Link
+
+LINKS = [Link(0, "cell bs", access=True), Link(1, "bs -- cloud", access=False)]
+CLIENTS = ["camera", "drill"]
+NAN = math.nan
+
+
+@pytest.fixture
+def trace() -> Trace:
+    """Two rounds of two clients; the second client's download is lost in round 1, its upload given up in round 2."""
+    trace = Trace()
+    for row in (
+        # transfer, client, link, uplink, access, start, end, queued, airtime, bytes, again, withdrawn, outcome
+        (0, 0, 1, False, False, 0.0, 1.0, 0.0, 1.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
+        (0, 0, 0, False, True, 1.0, 3.0, 0.0, 2.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
+        (1, 1, 0, False, True, 1.0, 9.0, 2.0, 6.0, 300.0, 200.0, 0.0, Outcome.LOST),
+        (2, 0, 0, True, True, 4.0, 6.0, 0.0, 2.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
+        # round 1 ends at 9
+        (3, 1, 0, True, True, 12.0, 16.0, 3.0, 1.0, 50.0, 10.0, 50.0, Outcome.CANCELLED),
+        (4, 0, 0, True, True, 12.0, 15.0, 1.0, 2.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
+        # round 2 ends at 16
+        (5, 0, 1, True, False, 15.0, 18.0, 0.0, 3.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
+    ):
+        trace.hops.append(*row)
+    trace.rounds.append(1, 0.0, 9.0, 2, 1, 1, 0, 4)
+    trace.rounds.append(2, 9.0, 16.0, 2, 1, 0, 1, 6)
+    return trace
+
+
+EVALUATIONS = {
+    2: {
+        "global": {"accuracy": 0.75, "loss": 0.5},
+        "clients": {"accuracy": 0.5, "loss": 1.5, "accuracy_std": 0.25, "accuracy_min": 0.125, "accuracy_max": 1.0},
+    }
+}
+
+
+def test_rounds_count_time_and_bytes_from_the_start_of_the_run(trace: Trace) -> None:
+    assert_frame_equal(
+        rounds_table(trace, EVALUATIONS, on=("global",)),
+        pd.DataFrame(
+            {
+                "round": [1, 2],
+                "sim_time_s": [9.0, 16.0],
+                "uplink_bytes": [100.0, 250.0],
+                "downlink_bytes": [400.0, 400.0],
+                "transfer_bytes": [500.0, 650.0],
+                "network_bytes": [600.0, 750.0],
+                "energy_j": [NAN, NAN],
+                "participants": [1, 1],
+                "selected": [2, 2],
+                "lost": [1, 0],
+                "late": [0, 1],
+                "accuracy": [NAN, 0.75],
+                "loss": [NAN, 0.5],
+            }
+        ),
+        check_dtype=False,
+    )
+
+
+def test_the_first_test_set_has_plain_names_and_clients_have_a_spread(trace: Trace) -> None:
+    of_both = rounds_table(trace, EVALUATIONS, on=("global", "clients")).iloc[1]
+    assert (of_both["accuracy"], of_both["loss"]) == (0.75, 0.5)
+    assert (of_both["accuracy_clients"], of_both["loss_clients"], of_both["accuracy_min_clients"]) == (0.5, 1.5, 0.125)
+    turned = rounds_table(trace, EVALUATIONS, on=("clients", "global")).iloc[1]
+    assert (turned["accuracy"], turned["accuracy_std"], turned["accuracy_max"]) == (0.5, 0.25, 1.0)
+    assert (turned["accuracy_global"], turned["loss_global"]) == (0.75, 0.5)
+    assert "accuracy_std_global" not in turned
+
+
+def test_transfers_say_what_became_of_each_hop_in_words(trace: Trace) -> None:
+    table = transfers_table(trace, [], LINKS, CLIENTS)
+    assert len(table) == 7
+    assert table["client"].tolist() == ["camera", "camera", "drill", "camera", "drill", "camera", "camera"]
+    assert table["client_index"].tolist() == [0, 0, 1, 0, 1, 0, 0]
+    assert table["link"].tolist() == ["bs -- cloud", *["cell bs"] * 5, "bs -- cloud"]
+    assert table["direction"].tolist() == ["downlink"] * 3 + ["uplink"] * 4
+    assert table["outcome"].tolist() == ["arrived", "arrived", "lost", "arrived", "cancelled", "arrived", "arrived"]
+    assert table.loc[4, ["bytes", "retransmitted_bytes", "withdrawn_bytes", "queued_s", "airtime_s"]].tolist() == [
+        50.0,
+        10.0,
+        50.0,
+        3.0,
+        1.0,
+    ]
+
+
+@pytest.mark.parametrize("until_s", [0.0, 2.0, 8.0, 10.0], ids=["nothing sent", "sending", "one there", "the other"])
+def test_what_is_in_flight_stands_last_with_what_is_known_of_it(until_s: float) -> None:
+    line = Line((1_000.0,))
+    for client in range(2):
+        line.env.process(line.network.carry(client, line.route, 1_000.0))
+    line.env.run(until=at_the_end_of(line.env, until_s))
+    table = transfers_table(line.trace, list(line.network.in_flight), line.network.links, CLIENTS)
+    arrived = 1 if until_s >= 8 else 0
+    assert table["outcome"].tolist() == ["arrived"] * arrived + ["in_flight"] * (2 - arrived)
+    assert table["end_s"].isna().tolist() == [outcome == "in_flight" for outcome in table["outcome"]]
+    assert (table["bytes"] + table["withdrawn_bytes"]).tolist() == [1_000.0, 1_000.0]
+    assert table["bytes"].sum() == 125 * until_s
+    assert table.index.tolist() == [0, 1]
+
+
+def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:
+    table = links_table(transfers_table(trace, [], LINKS, CLIENTS), LINKS, duration_s=20.0)
+    by_way = table.set_index(["link", "direction"])
+    assert len(by_way) == 4
+    assert by_way.loc[("cell bs", "downlink")].tolist() == [True, 2, 400.0, 200.0, 0.0, 8 / 20, 2 / 20]
+    assert by_way.loc[("cell bs", "uplink")].tolist() == [True, 3, 250.0, 10.0, 50.0, 5 / 20, 4 / 20]
+    assert by_way.loc[("bs -- cloud", "downlink")].tolist() == [False, 1, 100.0, 0.0, 0.0, 1 / 20, 0.0]
+    assert by_way.loc[("bs -- cloud", "uplink")].tolist() == [False, 1, 100.0, 0.0, 0.0, 3 / 20, 0.0]
+
+
+def test_a_link_that_nobody_used_was_idle_and_one_without_time_is_unknown(trace: Trace) -> None:
+    links = [*LINKS, Link(2, "cell spare", access=True)]
+    table = links_table(transfers_table(trace, [], links, CLIENTS), links, duration_s=20.0).set_index("link")
+    assert table.loc["cell spare", ["transfers", "bytes", "utilisation"]].to_numpy().tolist() == [[0, 0.0, 0.0]] * 2
+    at_once = links_table(transfers_table(trace, [], LINKS, CLIENTS), LINKS, duration_s=0.0)
+    assert at_once[["utilisation", "mean_queue"]].isna().all(axis=None)
+
+
+def test_an_empty_trace_gives_empty_tables(trace: Trace) -> None:
+    empty = Trace()
+    for table, filled in (
+        (rounds_table(empty, {}, on=("global", "clients")), rounds_table(trace, {}, on=("global", "clients"))),
+        (transfers_table(empty, [], LINKS, CLIENTS), transfers_table(trace, [], LINKS, CLIENTS)),
+    ):
+        assert len(table) == 0
+        assert table.dtypes.equals(filled.dtypes)
+    links = links_table(transfers_table(empty, [], LINKS, CLIENTS), LINKS, duration_s=1.0)
+    assert links["transfers"].tolist() == [0] * 4
+
+
+# -- the summary -------------------------------------------------------------------------------------------------------
+
+
+def rounds_with(accuracies: list[float]) -> pd.DataFrame:
+    count = len(accuracies)
+    numbers = np.arange(1, count + 1)
+    return pd.DataFrame(
+        {
+            "round": numbers,
+            "sim_time_s": 10.0 * numbers,
+            "uplink_bytes": 100.0 * numbers,
+            "downlink_bytes": 200.0 * numbers,
+            "transfer_bytes": 300.0 * numbers,
+            "network_bytes": 600.0 * numbers,
+            "energy_j": np.full(count, NAN),
+            "accuracy": accuracies,
+            "loss": [2 - 2 * accuracy for accuracy in accuracies],
+        }
+    )
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+
+
+def test_a_summary_is_the_last_round_the_best_accuracy_and_the_way_to_the_target() -> None:
+    row = event_row(rounds_with([0.25, NAN, 0.875, NAN, 0.75, 0.875, 0.875, 0.5]), target_accuracy=0.75)
+    assert plain(row) == {
+        "accounting": "event",
+        "rounds": 8,
+        "sim_time_s": 80.0,
+        "uplink_bytes": 800.0,
+        "downlink_bytes": 1_600.0,
+        "transfer_bytes": 2_400.0,
+        "network_bytes": 4_800.0,
+        "energy_j": None,
+        "final_accuracy": 0.5,
+        "best_accuracy": 0.875,
+        "loss": 1.0,
+        "time_to_target_s": 30.0,  # round 3: the three evaluations after it average 0.833
+        "bytes_to_target": 900.0,
+        "rounds_to_target": 3,
+    }
+
+
+@pytest.mark.parametrize("target_accuracy", [None, 0.9])
+def test_a_target_that_was_not_asked_for_or_not_reached_is_empty(target_accuracy: float | None) -> None:
+    row = plain(event_row(rounds_with([0.5, 0.8, 0.8, 0.8, 0.8]), target_accuracy))
+    assert [row[name] for name in ("time_to_target_s", "bytes_to_target", "rounds_to_target")] == [None] * 3
+
+
+def test_without_learning_accuracy_is_empty_and_without_rounds_everything_is() -> None:
+    row = plain(event_row(rounds_with([NAN, NAN]), 0.8))
+    assert (row["rounds"], row["sim_time_s"], row["final_accuracy"], row["best_accuracy"]) == (2, 20.0, None, None)
+    row = plain(event_row(rounds_table(Trace(), {}, on=("global",)), 0.8))
+    assert row.pop("accounting") == "event"
+    assert row.pop("rounds") == 0
+    assert set(row.values()) == {None}
+
+
+def test_a_formulas_row_has_its_costs_and_the_same_learning() -> None:
+    event = event_row(rounds_with([0.5, 0.8, 0.8, 0.8, 0.8]), 0.8)
+    row = plain(formula_row(event, Cost(communication_s=100.0, computation_s=20.0, uplink_bytes=7.0, downlink_bytes=5.0)))
+    assert row["accounting"] == "formula"
+    assert (row["sim_time_s"], row["communication_s"], row["computation_s"]) == (120.0, 100.0, 20.0)
+    assert (row["uplink_bytes"], row["downlink_bytes"], row["transfer_bytes"]) == (7.0, 5.0, 12.0)
+    assert (row["rounds"], row["final_accuracy"], row["best_accuracy"]) == (5, 0.8, 0.8)
+    assert [row[name] for name in ("network_bytes", "energy_j", "time_to_target_s", "bytes_to_target")] == [None] * 4

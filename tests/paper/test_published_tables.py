@@ -1,0 +1,94 @@
+"""Published numbers stand beside ours, in the unit they were printed in."""
+
+from __future__ import annotations
+
+import math
+from math import nan
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tiny_results import rounds_of, summary_of, write_results
+
+from fedsim import registry
+from fedsim.experiment.results import Results
+from fedsim.metrics.cost_models.fedgsp import FedGSPCost
+from fedsim.metrics.cost_models.hfedms import HFedMSCost
+from fedsim.metrics.cost_models.settings import CostModelSettings, RunFacts
+from fedsim.metrics.summary import formula_row
+from fedsim.paper.published import COLUMNS, published
+
+TIB_BYTES = 1024**4
+TABLES = [
+    ("hfedms_table4", HFedMSCost(), RunFacts(clients=368, cohort=0.3 * 368, rounds=490, model_bytes=4 * 6.68e6)),
+    ("fedgsp_cost", FedGSPCost(), RunFacts(clients=368, cohort=0.3 * 368, rounds=470, model_bytes=25.2e6)),
+]
+each_table = pytest.mark.parametrize(("name", "cost_model", "facts"), TABLES, ids=[name for name, *_ in TABLES])
+
+
+def run_of(folder: Path, *rows: dict[str, object]) -> Results:
+    return write_results(folder, [rounds_of("fedavg", 1, [nan])], summary=rows)
+
+
+def row(**changed: object) -> dict[str, object]:
+    return summary_of(rounds_of("fedavg", 1, [nan]), **changed)
+
+
+def of_quantity(table: pd.DataFrame, quantity: str) -> dict[str, object]:
+    (found,) = table[table["quantity"] == quantity].to_dict("records")
+    return {str(key): value for key, value in found.items()}
+
+
+def decimals(printed: float) -> int:
+    return len(f"{printed}".removesuffix(".0").partition(".")[2])
+
+
+@each_table
+def test_the_formula_gives_every_printed_digit(
+    tmp_path: Path, name: str, cost_model: CostModelSettings, facts: RunFacts
+) -> None:
+    formula = formula_row(row(rounds=facts.rounds), cost_model.cost(facts))
+    table = registry.load("paper_tables", name)(run_of(tmp_path / "run", row(), formula))
+    assert list(table) == COLUMNS
+    assert len(table) == len(published(name).query("system == 'FedAvg'")) >= 3
+    for line in table.to_dict("records"):
+        assert round(line["formula"], decimals(line["published"])) == line["published"], line
+
+
+def test_events_are_told_in_the_units_that_were_printed(tmp_path: Path) -> None:
+    event = row(rounds=490, transfer_bytes=2.5 * TIB_BYTES, sim_time_s=1000 * 3600.0)
+    table = registry.load("paper_tables", "hfedms_table4")(run_of(tmp_path / "run", event))
+    assert of_quantity(table, "traffic")["event"] == 2.5
+    assert of_quantity(table, "traffic")["unit"] == "TiB"
+    assert of_quantity(table, "time")["event"] == 1000
+    assert math.isnan(float(str(of_quantity(table, "time")["formula"])))  # there was no formula's row
+
+
+def test_several_seeds_count_by_their_mean(tmp_path: Path) -> None:
+    rows = [row(seed=seed, sim_time_s=hours * 3600.0) for seed, hours in ((1, 10.0), (2, 30.0))]
+    table = registry.load("paper_tables", "hfedms_table4")(run_of(tmp_path / "run", *rows))
+    assert of_quantity(table, "time")["event"] == 20
+
+
+def test_a_simulated_run_tells_no_communication_apart(tmp_path: Path) -> None:
+    table = registry.load("paper_tables", "fedgsp_cost")(run_of(tmp_path / "run", row()))
+    assert math.isnan(float(str(of_quantity(table, "communication")["event"])))
+
+
+def test_only_systems_of_the_run_are_listed_whatever_their_spelling(tmp_path: Path) -> None:
+    rows = [row(protocol=protocol) for protocol in ("hfedms_d_t5", "FedAvg", "fedprox")]
+    table = registry.load("paper_tables", "hfedms_table4")(run_of(tmp_path / "run", *rows))
+    assert set(table["system"]) == {"FedAvg", "HFedMS-D T=5"}
+
+
+def test_a_run_with_none_of_the_systems_gives_an_empty_table(tmp_path: Path) -> None:
+    table = registry.load("paper_tables", "fedgsp_cost")(run_of(tmp_path / "run", row(protocol="fedprox")))
+    assert list(table) == COLUMNS
+    assert table.empty
+
+
+@pytest.mark.parametrize("name", registry.names("paper_tables"))
+def test_no_number_stands_twice(name: str) -> None:
+    numbers = published(name)
+    assert len(numbers) > 0
+    assert not numbers.duplicated(["system", "metric"]).any()

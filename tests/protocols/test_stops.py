@@ -1,0 +1,152 @@
+"""When a run ends: after so many rounds, so many bytes, at a time, or at a target that is confirmed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plain_learner import PlainLearner
+from pydantic import ValidationError
+from small_worlds import NO_CONTENTION, NO_TIME, prepared, scenario, simulated
+
+from fedsim.errors import UserError
+from fedsim.network.hop import Direction
+from fedsim.protocols.world import World
+
+
+def done(world: World) -> int:
+    assert len(world.loop.rounds_done) == len(world.trace.rounds)
+    return len(world.loop.rounds_done)
+
+
+def test_after_so_many_rounds() -> None:
+    world = simulated(NO_CONTENTION | {"stop": {"rounds": 3}})
+    assert (done(world), world.env.now) == (3, 51.0)
+    assert world.trace.rounds.array()["round"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("sim_time_s", "rounds"), [(16.0, 0), (17.0, 1), (33.5, 1), (34.0, 2), (51.0, 3)], ids=lambda value: str(value)
+)
+def test_at_a_time_exactly_which_still_counts(sim_time_s: float, rounds: int) -> None:
+    world = simulated(NO_CONTENTION | {"stop": {"sim_time_s": sim_time_s}})
+    assert (done(world), world.env.now) == (rounds, sim_time_s)
+
+
+def test_a_round_that_its_deadline_ends_exactly_then_counts_too() -> None:
+    changes = {"stop": {"sim_time_s": 30.0}, "network.late_transfers": "cancel"}
+    world = simulated(NO_CONTENTION | changes | {"protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 10.0}]})
+    assert (done(world), world.env.now) == (3, 30.0)
+
+
+def test_a_round_under_way_does_not_count_but_its_bytes_do() -> None:
+    # At 30 s, the second round has gone down (17 - 21), and is on its way up (26 - 34), half-way.
+    world = simulated(NO_CONTENTION | {"stop": {"sim_time_s": 30.0}})
+    assert done(world) == 1
+    assert world.network.access_bytes == {Direction.UPLINK: 2_000.0, Direction.DOWNLINK: 4_000.0}
+    assert [crossing.sent_bytes for crossing in world.network.in_flight] == [500.0, 500.0]
+
+
+@pytest.mark.parametrize(("transfer_bytes", "rounds"), [(1.0, 1), (4_000.0, 1), (4_001.0, 2), (8_000.0, 2)])
+def test_when_so_many_bytes_have_crossed_the_clients_own_hops_up_and_down(transfer_bytes: float, rounds: int) -> None:
+    # Two clients with a model of 1000 B: 4000 B per round over the air; what crosses the wire does not count.
+    assert done(simulated({"stop": {"transfer_bytes": transfer_bytes}})) == rounds
+
+
+@pytest.mark.parametrize(
+    ("stop", "rounds"),
+    [
+        ({"rounds": 3, "sim_time_s": 40.0, "transfer_bytes": 1e9}, 2),
+        ({"rounds": 3, "sim_time_s": 1e6, "transfer_bytes": 1e9}, 3),
+        ({"rounds": 3, "sim_time_s": 1e6, "transfer_bytes": 4_000.0}, 1),
+    ],
+)
+def test_whichever_comes_first(stop: dict[str, Any], rounds: int) -> None:
+    assert done(simulated(NO_CONTENTION | {"stop": stop})) == rounds
+
+
+def test_a_protocols_own_stop_replaces_the_scenarios() -> None:
+    changes = {"stop": {"rounds": 9}, "protocols": [{"name": "fedavg", "fraction": 1.0, "stop": {"rounds": 2}}]}
+    assert done(simulated(NO_CONTENTION | changes)) == 2
+
+
+SAW_TOOTH = [0.5, 0.8, 0.6, 0.6, 0.6, 0.81, 0.79, 0.80, 0.80, 0.9, 0.9, 0.9, 0.9]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "every", "ends_at", "reached_at"),
+    [
+        (SAW_TOOTH, 1, 9, 6),  # a single spike at round 2 does not count
+        (SAW_TOOTH, 2, 18, 12),  # four evaluations, every second round
+        ([0.8, 0.795, 0.795, 0.795], 1, 4, 1),  # half a point below is near enough
+        ([0.8, 0.794, 0.795, 0.795] + [0.0] * 40, 1, 30, None),
+        ([0.79] * 60, 1, 30, None),
+    ],
+)
+def test_at_a_target_once_three_more_evaluations_confirm_it(
+    accuracies: list[float], every: int, ends_at: int, reached_at: int | None
+) -> None:
+    changes = {"stop": {"rounds": 30, "target_accuracy": 0.8}, "evaluate": {"every": every}}
+    world = simulated(NO_CONTENTION | changes, learner=lambda *_: PlainLearner(accuracies))
+    assert done(world) == ends_at
+    assert (world.loop.target_round and world.loop.target_round.number) == reached_at
+
+
+def test_a_target_reads_the_first_test_set_only() -> None:
+    high_on_the_second = [0.1, 0.9] * 30
+    changes = {"stop": {"rounds": 6, "target_accuracy": 0.8}, "evaluate": {"on": ["global", "clients"]}}
+    world = simulated(NO_CONTENTION | changes, learner=lambda *_: PlainLearner(high_on_the_second))
+    assert (done(world), world.loop.target_round) == (6, None)
+    turned = changes | {"evaluate": {"on": ["clients", "global"]}}
+    world = simulated(NO_CONTENTION | turned, learner=lambda *_: PlainLearner([0.9, 0.1] * 30))
+    assert done(world) == 4
+
+
+def evaluated(changes: dict[str, Any]) -> list[tuple[int, str, str]]:
+    learner = PlainLearner([0.5] * 99)
+    simulated(NO_CONTENTION | changes, learner=lambda *_: learner)
+    return learner.evaluations
+
+
+def test_the_last_model_is_always_evaluated_and_none_twice() -> None:
+    every = {"evaluate": {"every": 2}}
+    assert [number for number, _, _ in evaluated(every | {"stop": {"rounds": 5}})] == [2, 4, 5]
+    assert [number for number, _, _ in evaluated(every | {"stop": {"rounds": 4}})] == [2, 4]
+    ended_by_the_clock = evaluated(every | {"stop": {"sim_time_s": 60.0}})
+    assert [(number, model) for number, _, model in ended_by_the_clock] == [(2, "mean of round 2"), (3, "mean of round 3")]
+    assert evaluated({"stop": {"sim_time_s": 1.0}}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stop": {}}, "a run must end: give rounds, target_accuracy, sim_time_s or transfer_bytes"),
+        ({"stop": {"rounds": 0}}, "greater than or equal to 1"),
+        ({"stop": {"target_accuracy": 80.0}}, "less than or equal to 1"),
+        ({"stop": {"sim_time_s": -1.0}}, "greater than 0"),
+        ({"stop": {"target_accuracy": 0.8}}, "with learn: false .* a run cannot end at a target_accuracy"),
+        ({"evaluate": {"on": []}}, "must name at least one test set, and none twice"),
+        ({"evaluate": {"on": ["global", "global"]}}, "must name at least one test set, and none twice"),
+        ({"evaluate": {"every": 0}}, "greater than or equal to 1"),
+    ],
+)
+def test_an_end_that_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        scenario(changes)
+
+
+def test_rounds_that_take_no_time_cannot_wait_for_a_time() -> None:
+    # Or the run would go on for ever in its first instant.
+    world, protocol = prepared(NO_TIME | {"stop": {"sim_time_s": 60.0}})
+    world.env.process(protocol.run(world))
+    with pytest.raises(UserError, match="take no simulated time.*sim_time_s.*give stop.rounds"):
+        for _ in range(1_000_000):
+            world.env.step()
+
+
+def test_rounds_say_what_was_known_when_they_ended() -> None:
+    world = simulated(NO_CONTENTION | {"stop": {"rounds": 2}}, learner=lambda *_: PlainLearner([0.25, 0.5]))
+    first, second = world.loop.rounds_done
+    assert (first.number, first.sim_time_s, first.uplink_bytes, first.downlink_bytes) == (1, 17.0, 2_000.0, 2_000.0)
+    assert (second.number, second.sim_time_s, second.uplink_bytes, second.participants) == (2, 34.0, 4_000.0, 2)
+    assert second.metrics == {"global": {"accuracy": 0.5, "loss": 0.5}}
