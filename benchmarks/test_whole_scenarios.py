@@ -54,9 +54,7 @@ def test_fedsim(benchmark: BenchmarkFixture, quickstart: Scenario, tmp_path_fact
     scenario = quickstart.model_copy(
         update={"protocols": protocols, "stop": quickstart.stop.model_copy(update={"rounds": ROUNDS})}
     )
-    benchmark.pedantic(
-        lambda: run(scenario, out=tmp_path_factory.mktemp("bench") / "run"), rounds=3, warmup_rounds=1
-    )
+    benchmark.pedantic(lambda: run(scenario, out=tmp_path_factory.mktemp("bench") / "run"), rounds=3, warmup_rounds=1)
 
 
 @pytest.mark.benchmark(group=f"{ROUNDS} rounds of the quickstart's FedAvg, {COHORT} clients each")

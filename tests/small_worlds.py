@@ -79,7 +79,7 @@ EVERYTHING_HAPPENS: dict[str, Any] = {
     "devices.aggregation_s": 0.5,
     "protocols": [{"name": "fedavg", "clients": 3, "deadline_s": 40.0, "over_selection": 1.5}],
 }
-"""Several hops, headers, losses, devices of random speed, deadlines, too many asked: rounds with lost and late updates."""
+"""Several hops, headers, losses, random speeds, deadlines, too many asked: rounds with lost and late updates."""
 
 
 def scenario(changes: Mapping[str, Any] | None = None) -> Scenario:

@@ -37,7 +37,7 @@ class Results:
     @cached_property
     def summary(self) -> pd.DataFrame:
         """A row for each protocol, seed and accounting."""
-        return pd.read_csv(self.folder / "summary.csv", float_precision="round_trip")
+        return pd.read_csv(self.folder / "summary.csv")
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
@@ -50,7 +50,7 @@ class Results:
     @cached_property
     def links(self) -> pd.DataFrame:
         """A row for each protocol, seed, link and direction: bytes, utilisation, mean queue."""
-        return pd.read_csv(self.folder / "links.csv", float_precision="round_trip")
+        return pd.read_csv(self.folder / "links.csv")
 
     @property
     def name(self) -> str:

@@ -50,6 +50,7 @@ def run(
     path = Path("runs") / scenario.name if out is None else Path(out)
     if store is not None and (problem := why_no_folder(Path(store))):
         raise UserError(f"{problem}; choose another store with --store")
+    validate(scenario)  # first, as a host takes a while to load
     host = host_for(
         executor,
         learn=scenario.learn,
@@ -57,7 +58,6 @@ def run(
         store=path / "store" if store is None else Path(store),
         checkpoint_interval_s=checkpoint_interval_s,
     )
-    validate(scenario)
     with RunFolder(path, written_out(scenario), resume=resume) as folder:
         if not folder.finished:
             _run_all(scenario, host, folder, observer or Observer())

@@ -112,7 +112,12 @@ def _difference(there_text: str, here_text: str) -> str:
     except UserError:
         return "its scenario.yaml is not readable"
     path, old, new = _first_difference((), there, here)
-    return f"{dotted(path)} is {show(old)} there and {show(new)} here"
+    return f"{dotted(path)} is {_shown(old)} there and {_shown(new)} here"
+
+
+def _shown(value: object) -> str:
+    is_long = isinstance(value, list) and any(isinstance(item, dict) for item in value)
+    return f"a list of {len(value)}" if is_long and isinstance(value, list) else show(value)
 
 
 def _first_difference(path: KeyPath, there: object, here: object) -> tuple[KeyPath, object, object]:

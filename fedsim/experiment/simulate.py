@@ -18,5 +18,5 @@ def simulate(world: World, protocol: Protocol, stop: Stop) -> None:
     if stop.sim_time_s is None:
         world.env.run(until=ended)
     else:
-        world.env.run(until=AnyOf(world.env, [ended, at_the_end_of(world.env, stop.sim_time_s)]))
+        world.env.run(until=AnyOf(world.env, [ended, at_the_end_of(world.env, stop.sim_time_s, after=1)]))
     world.loop.conclude()

@@ -33,11 +33,14 @@ class Gathered:
     """Journeys that are still under way."""
 
 
-def at_the_end_of(env: Environment, delay_s: float) -> Event:
-    """An event *delay_s* seconds from now, after everything else that happens at that time."""
+def at_the_end_of(env: Environment, delay_s: float, *, after: int = 0) -> Event:
+    """An event *delay_s* seconds from now, after everything else that happens at that time.
+
+    Of several such events in one instant, those with the smaller *after* come first, with all that they cause.
+    """
     event = Event(env)
     event._ok, event._value = True, None
-    env.schedule(event, priority=LAST_IN_ITS_INSTANT, delay=delay_s)
+    env.schedule(event, priority=EventPriority(LAST_IN_ITS_INSTANT + after), delay=delay_s)
     return event
 
 

@@ -140,12 +140,14 @@ class Store:
         return self.folder / "tensors" / f"{name}.safetensors"
 
     def _read_metrics(self) -> dict[str, Value]:
-        found = {}
+        found: dict[str, Value] = {}
         for path in sorted((self.folder / "metrics").glob("*.jsonl")):
             try:
                 found.update((row["key"], row["value"]) for row in _complete_lines(path))
             except (ValueError, KeyError, TypeError):
-                raise UserError(f"{path}: not readable as metrics of a store; delete it to compute them again") from None
+                raise UserError(
+                    f"{path}: not readable as metrics of a store; delete it to compute them again"
+                ) from None
         return found
 
 

@@ -8,6 +8,7 @@ __all__ = ["CONFIRMING_EVALUATIONS", "TOLERANCE", "first_confirmed"]
 
 CONFIRMING_EVALUATIONS = 3
 TOLERANCE = 0.005  # half a percentage point
+ROUNDING = 1e-12  # of a mean of accuracies: exactly half a point below is near enough
 
 
 def first_confirmed(accuracies: Sequence[float], target: float) -> int | None:
@@ -22,6 +23,6 @@ def first_confirmed(accuracies: Sequence[float], target: float) -> int | None:
     """
     for position in range(len(accuracies) - CONFIRMING_EVALUATIONS):
         following = accuracies[position + 1 : position + 1 + CONFIRMING_EVALUATIONS]
-        if accuracies[position] >= target and sum(following) / len(following) >= target - TOLERANCE:
+        if accuracies[position] >= target and sum(following) / len(following) >= target - TOLERANCE - ROUNDING:
             return position
     return None

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.models.layers import Shape
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP, ModelTable
@@ -88,6 +88,13 @@ class Declared(ModelSettings):
     """FLOPs of one sample in one training step (3 forward passes); needed only when compute time comes from FLOPs."""
     bytes_per_parameter: Positive = float(BYTES_PER_PARAMETER)
     """Bytes of one parameter on the wire: 4 for float32."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for key, value in (("parameters", self.parameters), ("classifier_parameters", self.classifier_parameters)):
+            if value is not None and not value.is_integer():
+                raise Misfit(f"{key}={value} must be a whole number; {value:g} million are {value:g}e+6", key)
+        return self
 
     @model_validator(mode="after")
     def _classifier_is_a_part(self) -> Self:

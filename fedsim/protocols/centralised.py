@@ -32,6 +32,12 @@ class Centralised(Protocol):
         world.cloud_seconds(1, 0)
         if any(client.raw_bytes is None for client in world.clients):
             raise UserError("centralised sends raw samples: say how large one is in data.sample_bytes")
+        stop = world.loop.stop
+        if stop.rounds is None and stop.sim_time_s is None and stop.target_accuracy is None:
+            raise UserError(
+                f"centralised sends its samples once and then nothing more, so transfer_bytes={stop.transfer_bytes:g} "
+                "may never be reached; give it a stop of its own, such as stop: {rounds: 10}"
+            )
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Upload of all raw samples, then rounds of training in the cloud."""

@@ -50,7 +50,9 @@ class ParallelRounds:
         gathered: Gathered = yield gather(world.env, journeys, deadline_s=self.deadline_s, count=wanted)
         if world.cancel_late:
             for late in gathered.late:
-                late.interrupt("its round is over")
+                if late.is_alive:  # it may have ended since, in the very instant in which enough others had arrived
+                    late.interrupt("its round is over")
+            yield world.env.timeout(0)  # what is late has stopped before the round ends
         if gathered.arrived:
             yield world.env.timeout(world.cloud.aggregation_s)
             contributions = [self._contribution(update) for update in gathered.arrived]

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 from pydantic import model_validator
 from simpy import Environment
 
+from fedsim.errors import UserError
 from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner, Model
 from fedsim.learning.target import first_confirmed
@@ -22,6 +23,8 @@ from fedsim.network.network import Network
 from fedsim.settings import Count, Fraction, Positive, Settings, Several
 
 __all__ = ["EvaluateSettings", "Round", "RunLoop", "Stop"]
+
+MOST_ROUNDS_IN_AN_INSTANT = 1_000
 
 
 class Stop(Settings):
@@ -92,15 +95,17 @@ class RunLoop:
         self._trace = trace
         self._network = network
         self._learner = learner
-        self._stop = stop
+        self.stop = stop
         self._evaluate = evaluate
         self._on_round = on_round
         self._start_s = env.now
         self._over = False
+        self._rounds_in_this_instant = 0
 
     def rounds(self) -> Iterator[int]:
         """Round numbers from 1, until the run is over. Each must end with `finish_round`."""
         while not self._over:
+            self._check_that_time_passes()
             self._start_s = self._env.now
             yield len(self.rounds_done) + 1
 
@@ -128,7 +133,7 @@ class RunLoop:
     @property
     def target_round(self) -> Round | None:
         """The round at which the target accuracy was reached, once that is confirmed."""
-        target = self._stop.target_accuracy
+        target = self.stop.target_accuracy
         evaluated = [done for done in self.rounds_done if done.metrics]
         if target is None:
             return None
@@ -136,10 +141,20 @@ class RunLoop:
         return None if position is None else evaluated[position]
 
     def _enough(self, done: Round) -> bool:
-        rounds, traffic = self._stop.rounds, self._stop.transfer_bytes
+        rounds, traffic = self.stop.rounds, self.stop.transfer_bytes
         return (rounds is not None and done.number >= rounds) or (
             traffic is not None and done.uplink_bytes + done.downlink_bytes >= traffic
         )
+
+    def _check_that_time_passes(self) -> None:
+        self._rounds_in_this_instant = self._rounds_in_this_instant + 1 if self._env.now == self._start_s else 0
+        stop = self.stop
+        only_time = stop.rounds is None and stop.target_accuracy is None and stop.transfer_bytes is None
+        if only_time and self._rounds_in_this_instant > MOST_ROUNDS_IN_AN_INSTANT:
+            raise UserError(
+                f"rounds take no simulated time, so sim_time_s={stop.sim_time_s:g} is never reached; "
+                "give stop.rounds too, or rates and speeds that are not infinite"
+            )
 
     def _score(self, done: Round) -> None:
         for name in self._evaluate.on:

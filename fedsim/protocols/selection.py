@@ -13,7 +13,7 @@ from pydantic import model_validator
 from simpy import Event
 
 from fedsim.errors import Misfit
-from fedsim.kernel.gather import any_ended
+from fedsim.kernel.gather import any_ended, at_the_end_of
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
 
@@ -74,9 +74,11 @@ def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator
 
     A client that is chosen while busy gives up what it does.
     """
+    yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
     eligible = _eligible(world, cohort)
     while not eligible:
         yield any_ended(world.env, [client.journey for client in world.clients if client.journey is not None])
+        yield at_the_end_of(world.env, 0.0)
         eligible = _eligible(world, cohort)
     asked = min(len(eligible), cohort.asked(len(world.clients)))
     rng = world.streams("selection", 0, round_number).generator()

@@ -94,7 +94,7 @@ class Scenario(Settings):
 
     def place_of(self, protocol: Protocol) -> KeyPath:
         """The path of one of the protocols; also of one that is left of more, by ``--only``."""
-        return "protocols", self._written.position(protocol.title, [other.title for other in self.protocols])
+        return self._written.path_of(protocol.title, [other.title for other in self.protocols])
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:

@@ -42,12 +42,12 @@ class Written:
         key = f"{dotted(path)}: " if path else ""
         return _Refusal(f"{place}{key}{problem}")
 
-    def position(self, title: str, protocols: list[str]) -> int:
-        """Where in the document's list, or else among *protocols*, the one that results call *title* stands."""
+    def path_of(self, title: str, protocols: list[str]) -> KeyPath:
+        """The path of the one of *protocols* that results call *title*: in the document, if that has it."""
         listed = self._document.data["protocols"] if self._document else None
-        if isinstance(listed, list):  # of which only some may be run
+        if isinstance(listed, list):  # of which only some may be run, and others may have been added since
             protocols = [item.get("label") or item["name"] for item in listed]
-        return protocols.index(title)
+        return ("protocols", protocols.index(title)) if title in protocols else ("protocols",)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Written)

@@ -43,8 +43,8 @@ def test_the_version_is_the_installed_one(capsys: pytest.CaptureFixture[str]) ->
         (["schema", "protocols"], "`fedsim schema` takes no 'protocols'"),
         (["run", "no-such-file.yaml"], "no-such-file.yaml: there is no such file"),
         (["validate", "no-such-file.yaml"], "no-such-file.yaml: there is no such file"),
-        (["compare", "no-such-folder"], "no-such-folder is no run folder"),
-        (["plot", "no-such-folder"], "no-such-folder is no run folder"),
+        (["compare", "no-such-folder"], "no run folder"),
+        (["plot", "no-such-folder"], "no run folder"),
         (["list", "modles"], "'modles'; did you mean 'models'?"),
     ],
 )

@@ -1,4 +1,4 @@
-"""How long a device computes: arithmetic over speed, seconds per sample, or a law of chance with the mean that was asked."""
+"""How long a device computes: arithmetic over speed, seconds per sample, or a law of chance with the mean asked for."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_a_law_has_the_mean_and_the_variation_that_were_asked_for(law: dict[str,
 
     mean_error = np.std(draws, ddof=1) / math.sqrt(DRAWS)
     assert abs(draws.mean() - 0.2) < SIGMAS * mean_error
-    assert 0.1 * 0.2 > 2 * SIGMAS * mean_error
+    assert 2 * SIGMAS * mean_error < 0.1 * 0.2
 
     squares = (draws / 0.2 - 1) ** 2
     square_error = np.std(squares, ddof=1) / math.sqrt(DRAWS)
     assert abs(squares.mean() - variation**2) < SIGMAS * square_error
-    assert 0.21 * variation**2 > SIGMAS * square_error
+    assert SIGMAS * square_error < 0.21 * variation**2
 
 
 def cdf(law: str, variation: float, relative: np.ndarray) -> np.ndarray:
@@ -221,6 +221,15 @@ def test_flops_come_from_the_model() -> None:
         "model.training_flops_per_sample": 2e5,
     }
     assert work_s(changes) == [10 * 2e5 / 1e6] * 2
+
+
+@pytest.mark.parametrize("per", ["device", "training"])
+def test_chance_differs_between_devices_and_if_asked_between_trainings(per: str) -> None:
+    compute = {"name": "distribution", "law": "exponential", "mean_seconds_per_sample": 0.5, "per": per}
+    work = simulated({"devices.classes": {"any": {"compute": compute}}, "stop.rounds": 3}).trace.work.array()
+    times_s = {(row["client"], row["start_s"]): round(row["end_s"] - row["start_s"], 9) for row in work}
+    assert len(times_s) == 6
+    assert len(set(times_s.values())) == (2 if per == "device" else 6)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_the_listing_shows_its_first_sentence(module: Path) -> None:
     assert "richest      The clients with the most samples train in parallel" in listed
 
 
+@pytest.mark.slow
 def test_the_page_is_typed_strictly_and_in_the_one_style(module: Path) -> None:
     file = str(module / "richest.py")
     for tool in (

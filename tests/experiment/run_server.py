@@ -61,18 +61,35 @@ def last_message(out: Path) -> str:
     return _message_path(out).read_text("utf-8")
 
 
+def peaks(out: Path) -> list[int]:
+    """The most bytes of memory that the run into this folder had had resident by the end of each of its rounds."""
+    return [int(line) for line in _peaks_path(out).read_text("utf-8").splitlines()]
+
+
 def _message_path(out: Path) -> Path:
     return out.with_name(f"{out.name}.message")
 
 
+def _peaks_path(out: Path) -> Path:
+    return out.with_name(f"{out.name}.peaks")
+
+
 def _run(question: dict[str, Any]) -> int:
     from fedsim.errors import UserError
+    from fedsim.experiment.manifest import peak_memory_bytes
+    from fedsim.experiment.observer import Observer
     from fedsim.experiment.run import run
     from fedsim.scenario.schema import Scenario
 
     out = Path(question["out"])
+
+    class Measuring(Observer):
+        def round_done(self, *_: object) -> None:
+            with _peaks_path(out).open("a") as file:
+                print(peak_memory_bytes(), file=file)
+
     try:
-        run(Scenario.model_validate(question["scenario"]), out=out, **question["options"])
+        run(Scenario.model_validate(question["scenario"]), out=out, observer=Measuring(), **question["options"])
     except KeyboardInterrupt:
         return INTERRUPTED
     except UserError as error:

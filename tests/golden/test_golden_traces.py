@@ -55,8 +55,8 @@ def test_one_round_of_two_sensors(golden: Golden) -> None:
         }
     )
     hand = ByHand(
-        "One round of FedAvg with two sensors. Their air carries one message at a time, up or down (half duplex, serial); "
-        "the wire to the cloud carries one in each direction, and each bit takes 0.25 s on it."
+        "One round of FedAvg with two sensors. Their air carries one message at a time, up or down (half duplex, "
+        "serial); the wire to the cloud carries one in each direction, and each bit takes 0.25 s on it."
     )
     wire_s = hand("a model over the wire, s", "8 x 1000 B / 8000 bit/s", 8 * 1_000 / 8_000)
     down_s = hand("down over the air, s", "8 x 1000 B / 2000 bit/s", 8 * 1_000 / 2_000)
@@ -101,13 +101,15 @@ def test_a_slow_device_misses_its_deadline(golden: Golden) -> None:
         }
     )
     hand = ByHand(
-        "Three rounds of FedAvg with a deadline of 22 s that a slow device misses. Its late update goes on and keeps the "
-        "air busy; the next round does without it, and the fast device's update waits until the late one has crossed. "
-        "The wire takes no time; uplink and downlink are apart, and serial."
+        "Three rounds of FedAvg with a deadline of 22 s that a slow device misses. Its late update goes on and keeps "
+        "the air busy; the next round does without it, and the fast device's update waits until the late one has "
+        "crossed. The wire takes no time; uplink and downlink are apart, and serial."
     )
     down_s = hand("a model down, s", "8 x 1000 B / 2000 bit/s", 8 * 1_000 / 2_000)
     up_s = hand("up, s", "8 x 1000 B / 1000 bit/s", 8 * 1_000 / 1_000)
-    fast_s, slow_s = (hand(f"{which} work, s", f"10 samples x {s} s", 10 * s) for which, s in (("fast", 0.5), ("slow", 1.8)))
+    fast_s, slow_s = (
+        hand(f"{which} work, s", f"10 samples x {s} s", 10 * s) for which, s in (("fast", 0.5), ("slow", 1.8))
+    )
     first_s = hand("the fast one's first update is there at", f"{down_s} + {fast_s} + {up_s}", down_s + fast_s + up_s)
     hand("the first round ends at its deadline", "0.0 + 22.0", 22.0)
     late_from_s = hand("the slow one sends from", f"2 x {down_s} + {slow_s}", 2 * down_s + slow_s)
@@ -136,10 +138,10 @@ def test_raw_samples_over_lossy_air(golden: Golden) -> None:
         }
     )
     hand = ByHand(
-        "Centralised training: each sensor sends its 10 samples of 100 B, in packets of at most 400 B with a header of "
-        "25 B. Half of the packets are lost over the air; each is tried twice, then the whole message is lost, and sent "
-        "again from the start. How many are lost is drawn for the full packets, then for the last one, from the stream "
-        "1/network/loss/0/0. The air is serial and the wire takes no time."
+        "Centralised training: each sensor sends its 10 samples of 100 B, in packets of at most 400 B with a header "
+        "of 25 B. Half of the packets are lost over the air; each is tried twice, then the whole message is lost, and "
+        "sent again from the start. How many are lost is drawn for the full packets, then for the last one, from the "
+        "stream 1/network/loss/0/0. The air is serial and the wire takes no time."
     )
     lost = Streams(1)("network/loss", 0).generator().binomial
     queue, now_s, there = [0, 1], 0.0, {}
@@ -147,7 +149,9 @@ def test_raw_samples_over_lossy_air(golden: Golden) -> None:
     while queue:
         client, (sent_bytes, delivered) = queue.pop(0), drawn.pop(0)
         now_s = hand(
-            f"  {'arrived' if delivered else 'lost'} at", f"{now_s} + 8 x {sent_bytes} B / 1000 bit/s", now_s + 8 * sent_bytes / 1_000
+            f"  {'arrived' if delivered else 'lost'} at",
+            f"{now_s} + 8 x {sent_bytes} B / 1000 bit/s",
+            now_s + 8 * sent_bytes / 1_000,
         )
         if delivered:
             there[client] = now_s
@@ -169,7 +173,9 @@ def _message(hand: ByHand, client: int, lost: Callable[[int, float], int]) -> tu
     last = int(lost(1, 0.5))
     last_again = int(lost(last, 0.5)) if last else 0
     sent_bytes = hand(
-        f"sensor-{client + 1} sends, B", f"(2 + {full}) x 425 + (1 + {last}) x 225", (2 + full) * 425.0 + (1 + last) * 225.0
+        f"sensor-{client + 1} sends, B",
+        f"(2 + {full}) x 425 + (1 + {last}) x 225",
+        (2 + full) * 425.0 + (1 + last) * 225.0,
     )
     return sent_bytes, not (full_again or last_again)
 

@@ -220,3 +220,17 @@ def test_the_end_of_an_instant_comes_after_all_that_happens_in_it(env: Environme
     env.process(note("what came later in the queue", env.timeout(1.0)))
     env.run()
     assert seen == [("what came later in the queue", 1.0), ("the end", 1.0)]
+
+
+def test_the_end_of_a_run_comes_after_the_deadlines_of_its_instant_and_what_they_cause(env: Environment) -> None:
+    end = at_the_end_of(env, 5.0, after=1)  # asked for first, like the end of a run
+    seen = []
+
+    def waiter() -> Generator[Event, Any, None]:
+        yield gather(env, [env.process(arriving(env, 9.0))], deadline_s=5.0)
+        yield env.timeout(0.0)
+        seen.append(env.now)
+
+    env.process(waiter())
+    env.run(until=end)
+    assert seen == [5.0]

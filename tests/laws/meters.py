@@ -1,4 +1,4 @@
-"""Meters that a test puts on every channel of a world: they count what is handed over, and watch when somebody sends."""
+"""Meters that a test puts on every channel of a world: they count what is handed over, and who is there when."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Way = tuple[int, Direction]
 
 
 class Meter(Channel):
-    """A channel as one direction of a link meets it; bytes follow from airtime and rate, not from the network's books."""
+    """A channel as one direction of a link meets it. Bytes follow from airtime and rate, not from the network's own."""
 
     def __init__(self, channel: Channel, rate_bps: float) -> None:
         super().__init__(channel.env)
@@ -115,7 +115,7 @@ class Books:
             yield
 
     def check(self) -> None:
-        """What was handed over is received, lost, given up or in flight; and a link sends while it has something to send."""
+        """What was handed over is received, lost, given up or in flight; a link sends while it has something to."""
         bytes_, messages = self._settled_bytes.copy(), self._settled_messages.copy()
         airtime_s, queued_s = self._airtime_s.copy(), self._queued_s.copy()
         for crossing in self._network.in_flight:

@@ -166,7 +166,9 @@ def test_a_checkpoint_never_falls_into_a_fold(open_bench: OpenBench, monkeypatch
 
 def test_checkpoints_keep_their_interval(open_bench: OpenBench) -> None:
     bench = open_bench(checkpoint_every=100)
-    bench.rounds(40, clients=1)  # 4 chunks a round, and init: 161 looks at the clock; the one at a checkpoint is another
+    bench.rounds(
+        40, clients=1
+    )  # 4 chunks a round, and init: 161 looks at the clock; the one at a checkpoint is another
     assert sum(row["event"] == "checkpoint" for row in bench.rows()) == 1
 
 

@@ -9,7 +9,19 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
-from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, TRAINING, Fragile, averaged_rounds, data, small, table, tensors
+from small_learner import (
+    CLASSES,
+    CLIENTS,
+    SAMPLES,
+    SHAPE,
+    TRAINING,
+    Fragile,
+    averaged_rounds,
+    data,
+    small,
+    table,
+    tensors,
+)
 
 from fedsim.kernel.streams import Streams
 from fedsim.learning import objectives
@@ -67,7 +79,11 @@ class Drifting(Objective):
     push: float
 
     def add_gradient(
-        self, gradients: Mapping[str, Any], weights: Mapping[str, Any], start: Mapping[str, Any], state: Mapping[str, Any]
+        self,
+        gradients: Mapping[str, Any],
+        weights: Mapping[str, Any],
+        start: Mapping[str, Any],
+        state: Mapping[str, Any],
     ) -> None:
         for name, gradient in gradients.items() if state else ():
             gradient.sub_(self.push * state["way"][name])
@@ -103,7 +119,9 @@ def outcome(learner: Any, objective: Objective) -> dict[str, torch.Tensor]:
     return found
 
 
-def test_what_a_client_remembers_goes_into_its_next_training(whole: dict[str, torch.Tensor], drifting: Drifting) -> None:
+def test_what_a_client_remembers_goes_into_its_next_training(
+    whole: dict[str, torch.Tensor], drifting: Drifting
+) -> None:
     """Against a loop written here: the linear model's own two tensors, and SGD by hand."""
     dataset, streams = data(), Streams(1)
     x, y = torch.tensor(dataset.x).flatten(1), torch.tensor(dataset.y)

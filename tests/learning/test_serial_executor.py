@@ -78,9 +78,7 @@ def test_a_corrupt_tensor_file_is_named(tmp_path: Path, damage: str) -> None:
         run = small(tmp_path)
         model = run.learner.initial_model()
         try:
-            run.learner.keep_final(
-                run.learner.train(model, 0, objective=Plain(), use=0, round_number=1).model
-            )
+            run.learner.keep_final(run.learner.train(model, 0, objective=Plain(), use=0, round_number=1).model)
         finally:
             run.store.close()
 

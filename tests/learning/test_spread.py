@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from fedsim.learning.spread import spread
 
 SCORES = st.lists(
-    st.fixed_dictionaries(
-        {"accuracy": st.floats(0, 1), "loss": st.floats(0, 100), "samples": st.integers(1, 1000)}
-    ),
+    st.fixed_dictionaries({"accuracy": st.floats(0, 1), "loss": st.floats(0, 100), "samples": st.integers(1, 1000)}),
     min_size=1,
     max_size=30,
 )

@@ -168,9 +168,7 @@ def test_two_runs_share_a_store_and_neither_deletes_what_the_other_needs(open_be
     assert not of_one & tensors(tmp_path)
 
 
-def test_a_label_that_ends_keeps_the_frontier_of_the_one_that_was_killed(
-    open_bench: OpenBench, tmp_path: Path
-) -> None:
+def test_a_label_that_ends_keeps_the_frontier_of_the_one_that_was_killed(open_bench: OpenBench, tmp_path: Path) -> None:
     """A run goes on from its first protocol, which is finished, to the one in which it was killed."""
     second = open_bench(label="second/1")
     model = computed(second, 4)

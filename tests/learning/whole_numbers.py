@@ -1,7 +1,7 @@
 """An executor on whole numbers, to test the graph with: exact, quick, and sensitive to the order of everything.
 
-A bench is a graph, a forcer and a store that belong together, and short ways to write expressions. Benches on one folder
-are a run and those that go on with it.
+A bench is a graph, a forcer and a store that belong together, and short ways to write expressions. Benches on one
+folder are a run and those that go on with it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import json
 import math
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 

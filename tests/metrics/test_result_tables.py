@@ -211,7 +211,9 @@ def test_without_learning_accuracy_is_empty_and_without_rounds_everything_is() -
 
 def test_a_formulas_row_has_its_costs_and_the_same_learning() -> None:
     event = event_row(rounds_with([0.5, 0.8, 0.8, 0.8, 0.8]), 0.8)
-    row = plain(formula_row(event, Cost(communication_s=100.0, computation_s=20.0, uplink_bytes=7.0, downlink_bytes=5.0)))
+    row = plain(
+        formula_row(event, Cost(communication_s=100.0, computation_s=20.0, uplink_bytes=7.0, downlink_bytes=5.0))
+    )
     assert row["accounting"] == "formula"
     assert (row["sim_time_s"], row["communication_s"], row["computation_s"]) == (120.0, 100.0, 20.0)
     assert (row["uplink_bytes"], row["downlink_bytes"], row["transfer_bytes"]) == (7.0, 5.0, 12.0)

@@ -1,4 +1,4 @@
-"""When a target counts as reached: the first evaluation at or above it whose next three average half a point below at most."""
+"""A target is reached at the first evaluation at or above it whose next three average at most half a point below."""
 
 from __future__ import annotations
 

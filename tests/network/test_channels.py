@@ -20,7 +20,7 @@ def env() -> Environment:
 
 
 def sent_at(env: Environment, channel: Channel, offers: list[tuple[float, float]]) -> list[float]:
-    """When each message, offered at a time with an airtime, has been sent; the offers are in the order of their times."""
+    """When each message has been sent; *offers* are times and airtimes, in the order of the times."""
     ends = [math.nan] * len(offers)
 
     def note(number: int) -> None:

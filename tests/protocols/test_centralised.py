@@ -71,7 +71,10 @@ def test_the_clock_may_end_it_before_the_upload_has() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"devices.cloud": None}, "this protocol trains in the cloud: say how fast it computes in devices.cloud.compute"),
+        (
+            {"devices.cloud": None},
+            "this protocol trains in the cloud: say how fast it computes in devices.cloud.compute",
+        ),
         ({"data.sample_bytes": None}, "sends raw samples: say how large one is in data.sample_bytes"),
         (
             {"devices.cloud": {"compute": {"name": "flops", "flops_per_s": 1e12}}},

@@ -104,9 +104,9 @@ def test_a_cohort_has_no_client_twice_and_is_in_their_order() -> None:
 
 
 def test_everybody_is_equally_likely_and_pairs_are_too() -> None:
-    # 12,000 rounds. A client is chosen with probability 0.3 (standard error of the count 50; the largest of ten exceeds
-    # 4.5 of them with probability 7e-5), a pair with probability 3/10 * 2/9 (error 27; 45 pairs). A client that is chosen
-    # 10 % too often lies 7 errors away, a pair 3.
+    # 12,000 rounds. A client is chosen with probability 0.3 (standard error of the count 50; one of ten lies 4.5 of
+    # them away with probability 7e-5), a pair with probability 3/10 * 2/9 (error 27; one of 45: 3e-4). A client that is
+    # chosen 10 % too often lies 7 errors away; neighbours that are drawn together half again as often, 15.
     rounds = 12_000
     chosen = np.zeros((rounds, 10), dtype=int)
     for number, cohort in enumerate(cohorts(rounds, clients=3)):

@@ -55,7 +55,9 @@ COUNTS = ("end_s", "selected", "participants", "lost", "late")
         (16.0, (16.0, 2, 0, 0, 2)),
     ],
 )
-def test_a_round_ends_when_all_have_arrived_or_at_its_deadline(deadline_s: float | None, counts: tuple[Any, ...]) -> None:
+def test_a_round_ends_when_all_have_arrived_or_at_its_deadline(
+    deadline_s: float | None, counts: tuple[Any, ...]
+) -> None:
     assert rounds(simulated(fleet("fast", "slow", deadline_s=deadline_s)), *COUNTS) == [counts]
 
 
@@ -136,6 +138,16 @@ def test_cancel_stops_late_work_at_the_end_of_its_round() -> None:
     assert rounds(world, "end_s", "selected") == [(20.0, 2), (40.0, 2)]
     work = world.trace.work.array()
     assert work[work["client"] == 1][["start_s", "end_s"]].tolist() == [(4.0, 20.0), (24.0, 40.0)]
+
+
+@pytest.mark.parametrize(("deadline_s", "bytes_by_then"), [(3.0, 750.0), (12.0, 1_000.0 + 375.0), (17.0, 2_000.0)])
+def test_what_is_stopped_at_the_end_of_a_round_counts_in_it(deadline_s: float, bytes_by_then: float) -> None:
+    # Down from 0 to 4, up from 9 to 17, 1000 B each.
+    changes = fleet("fast", deadline_s=deadline_s) | {"network.late_transfers": "cancel", "stop.rounds": 2}
+    world = simulated(changes)
+    hops, ends = world.trace.hops.array(), world.trace.rounds.array()["hops"]
+    assert hops["bytes"][: ends[0]][hops["access"][: ends[0]]].sum() == bytes_by_then
+    assert ends[1] == 2 * ends[0] == len(hops)
 
 
 # -- what a training consumes ------------------------------------------------------------------------------------------
@@ -222,7 +234,9 @@ def test_lost_updates_are_not_averaged_and_nobody_waits_for_them() -> None:
     lossy = {"network.cell.loss": {"probability": 0.3, "attempts": 1}, "stop.rounds": 30}
     world = simulated(fleet(*["fast"] * 4) | lossy, learner=lambda *_: learner)
     hops = world.trace.hops.array()
-    for number, selected, participants, lost, late in rounds(world, "round", "selected", "participants", "lost", "late"):
+    for number, selected, participants, lost, late in rounds(
+        world, "round", "selected", "participants", "lost", "late"
+    ):
         assert (selected, late) == (4, 0)
         assert participants + lost == 4
         assert len(learner.averaged(number) or []) == participants

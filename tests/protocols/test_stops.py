@@ -10,8 +10,10 @@ from pydantic import ValidationError
 from small_worlds import NO_CONTENTION, NO_TIME, prepared, scenario, simulated
 
 from fedsim.errors import UserError
+from fedsim.experiment.simulate import simulate
 from fedsim.network.hop import Direction
 from fedsim.protocols.world import World
+from fedsim.scenario.build import build_world, gather_materials
 
 
 def done(world: World) -> int:
@@ -35,7 +37,9 @@ def test_at_a_time_exactly_which_still_counts(sim_time_s: float, rounds: int) ->
 
 def test_a_round_that_its_deadline_ends_exactly_then_counts_too() -> None:
     changes = {"stop": {"sim_time_s": 30.0}, "network.late_transfers": "cancel"}
-    world = simulated(NO_CONTENTION | changes | {"protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 10.0}]})
+    world = simulated(
+        NO_CONTENTION | changes | {"protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 10.0}]}
+    )
     assert (done(world), world.env.now) == (3, 30.0)
 
 
@@ -113,8 +117,26 @@ def test_the_last_model_is_always_evaluated_and_none_twice() -> None:
     assert [number for number, _, _ in evaluated(every | {"stop": {"rounds": 5}})] == [2, 4, 5]
     assert [number for number, _, _ in evaluated(every | {"stop": {"rounds": 4}})] == [2, 4]
     ended_by_the_clock = evaluated(every | {"stop": {"sim_time_s": 60.0}})
-    assert [(number, model) for number, _, model in ended_by_the_clock] == [(2, "mean of round 2"), (3, "mean of round 3")]
+    assert [(number, model) for number, _, model in ended_by_the_clock] == [
+        (2, "mean of round 2"),
+        (3, "mean of round 3"),
+    ]
     assert evaluated({"stop": {"sim_time_s": 1.0}}) == []
+
+
+def test_who_watches_is_told_of_each_round_with_its_evaluation() -> None:
+    told: list[tuple[int, bool]] = []
+    settings = scenario(NO_CONTENTION | {"stop": {"rounds": 5}, "evaluate": {"every": 2}})
+    (protocol,) = settings.protocols
+    world = build_world(
+        settings,
+        protocol,
+        gather_materials(settings, 1),
+        lambda *_: PlainLearner(),
+        on_round=lambda done: told.append((done.number, bool(done.metrics))),
+    )
+    simulate(world, protocol, settings.stop)
+    assert told == [(1, False), (2, True), (3, False), (4, True), (5, True)]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +162,7 @@ def test_rounds_that_take_no_time_cannot_wait_for_a_time() -> None:
     world, protocol = prepared(NO_TIME | {"stop": {"sim_time_s": 60.0}})
     world.env.process(protocol.run(world))
     with pytest.raises(UserError, match="take no simulated time.*sim_time_s.*give stop.rounds"):
-        for _ in range(1_000_000):
+        for _ in range(100_000):
             world.env.step()
 
 

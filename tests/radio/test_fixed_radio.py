@@ -15,7 +15,7 @@ MS = 1e-3
 
 
 def nb_iot_uplink_bps(block_bits: float, resource_units: int, processes: int) -> float:
-    """Blocks of H processes in one cycle: control 1, gap 8, H times the block's 1 ms units, gap 3 ms (TS 36.213 cl. 16)."""
+    """Blocks of H processes: control 1, gap 8, H times the block's 1 ms units, gap 3 ms (TS 36.213 cl. 16)."""
     return processes * block_bits / ((1 + 8 + processes * resource_units + 3) * MS)
 
 

@@ -1,0 +1,64 @@
+"""What a run asks of the machine it runs on does not grow with its rounds: neither disk nor memory."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import digit_runs
+import pytest
+from run_server import RunServer, peaks
+
+MODEL_BYTES = 4 * 6_687_834  # hfedms_cnn
+HFEDMS_CNN = {"model": {"name": "hfedms_cnn"}, "data.pixels": 28, "data.partition": {"name": "iid"}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunServer]:
+    with RunServer() as running:
+        yield running
+
+
+def size_bytes(folder: Path) -> int:
+    """All files in a folder, now."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # deleted since it was listed
+            total += path.stat().st_size
+    return total
+
+
+@pytest.mark.slow
+def test_the_store_of_a_hundred_rounds_of_a_large_model_stays_small(server: RunServer, tmp_path: Path) -> None:
+    few_samples = {"topology.devices": 300, "data.test_fraction": 0.05}
+    protocol = {"name": "fedavg", "clients": 2}
+    scenario = digit_runs.data(HFEDMS_CNN | few_samples | {"protocols": [protocol], "stop.rounds": 100})
+    store, sizes, finished = tmp_path / "run" / "store", [], False
+    process = server.start(scenario, tmp_path / "run", checkpoint_interval_s=0.1)
+    while not finished:
+        sizes.append(size_bytes(store))
+        time.sleep(0.01)
+        with suppress(FileNotFoundError):
+            finished = json.loads((tmp_path / "run" / "manifest.json").read_bytes())["status"] == "finished"
+    assert server.wait(process) == 0
+
+    checkpoints = sum(row["event"] == "checkpoint" for row in digit_runs.ledger(store))
+    assert checkpoints >= 20, "so many times, models were written and deleted"
+    assert max(sizes) > 2 * MODEL_BYTES, "it was looked at while there was something in it"
+    assert max(sizes) < 200e6
+    assert size_bytes(store) < 1.1 * MODEL_BYTES
+
+
+@pytest.mark.slow
+def test_peak_memory_does_not_grow_with_rounds(server: RunServer, tmp_path: Path) -> None:
+    """110 of 368 clients: if their models were all alive at once, they would need 2.9 GB."""
+    protocol = {"name": "fedavg", "clients": 110}
+    changes = HFEDMS_CNN | {"topology.devices": 368, "protocols": [protocol], "stop.rounds": 6}
+    assert server.run(digit_runs.data(changes), tmp_path / "run", checkpoint_interval_s=5.0) == 0
+    found = peaks(tmp_path / "run")
+    assert len(found) == 6
+    assert found[5] - found[2] < 60e6
+    assert found[5] < 110 * MODEL_BYTES / 2

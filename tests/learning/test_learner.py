@@ -1,0 +1,143 @@
+"""What protocols ask of learning: expressions whose keys hold all that decides their numbers, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_learner import SAMPLES, Small, small
+
+from fedsim.kernel.streams import Streams
+from fedsim.learning.learner import PARTIAL_SUM, Contribution, Learner, NoLearner
+from fedsim.learning.objectives import Plain, Proximal
+
+TRAIN: dict[str, Any] = {"client": 1, "objective": Plain(), "use": 0, "round_number": 1}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Small]:
+    made = small(tmp_path_factory.mktemp("learner"))
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def learner(run: Small) -> Learner:
+    return run.learner
+
+
+def trained_key(learner: Learner, **changes: Any) -> str:
+    handle = learner.train(learner.initial_model(), **TRAIN | changes).model["classifier"]
+    return handle.node.key
+
+
+def contributions(learner: Learner, number: int, weights: list[float]) -> list[Contribution]:
+    """So many trainings, as if each were another client's."""
+    model = learner.initial_model()
+    trained = [learner.train(model, **TRAIN | {"use": use}).model for use in range(number)]
+    return [Contribution(client, trained[client], weights[client]) for client in range(number)]
+
+
+@pytest.mark.parametrize("change", [{"client": 2}, {"use": 1}, {"objective": Proximal(0.0)}], ids=str)
+def test_what_decides_a_training_is_in_its_key(learner: Learner, change: dict[str, Any]) -> None:
+    assert trained_key(learner, **change) != trained_key(learner)
+
+
+def test_the_objectives_numbers_are_in_the_key(learner: Learner) -> None:
+    keys = {trained_key(learner, objective=Proximal(mu)) for mu in (0.0, 0.1, 0.1, math.nextafter(0.1, 1))}
+    assert len(keys) == 3
+
+
+def test_what_a_client_remembers_is_in_the_key_of_its_next_training(learner: Learner) -> None:
+    remembered = learner.train(learner.initial_model(), **TRAIN).model
+    assert trained_key(learner, state={"memory": remembered["classifier"]}) != trained_key(learner)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("learning_rate", 0.2), ("batch_size", 3), ("epochs", 3), ("momentum", 0.1), ("weight_decay", 0.1)],
+)
+def test_every_training_setting_is_in_the_key(
+    learner: Learner, monkeypatch: pytest.MonkeyPatch, name: str, value: float
+) -> None:
+    before = trained_key(learner)
+    monkeypatch.setattr(learner, "_training", learner._training.model_copy(update={name: value}))
+    assert trained_key(learner) != before
+
+
+def test_seed_data_and_model_are_in_the_key(learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [trained_key(learner)]
+    for name in ("_dataset", "_table"):
+        with monkeypatch.context() as patch:
+            patch.setattr(learner, name, _WithDigest(getattr(learner, name), "another"))
+            keys.append(trained_key(learner))
+    monkeypatch.setattr(learner, "_streams", Streams(2))
+    keys.append(trained_key(learner))
+    assert len(set(keys)) == 4
+
+
+class _WithDigest:
+    """The same thing with another digest."""
+
+    def __init__(self, thing: object, digest: str) -> None:
+        self._thing = thing
+        self.digest = digest
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._thing, name)
+
+
+def test_the_number_of_the_round_is_not_in_the_key(learner: Learner) -> None:
+    assert trained_key(learner, round_number=7) == trained_key(learner)
+
+
+@given(order=st.permutations(range(11)))
+def test_who_came_first_does_not_matter_to_the_mean(run: Small, order: list[int]) -> None:
+    some = contributions(run.learner, 11, [float(weight) for weight in range(1, 12)])
+    base = run.learner.initial_model()
+    means = [run.learner.mean(base, mixed, round_number=1) for mixed in (some, [some[client] for client in order])]
+    assert means[0]["classifier"] is means[1]["classifier"]
+
+
+def test_weights_are_shares(learner: Learner) -> None:
+    base = learner.initial_model()
+    means = [
+        learner.mean(base, contributions(learner, 3, [factor * SAMPLES for factor in factors]), round_number=1)
+        for factors in ([1.0, 2.0, 5.0], [4.0, 8.0, 20.0], [1.0, 2.0, 6.0])
+    ]
+    assert means[0]["classifier"] is means[1]["classifier"]
+    assert means[0]["classifier"] is not means[2]["classifier"]
+
+
+@pytest.mark.parametrize("number", [1, PARTIAL_SUM, PARTIAL_SUM + 1, 3 * PARTIAL_SUM])
+def test_a_mean_is_one_chain_of_partial_sums(tmp_path: Path, number: int) -> None:
+    made = small(tmp_path)
+    base = made.learner.initial_model()
+    mean = made.learner.mean(base, contributions(made.learner, number, [1.0] * number), round_number=1)
+    operations: Counter[str] = Counter()
+    waiting, seen = [mean["classifier"].node], set()
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            operations[node.operation.name] += 1
+            waiting += [handle.node for handle in node.inputs.values()]
+    made.store.close()
+    sums = math.ceil(number / PARTIAL_SUM)
+    expected = {"init": 1, "train": number, "partial_sum": sums, "add": sums - 1, "mean": 1}
+    assert operations == Counter(expected)
+
+
+def test_a_network_study_learns_nothing() -> None:
+    learner = NoLearner()
+    trained = learner.train({}, **TRAIN)
+    assert learner.initial_model() == trained.model == trained.state == {}
+    assert learner.mean({}, [Contribution(0, {}, 1.0)], round_number=1) == {}
+    assert learner.evaluate({}, "global", round_number=1) is None
+    assert learner.keep_final({}) == {}
