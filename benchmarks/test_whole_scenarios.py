@@ -72,7 +72,7 @@ def test_plain_pytorch_loop(benchmark: BenchmarkFixture, quickstart: Scenario) -
             module.parts[part].load_state_dict(tensors)
         for round_number in range(1, ROUNDS + 1):
             base = {name: value.clone() for name, value in module.state_dict().items()}
-            cohort = streams("selection", 0, round_number).generator().choice(80, COHORT, replace=False)
+            cohort = streams("selection", 0, round_number).generator().permutation(80)[:COHORT]
             total = sum(int(data.client_samples[client]) for client in cohort)
             mean = {name: torch.zeros_like(value) for name, value in base.items()}
             for client in sorted(cohort.tolist()):

@@ -1,4 +1,4 @@
-"""Scenarios that really train, on scikit-learn's digits, over a network that takes no time; and what they leave behind."""
+"""Scenarios that really train, on scikit-learn's digits, over a network that takes no time; and what they leave."""
 
 from __future__ import annotations
 

@@ -34,7 +34,6 @@ class Host:
     executor: type[Executor] | None
     """None when nothing is learned."""
     torch_device: str
-    store: Path
     checkpoint_interval_s: float
 
     @property
@@ -45,7 +44,7 @@ class Host:
         return f"{self.executor.numeric_family(self.torch_device)}/sum{PARTIAL_SUM}"
 
 
-def host_for(executor: str, *, learn: bool, torch_device: str, store: Path, checkpoint_interval_s: float) -> Host:
+def host_for(executor: str, *, learn: bool, torch_device: str, checkpoint_interval_s: float) -> Host:
     """The host for an executor's name; ``auto`` is ``serial``, the only executor there is.
 
     Raises `UserError` when there is no such executor, or when it does not compute on *torch_device*.
@@ -57,32 +56,39 @@ def host_for(executor: str, *, learn: bool, torch_device: str, store: Path, chec
         near = nearest(executor, known)
         raise UserError(f"--executor: no executor is called {executor!r}{near} (known: {', '.join(known)})")
     if not learn:
-        return Host(None, torch_device, store, checkpoint_interval_s)
+        return Host(None, torch_device, checkpoint_interval_s)
     chosen: type[Executor] = registry.load("executors", "serial" if executor == "auto" else executor)
     if torch_device not in chosen.torch_devices:
         raise UserError(
             f"executor {executor!r} does not compute on torch device {torch_device!r}; "
             f"it does on: {', '.join(chosen.torch_devices)}"
         )
-    return Host(chosen, torch_device, store, checkpoint_interval_s)
+    return Host(chosen, torch_device, checkpoint_interval_s)
 
 
 class Learners:
-    """Makes the learner of one protocol on one seed, and closes its store at the end."""
+    """Makes the learner of one protocol on one seed after the other; a ``with`` block closes the last one's store.
 
-    def __init__(self, host: Host, run: str) -> None:
+    What all of them share is made or read once: the executor of a seed's materials, and the metrics in the store.
+    """
+
+    def __init__(self, host: Host, store: Path, run: str) -> None:
         self._host = host
+        self._folder = store
         self._run = run
         self._store: Store | None = None
+        self._executor: tuple[Materials, Executor] | None = None
 
     def make(self, materials: Materials, protocol: Protocol, training: TrainingSettings) -> Learner:
         """A learner from its beginning; what the store has is not computed again."""
         host = self._host
         if host.executor is None:
             return NoLearner()
-        executor = host.executor(materials.table, materials.dataset, host.torch_device)
-        label = f"{protocol.title}/{materials.seed}"
-        store = self._store = Store(host.store, self._run, executor, label=label)
+        if self._executor is None or self._executor[0] is not materials:
+            self._executor = materials, host.executor(materials.table, materials.dataset, host.torch_device)
+        executor, label = self._executor[1], f"{protocol.title}/{materials.seed}"
+        known = self._store.all_metrics if self._store else None
+        store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
         graph = Graph(str(host.numeric_family))
         return GraphLearner(
             graph=graph,

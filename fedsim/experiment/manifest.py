@@ -9,6 +9,7 @@ import sys
 import uuid
 from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from fedsim.errors import UserError
@@ -21,7 +22,7 @@ __all__ = ["new_manifest", "peak_memory_bytes"]
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
 
-def new_manifest(scenario: Scenario, host: Host, folder: RunFolder) -> dict[str, Any]:
+def new_manifest(scenario: Scenario, host: Host, store: Path, folder: RunFolder) -> dict[str, Any]:
     """The manifest of a run that begins, or that goes on: it keeps its identity and the time spent so far.
 
     Raises `UserError` when the run was begun with another arithmetic.
@@ -38,7 +39,7 @@ def new_manifest(scenario: Scenario, host: Host, folder: RunFolder) -> dict[str,
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
-        "store": os.path.relpath(host.store, folder.path),
+        "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,
         "python": platform.python_version(),
         "platform": platform.platform(),

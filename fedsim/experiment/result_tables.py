@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
@@ -21,13 +25,18 @@ __all__ = ["ResultTables"]
 
 @dataclass
 class ResultTables:
-    """Rounds, transfers, links and summary of what has been run so far."""
+    """Rounds, transfers, links and summary of what has been run so far.
+
+    Transfers are many, so they are not kept in memory: each run is appended to a file that gets its name when all are
+    done, at the end of a ``with`` block.
+    """
 
     scenario: Scenario
+    folder: RunFolder
     rounds: list[pd.DataFrame] = field(default_factory=list)
-    transfers: list[pd.DataFrame] = field(default_factory=list)
     links: list[pd.DataFrame] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
+    _transfers: pq.ParquetWriter | None = None
 
     def add(self, protocol: Protocol, seed: int, world: World) -> None:
         """Measure a world in which *protocol* has ended."""
@@ -44,21 +53,42 @@ class ResultTables:
         self.rounds.append(_with_columns(first, rounds))
         self.links.append(_with_columns(first, links))
         if self.scenario.save_transfers:
-            self.transfers.append(_with_columns(first, transfers))
+            self._append_transfers(_with_columns(first, transfers))
         self.summary += [first | row for row in self._summary_rows(protocol, world, rounds)]
 
-    def save(self, folder: RunFolder) -> None:
-        """Write all tables anew."""
+    def save(self) -> None:
+        """Write all tables but the transfers anew."""
         rounds = pd.concat(self.rounds, ignore_index=True)
-        folder.save_table("rounds.parquet", rounds)
-        folder.save_table("rounds.csv", rounds)
-        folder.save_table("summary.csv", pd.DataFrame(self.summary))
-        folder.save_table("links.csv", pd.concat(self.links, ignore_index=True))
-        if self.scenario.save_transfers:
-            folder.save_table("transfers.parquet", pd.concat(self.transfers, ignore_index=True))
+        self.folder.save_table("rounds.parquet", rounds)
+        self.folder.save_table("rounds.csv", rounds)
+        self.folder.save_table("summary.csv", pd.DataFrame(self.summary))
+        self.folder.save_table("links.csv", pd.concat(self.links, ignore_index=True))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._transfers is None:
+            return
+        self._transfers.close()
+        if error is None:
+            self._scratch.replace(self.folder.path / "transfers.parquet")
+
+    @property
+    def _scratch(self) -> Path:
+        return self.folder.path / ".transfers.parquet.tmp"
+
+    def _append_transfers(self, transfers: pd.DataFrame) -> None:
+        table = pa.Table.from_pandas(transfers, preserve_index=False)
+        if self._transfers is None:
+            self._transfers = pq.ParquetWriter(self._scratch, table.schema)
+        self._transfers.write_table(table)
 
     def _summary_rows(self, protocol: Protocol, world: World, rounds: pd.DataFrame) -> Sequence[dict[str, Any]]:
-        event = event_row(rounds, (protocol.stop or self.scenario.stop).target_accuracy)
+        own = protocol.stop.target_accuracy if protocol.stop else None
+        event = event_row(rounds, self.scenario.stop.target_accuracy if own is None else own)
         rows = {"event": event}
         cohort = protocol.cohort_size(len(world.clients))
         if self.scenario.formula is not None and cohort is not None:

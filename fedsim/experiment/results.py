@@ -37,7 +37,7 @@ class Results:
     @cached_property
     def summary(self) -> pd.DataFrame:
         """A row for each protocol, seed and accounting."""
-        return pd.read_csv(self.folder / "summary.csv")
+        return _read_csv(self.folder / "summary.csv")
 
     @cached_property
     def transfers(self) -> pd.DataFrame:
@@ -50,7 +50,7 @@ class Results:
     @cached_property
     def links(self) -> pd.DataFrame:
         """A row for each protocol, seed, link and direction: bytes, utilisation, mean queue."""
-        return pd.read_csv(self.folder / "links.csv")
+        return _read_csv(self.folder / "links.csv")
 
     @property
     def name(self) -> str:
@@ -94,3 +94,8 @@ def load_results(folder: Path | str) -> Results:
         if not (folder / name).is_file():
             raise UserError(f"{folder} has lost its {name}; run the scenario again, into another folder")
     return results
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """A table whose names stay text, also when a protocol is called 1 or NA; an empty cell is not known."""
+    return pd.read_csv(path, dtype={"protocol": str, "link": str}, keep_default_na=False, na_values=[""])

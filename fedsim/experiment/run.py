@@ -24,7 +24,6 @@ from fedsim.experiment.validate import validate
 from fedsim.files import why_no_folder
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials, build_world, gather_materials
-from fedsim.scenario.load import written_out
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["run"]
@@ -44,8 +43,8 @@ def run(
     """Run *scenario* into the folder *out* (default ``runs/<name>``) and return its results.
 
     A finished run of the same scenario in that folder is returned as it is. An unfinished one needs *resume*. *store*
-    is where learned values are kept (default: in the folder). Raises `UserError` when anything asked for is wrong;
-    nothing has been written then.
+    is where learned values are kept (default: in the folder, or wherever the run that goes on has kept them). Raises
+    `UserError` when anything asked for is wrong; nothing has been written then.
     """
     path = Path("runs") / scenario.name if out is None else Path(out)
     if store is not None and (problem := why_no_folder(Path(store))):
@@ -55,31 +54,33 @@ def run(
         executor,
         learn=scenario.learn,
         torch_device=torch_device,
-        store=path / "store" if store is None else Path(store),
         checkpoint_interval_s=checkpoint_interval_s,
     )
-    with RunFolder(path, written_out(scenario), resume=resume) as folder:
+    with RunFolder(path, scenario, resume=resume) as folder:
         if not folder.finished:
-            _run_all(scenario, host, folder, observer or Observer())
+            place = folder.store(None if store is None else Path(store))
+            _run_all(scenario, host, place, folder, observer or Observer())
     return Results(path)
 
 
-def _run_all(scenario: Scenario, host: Host, folder: RunFolder, observer: Observer) -> None:
+def _run_all(scenario: Scenario, host: Host, store: Path, folder: RunFolder, observer: Observer) -> None:
     began_s = time.monotonic()
-    folder.manifest = new_manifest(scenario, host, folder)
+    folder.manifest = new_manifest(scenario, host, store, folder)
     folder.save_manifest()
-    tables = ResultTables(scenario)
-    for seed in scenario.seeds:
-        materials = gather_materials(scenario, seed)
-        for protocol in scenario.protocols:
-            with Learners(host, folder.manifest["run"]) as learners:
-                row = _run_one(scenario, protocol, materials, learners, tables, observer)
-            folder.manifest["runs"].append(row)
-            tables.save(folder)
-            folder.save_manifest()
-            gc.collect()  # a finished world is full of cycles
-    folder.manifest["real_seconds"] += time.monotonic() - began_s
-    folder.manifest["peak_memory_bytes"] = max(folder.manifest["peak_memory_bytes"], peak_memory_bytes())
+    before_s = folder.manifest["real_seconds"]
+    learners = Learners(host, store, folder.manifest["run"])
+    with ResultTables(scenario, folder) as tables:
+        for seed in scenario.seeds:
+            materials = gather_materials(scenario, seed)
+            for protocol in scenario.protocols:
+                with learners:
+                    row = _run_one(scenario, protocol, materials, learners, tables, observer)
+                tables.save()
+                folder.manifest["runs"].append(row)
+                folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s
+                folder.manifest["peak_memory_bytes"] = max(folder.manifest["peak_memory_bytes"], peak_memory_bytes())
+                folder.save_manifest()
+                gc.collect()  # a finished world is full of cycles
     folder.manifest["status"] = "finished"
     folder.save_manifest()
 

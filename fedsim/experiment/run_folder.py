@@ -14,8 +14,10 @@ from filelock import FileLock, Timeout
 from fedsim.errors import UserError
 from fedsim.files import why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted
+from fedsim.scenario.load import load, written_out
 from fedsim.scenario.scalars import show
-from fedsim.scenario.yaml_reader import parse_yaml
+from fedsim.scenario.schema import Scenario
+from fedsim.scenario.yaml_reader import parse_yaml, read_yaml
 
 __all__ = ["RunFolder"]
 
@@ -23,12 +25,12 @@ __all__ = ["RunFolder"]
 class RunFolder:
     """The folder, locked while it is open. Its ``manifest`` is on disk after each `save_manifest`."""
 
-    def __init__(self, path: Path, scenario_text: str, *, resume: bool) -> None:
+    def __init__(self, path: Path, scenario: Scenario, *, resume: bool) -> None:
         self.path = path
         self.manifest: dict[str, Any] = {}
         self._lock = FileLock(path / ".lock")
         try:
-            self._check(scenario_text, resume)
+            self._check(scenario, resume)
             path.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
         except Timeout:
@@ -39,14 +41,26 @@ class RunFolder:
             raise UserError(
                 f"{path} cannot be a run folder ({error.strerror}); choose another one with --out"
             ) from None
-        self._check(scenario_text, resume)  # again, now that nobody else can change it
+        self._check(scenario, resume)  # again, now that nobody else can change it
         if not self.manifest:
-            write_atomically(path / "scenario.yaml", scenario_text.encode())
+            write_atomically(path / "scenario.yaml", written_out(scenario).encode())
 
     @property
     def finished(self) -> bool:
         """Whether the run in it is complete."""
         return self.manifest.get("status") == "finished"
+
+    def store(self, asked: Path | None) -> Path:
+        """Where the run keeps what it learns: where it has kept it so far, else *asked*, else inside the folder.
+
+        Raises `UserError` when another store is asked for than the one that the run has begun with.
+        """
+        if not self.manifest:
+            return self.path / "store" if asked is None else asked
+        begun = self.path / str(self.manifest["store"])
+        if asked is not None and asked.resolve() != begun.resolve():
+            raise UserError(f"the run in {self.path} has its store in {begun}; leave --store out, or give that one")
+        return begun
 
     def save_manifest(self) -> None:
         """Put ``manifest`` on disk."""
@@ -66,11 +80,9 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._lock.release()
-        with suppress(OSError):
-            (self.path / ".lock").unlink()
+        self._lock.release()  # the file stays: unlinking it would let two others lock two different files
 
-    def _check(self, scenario_text: str, resume: bool) -> None:
+    def _check(self, scenario: Scenario, resume: bool) -> None:
         path = self.path
         if problem := why_no_folder(path):
             raise UserError(f"{problem}; choose another one with --out")
@@ -84,10 +96,9 @@ class RunFolder:
                     f"{path} is not empty and is no run folder (it has {strangers[0]}); choose another with --out"
                 )
             return
-        text = written.read_text(encoding="utf-8", errors="replace")
-        if text != scenario_text:
+        if (difference := _difference(written, scenario)) is not None:
             raise UserError(
-                f"{path} holds the run of a different scenario ({_difference(text, scenario_text)}); "
+                f"{path} holds the run of a different scenario ({difference}); "
                 "choose another folder with --out, or remove that one"
             )
         try:
@@ -101,16 +112,14 @@ class RunFolder:
             )
 
 
-def _difference(there_text: str, here_text: str) -> str:
-    """The first key in which two scenarios differ, and its values.
-
-    >>> _difference("seeds: [1, 2]", "seeds: [1, 3]")
-    'seeds[1] is 2 there and 3 here'
-    """
+def _difference(written: Path, scenario: Scenario) -> str | None:
+    """The first key in which *scenario* differs from the one in a file, and its values; None when they are equal."""
     try:
-        there, here = (parse_yaml(text, "").data for text in (there_text, here_text))
+        if load(written) == scenario:
+            return None
     except UserError:
-        return "its scenario.yaml is not readable"
+        return "its scenario.yaml is not one that this version reads"
+    there, here = read_yaml(written).data, parse_yaml(written_out(scenario), "").data
     path, old, new = _first_difference((), there, here)
     return f"{dotted(path)} is {_shown(old)} there and {_shown(new)} here"
 

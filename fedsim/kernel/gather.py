@@ -57,7 +57,10 @@ def gather(
     done = waiting.done
     assert done is not None
     for journey in journeys:
-        journey.callbacks.append(waiting.ended)
+        if journey.processed:
+            waiting.ended(journey)
+        else:
+            journey.callbacks.append(waiting.ended)
     if deadline_s is not None:
         at_the_end_of(env, deadline_s).callbacks.append(waiting.close)
     if not journeys:

@@ -174,7 +174,7 @@ class Chunk:
 
 
 class Graph:
-    """All expressions of one run that somebody still holds; equal expressions are one node."""
+    """All expressions of one run that somebody still holds; equal expressions that are pending are one node."""
 
     def __init__(self, family: str) -> None:
         self.family = family

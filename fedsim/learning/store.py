@@ -40,14 +40,17 @@ class TensorFiles(Protocol):
 class Store:
     """A run's view of a store on disk, for one of its labels: one protocol on one seed."""
 
-    def __init__(self, folder: Path, run: str, files: TensorFiles, *, label: str) -> None:
+    def __init__(
+        self, folder: Path, run: str, files: TensorFiles, *, label: str, metrics: dict[str, Value] | None = None
+    ) -> None:
         self.folder = folder
         self._files = files
         self._label = label
         for name in ("metrics", "ledger", "tensors", "index"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(folder / "lock")
-        self._metrics = self._read_metrics()
+        self.all_metrics = self._read_metrics() if metrics is None else metrics
+        """By name: what the store had when it was opened (or *metrics*, read before), and what has been added since."""
         self._index_path = folder / "index" / f"{run}.json"
         index = _read_index(self._index_path)
         self._frontiers: dict[str, list[str]] = index.get("frontiers", {})
@@ -59,12 +62,12 @@ class Store:
 
     def metrics(self, handle: Handle) -> Value | None:
         """The stored metrics of a planned evaluation, or None."""
-        return self._metrics.get(_name(handle))
+        return self.all_metrics.get(_name(handle))
 
     def keep_metrics(self, handle: Handle) -> None:
         """Store the metrics of a computed evaluation for ever."""
         name = _name(handle)
-        self._metrics[name] = handle.value
+        self.all_metrics[name] = handle.value
         self._metrics_file.append({"key": name, "value": handle.value})
 
     def log(self, row: Mapping[str, Any]) -> None:

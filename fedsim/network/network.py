@@ -6,9 +6,11 @@ link is at every moment either received, lost, withdrawn or still in flight.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from simpy import Environment, Event, Interrupt
 
 from fedsim.kernel.gather import Lost
@@ -44,9 +46,7 @@ class Crossing:
     @property
     def airtime_s(self) -> float:
         """Seconds that it has been on the link so far, not counting the fixed delay."""
-        if self.flow.processed:
-            return self.flow.airtime_s
-        return 0.0 if self.flow.begun_s is None else self.flow.env.now - self.flow.begun_s
+        return self.flow.airtime_s * self.hop.channel.sent(self.flow)
 
     @property
     def sent_bytes(self) -> float:
@@ -73,8 +73,9 @@ class Network:
         """Bytes put on the clients' own hops so far, by direction; every attempt counts."""
         self._trace = trace
         self._transport = transport
-        self._loss_rngs = [streams("network/loss", link.index).generator() for link in links]
+        self._streams = streams
         self._transfers = 0
+        self._crossings: Counter[tuple[int, int, Direction]] = Counter()
 
     def carry(self, client: int, route: Sequence[Hop], size_bytes: float) -> Generator[Event, None, None]:
         """Carry *size_bytes* for a client over the hops of *route*, one after the other.
@@ -84,11 +85,19 @@ class Network:
         transfer = self._transfers
         self._transfers += 1
         for hop in route:
-            attempted = put_on_link(size_bytes, self._transport, hop.loss, self._loss_rngs[hop.link.index])
+            attempted = put_on_link(size_bytes, self._transport, hop.loss, self._luck(client, hop))
             flow = hop.channel.start(bits(attempted.bytes) / hop.rate_bps)
             yield from self._cross(Crossing(transfer, client, hop, self.env.now, attempted, flow))
             if not attempted.delivered:
                 raise TransferLost(transfer, client, hop.link.label)
+
+    def _luck(self, client: int, hop: Hop) -> np.random.Generator | None:
+        """What decides on losses: a stream for each time that the client crosses the hop, whatever others do."""
+        if hop.loss.probability == 0.0:
+            return None
+        use = self._crossings[client, hop.link.index, hop.direction]
+        self._crossings[client, hop.link.index, hop.direction] += 1
+        return self._streams(f"network/loss/{hop.link.index}/{hop.direction.value}", client, use).generator()
 
     def _cross(self, crossing: Crossing) -> Generator[Event, None, None]:
         self.in_flight[crossing] = None

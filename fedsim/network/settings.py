@@ -53,4 +53,4 @@ class NetworkSettings(Settings):
     transport: Transport = Transport()
     """How messages are cut into packets."""
     late_transfers: Literal["finish", "cancel"] = "finish"
-    """What a transfer does whose round is over: go on and keep the air busy, or stop and free it."""
+    """What a device does whose round is over: finish work and transfers, keeping the air busy, or give both up."""

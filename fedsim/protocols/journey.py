@@ -66,8 +66,10 @@ def local_work(world: World, client: Client, task: Task) -> Generator[Event, Any
     """
     start_s = world.env.now
     samples = client.samples * world.training.epochs
+    seconds = world.compute_seconds(client, samples)
+    client.attempts += 1
     try:
-        yield world.env.timeout(world.compute_seconds(client, samples))
+        yield world.env.timeout(seconds)
     except Interrupt as interrupt:
         world.trace.work.append(client.index, start_s, world.env.now, samples, Outcome.CANCELLED)
         raise Abandoned(*interrupt.args) from None

@@ -70,7 +70,9 @@ class CohortSettings(Settings):
 
 
 def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator[Event, Any, list[Client]]:
-    """The clients of a round, in the order of their indices; waits until at least one can be chosen.
+    """The clients of a round, in the order in which they were drawn; waits until at least one can be chosen.
+
+    The cloud asks them in this order, so that nobody is always first or last on the air.
 
     A client that is chosen while busy gives up what it does.
     """
@@ -82,7 +84,7 @@ def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator
         eligible = _eligible(world, cohort)
     asked = min(len(eligible), cohort.asked(len(world.clients)))
     rng = world.streams("selection", 0, round_number).generator()
-    chosen = [eligible[position] for position in sorted(rng.choice(len(eligible), asked, replace=False).tolist())]
+    chosen = [eligible[position] for position in rng.permutation(len(eligible))[:asked]]
     for client in chosen:
         if client.journey is not None and client.busy:
             client.journey.interrupt("asked again")

@@ -40,6 +40,8 @@ class Client:
     """From the cloud to the sensor."""
     trainings: int = 0
     """Local trainings finished so far; each one's batches are drawn from a stream of its own."""
+    attempts: int = 0
+    """Local trainings begun so far; each one's compute time is drawn from a stream of its own."""
     state: Model = field(default_factory=dict)
     """What it remembers from one training to the next."""
     journey: Process | None = None
@@ -92,7 +94,7 @@ class World:
             samples,
             lambda: self.model.training_flops_per_sample,
             self.streams("device/compute", client.index),
-            self.streams("training/compute", client.index, client.trainings),
+            self.streams("training/compute", client.index, client.attempts),
         )
 
     def cloud_seconds(self, samples: int, use: int) -> float:

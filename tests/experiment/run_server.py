@@ -51,7 +51,8 @@ class RunServer:
     def _ask(self, question: dict[str, Any]) -> int:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps(question), file=self._process.stdin, flush=True)
+        self._process.stdin.write(json.dumps(question) + "\n")
+        self._process.stdin.flush()
         answer: int = json.loads(self._process.stdout.readline())
         return answer
 
@@ -86,7 +87,7 @@ def _run(question: dict[str, Any]) -> int:
     class Measuring(Observer):
         def round_done(self, *_: object) -> None:
             with _peaks_path(out).open("a") as file:
-                print(peak_memory_bytes(), file=file)
+                file.write(f"{peak_memory_bytes()}\n")
 
     try:
         run(Scenario.model_validate(question["scenario"]), out=out, observer=Measuring(), **question["options"])
@@ -110,7 +111,8 @@ def _serve() -> None:
         elif not (answer := os.fork()):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
             os._exit(_run(question))
-        print(answer, flush=True)
+        sys.stdout.write(f"{answer}\n")
+        sys.stdout.flush()
 
 
 def _get_ready() -> None:

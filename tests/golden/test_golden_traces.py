@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,12 +99,15 @@ def test_a_slow_device_misses_its_deadline(golden: Golden) -> None:
                 "default": "fast",
             },
             "protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 22.0}],
-        }
+        },
+        seed=5,
     )
+    assert all(Streams(5)("selection", 0, number).generator().permutation(2)[0] == 0 for number in (1, 3))
     hand = ByHand(
         "Three rounds of FedAvg with a deadline of 22 s that a slow device misses. Its late update goes on and keeps "
         "the air busy; the next round does without it, and the fast device's update waits until the late one has "
-        "crossed. The wire takes no time; uplink and downlink are apart, and serial."
+        "crossed. The wire takes no time; uplink and downlink are apart, and serial. On this seed the fast one is always "
+        "drawn, and so asked, first."
     )
     down_s = hand("a model down, s", "8 x 1000 B / 2000 bit/s", 8 * 1_000 / 2_000)
     up_s = hand("up, s", "8 x 1000 B / 1000 bit/s", 8 * 1_000 / 1_000)
@@ -140,12 +144,17 @@ def test_raw_samples_over_lossy_air(golden: Golden) -> None:
     hand = ByHand(
         "Centralised training: each sensor sends its 10 samples of 100 B, in packets of at most 400 B with a header "
         "of 25 B. Half of the packets are lost over the air; each is tried twice, then the whole message is lost, and "
-        "sent again from the start. How many are lost is drawn for the full packets, then for the last one, from the "
-        "stream 1/network/loss/0/0. The air is serial and the wire takes no time."
+        "sent again from the start. How many are lost is drawn for the full packets, then for the last one, from a "
+        "stream for each try: 1/network/loss/0/uplink/CLIENT/TRY. The air is serial and the wire takes no time."
     )
-    lost = Streams(1)("network/loss", 0).generator().binomial
-    queue, now_s, there = [0, 1], 0.0, {}
-    drawn = [_message(hand, client, lost) for client in queue]
+    queue, now_s, there, tries = [0, 1], 0.0, {}, Counter[int]()
+
+    def drawn_for(client: int) -> tuple[float, bool]:
+        lost = Streams(1)("network/loss/0/uplink", client, tries[client]).generator().binomial
+        tries[client] += 1
+        return _message(hand, client, lost)
+
+    drawn = [drawn_for(client) for client in queue]
     while queue:
         client, (sent_bytes, delivered) = queue.pop(0), drawn.pop(0)
         now_s = hand(
@@ -157,7 +166,7 @@ def test_raw_samples_over_lossy_air(golden: Golden) -> None:
             there[client] = now_s
         else:
             queue.append(client)
-            drawn.append(_message(hand, client, lost))
+            drawn.append(drawn_for(client))
     assert {client: received_s(world, client, "up") for client in (0, 1)} == {c: [s] for c, s in there.items()}
     training_s = hand("a round of training, s", "20 samples x 0.05 s", 20 * 0.05)
     first_s = hand("the first round ends at", f"{now_s} + {training_s}", now_s + training_s)

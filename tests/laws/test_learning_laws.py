@@ -123,9 +123,7 @@ class Loop:
         """Federated averaging; the final model, and the accuracy after each round."""
         model, accuracies = self.weights, []
         for number in range(1, self.scenario.stop.rounds + 1):
-            chosen = sorted(
-                Stream(1, "selection", 0, number).generator().choice(DEVICES, cohort, replace=False).tolist()
-            )
+            chosen = sorted(Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:cohort].tolist())
             samples = [len(self.data.train_ids[client]) if weighting == "samples" else 1 for client in chosen]
             models = [self.train(model, client, self.data.train_ids[client]) for client in chosen]
             model = self.mean(model, models, [number / sum(samples) for number in samples])

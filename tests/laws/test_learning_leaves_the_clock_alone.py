@@ -43,9 +43,9 @@ def learned(tmp_path: Path) -> Learned:
 
     def run(changes: dict[str, Any]) -> World:
         settings = scenario(changes | {"learn": True})
-        host = host_for("serial", learn=True, torch_device="cpu", store=tmp_path, checkpoint_interval_s=math.inf)
+        host = host_for("serial", learn=True, torch_device="cpu", checkpoint_interval_s=math.inf)
         (protocol,) = settings.protocols
-        with Learners(host, "run") as learners:
+        with Learners(host, tmp_path, "run") as learners:
             world = build_world(settings, protocol, gather_materials(settings, 1), learners.make)
             simulate(world, protocol, settings.stop)
         return world

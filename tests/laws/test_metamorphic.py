@@ -106,7 +106,7 @@ def test_the_order_of_clients_does_change_something() -> None:
 def test_a_deadline_that_nobody_misses_is_no_deadline(late_transfers: str) -> None:
     changes = EVERYTHING_HAPPENS | {"network.late_transfers": late_transfers}
     far, none, near = (
-        simulated(changes | {"protocols": [FEDAVG | {"deadline_s": deadline_s}]}) for deadline_s in (1e300, None, 40.0)
+        simulated(changes | {"protocols": [FEDAVG | {"deadline_s": deadline_s}]}) for deadline_s in (1e300, None, 25.0)
     )
     assert same(far.trace, none.trace)
     assert not same(near.trace, none.trace)

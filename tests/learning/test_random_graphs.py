@@ -1,4 +1,4 @@
-"""Any program of expressions, forced at any moments, killed anywhere and resumed, gives what direct evaluation gives."""
+"""Any program of expressions, killed anywhere and resumed, gives what direct evaluation gives."""
 
 from __future__ import annotations
 

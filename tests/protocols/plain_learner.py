@@ -90,7 +90,7 @@ class PlainLearner(Learner):
 
     def averaged(self, round_number: int) -> list[int] | None:
         """The clients whose updates went into a round's mean; None when there was no mean."""
-        return [one.client for one in self.means[round_number]] if round_number in self.means else None
+        return sorted(one.client for one in self.means[round_number]) if round_number in self.means else None
 
 
 def text(model: Model) -> str:

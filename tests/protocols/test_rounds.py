@@ -6,13 +6,17 @@ A fast device's journey takes 17 s (4 down, 5 of work, 8 up), a slow one's 62 s 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from plain_learner import PlainLearner
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
 
 from fedsim.kernel.trace import Outcome
+from fedsim.learning.learner import Contribution
 from fedsim.learning.objectives import Plain, Proximal
 from fedsim.protocols.world import World
 
@@ -32,6 +36,11 @@ def fleet(*classes: str, **protocol: Any) -> dict[str, Any]:
         "devices": {"classes": CLASSES, "default": "fast"},
         "protocols": [{"name": "fedavg", "fraction": 1.0} | protocol],
     }
+
+
+def in_order(contributions: list[Contribution]) -> list[Contribution]:
+    """By their clients; a mean adds them up in this order, whoever was asked or arrived first."""
+    return sorted(contributions, key=lambda contribution: contribution.client)
 
 
 def rounds(world: World, *columns: str) -> list[Any]:
@@ -214,8 +223,8 @@ def test_updates_are_weighed_by_samples_or_all_alike(weighting: str, weights: li
     for client, samples in zip(world.clients, (10, 40, 20), strict=True):
         client.samples = samples
     world.env.run(until=world.env.process(protocol.run(world)))
-    assert [one.weight for one in learner.means[1]] == weights
-    assert [one.client for one in learner.means[1]] == [0, 1, 2]  # though the second was the last to arrive
+    assert [one.weight for one in in_order(learner.means[1])] == weights
+    assert {one.client for one in learner.means[1]} == {0, 1, 2}
 
 
 def test_everybody_starts_from_the_rounds_model() -> None:
@@ -288,3 +297,52 @@ def test_only_devices_that_are_still_sending_hold_their_updates() -> None:
     learner = PlainLearner(when_evaluating=lambda learner: held.append(len(learner.updates)))
     simulated(fleet(*["fast"] * 5, deadline_s=12.0) | {"stop.rounds": 6}, learner=lambda *_: learner)
     assert held == [5] * 6
+
+
+def test_nobody_is_left_out_of_over_selected_rounds_for_his_place_in_the_list() -> None:
+    # Equal devices, 4 of 10 asked and 3 waited for: each takes part in 3/10 of the rounds. Asked in the
+    # order of their indices, the last ones would always come too late.
+    rounds = 400
+    changes = fleet(*["fast"] * 10, fraction=None, clients=3, over_selection=1.3) | {
+        "stop.rounds": rounds,
+        "network.late_transfers": "cancel",
+    }
+    used = np.zeros(10)
+    learner = PlainLearner()
+    simulated(changes, learner=lambda *_: learner)
+    for means in learner.means.values():
+        used[[contribution.client for contribution in means]] += 1
+    assert np.abs(used - 0.3 * rounds).max() < 4.5 * math.sqrt(rounds * 0.3 * 0.7)
+
+
+def test_a_slow_draw_does_not_repeat_itself_after_it_was_given_up() -> None:
+    # Exponential work of mean 10 s, and 18 s left for it before the deadline: given up with probability exp(-1.8), so
+    # 16.7 of 20 come in time. Drawn anew each time, that stays so; a draw that is repeated is late for ever, and after
+    # 40 rounds nobody would come. (Standard error of a mean of 20 rounds: 0.4.)
+    changes = fleet(*["fast"] * 20, deadline_s=30.0) | {"network.late_transfers": "cancel"}
+    law = {"name": "distribution", "law": "exponential", "mean_seconds_per_sample": 1.0, "per": "training"}
+    changes |= {"devices.classes.fast.compute": law, "stop.rounds": 60}
+    participants = simulated(changes).trace.rounds.array()["participants"]
+    expected = 20 * (1 - math.exp(-1.8))
+    assert abs(participants[:20].mean() - expected) < 4 * 0.4
+    assert abs(participants[-20:].mean() - expected) < 4 * 0.4
+
+
+def test_what_is_lost_does_not_depend_on_how_fast_others_are() -> None:
+    changes = fleet(*["fast"] * 6) | {"network.cell.loss": {"probability": 0.4, "attempts": 1}, "stop.rounds": 10}
+    slower = {"devices.classes.fast.compute.seconds_per_sample": 7.0}
+    lost = [
+        {(hop["client"], hop["uplink"], nth): hop["outcome"] for nth, hop in _numbered(simulated(changes | more))}
+        for more in ({}, {"network.cell.discipline": {"name": "serial"}}, slower)
+    ]
+    assert lost[0] == lost[1] == lost[2]
+    assert len(set(lost[0].values())) == 2
+
+
+def _numbered(world: World) -> Iterator[tuple[int, Any]]:
+    """Each crossing of the air, numbered for each client and direction."""
+    count = Counter[tuple[int, bool]]()
+    for hop in world.trace.hops.array():
+        if hop["access"]:
+            count[hop["client"], hop["uplink"]] += 1
+            yield count[hop["client"], hop["uplink"]], hop

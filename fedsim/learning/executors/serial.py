@@ -137,7 +137,9 @@ class Serial(Executor):
 
     def _load(self, node: Node) -> Part:
         """Copy a node's model into the resident module; returns the module's own parameters by their full names."""
-        for part, tensors in _inputs(node, "model").items():
+        parts = _inputs(node, "model")
+        assert parts.keys() == self._module.parts.keys(), "the resident module would keep another model's part"
+        for part, tensors in parts.items():
             self._module.parts[part].load_state_dict(tensors)
         return dict(self._module.parts.named_parameters())
 
