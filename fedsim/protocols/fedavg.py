@@ -25,7 +25,10 @@ class Averaging(Protocol, CohortSettings):
     """The keys of protocols that average the models of a cohort."""
 
     deadline_s: Positive | None = None
-    """A round ends at the latest after so many seconds; what arrives exactly then still counts."""
+    """A round ends at the latest after so many seconds; what arrives exactly then still counts.
+
+    Times are sums of binary fractions: leave a hair of room where decimal seconds should meet exactly.
+    """
     weighting: Literal["samples", "uniform"] = "samples"
     """Weights of the mean: by training samples, or all equal."""
 

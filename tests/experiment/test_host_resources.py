@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import digit_runs
 import pytest
+import torch
 from run_server import RunServer, peaks
+
+from fedsim.experiment.run import run
+from fedsim.learning.executors.serial import Serial
+from fedsim.learning.graph import Node
 
 MODEL_BYTES = 4 * 6_687_834  # hfedms_cnn
 HFEDMS_CNN = {"model": {"name": "hfedms_cnn"}, "data.pixels": 28, "data.partition": {"name": "iid"}}
@@ -29,6 +36,27 @@ def size_bytes(folder: Path) -> int:
         with suppress(FileNotFoundError):  # deleted since it was listed
             total += path.stat().st_size
     return total
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_trained_model_is_gone_before_the_next_one_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
+) -> None:
+    """Nobody else on the way from the device to the mean keeps it: no journey, no round, no ledger."""
+    trained: list[weakref.ref[torch.Tensor]] = []
+    alive: list[int] = []
+    train = Serial._train
+
+    def watched(self: Serial, node: Node) -> dict[str, Any]:
+        alive.append(sum(tensor() is not None for tensor in trained))
+        outputs = train(self, node)
+        trained.append(weakref.ref(outputs["classifier"]["fc2.weight"]))
+        return outputs
+
+    monkeypatch.setattr(Serial, "_train", watched)
+    protocol = {"name": "fedavg", "clients": 20}
+    run(digit_runs.scenario({"protocols": [protocol], "evaluate.every": every}), out=tmp_path)
+    assert alive == [0] * 3 * 20
 
 
 @pytest.mark.slow

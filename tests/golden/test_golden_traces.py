@@ -106,8 +106,8 @@ def test_a_slow_device_misses_its_deadline(golden: Golden) -> None:
     hand = ByHand(
         "Three rounds of FedAvg with a deadline of 22 s that a slow device misses. Its late update goes on and keeps "
         "the air busy; the next round does without it, and the fast device's update waits until the late one has "
-        "crossed. The wire takes no time; uplink and downlink are apart, and serial. On this seed the fast one is always "
-        "drawn, and so asked, first."
+        "crossed. The wire takes no time; uplink and downlink are apart, and serial. On this seed the fast one is "
+        "always drawn, and so asked, first."
     )
     down_s = hand("a model down, s", "8 x 1000 B / 2000 bit/s", 8 * 1_000 / 2_000)
     up_s = hand("up, s", "8 x 1000 B / 1000 bit/s", 8 * 1_000 / 1_000)

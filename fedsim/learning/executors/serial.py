@@ -5,6 +5,7 @@ Local training is `torch.optim.SGD` on the mean cross-entropy of each mini-batch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -117,7 +118,7 @@ class Serial(Executor):
         return self._trained() | {f"state.{name}": value for name, value in remembered.items()}
 
     def _evaluate(self, node: Node) -> dict[str, Value]:
-        """Accuracy and mean cross-entropy, on the global test set or on each client's own."""
+        """Accuracy and mean cross-entropy (infinite when it is no number): on the global test set or on each client's."""
         self._load(node)
         if node.parameters["on"] == "global":
             return {"metrics": self._score(self._dataset.test_ids)}
@@ -133,7 +134,8 @@ class Serial(Executor):
                 correct += int((logits.argmax(dim=1) == self._y[ids]).sum())
                 loss += float(torch.nn.functional.cross_entropy(logits, self._y[ids], reduction="sum"))
         samples = len(sample_ids)
-        return {"accuracy": correct / samples, "loss": loss / samples, "samples": samples}
+        mean_loss = loss / samples if math.isfinite(loss) else math.inf  # not a number, once training has diverged
+        return {"accuracy": correct / samples, "loss": mean_loss, "samples": samples}
 
     def _load(self, node: Node) -> Part:
         """Copy a node's model into the resident module; returns the module's own parameters by their full names."""
