@@ -64,7 +64,7 @@ def write_results(
     summary: Iterable[Mapping[str, object]] | None = None,
     name: str = "tiny",
 ) -> Results:
-    """A finished run's folder with these rounds, and with the summary that follows from them unless another is given."""
+    """A finished run's folder with these rounds, and the summary that follows from them unless another is given."""
     runs = list(runs)
     folder.mkdir(parents=True)
     rounds = pd.concat(runs, ignore_index=True)

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from fedsim import registry
-from fedsim.experiment.compare import compare
+from fedsim.experiment.compare import compare, run_names
+from fedsim.experiment.remarks import remarks
 from fedsim.viz.tables import comparison_cells, number_cells
 
 if TYPE_CHECKING:
@@ -27,8 +28,12 @@ _ANY_WIDTH = 10_000
 
 
 def show_comparison(results: Sequence[Results]) -> None:
-    """Print the protocols of *results* side by side."""
+    """Print the protocols of *results* side by side; what could be misread in it goes to standard error."""
     show_cells(comparison_cells(compare(results)), left=("run", "protocol"))
+    sys.stdout.flush()
+    for name, result in zip(run_names(results), results, strict=True):
+        for remark in remarks(result):
+            sys.stderr.write(f"Remark: {f'{name}, ' if len(results) > 1 else ''}{remark}\n")
 
 
 def show_paper_table(name: str, results: Results) -> None:

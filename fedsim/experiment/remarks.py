@@ -1,0 +1,34 @@
+"""What a reader of a table could miss: results that are right and still do not mean what they seem to mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from fedsim.experiment.results import Results
+
+__all__ = ["remarks"]
+
+
+def remarks(results: Results) -> list[str]:
+    """A sentence for each protocol and seed where no round ended, no update arrived, or training diverged."""
+    events = results.summary[results.summary["accounting"] == "event"]
+    rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
+    return [
+        f"{row.protocol} on seed {row.seed}: {remark}"
+        for row in events.itertuples(index=False)
+        for remark in _of_one(rounds.get((row.protocol, row.seed)))
+    ]
+
+
+def _of_one(rounds: pd.DataFrame | None) -> Iterator[str]:
+    if rounds is None:
+        yield "no round ended before the run did, so there is nothing to compare"
+        return
+    if not rounds["participants"].any():
+        yield f"no update arrived in time in any of {len(rounds)} rounds, so the model was never trained"
+    if (rounds["loss"] == math.inf).any():
+        first = rounds.loc[rounds["loss"] == math.inf, "round"].iloc[0]
+        yield f"training diverged: the loss is no number from round {first}; try a smaller learning_rate"

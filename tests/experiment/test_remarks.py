@@ -1,0 +1,46 @@
+"""Results that could be misread come with a remark, and others do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from small_worlds import scenario
+
+from fedsim import cli
+from fedsim.experiment.remarks import remarks
+from fedsim.experiment.run import run
+from fedsim.scenario.load import written_out
+
+
+def test_an_ordinary_run_needs_no_remark(tmp_path: Path) -> None:
+    assert remarks(run(scenario({"stop": {"rounds": 2}}), out=tmp_path / "run")) == []
+
+
+def test_no_round_ended(tmp_path: Path) -> None:
+    results = run(scenario({"stop": {"sim_time_s": 1.0}}), out=tmp_path / "run")
+    assert remarks(results) == ["fedavg on seed 1: no round ended before the run did, so there is nothing to compare"]
+
+
+def test_no_update_arrived(tmp_path: Path) -> None:
+    protocol = {"name": "fedavg", "fraction": 1.0, "deadline_s": 2.0}
+    results = run(scenario({"stop": {"rounds": 3}, "protocols": [protocol]}), out=tmp_path / "run")
+    assert remarks(results) == [
+        "fedavg on seed 1: no update arrived in time in any of 3 rounds, so the model was never trained"
+    ]
+
+
+def test_training_diverged_and_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    learning = {
+        "learn": True,
+        "data": {"name": "digits"},
+        "model": {"name": "mlp"},
+        "training.learning_rate": 1e12,
+        "stop": {"rounds": 3},
+    }
+    path = tmp_path / "scenario.yaml"
+    path.write_text(written_out(scenario(learning)))
+    assert cli.main(["run", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert "Remark: fedavg on seed 1: training diverged" in capsys.readouterr().err
+    assert cli.main(["compare", str(tmp_path / "run")]) == 0
+    assert "Remark: fedavg on seed 1: training diverged" in capsys.readouterr().err
