@@ -118,7 +118,7 @@ class Serial(Executor):
         return self._trained() | {f"state.{name}": value for name, value in remembered.items()}
 
     def _evaluate(self, node: Node) -> dict[str, Value]:
-        """Accuracy and mean cross-entropy (infinite when it is no number), on the global test set or on the clients'."""
+        """Accuracy and mean cross-entropy (infinite when no number), on the global test set or on the clients'."""
         self._load(node)
         if node.parameters["on"] == "global":
             return {"metrics": self._score(self._dataset.test_ids)}
