@@ -47,8 +47,8 @@ def test_one_night_over_nb_iot(tmp_path: Path) -> None:
     wait, deadline = night["wait"], night["deadline"]
     assert wait["round"] == pytest.approx(28_800 / round_s, rel=0.05)  # computing and chance are not in the sum
     assert wait["transfer_bytes"] == pytest.approx(wait["round"] * 12 * 2 * on_the_air_bytes, rel=0.005)
-    assert (wait["round"], round(wait["transfer_bytes"] / 1e6)) == (94, 376)
-    assert (deadline["round"], round(deadline["transfer_bytes"] / 1e6)) == (100, 423)
+    assert (wait["round"], round(wait["transfer_bytes"] / 1e6)) == (91, 364)
+    assert (deadline["round"], round(deadline["transfer_bytes"] / 1e6)) == (101, 434)
     assert deadline.drop("protocol").equals(night["deadline-uniform"].drop("protocol"))
 
 
