@@ -32,9 +32,9 @@ class LayerModule(nn.Module):
         """Build every part of *table*, with all parameters zero."""
         super().__init__()
         self.parts = nn.ModuleDict({part: _sequence(layers) for part, layers in table.layers.items()})
-        self.to_empty(device="cpu")
-        for parameter in self.parameters():
-            nn.init.zeros_(parameter)
+        for layer in list(self.modules()):
+            for name, parameter in list(layer.named_parameters(recurse=False)):
+                setattr(layer, name, nn.Parameter(torch.zeros(parameter.shape)))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The scores, (batch, outputs), of a batch of samples, (batch, then the table's input shape)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from fedsim.settings import Component
@@ -20,6 +21,6 @@ class Rates:
 class RadioSettings(Component):
     """What is registered under "radios"."""
 
+    @abstractmethod
     def rates(self) -> Rates:
         """The full rates of a device in this cell."""
-        raise NotImplementedError

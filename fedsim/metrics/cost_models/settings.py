@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from fedsim.settings import Component
@@ -36,6 +37,6 @@ class Cost:
 class CostModelSettings(Component):
     """What is registered under "cost_models"."""
 
+    @abstractmethod
     def cost(self, facts: RunFacts) -> Cost:
         """Seconds and bytes of a whole run of parallel rounds (FedAvg and the like)."""
-        raise NotImplementedError

@@ -70,6 +70,6 @@ class Discipline(Component):
     """What is registered under "disciplines"."""
 
     @property
+    @abstractmethod
     def channel(self) -> type[Channel]:
         """The class of channel that follows this discipline."""
-        raise NotImplementedError
