@@ -1,0 +1,66 @@
+"""What every registered protocol owes: the same trace again, a clock that learning does not touch, no client twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from plain_learner import PlainLearner
+from small_worlds import EVERYTHING_HAPPENS, simulated
+
+from fedsim import registry
+from fedsim.protocols.protocol import Protocol
+
+KEYS: dict[str, dict[str, Any]] = {
+    "fedavg": {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5},
+    "fedprox": {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5, "mu": 0.1},
+    "centralised": {},
+}
+"""The least that each protocol must be told, and some that makes it hard; a new one is entered here."""
+
+EVERY_PROTOCOL = pytest.mark.parametrize("name", registry.names("protocols"))
+
+
+def changes(name: str) -> dict[str, Any]:
+    cloud = {"devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}}}
+    return EVERYTHING_HAPPENS | cloud | {"protocols": [{"name": name, **KEYS[name]}]}
+
+
+@EVERY_PROTOCOL
+def test_it_is_a_protocol_and_its_name_is_its_registered_one(name: str) -> None:
+    loaded = registry.load("protocols", name)
+    assert issubclass(loaded, Protocol)
+    assert loaded(**KEYS[name]).title == name
+
+
+@EVERY_PROTOCOL
+def test_the_same_seed_gives_the_same_trace_and_another_seed_another(name: str) -> None:
+    once, again, other = (simulated(changes(name), seed=seed).trace.digest() for seed in (1, 1, 2))
+    assert once == again != other
+
+
+@EVERY_PROTOCOL
+def test_learning_does_not_touch_the_clock(name: str) -> None:
+    if registry.load("protocols", name).reads_learning:
+        pytest.skip("it decides on learned values")
+    with_learning = simulated(changes(name), learner=lambda *_: PlainLearner())
+    assert with_learning.trace.digest() == simulated(changes(name)).trace.digest()
+
+
+@EVERY_PROTOCOL
+def test_no_client_is_averaged_twice_and_each_training_is_its_next_one(name: str) -> None:
+    learner = PlainLearner()
+    simulated(changes(name), learner=lambda *_: learner)
+    assert learner.trainings
+    for contributions in learner.means.values():
+        clients = [one.client for one in contributions]
+        assert len(clients) == len(set(clients))
+    for client in {training.client for training in learner.trainings}:
+        assert learner.uses(client) == list(range(len(learner.uses(client))))
+
+
+@EVERY_PROTOCOL
+def test_every_round_is_evaluated_with_the_model_at_its_end(name: str) -> None:
+    learner = PlainLearner()
+    world = simulated(changes(name), learner=lambda *_: learner)
+    assert [number for number, _, _ in learner.evaluations] == list(range(1, len(world.loop.rounds_done) + 1))
