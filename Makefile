@@ -29,7 +29,7 @@ test: lint ## Check everything: what `make lint` checks, every test, the doctest
 	$(PYTEST) -n $(WORKERS)
 
 .PHONY: check
-check: lint ## Check the same in under a minute: without the tests marked slow or data.
+check: lint ## Check the same in about a minute: without the tests marked slow or data.
 	$(PYTEST) -n $(WORKERS) -m "not slow and not data"
 
 .PHONY: lint

@@ -113,6 +113,7 @@ def test_a_wrong_setting_is_told_with_its_place(tmp_path: Path, capsys: Capture)
     assert capsys.readouterr().err.startswith("fedsim: --set stop.round=1: stop.round: unknown key")
 
 
+@pytest.mark.slow
 def test_a_network_study_never_loads_torch(tmp_path: Path) -> None:
     words = ["run", str(write_scenario(tmp_path)), "--out", str(tmp_path / "out"), "--no-training"]
     code = f"import sys; from fedsim.cli import main; print(main({words!r})); print('torch' in sys.modules)"

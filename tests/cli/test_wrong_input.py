@@ -812,6 +812,7 @@ def test_a_folder_in_which_another_run_is_at_work(finished: Refusals) -> None:
 # -- the command as a process ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -44,6 +44,7 @@ def test_the_command_lines_help_is_light() -> None:
     assert loaded_after(ask_for_help) == set()
 
 
+@pytest.mark.slow
 def test_only_trainers_load_torch() -> None:
     files = [path.relative_to(PACKAGE.parent).with_suffix("") for path in sorted(PACKAGE.rglob("*.py"))]
     modules = [".".join(path.parts) for path in files if path.name not in {"__init__", "__main__"}]

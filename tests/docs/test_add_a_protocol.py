@@ -37,6 +37,7 @@ def the_command() -> list[str]:
     return shlex.split(command.replace("\\\n", " "))[1:]
 
 
+@pytest.mark.slow
 def test_the_command_on_the_page_runs_it(module: Path) -> None:
     words = the_command()
     words[words.index("--out") + 1] = str(module / "run")
@@ -48,6 +49,7 @@ def test_the_command_on_the_page_runs_it(module: Path) -> None:
     assert table[0] == [cell.strip() for cell in on_the_page.splitlines()[0].split("|")[1:-1]]
 
 
+@pytest.mark.slow
 def test_its_keys_are_checked(module: Path) -> None:
     done = fedsim(module, "validate", "scenarios/quickstart.yaml", "--set", "protocols=[{name: richest, clients: 81}]")
     assert (done.returncode, done.stdout) == (2, "")

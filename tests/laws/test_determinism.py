@@ -32,6 +32,7 @@ print(json.dumps([row["trace_hash"] for row in results.manifest["runs"]]))
 """
 
 
+@pytest.mark.slow
 def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(tmp_path: Path) -> None:
     here = Path(__file__).parents[1]
     processes = [

@@ -180,6 +180,7 @@ def test_everything_stands_within_reach(factories: int, devices: int, stations: 
             assert math.dist(at[sensor], at[topology.cell_of(sensor)]) <= radius_m + 1e-3  # rounded to millimetres
 
 
+@pytest.mark.slow
 def test_a_park_of_100_000_sensors_and_its_routes_take_seconds() -> None:
     start = time.process_time()
     topology = FactoryPark(factories=100, devices_per_factory=1000, stations_per_factory=4).build()
