@@ -14,6 +14,7 @@ from fedsim.models.torch_module import build, initial_parameters
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
+from fedsim.topology.factory_park import FactoryPark
 
 from .conftest import SCENARIOS
 
@@ -41,6 +42,15 @@ def test_network_study(benchmark: BenchmarkFixture, sensors: int) -> None:
         return len(world.trace.hops)
 
     assert benchmark.pedantic(one_run, rounds=2) == 60 * sensors
+
+
+@pytest.mark.benchmark(group="build a park of 100,000 sensors, and every route")
+def test_topology(benchmark: BenchmarkFixture) -> None:
+    def build_and_route() -> int:
+        topology = FactoryPark(factories=100, devices_per_factory=1_000, stations_per_factory=4).build()
+        return sum(len(topology.route("cloud", sensor)) - 1 for sensor in topology.sensors)
+
+    assert benchmark.pedantic(build_and_route, rounds=3) == 300_000
 
 
 ROUNDS, COHORT = 5, 20
