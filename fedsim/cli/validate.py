@@ -28,11 +28,12 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.scenario.load import load
 
     scenario = load(arguments.scenario, overrides=arguments.overrides)
-    clients = len(validate(scenario).topology.sensors)
+    materials = validate(scenario)
     counts = (
-        _count(clients, "client"),
+        _count(len(materials.topology.sensors), "client"),
         _count(len(scenario.protocols), "protocol"),
         _count(len(scenario.seeds), "seed"),
+        f"a model of {materials.table.parameters():,.0f} parameters ({materials.table.bytes():,.0f} bytes)",
     )
     sys.stdout.write(f"{arguments.scenario} is fine: {', '.join(counts)}\n")
     return 0

@@ -15,6 +15,7 @@ from typing import Any
 from fedsim.errors import UserError
 from fedsim.experiment.learners import Host
 from fedsim.experiment.run_folder import RunFolder
+from fedsim.models.table import ModelTable
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["new_manifest", "peak_memory_bytes"]
@@ -22,7 +23,7 @@ __all__ = ["new_manifest", "peak_memory_bytes"]
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
 
-def new_manifest(scenario: Scenario, host: Host, store: Path, folder: RunFolder) -> dict[str, Any]:
+def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path, folder: RunFolder) -> dict[str, Any]:
     """The manifest of a run that begins, or that goes on: it keeps its identity and the time spent so far.
 
     Raises `UserError` when the run was begun with another arithmetic.
@@ -39,6 +40,7 @@ def new_manifest(scenario: Scenario, host: Host, store: Path, folder: RunFolder)
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
+        "model": {"parameters": table.parameters(), "bytes": table.bytes()},
         "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,
         "python": platform.python_version(),
