@@ -16,8 +16,8 @@ def add_to(commands: Commands) -> None:
     parser = commands.add_parser(
         "compare",
         help="Compare the protocols of finished runs.",
-        description="Print a row for each protocol: accuracy, loss, simulated time, bytes, energy and what it took to "
-        "reach the target; with several seeds, means and the half width of their 95 %% interval (Student's t).",
+        description="Print a row for each protocol: accuracy, loss, simulated time, bytes and what it took to reach "
+        "the target; with several seeds, means and the half width of their 95 % interval (Student's t).",
         allow_abbrev=False,
     )
     add_run_folders(parser)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+import textwrap
 
 from fedsim import registry
 from fedsim.cli.arguments import Commands
+from fedsim.units import si
 
 __all__ = ["add_to"]
+
+PROFILES = "profiles"  # values of a key rather than things with keys of their own, but as much looked for
 
 
 def add_to(commands: Commands) -> None:
@@ -19,18 +24,50 @@ def add_to(commands: Commands) -> None:
         description="List what is registered, by kind, each with a sentence.",
         allow_abbrev=False,
     )
-    parser.add_argument("kind", nargs="?", help=f"Only this kind: {', '.join(registry.KINDS)}.")
+    parser.add_argument("kind", nargs="?", help=f"Only this kind: {', '.join(_kinds())}.")
     parser.set_defaults(execute=_execute)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    kinds = list(registry.KINDS) if arguments.kind is None else [arguments.kind]
+    kinds = _kinds() if arguments.kind is None else [arguments.kind]
     sys.stdout.write("\n".join(_section(kind) for kind in kinds))
     return 0
 
 
+def _kinds() -> list[str]:
+    kinds = list(registry.KINDS)
+    kinds.insert(kinds.index("radios") + 1, PROFILES)
+    return kinds
+
+
 def _section(kind: str) -> str:
-    names = registry.names(kind)
-    width = max(map(len, names), default=0)
-    lines = [f"  {name:{width}}  {registry.first_sentence(kind, name)}\n" for name in names]
+    sentences = _sentences(kind)
+    width = max(map(len, sentences), default=0)
+    lines = [_folded(f"  {name:{width}}  ", sentence) for name, sentence in sentences.items()]
     return f"{kind}\n{''.join(lines)}"
+
+
+def _sentences(kind: str) -> dict[str, str]:
+    if kind != PROFILES:
+        return {name: registry.first_sentence(kind, name) for name in registry.names(kind)}
+    from fedsim.radio.fixed import profiles
+
+    return {
+        name: f"{si(rates.uplink_bps, 'bit/s')} up, {si(rates.downlink_bps, 'bit/s')} down (radio fixed)."
+        for name, rates in profiles().items()
+    }
+
+
+def _folded(head: str, sentence: str) -> str:
+    """One line on a pipe; on a terminal as many as its width asks for, the sentence in a column of its own."""
+    if not sys.stdout.isatty():
+        return f"{head}{sentence}\n"
+    lines = textwrap.wrap(
+        sentence,
+        shutil.get_terminal_size().columns,
+        initial_indent=head,
+        subsequent_indent=" " * len(head),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines) + "\n"

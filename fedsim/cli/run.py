@@ -99,7 +99,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
         folder = shlex.quote(str(results.folder))
         nothing_new = "" if display.saw_a_run else " (it was there already: nothing was run)"
-        sys.stderr.write(f"Results: {folder}{nothing_new}\nFigures: fedsim plot {folder}\n")
+        sys.stderr.write(f"Results: {folder}{nothing_new}\nDraw figures: fedsim plot {folder}\n")
     return 0
 
 

@@ -49,16 +49,24 @@ def show_paper_table(name: str, results: Results) -> None:
 def show_cells(cells: pd.DataFrame, *, left: Sequence[str], console: Console | None = None) -> None:
     """Print *cells*, text by column; the columns named in *left* flush left, the others flush right.
 
-    On a terminal that is too narrow an interval goes below its mean, which keeps the unit. On a pipe it is Markdown.
+    On a terminal that is too narrow an interval goes below its mean, which keeps the unit; if that is not enough, each
+    run gets a table of its own, which is then as wide as its words ask for. On a pipe it is Markdown.
     """
     console = console or Console(file=sys.stdout)
     if not console.is_terminal or console.options.ascii_only:
         console.file.write(markdown(cells, left=left))
         return
     table = _drawn(cells, left)
-    if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum > console.width:
+    if _width(table, console) > console.width:
         table = _drawn(cells.map(_folded).rename(columns=lambda title: title.replace(" ", "\n")), left)
-    console.print(table)
+    table.width = _width(table, console)
+    if table.width > console.width and "run" in cells:
+        for position, (run, rows) in enumerate(cells.groupby("run", sort=False)):
+            console.print(Text(f"\n{run}" if position else str(run), style="bold"), soft_wrap=True)
+            filled = rows.loc[:, (rows != "").any()].drop(columns="run")
+            show_cells(filled, left=left, console=console)
+        return
+    console.print(table, crop=False)
 
 
 def markdown(cells: pd.DataFrame, *, left: Sequence[str]) -> str:
@@ -84,11 +92,16 @@ def _folded(text: str) -> str:
     return re.sub(r"^(\S+) ± (\S+)( [^(]\S*)?", r"\1\3\n± \2", text).replace(" (", "\n(")
 
 
+def _width(table: Table, console: Console) -> int:
+    """The columns that *table* needs to break no line of a cell."""
+    return console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum
+
+
 def _drawn(cells: pd.DataFrame, left: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for title in cells:
         justify = "left" if str(title).replace("\n", " ") in left else "right"
-        table.add_column(Text(str(title)), justify=justify, vertical="bottom", overflow="fold")  # type: ignore[arg-type]
+        table.add_column(Text(str(title)), justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for row in cells.itertuples(index=False):
         table.add_row(*map(Text, row))
     return table

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from fedsim.experiment.results import Results
+from fedsim.experiment.results import Results, load_results
 
 __all__ = ["CONFIDENCE", "METRICS", "compare", "half_width", "run_names"]
 
@@ -39,16 +40,19 @@ METRICS = (
 """Columns of a summary that are averaged over seeds."""
 
 
-def compare(results: Sequence[Results]) -> pd.DataFrame:
-    """A row for each run, protocol and accounting, in the order in which they were run.
+def compare(results: Sequence[Results | Path | str]) -> pd.DataFrame:
+    """A row for each run (its results, or its folder), protocol and accounting, in the order in which they were run.
 
     Columns: ``run``, ``protocol``, ``accounting``, ``n`` (seeds), and for each of `METRICS` ``<metric>_mean``,
     ``<metric>_half_width`` (of the 95 % interval; empty with one seed) and ``<metric>_n``: over how many seeds, as a
     target may be reached on some only. What no seed has is empty, never 0.
+
+    Raises `UserError` when there is no finished run in a folder.
     """
+    opened = [result if isinstance(result, Results) else load_results(result) for result in results]
     rows = [
         {"run": name, "protocol": protocol, "accounting": accounting, "n": len(seeds), **_statistics(seeds)}
-        for name, result in zip(run_names(results), results, strict=True)
+        for name, result in zip(run_names(opened), opened, strict=True)
         for (protocol, accounting), seeds in result.summary.groupby(["protocol", "accounting"], sort=False)
     ]
     return pd.DataFrame(rows)

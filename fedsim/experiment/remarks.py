@@ -13,7 +13,7 @@ __all__ = ["remarks"]
 
 
 def remarks(results: Results) -> list[str]:
-    """A sentence for each protocol and seed where no round ended, no update arrived, or training diverged."""
+    """A sentence for each protocol and seed where no round ended, no update arrived, or training failed."""
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
     return [
@@ -32,3 +32,11 @@ def _of_one(rounds: pd.DataFrame | None) -> Iterator[str]:
     if (rounds["loss"] == math.inf).any():
         first = rounds.loc[rounds["loss"] == math.inf, "round"].iloc[0]
         yield f"training diverged: the loss is no number from round {first}; try a smaller learning_rate"
+        return
+    scored = rounds.dropna(subset=["accuracy", "loss"])
+    if len(scored) < 2:
+        return
+    first, last = scored.iloc[0], scored.iloc[-1]
+    if last["accuracy"] <= first["accuracy"] and last["loss"] > first["loss"]:
+        change = f"loss {first['loss']:.3g} -> {last['loss']:.3g}"
+        yield f"the model got worse with training ({change}); try a smaller learning_rate"

@@ -37,7 +37,7 @@ class Fixed(RadioSettings):
 
     name: Literal["fixed"] = "fixed"
     profile: str | None = None
-    """A technology with nominal rates, such as ``nb_iot_nb1`` or ``lte_m_m2``; instead of the two rates."""
+    """A technology with nominal rates, such as ``nb_iot_nb1`` (``fedsim list profiles``); instead of the two rates."""
     uplink_bps: PositiveOrInfinite | None = None
     """Rate from the device to the base station; ``.inf`` for unlimited."""
     downlink_bps: PositiveOrInfinite | None = None

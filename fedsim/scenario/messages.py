@@ -1,18 +1,19 @@
 """What pydantic found wrong becomes one message in the scenario's own words: place, key, value, rule, way out.
 
-``scenario.yaml:12: network.cell.uplink_bps: -3 must be greater than 0``. The first errors of the file, one line each.
+``scenario.yaml:12: network.cell.uplink_bps: -3 must be greater than 0``. The first errors of the file, one line each;
+keys that are missing come last, as they may be there under a wrong name, and those of one mapping share a line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedsim.errors import UserError
-from fedsim.scenario.document import Document, KeyPath, dotted
+from fedsim.scenario.document import Document, dotted
 from fedsim.scenario.locate import Spot, locate
 from fedsim.scenario.wording import WRONG_TYPE, Sentence, sentence, wrong_type
 
@@ -30,11 +31,14 @@ class _Finding:
 
 
 def explain(error: ValidationError, document: Document, root: type[BaseModel]) -> UserError:
-    """The message for what validating ``document.data`` as *root* found: up to five lines, in the order of the file."""
+    """The message for what validating ``document.data`` as *root* found: up to five lines.
+
+    First what is there and wrong, in the order of the file, and then in the same order what is missing.
+    """
     errors = [details for details in error.errors(include_url=False) if not _is_echo(details)]
     found = [_Finding(details, locate(details["loc"], root, document.data)) for details in errors]
-    sentences = dict.fromkeys(_sentences(found))
-    lines = [_line(said, document) for said in sorted(sentences, key=lambda said: _position(said.path, document))]
+    sentences = sorted(_joined(_sentences(found)), key=lambda said: _order(said, document))
+    lines = [_line(said, document) for said in sentences]
     more = [f"(and {len(lines) - MOST_LINES} more)"] if len(lines) > MOST_LINES else []
     return UserError("\n".join(lines[:MOST_LINES] + more))
 
@@ -46,10 +50,23 @@ def _is_echo(details: ErrorDetails) -> bool:
     return is_list and len(value) >= details["ctx"]["min_length"]
 
 
-def _position(path: KeyPath, document: Document) -> tuple[bool, int, int]:
-    """The order of messages: the command line, the document, files that it names."""
-    place = document.place_of(path)
-    return place.origin is not None and place.line > 0, place.line, place.column
+def _joined(sentences: Iterable[Sentence]) -> list[Sentence]:
+    """The *sentences* once each, with one for all keys that are missing in one mapping."""
+    alike: dict[object, list[Sentence]] = {}
+    for said in dict.fromkeys(sentences):
+        alike.setdefault(said if said.missing is None else said.path, []).append(said)
+    return [group[0] if len(group) == 1 else _all_missing(group) for group in alike.values()]
+
+
+def _all_missing(group: Sequence[Sentence]) -> Sentence:
+    keys = ", ".join(str(said.missing) for said in group)
+    return group[0]._replace(text=f"needs the keys {keys}")
+
+
+def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
+    """Missing keys come last; among themselves: the command line, the document, files that it names."""
+    place = document.place_of(said.path)
+    return said.missing is not None, place.origin is not None and place.line > 0, place.line, place.column
 
 
 def _line(said: Sentence, document: Document) -> str:

@@ -58,10 +58,11 @@ _INFINITIES = {"inf", "infinity", "infinite", "unlimited"}
 
 
 class Sentence(NamedTuple):
-    """What is wrong, and the path of the value or key that it is about."""
+    """What is wrong, and the path of the value or key that it is about; of a *missing* key, that of its mapping."""
 
     path: KeyPath
     text: str
+    missing: str | None = None
 
 
 def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
@@ -71,7 +72,7 @@ def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
         case "extra_forbidden":
             return Sentence(path, f"unknown key{_nearest_key(spot)}")
         case "missing":
-            return Sentence(path[:-1], f"needs the key {str(path[-1])!r}")
+            return Sentence(path[:-1], f"needs the key {str(path[-1])!r}", missing=str(path[-1]))
         case "union_tag_invalid" | "union_tag_not_found":
             return _tag(details, spot)
         case "finite_number" | "nan":
@@ -127,7 +128,7 @@ def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
     listed = f" (known: {', '.join(known) or 'none'})"
     tag = value.get(key) if isinstance(value, dict) else None
     if details["type"] == "union_tag_not_found" and (not isinstance(value, dict) or key not in value):
-        return Sentence(spot.path, f"needs the key {key!r}{listed}")
+        return Sentence(spot.path, f"needs the key {key!r}{listed}", missing=key)
     thing = _singular(spot.kind) if spot.kind else "choice"
     if not isinstance(tag, str):
         return Sentence((*spot.path, key), f"{show(tag)} is {kind_of(tag)}; the {thing}'s {key} is needed{listed}")

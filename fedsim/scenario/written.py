@@ -33,8 +33,8 @@ class Written:
         except _Refusal:
             raise
         except UserError as error:
-            where, problem = blamed(error, path)
-            raise self.refusal(problem, where) from error
+            said = blamed(error, path)
+            raise self.refusal(said.text, said.path) from error
 
     def refusal(self, problem: str, path: KeyPath) -> UserError:
         """The error that says *problem* of the key at *path*, and where that key was written."""

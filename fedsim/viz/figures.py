@@ -100,8 +100,16 @@ def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None
         if points["seeds"].max() > 1:
             ax.fill_between(points["x"], points["low"], points["high"], color=look.colour, alpha=0.18, linewidth=0)
     if len(scored):
-        several = scored.groupby("protocol")["seed"].nunique().max() > 1
-        ax.legend(title="mean and range over seeds" if several else None, title_fontsize="small", alignment="left")
+        ax.legend(title=_band_title(scored), title_fontsize="small", alignment="left")
+
+
+def _band_title(scored: pd.DataFrame) -> str | None:
+    """What lines and bands are when there are several seeds."""
+    ends = scored.groupby(["protocol", "seed"])["round"].max().groupby("protocol")
+    if ends.size().max() == 1:
+        return None
+    cut = ends.nunique().max() > 1
+    return "mean and range over seeds" + (",\nup to the round that all reached" if cut else "")
 
 
 def _scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tiny_results import rounds_of, write_results
 from fedsim import registry
 from fedsim.cli import main
 from fedsim.cli.schema import scenario_schema
+from fedsim.radio.fixed import profiles
 from fedsim.scenario.yaml_reader import read_yaml
 
 ROOT = Path(__file__).parents[2]
@@ -108,3 +110,29 @@ def test_the_list_of_one_kind_holds_nothing_else(capsys: Capture) -> None:
     heading, *lines = capsys.readouterr().out.splitlines()
     assert heading == "protocols"
     assert [line.split()[0] for line in lines] == list(registry.names("protocols"))
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_on_a_terminal_a_sentence_is_folded_in_its_column(
+    columns: int, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["list", "protocols"]) == 0
+    _, *piped = capsys.readouterr().out.splitlines()
+    assert max(map(len, piped)) > columns  # else there is nothing to fold
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["list", "protocols"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    indent = 4 + max(map(len, registry.names("protocols")))
+    assert all(line[:indent].isspace() or line[2] != " " for line in lines)
+    words = [word for line in lines for word in line.split()]
+    assert words == [word for line in piped for word in line.split()]
+
+
+def test_the_list_has_the_radio_profiles_with_their_rates(capsys: Capture) -> None:
+    assert main(["list", "profiles"]) == 0
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading == "profiles"
+    assert [line.split()[0] for line in lines] == list(profiles())
+    assert "  nb_iot_nb1            62.5 kbit/s up, 26.15 kbit/s down (radio fixed)." in lines

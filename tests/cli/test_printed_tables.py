@@ -39,6 +39,11 @@ def crowded(tmp_path: Path) -> pd.DataFrame:
     return comparison_cells(compare([write_results(tmp_path / "run", [rounds_of("x", 1, [0.5])], summary=rows)]))
 
 
+def of_two_runs(cells: pd.DataFrame) -> pd.DataFrame:
+    parts = [cells.assign(run=name) for name in ("a first run", "a second run")]
+    return pd.concat(parts, ignore_index=True)[["run", *cells]]
+
+
 def test_a_wide_terminal_has_a_row_for_each_protocol(crowded: pd.DataFrame) -> None:
     lines = printed(crowded, 200).splitlines()
     assert len(lines) == 2 + 3
@@ -55,12 +60,37 @@ def test_a_terminal_of_100_columns_holds_the_fullest_comparison_unbroken(crowded
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_a_narrow_terminal_folds_and_cuts_nothing(crowded: pd.DataFrame) -> None:
-    text = printed(crowded, 60)
-    assert "…" not in text
-    for protocol in crowded["protocol"]:
-        letters = "".join(line.split(" ")[0] for line in text.splitlines())
-        assert protocol in letters
+@pytest.mark.parametrize("width", [20, 60, 100])
+@pytest.mark.parametrize("runs", [1, 2])
+def test_no_word_and_no_number_with_its_unit_is_ever_broken(crowded: pd.DataFrame, runs: int, width: int) -> None:
+    text = printed(crowded if runs == 1 else of_two_runs(crowded), width)
+    for cell in itertools.chain(*crowded.to_numpy(), *map(str.split, crowded)):
+        mean, _, interval = cell.partition(" ± ")
+        half_width, _, unit = interval.partition(" ")
+        for unbroken in (f"{mean} {unit}".strip(), f"± {half_width}" if half_width else ""):
+            assert re.search(rf"(?<!\S){unbroken}(?!\S)", text), unbroken
+
+
+def test_a_cell_begins_on_the_line_of_its_row(crowded: pd.DataFrame) -> None:
+    lines = printed(crowded, 100).splitlines()
+    for _, row in crowded.iterrows():
+        (line,) = (line for line in lines if line.startswith(f"{row['protocol']} "))
+        assert line.split()[2] == row["accuracy"].split()[0]
+
+
+def test_runs_that_fit_share_a_table_and_others_get_one_each(crowded: pd.DataFrame) -> None:
+    both = of_two_runs(crowded)
+    assert printed(both, 200).count("protocol") == 1
+    lines = printed(both, 100).splitlines()
+    assert [line for line in lines if line in {"a first run", "a second run"}] == ["a first run", "a second run"]
+    assert sum("protocol" in line for line in lines) == 2
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_runs_own_table_leaves_out_what_only_other_runs_have(crowded: pd.DataFrame) -> None:
+    both = of_two_runs(crowded)
+    both.loc[both["run"] == "a second run", "loss"] = ""
+    assert printed(both, 100).count("loss") == 1
 
 
 def test_markup_in_a_label_is_only_text() -> None:

@@ -32,7 +32,7 @@ def test_tables_are_on_standard_output_and_all_else_is_not(tmp_path: Path, capsy
     assert "fedavg seed 1: begins with 3 clients" in printed.err
     assert "prox, strong seed 1: round 2/2, simulated" in printed.err
     folder = shlex.quote(str(tmp_path / "out"))
-    assert printed.err.endswith(f"Results: {folder}\nFigures: fedsim plot {folder}\n")
+    assert printed.err.endswith(f"Results: {folder}\nDraw figures: fedsim plot {folder}\n")
 
 
 def test_quiet_leaves_only_tables(tmp_path: Path, capsys: Capture) -> None:
@@ -177,7 +177,10 @@ def test_a_bug_is_no_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_validate_says_what_a_scenario_holds(tmp_path: Path, capsys: Capture) -> None:
     path = write_scenario(tmp_path)
     assert main(["validate", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path} is fine: 3 clients, 2 protocols, 1 seed, a model of 650 parameters (2,600 bytes)\n"
+    assert (
+        capsys.readouterr().out
+        == f"{path} is fine: 3 clients, 2 protocols, 1 seed, a model of 650 parameters (2,600 bytes)\n"
+    )
     assert main(["validate", str(path), "--set", "seeds=[1, 2]", "--set", "topology.devices=1"]) == 2
     assert "clients" in capsys.readouterr().err  # two of one cannot be chosen
     assert sorted(inside.name for inside in tmp_path.iterdir()) == ["scenario.yaml"]

@@ -265,6 +265,12 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {MODEL + "\n": "", "learning_rate: 0.1, ": ""},
         "plant.yaml:2: needs the key 'model'\nplant.yaml:17: training: needs the key 'learning_rate'",
     ),
+    "sections that are missing, and a mistake": (
+        {DATA + "\n": "", MODEL: "modell: {name: softmax}", "learning_rate: 0.1": "learning_rate: -1"},
+        "plant.yaml:16: modell: unknown key; did you mean 'model'? (keys: ...)\n"
+        "plant.yaml:17: training.learning_rate: -1 must be greater than 0\n"
+        "plant.yaml:2: needs the keys data, model",
+    ),
     "misspelt protocol": (
         {FEDAVG: "  - {name: fedvag, fraction: 0.5}\n"},
         "plant.yaml:20: protocols[0].name: no protocol is called 'fedvag'; did you mean 'fedavg'? (known: fedavg, ...)",
@@ -621,7 +627,7 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     ),
     "--set of no section": (
         ["--set", "trainig.epochs=2"],
-        "--set trainig.epochs=2: there is no key trainig; did you mean 'training'?...",
+        "--set trainig.epochs=2: trainig: unknown key; did you mean 'training'? (keys: ...)",
     ),
     "--set of no key": (
         ["--set", "training.epoch=2"],
@@ -634,6 +640,15 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     "--set of no item": (
         ["--set", "protocols.fedvag.fraction=0.2"],
         "--set protocols.fedvag.fraction=0.2: protocols has no item called 'fedvag'; did you mean 'fedavg'? (...)",
+    ),
+    "--set of two protocols": (
+        ["--set", "protocols.1.label=fedavg", "--set", "protocols.fedavg.fraction=0.2"],
+        "--set protocols.fedavg.fraction=0.2: protocols has 2 items with the title 'fedavg'; "
+        "write protocols.0 or protocols.1",
+    ),
+    "--set of a wrong value in a section that is not there": (
+        ["--set", "evaluate.every=0"],
+        "--set evaluate.every=0: evaluate.every: 0 must be at least 1",
     ),
     "--set to a wrong value": (
         ["--set", "training.epochs=two"],

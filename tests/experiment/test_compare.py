@@ -6,10 +6,12 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from tiny_results import rounds_of, summary_of, write_results
 
+from fedsim.errors import UserError
 from fedsim.experiment.compare import METRICS, compare, half_width
 
 STUDENT_975_2 = 4.302653  # t(0.975) with 2 degrees of freedom, from a printed table
@@ -22,6 +24,15 @@ def test_a_row_is_the_mean_of_its_seeds_with_students_interval(tmp_path: Path) -
     assert row["final_accuracy_mean"] == pytest.approx(0.8)
     assert row["final_accuracy_half_width"] == pytest.approx(STUDENT_975_2 * 0.1 / math.sqrt(3), rel=1e-6)
     assert (row["sim_time_s_mean"], row["sim_time_s_half_width"]) == (20.0, 0.0)
+
+
+def test_folders_do_as_well_as_what_was_loaded_from_them(tmp_path: Path) -> None:
+    first, second = (write_results(tmp_path / name, [rounds_of(name, 1, [0.5])], name=name) for name in ("a", "b"))
+    expected = compare([first, second])
+    pd.testing.assert_frame_equal(compare([str(first.folder), second.folder]), expected)
+    pd.testing.assert_frame_equal(compare([first, str(second.folder)]), expected)
+    with pytest.raises(UserError, match="there is no run folder"):
+        compare([tmp_path / "c"])
 
 
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import nan
 from pathlib import Path
 
 import pytest
 from small_worlds import scenario
+from tiny_results import rounds_of, write_results
 
 from fedsim import cli
 from fedsim.experiment.remarks import remarks
@@ -28,6 +30,26 @@ def test_no_update_arrived(tmp_path: Path) -> None:
     assert remarks(results) == [
         "fedavg on seed 1: no update arrived in time in any of 3 rounds, so the model was never trained"
     ]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "losses", "worse"),
+    [
+        ([0.3, nan, 0.1], [2.3, nan, 140.0], True),
+        ([0.1, 0.1], [2.3, 2.4], True),
+        ([0.3, 0.4], [2.3, 2.4], False),  # surer of its errors, but it makes fewer
+        ([0.3, 0.2], [2.3, 2.2], False),
+        ([0.1, nan], [2.3, nan], False),
+        ([nan, nan], [nan, nan], False),
+    ],
+)
+def test_the_model_got_worse(tmp_path: Path, accuracies: list[float], losses: list[float], worse: bool) -> None:
+    rounds = rounds_of("fedavg", 1, accuracies).assign(loss=losses)
+    remark = (
+        f"fedavg on seed 1: the model got worse with training (loss 2.3 -> {losses[-1]:g}); try a smaller learning_rate"
+    )
+    results = write_results(tmp_path / "run", [rounds.assign(participants=3)])
+    assert remarks(results) == ([remark] if worse else [])
 
 
 def test_training_diverged_and_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,12 @@ class Data(Settings):
     shuffle: bool = True
 
 
+class Peers(Settings):
+    first: Cell
+    second: Cell
+    third: Cell
+
+
 with pytest.MonkeyPatch.context() as _patch:
     _patch.setitem(registry.KINDS, KIND, __name__)
 
@@ -87,6 +93,14 @@ with pytest.MonkeyPatch.context() as _patch:
         checked: Average | Count = 1
         topology: str | Annotated[Component, OneOf(KIND)] = "star"
         slots: Annotated[dict[Annotated[str, Field(pattern="^[a-z]+$")], Count], Field(max_length=2)] | None = None
+
+    class Demanding(Settings):
+        protocols: Several[Annotated[Component, OneOf(KIND)]] = ()
+        one: Annotated[Component, OneOf(KIND)] | None = None
+        peers: Peers
+        rate_bps: Positive
+        pair: tuple[int, str]
+        slots: dict[str, Count]
 
 
 @pytest.fixture(autouse=True)
@@ -232,16 +246,42 @@ def test_an_override_is_named_instead_of_a_line() -> None:
 
 
 def test_several_mistakes_come_in_the_order_of_the_file_and_five_at_most() -> None:
-    text = "protocols:\n- {name: fedprox}\ncell:\n  size_bytes: 0\n  delay_s: -1\n"
+    text = "protocols:\n- {name: fedprox, mu: -1}\ncell:\n  size_bytes: 0\n  delay_s: -1\n"
     text += "data:\n  name: 5\n  shuffle: 3\n  seeds: 1\npair: 3\n"
     assert message(text).splitlines() == [
-        "s.yaml:2: protocols[0]: needs the key 'mu'",
+        "s.yaml:2: protocols[0].mu: -1 must be at least 0",
         "s.yaml:4: cell.size_bytes: 0 must be at least 1",
         "s.yaml:5: cell.delay_s: -1 must be at least 0",
         "s.yaml:7: data.name: 5 is a number; text is needed (put it into quotes)",
         "s.yaml:8: data.shuffle: 3 is a number; true or false is needed",
         "(and 2 more)",
     ]
+
+
+def test_what_is_missing_comes_last_in_one_line_for_each_mapping() -> None:
+    text = "one: {mu: 1}\nprotocols:\n- {name: fedprox}\npeers:\n  frist: {}\nrate_bps: -1\n"
+    assert message(text, "peers.second=3", root=Demanding).splitlines() == [
+        "--set peers.second=3: peers.second: 3 is a number; a mapping is needed",
+        "s.yaml:5: peers.frist: unknown key; did you mean 'first'? (keys: first, second, third)",
+        "s.yaml:6: rate_bps: -1 must be greater than 0",
+        "s.yaml:1: one: needs the key 'name' (known: fedavg, fedprox, mu)",
+        "s.yaml:1: needs the keys pair, slots",
+        "(and 2 more)",
+    ]
+    assert message(text.replace("one: {mu: 1}\n", ""), "rate_bps=1", root=Demanding).splitlines()[-2:] == [
+        "s.yaml:2: protocols[0]: needs the key 'mu'",
+        "s.yaml:3: peers: needs the keys first, second, third",
+    ]
+
+
+def test_a_mapping_that_an_override_made_is_checked_as_any_other() -> None:
+    assert message("seeds: [1]", "dta.name=x").startswith("--set dta.name=x: dta: unknown key; did you mean 'data'?")
+    assert (
+        message("cell: {}", "data.sedes=[1]")
+        .splitlines()[0]
+        .startswith("--set data.sedes=[1]: data.sedes: unknown key; did you mean 'seeds'?")
+    )
+    assert message("cell: {}", "data.seeds=[1]") == "--set data.seeds=[1]: data: needs the key 'name'"
 
 
 def test_mistakes_in_a_file_that_the_scenario_names_come_after_its_own() -> None:

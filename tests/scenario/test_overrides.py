@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from fedsim.errors import UserError
 from fedsim.scenario.document import Document, KeyPath
 from fedsim.scenario.overrides import apply
+from fedsim.scenario.scalars import show_text
 from fedsim.scenario.yaml_reader import parse_yaml
 
 TEXT = """\
@@ -27,9 +28,11 @@ protocols:
   - {name: fedprox, mu: 2, label: strong}
   - {name: centralised, label: fedavg}
   - no mapping
-twins: [{name: a}, {name: a}]
+twins: [{name: a}, {name: a}, {name: c, label: d}, {name: e, label: c}, {name: f, label: g}, {name: f, label: h}]
 nameless: [1, 2]
 none: []
+many: [{name: a0}, {name: a1}, {name: a2}, {name: a3}, {name: a4}, {name: a5}, {name: a6}, {name: a7}, {name: a8},
+  {name: a9}, {name: a10}, {name: a11}]
 """
 
 
@@ -55,6 +58,10 @@ def value_at(document: Document, path: KeyPath) -> object:
         ("training.batch_size=on", ("training", "batch_size"), "on"),
         ("training.batch_size=null", ("training", "batch_size"), None),
         ("training.epochs=2", ("training", "epochs"), 2),  # a last key that is not there yet
+        ("evaluate.every=5", ("evaluate",), {"every": 5}),  # nor its mapping
+        ("training.a.b.c=2", ("training", "a"), {"b": {"c": 2}}),
+        ("stop.rounds=2", ("stop", "rounds"), 2),  # a mapping without anything in it is empty
+        ("protocols.strong.training.epochs=2", ("protocols", 2, "training"), {"epochs": 2}),
         ("seeds=[1, 2, 3]", ("seeds",), [1, 2, 3]),
         ("stop={rounds: 5, sim_time_s: .inf}", ("stop",), {"rounds": 5, "sim_time_s": float("inf")}),
         ("name=a=b", ("name",), "a=b"),
@@ -63,8 +70,9 @@ def value_at(document: Document, path: KeyPath) -> object:
         ("grid[1][0]=9", ("grid", 1, 0), 9),  # as messages write a path
         ("protocols.0.fraction=0.3", ("protocols", 0, "fraction"), 0.3),
         ("protocols.strong.mu=9", ("protocols", 2, "mu"), 9),  # by label
-        ("protocols.fedavg.mu=9", ("protocols", 3, "mu"), 9),  # a label goes before a name
-        ("protocols.centralised.mu=9", ("protocols", 3, "mu"), 9),  # by name
+        ("protocols.fedprox.mu=9", ("protocols", 1, "mu"), 9),  # by the name of the only one without a label
+        ("twins.c.x=9", ("twins", 3, "x"), 9),  # a title goes before a name, which is another's here
+        ("protocols.centralised.mu=9", ("protocols", 3, "mu"), 9),  # by a name that is nobody's title
         ("protocols.centralised={name: x}", ("protocols", 3), {"name": "x"}),
     ],
 )
@@ -108,25 +116,29 @@ def test_an_override_changes_neither_the_document_nor_what_an_alias_shares() -> 
         ("seeds=[1, 2", "the value is not YAML: did not find expected ',' or ']'"),
         ("name=!!python/name:os.system x", "the value is not YAML: the tag '!!python/name:os.system' is not allowed"),
         ("name={a: 1, a: 2}", "the value is not YAML: the key 'a' stands twice"),
-        ("trainig.epochs=2", "there is no key trainig; did you mean 'training'?"),
-        ("evaluate.every=2", "there is no key evaluate; to add it: --set 'evaluate={every: 2}'"),
-        ("training.a.b.c=2", "there is no key training.a; to add it: --set 'training.a={b: {c: 2}}'"),
-        ("stop.rounds=2", "stop is empty (null) and has no keys; to add it: --set 'stop={rounds: 2}'"),
+        ("devices.0.x=2", "devices is empty or missing and has no item 0; write all of it"),
+        ("stop[3]=2", "stop is empty or missing and has no item 3; write all of it"),
+        ("a" + ".a" * 50 + "=2", "the path has 51 keys, and lists and mappings are at most 50 deep"),
         ("topology.cells=2", "topology is text ('../topologies/park.yaml') and has no keys"),
         ("training.batch_size.x=2", "training.batch_size is a number (5) and has no keys"),
         ("grid.2=1", "grid has positions 0 to 1, and none at 2"),
         ("grid.-1=1", "grid has positions 0 to 1, and none at -1"),
         ("none.0=1", "none has no items, and none at 0"),
-        ("protocols.fedprx.mu=1", "protocols has no item called 'fedprx'; did you mean 'fedprox'? (known: fedavg"),
+        (
+            "protocols.fedprx.mu=1",
+            "protocols has no item called 'fedprx'; did you mean 'fedprox'? "
+            "(known: fedavg, fedprox, strong; or a position counted from 0)",  # each title once
+        ),
+        ("many.x.y=1", "many has no item called 'x' (known: a0, a1, a2, a3, a4, a5, a6, a7, a8, a9 and 2 more; or a "),
         ("nameless.x=1", "nameless has no item called 'x' (known: none has a name; or a position counted from 0)"),
-        ("protocols.fedprox.mu=1", "protocols has 2 items with the name 'fedprox'; write protocols[1] or protocols[2]"),
-        ("twins.a.x=1", "twins has 2 items with the name 'a'; write twins[0] or twins[1]"),
+        ("protocols.fedavg.mu=1", "protocols has 2 items with the title 'fedavg'; write protocols.0 or protocols.3"),
+        ("twins.f.x=1", "twins has 2 items with the name 'f'; write twins.4 or twins.5"),
     ],
 )
 def test_an_override_that_leads_nowhere_says_why(assignment: str, problem: str) -> None:
     with pytest.raises(UserError) as caught:
         apply(park(), [assignment])
-    assert str(caught.value).startswith(f"--set {assignment}: {problem}")
+    assert str(caught.value).startswith(f"--set {show_text(assignment)}: {problem}")
 
 
 @given(st.text() | st.text("abn.[]01={}:-,' ", max_size=20).map(lambda text: f"protocols.{text}"))

@@ -84,6 +84,22 @@ def test_several_seeds_are_their_mean_inside_a_band_from_lowest_to_highest() -> 
     assert max(y for _, y in corners) == 0.8
 
 
+@pytest.mark.parametrize(
+    ("others", "title"),
+    [
+        ([], ""),
+        ([0.4, 0.8, 0.9], "mean and range over seeds"),
+        ([0.4, nan, 0.9], "mean and range over seeds"),
+        ([0.4, 0.8], "mean and range over seeds,\nup to the round that all reached"),
+    ],
+)
+def test_the_legend_says_what_is_shown_of_several_seeds(others: list[float], title: str) -> None:
+    rounds = pd.concat([rounds_of("fedavg", 1, [0.2, 0.6, 0.7]), rounds_of("fedavg", 2, others)])
+    legend = figures.accuracy_over_time(rounds, axes()).get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == title
+
+
 def test_a_protocol_has_the_same_colour_in_every_figure() -> None:
     styles = looks(["fedprox", "fedavg"])
     lines = {line.get_label(): line.get_color() for line in figures.accuracy_over_time(TWO, axes(), styles).get_lines()}
