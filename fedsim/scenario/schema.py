@@ -10,6 +10,7 @@ from annotated_types import Interval, MinLen
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from fedsim import registry
+from fedsim.data.digits import Digits
 from fedsim.data.settings import DatasetSettings
 from fedsim.devices.settings import DevicesSettings
 from fedsim.errors import Misfit, nearest
@@ -64,8 +65,8 @@ class Scenario(Settings):
     """What the air and the wires are like."""
     devices: DevicesSettings
     """How fast devices compute."""
-    data: Annotated[DatasetSettings, OneOf("datasets")]
-    """The samples, and who holds them."""
+    data: Annotated[DatasetSettings, OneOf("datasets")] = Digits()
+    """The samples, and who holds them; real handwritten digits, shared out evenly, when left out."""
     model: Annotated[ModelSettings, OneOf("models")]
     """What is trained."""
     training: TrainingSettings

@@ -266,10 +266,11 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:2: needs the key 'model'\nplant.yaml:17: training: needs the key 'learning_rate'",
     ),
     "sections that are missing, and a mistake": (
-        {DATA + "\n": "", MODEL: "modell: {name: softmax}", "learning_rate: 0.1": "learning_rate: -1"},
-        "plant.yaml:16: modell: unknown key; did you mean 'model'? (keys: ...)\n"
-        "plant.yaml:17: training.learning_rate: -1 must be greater than 0\n"
-        "plant.yaml:2: needs the keys data, model",
+        {STOP: "stopp: {rounds: 2}", MODEL: "modell: {name: softmax}", "learning_rate: 0.1": "learning_rate: -1"},
+        "plant.yaml:4: stopp: unknown key; did you mean 'stop'? (keys: ...)\n"
+        "plant.yaml:17: modell: unknown key; did you mean 'model'? (keys: ...)\n"
+        "plant.yaml:18: training.learning_rate: -1 must be greater than 0\n"
+        "plant.yaml:2: needs the keys stop, model",
     ),
     "misspelt protocol": (
         {FEDAVG: "  - {name: fedvag, fraction: 0.5}\n"},

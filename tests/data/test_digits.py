@@ -210,3 +210,9 @@ def test_every_sample_is_set_aside_equally_often(set_aside):
 def test_a_key_outside_its_range_is_refused(options):
     with pytest.raises(ValidationError):
         Digits.model_validate(options)
+
+
+def test_digits_are_the_default_of_a_scenario() -> None:
+    from fedsim.scenario.schema import Scenario
+
+    assert Scenario.model_fields["data"].get_default() == Digits()
