@@ -86,7 +86,7 @@ class Learner(ABC):
 
 
 class NoLearner(Learner):
-    """For network studies: nothing is learned, and a protocol that asks for a value is refused."""
+    """For network studies: nothing is learned, and evaluations yield nothing."""
 
     def initial_model(self) -> Model:
         """An empty model."""
