@@ -12,7 +12,7 @@ import pandas as pd
 from fedsim.experiment.results import Results
 from fedsim.units import HOUR_S, TIB_BYTES
 
-__all__ = ["COLUMNS", "PublishedTable", "beside_published", "published"]
+__all__ = ["COLUMNS", "WORKED_OUT", "PublishedTable", "beside_published", "published"]
 
 PublishedTable = Callable[[Results], pd.DataFrame]
 """What is registered under "paper_tables"."""
@@ -25,6 +25,8 @@ _QUANTITIES = {
     "transfer_bytes": "traffic",
 }
 COLUMNS = ["system", "quantity", "unit", "published", "formula", "event"]
+WORKED_OUT = "worked out"
+"""What the column of published numbers is called in a table that prints none, but the formulas for them."""
 _UNITS = {"": 1.0, "s": 1.0, "h": HOUR_S, "TiB": TIB_BYTES}
 
 

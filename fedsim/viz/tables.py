@@ -62,7 +62,7 @@ def number_cells(table: pd.DataFrame) -> pd.DataFrame:
     """
     cells = table.astype(object)
     for column in table.select_dtypes("number"):
-        shown = _as_printed if column == "published" else _precise
+        shown = _as_printed if column in ("published", "worked out") else _precise
         cells[column] = ["" if math.isnan(value) else shown(float(value)) for value in table[column]]
     return cells
 

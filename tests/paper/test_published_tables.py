@@ -49,10 +49,11 @@ def test_the_formula_gives_every_printed_digit(
 ) -> None:
     formula = formula_row(row(rounds=facts.rounds), cost_model.cost(facts))
     table = registry.load("paper_tables", name)(run_of(tmp_path / "run", row(), formula))
-    assert list(table) == COLUMNS
+    reference = "worked out" if name == "fedgsp_cost" else "published"
+    assert list(table) == [reference if column == "published" else column for column in COLUMNS]
     assert len(table) == len(published(name).query("system == 'FedAvg'")) >= 3
     for line in table.to_dict("records"):
-        assert round(line["formula"], decimals(line["published"])) == line["published"], line
+        assert round(line["formula"], decimals(line[reference])) == line[reference], line
 
 
 def test_events_are_told_in_the_units_that_were_printed(tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_only_systems_of_the_run_are_listed_whatever_their_spelling(tmp_path: Pa
 
 
 def test_a_run_with_none_of_the_systems_gives_an_empty_table(tmp_path: Path) -> None:
-    table = registry.load("paper_tables", "fedgsp_cost")(run_of(tmp_path / "run", row(protocol="fedprox")))
+    table = registry.load("paper_tables", "hfedms_table4")(run_of(tmp_path / "run", row(protocol="fedprox")))
     assert list(table) == COLUMNS
     assert table.empty
 
