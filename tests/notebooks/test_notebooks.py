@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import nbformat
@@ -30,7 +29,6 @@ def test_committed_with_outputs(path: Path) -> None:
 def test_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a kernel of its own, in the notebook's folder; any error in a cell fails the test."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setitem(os.environ, "JUPYTER_PLATFORM_DIRS", "1")
     notebook = nbformat.read(path, as_version=4)
     executed = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
     comparison = next(cell for cell in executed.cells if cell.cell_type == "code" and "final_accuracy" in cell.source)
