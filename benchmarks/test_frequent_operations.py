@@ -68,7 +68,7 @@ def _plain_simpy_messages(env: simpy.Environment) -> None:
         env.process(send(client))
 
 
-@pytest.mark.benchmark(group=f"{MESSAGES} messages through one first-come-first-served link")
+@pytest.mark.benchmark(group=f"{MESSAGES} messages through one first-come-first-served link", disable_gc=True)
 @pytest.mark.parametrize("messages", [_fedsim_messages, _plain_simpy_messages])
 def test_serial_link(benchmark: BenchmarkFixture, messages: Callable[[simpy.Environment], None]) -> None:
     def simulate() -> float:
