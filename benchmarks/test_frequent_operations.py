@@ -47,8 +47,8 @@ def test_list_of_dicts_to_pandas(benchmark: BenchmarkFixture) -> None:
 
 
 def _fedsim_messages(env: simpy.Environment) -> None:
-    link = Link(0, "link", access=True)
-    hop = Hop(link, Direction.UPLINK, SerialChannel(env), 1e6, 0.0, Loss())
+    link = Link(0, "link", access=True, channels=(SerialChannel(env),))
+    hop = Hop(link, Direction.UPLINK, link.channels[0], 1e6, Loss())
     network = Network(env, Trace(), Streams(1), [link], Transport())
     for client in range(MESSAGES):
         env.process(network.carry(client, (hop,), 1e4))

@@ -14,6 +14,11 @@ __all__ = ["ComputeSettings"]
 class ComputeSettings(Component):
     """What is registered under "computes"."""
 
+    @property
+    def varies(self) -> bool:
+        """Whether the same work takes one device longer in one training than in another."""
+        return False
+
     @abstractmethod
     def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
         """Seconds to train on *samples* samples (each pass counts), each costing ``flops_per_sample()`` operations.

@@ -39,6 +39,11 @@ class Distribution(ComputeSettings):
             raise ValueError(f"variation={self.variation} of a uniform law must be at most 1/sqrt(3) = 0.577")
         return self
 
+    @property
+    def varies(self) -> bool:
+        """Whether each training draws anew."""
+        return self.per == "training"
+
     def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
         """``samples`` times one draw."""
         rng = (device if self.per == "device" else training).generator()

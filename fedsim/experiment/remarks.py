@@ -16,14 +16,17 @@ def remarks(results: Results) -> list[str]:
     """A sentence for each protocol and seed where no round ended, no update arrived, or training failed."""
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
+    reasons = {(run["protocol"], run["seed"]): run.get("cut_short") for run in results.manifest["runs"]}
     return [
         f"{row.protocol} on seed {row.seed}: {remark}"
         for row in events.itertuples(index=False)
-        for remark in _of_one(rounds.get((row.protocol, row.seed)))
+        for remark in _of_one(rounds.get((row.protocol, row.seed)), reasons.get((row.protocol, row.seed)))
     ]
 
 
-def _of_one(rounds: pd.DataFrame | None) -> Iterator[str]:
+def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]:
+    if cut_short is not None:
+        yield f"the run ended early, after {0 if rounds is None else len(rounds)} rounds: {cut_short}"
     if rounds is None:
         yield "no round ended before the run did, so there is nothing to compare"
         return

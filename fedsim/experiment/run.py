@@ -109,6 +109,7 @@ def _run_one(
         "trace_hash": world.trace.digest(),
         "sim_time_s": world.env.now,
         "rounds": len(world.loop.rounds_done),
+        "cut_short": world.loop.cut_short,
         "real_seconds": time.monotonic() - began_s,
         "final_weights": final,
     }

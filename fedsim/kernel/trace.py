@@ -7,7 +7,9 @@ holds indices, never labels, so renaming a client changes nothing in it. It neve
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +41,8 @@ class Table:
         self._rows: list[tuple[float, ...]] = []
         self._packed_rows = 0
 
-    def append(self, *row: float) -> None:
-        """Add one row, in the order of the columns."""
+    def append(self, row: tuple[float, ...]) -> None:
+        """Add one row: a value for each column."""
         self._rows.append(row)
         if len(self._rows) == self.BLOCK_ROWS:
             self._pack()
@@ -52,7 +54,19 @@ class Table:
     def array(self) -> npt.NDArray[np.void]:
         """All rows as one structured array, in the order in which they were appended."""
         self._pack()
-        return np.concatenate(self._blocks) if self._blocks else np.empty(0, self._dtype)
+        if len(self._blocks) != 1:
+            self._blocks = [np.concatenate(self._blocks) if self._blocks else np.empty(0, self._dtype)]
+        return self._blocks[0]
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """One column of `array`, without the memory for the others."""
+        self._pack()
+        return np.concatenate([np.empty(0, self._dtype[name]), *(block[name] for block in self._blocks)])
+
+    def blocks(self) -> Iterator[npt.NDArray[np.void]]:
+        """The rows of `array`, in pieces."""
+        self._pack()
+        yield from self._blocks
 
     def _pack(self) -> None:
         if self._rows:
@@ -106,5 +120,6 @@ class Trace:
         digest = hashlib.blake2b(digest_size=16)
         for name, table in self.tables.items():
             digest.update(name.encode())
-            digest.update(table.array().tobytes())
+            for block in table.blocks():
+                digest.update(block.tobytes())
         return digest.hexdigest()

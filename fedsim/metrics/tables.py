@@ -14,7 +14,7 @@ import pandas as pd
 
 from fedsim.kernel.trace import Outcome, Trace
 from fedsim.network.hop import Direction, Link
-from fedsim.network.network import Crossing
+from fedsim.network.transfer import Transfer
 
 __all__ = ["links_table", "rounds_table", "transfers_table"]
 
@@ -26,9 +26,10 @@ SPREAD = ("accuracy_std", "accuracy_min", "accuracy_max")
 
 def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -> pd.DataFrame:
     """A row for each round. Metrics of the first test set of *on* have plain names, others end in the set's name."""
-    rounds, hops = trace.rounds.array(), trace.hops.array()
-    uplink = _sum_until(rounds["hops"], hops["bytes"] * (hops["access"] & hops["uplink"]))
-    downlink = _sum_until(rounds["hops"], hops["bytes"] * (hops["access"] & ~hops["uplink"]))
+    rounds, hops = trace.rounds.array(), trace.hops
+    put_bytes, access, up = hops.column("bytes"), hops.column("access"), hops.column("uplink")
+    uplink = _sum_until(rounds["hops"], put_bytes * (access & up))
+    downlink = _sum_until(rounds["hops"], put_bytes * (access & ~up))
     table = pd.DataFrame(
         {
             "round": rounds["round"],
@@ -36,7 +37,7 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
             "uplink_bytes": uplink,
             "downlink_bytes": downlink,
             "transfer_bytes": uplink + downlink,
-            "network_bytes": _sum_until(rounds["hops"], hops["bytes"]),
+            "network_bytes": _sum_until(rounds["hops"], put_bytes),
             "energy_j": np.full(len(rounds), np.nan),
             **{name: rounds[name] for name in ("participants", "selected", "lost", "late")},
         }
@@ -50,19 +51,19 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
 
 
 def transfers_table(
-    trace: Trace, in_flight: Sequence[Crossing], links: Sequence[Link], clients: Sequence[str]
+    trace: Trace, in_flight: Sequence[Transfer], links: Sequence[Link], clients: Sequence[str]
 ) -> pd.DataFrame:
     """A row for each hop of each transfer, those last that were still in flight when the simulation ended."""
     hops = trace.hops.array()
     table = pd.DataFrame({name: hops[name] for name in hops.dtype.names or ()})
     rows = [
         (
-            *(crossing.transfer, crossing.client, crossing.hop.link.index),
-            *(crossing.hop.direction is Direction.UPLINK, crossing.hop.link.access),
-            *(crossing.start_s, np.nan, crossing.flow.queued_s, crossing.airtime_s, crossing.sent_bytes),
-            *(crossing.retransmitted_bytes, crossing.attempted.bytes - crossing.sent_bytes, Outcome.IN_FLIGHT),
+            *(transfer.number, transfer.client, transfer.hop.link.index),
+            *(transfer.hop.direction is Direction.UPLINK, transfer.hop.link.access),
+            *(transfer.start_s, np.nan, transfer.queued_s, transfer.airtime_s, transfer.bytes),
+            *(transfer.retransmitted_bytes, transfer.handed_bytes - transfer.bytes, Outcome.IN_FLIGHT),
         )
-        for crossing in in_flight
+        for transfer in in_flight
     ]
     if rows:
         unfinished = np.array(rows, dtype=hops.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from fedsim.network.disciplines.channel import Channel
@@ -15,12 +15,12 @@ class Direction(Enum):
     """Which way a message goes."""
 
     UPLINK = "uplink"
-    """Towards the cloud."""
+    """Towards the server."""
     DOWNLINK = "downlink"
     """Towards the sensor."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Link:
     """A wired link or a cell's air, as tables name it."""
 
@@ -28,17 +28,28 @@ class Link:
     label: str
     access: bool
     """Whether clients are attached to it: it is a cell."""
+    channels: tuple[Channel, ...]
+    """One for each direction, or one for both when it is half-duplex."""
+    closed: bool = False
+    """Whether there is an outage now."""
+    refuses: bool = False
+    """Whether what is handed to it now is lost at once, instead of waiting for the outage to end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Hop:
-    """One link in one direction."""
+    """One link in one direction, for those who meet it alike: all who use a wire, or one sensor on the air."""
 
     link: Link
     direction: Direction
     channel: Channel
+    """What sends it, and how long a bit is on the way."""
     rate_bps: float
-    """The client's own full rate on it; may be infinite."""
-    delay_s: float
-    """From the last bit sent to the last bit received."""
+    """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
     loss: Loss
+    share: float = 1.0
+    """Largest part of the channel that the client can use, which it needs for its full rate."""
+    weight: float = 1.0
+    """Its part relative to others when there is not enough for all."""
+    closed: bool = field(default=False)
+    """Whether the client's own end has failed: what is handed to it now is lost at once."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from fedsim.errors import Misfit
 from fedsim.network.disciplines.channel import Discipline
+from fedsim.network.disciplines.fair import Fair
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.packets import Loss, Transport
 from fedsim.radio.settings import RadioSettings
@@ -31,14 +33,25 @@ class CellSettings(Settings):
 
 
 class LinkSettings(Settings):
-    """A wired link: full duplex, one message after the other in each direction. A rate in the topology goes first."""
+    """A wired link: full duplex. A rate or delay in the topology goes first."""
 
     rate_bps: PositiveOrInfinite
     """Rate of each direction; ``.inf`` for unlimited."""
     delay_s: NonNegative = 0.0
     """Propagation delay."""
+    discipline: Annotated[Discipline, OneOf("disciplines")] = Serial()
+    """How those who send in one direction at the same time share the wire."""
     loss: Loss = Loss()
     """Random loss of packets on the wire."""
+
+    @model_validator(mode="after")
+    def _wires_know_no_device_classes(self) -> Self:
+        if isinstance(self.discipline, Fair) and self.discipline.weights:
+            problem = (
+                "weights are by device class, and a wire carries them all alike; leave them out, or give them to cells"
+            )
+            raise Misfit(problem, "discipline", "weights")
+        return self
 
 
 class NetworkSettings(Settings):
@@ -48,6 +61,8 @@ class NetworkSettings(Settings):
     """Every cell, unless it has an entry of its own under ``cells``."""
     cells: dict[str, CellSettings] = Field(default_factory=dict)
     """Cells of single base stations, by the station's name."""
+    server: str | None = None
+    """The node that holds the global model: a cloud, an edge server or a base station; left out, the first cloud."""
     link: LinkSettings | None = None
     """Every wired link for which the topology gives no rate of its own."""
     transport: Transport = Transport()

@@ -3,67 +3,166 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 
 import networkx as nx
 from simpy import Environment
 
-from fedsim.errors import Misfit, nearest
+from fedsim.errors import Misfit, UserError, nearest
+from fedsim.kernel.streams import Streams
+from fedsim.network.attachment import Attachment, Backbone
+from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Direction, Hop, Link
+from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import CellSettings, NetworkSettings
+from fedsim.radio.settings import Place, RadioSettings, Rates
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
+from fedsim.topology.routing import next_hops
 
-__all__ = ["Wires"]
+__all__ = ["Cell", "Wires"]
+
+
+class Cell:
+    """The air around one base station."""
+
+    def __init__(self, link: Link, settings: CellSettings, up: Channel, down: Channel) -> None:
+        self.link = link
+        self.settings = settings
+        self._channels = {Direction.UPLINK: up, Direction.DOWNLINK: down}
+
+    def hop(self, direction: Direction, rates: Rates, weight: float) -> Hop:
+        """The air as one sensor meets it."""
+        up = direction is Direction.UPLINK
+        return Hop(
+            self.link,
+            direction,
+            self._channels[direction],
+            rates.uplink_bps if up else rates.downlink_bps,
+            self.settings.loss,
+            share=rates.uplink_share if up else rates.downlink_share,
+            weight=weight,
+        )
 
 
 class Wires:
     """All links of a network: a cell for each base station with sensors, and a link for each wire."""
 
-    def __init__(self, env: Environment, topology: Topology, network: NetworkSettings) -> None:
+    def __init__(self, env: Environment, topology: Topology, network: NetworkSettings, streams: Streams) -> None:
         self._env = env
         self._topology = topology
         self._network = network
+        self._streams = streams
+        self.server = _server(topology, network)
         self.links: list[Link] = []
         """In canonical order: cells in the order of their first sensor, then wires in the order of the topology."""
-        self._air: dict[str, dict[Direction, Hop]] = {}
-        self._wire: dict[tuple[str, str], Hop] = {}
+        self.cells: dict[str, Cell] = {}
+        """By base station."""
+        self.wires: dict[tuple[str, str], Link] = {}
+        """By both orders of its ends."""
+        self._wire_hops: dict[tuple[str, str], Hop] = {}
+        self._backbones: dict[str, Backbone] = {}
+        nodes = topology.graph.nodes
         for sensor in topology.sensors:
             self._add_cell(topology.cell_of(sensor))
         self._check_cell_names()
+        towards = topology.towards(self.server)
+        steps = _steps(towards, self.server)
         for one, other, attributes in topology.graph.edges(data=True):
-            if NodeKind.SENSOR not in (topology.graph.nodes[one]["kind"], topology.graph.nodes[other]["kind"]):
-                self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"])
+            if NodeKind.SENSOR not in (nodes[one]["kind"], nodes[other]["kind"]):
+                ends = (one, other) if steps[other] <= steps[one] else (other, one)  # (farther, nearer) to the server
+                self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"], upwards=ends)
+        for station in self.cells:
+            self._backbones[station] = Backbone(*self._ways(station, towards))
+        for station, cell in self.cells.items():
+            with self._about_radio(station):
+                cell.settings.radio.check_sensors(topology.sensors)
+        self.attachments = tuple(self._attach(index, sensor) for index, sensor in enumerate(topology.sensors))
+        """In the order of the sensors."""
+        if not any(attachment.covered for attachment in self.attachments):
+            raise Misfit("the air reaches none of the sensors, so nobody can take part", "cell", "radio")
 
-    def uplink(self, sensor: str) -> tuple[Hop, ...]:
-        """The hops from *sensor* to the cloud."""
-        _, *way = self._topology.route(sensor, self._topology.cloud)
-        return (self._air[way[0]][Direction.UPLINK], *map(self._wire.__getitem__, nx.utils.pairwise(way)))
+    def let_rates_change(self, network: Network, on_change: Callable[[], None]) -> None:
+        """What the radios announce for later comes true on *network*'s clock.
 
-    def downlink(self, sensor: str) -> tuple[Hop, ...]:
-        """The hops from the cloud to *sensor*."""
-        *way, _ = self._topology.route(self._topology.cloud, sensor)
-        return (*map(self._wire.__getitem__, nx.utils.pairwise(way)), self._air[way[-1]][Direction.DOWNLINK])
+        *on_change* is told whenever a sensor comes into coverage or leaves it.
+        """
+        for attachment in self.attachments:
+            radio = self.cells[self._topology.cell_of(attachment.sensor)].settings.radio
+            if type(radio).changes is not RadioSettings.changes:
+                changes = radio.changes(self._place(attachment.client, attachment.sensor))
+                Coverage(self._env, network, attachment, changes, on_change)
+
+    def path(self, *nodes: str) -> tuple[Hop, ...]:
+        """The hops over the wires along *nodes*, for messages between servers."""
+        return tuple(map(self._wire_hops.__getitem__, nx.utils.pairwise(nodes)))
+
+    def reroute(self, closed: Collection[Link]) -> None:
+        """Lead every base station's traffic around the *closed* wires; where there is no other way, it stays."""
+        shut = frozenset(frozenset(ends) for ends, link in self.wires.items() if link in closed)
+        towards = next_hops(self._topology.infrastructure, self.server, closed_links=shut)
+        for station, backbone in self._backbones.items():
+            if station in towards or station == self.server:
+                backbone.uplink, backbone.downlink = self._ways(station, towards)
+
+    def _ways(self, station: str, towards: Mapping[str, str]) -> tuple[tuple[Hop, ...], tuple[Hop, ...]]:
+        way = [station]
+        while way[-1] != self.server:
+            way.append(towards[way[-1]])
+        return self.path(*way), self.path(*reversed(way))
 
     def _add_cell(self, station: str) -> None:
-        if station in self._air:
+        if station in self.cells:
             return
-        cell = self._network.cells.get(station, self._network.cell)
-        link = self._new_link(f"cell {station}", access=True)
-        rates = cell.radio.rates()
-        up, down = self._channels(cell)
-        self._air[station] = {
-            Direction.UPLINK: Hop(link, Direction.UPLINK, up, rates.uplink_bps, cell.delay_s, cell.loss),
-            Direction.DOWNLINK: Hop(link, Direction.DOWNLINK, down, rates.downlink_bps, cell.delay_s, cell.loss),
-        }
+        settings = self._network.cells.get(station, self._network.cell)
+        up = settings.discipline.channel(self._env, settings.delay_s)
+        down = up if settings.duplex == "half" else settings.discipline.channel(self._env, settings.delay_s)
+        link = self._new_link(f"cell {station}", (up, down), access=True)
+        self.cells[station] = Cell(link, settings, up, down)
 
-    def _channels(self, cell: CellSettings) -> tuple[Channel, Channel]:
-        up = cell.discipline.channel(self._env)
-        return up, up if cell.duplex == "half" else cell.discipline.channel(self._env)
+    def _attach(self, index: int, sensor: str) -> Attachment:
+        station = self._topology.cell_of(sensor)
+        cell = self.cells[station]
+        place, radio = self._place(index, sensor), cell.settings.radio
+        with self._about_radio(station):
+            rates = radio.rates(place)
+            uncovered = radio.why_no_coverage(place) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
+            if uncovered is not None and not radio.excludes_uncovered:
+                raise UserError(uncovered)
+        weight = cell.settings.discipline.weight(self._topology.graph.nodes[sensor]["device"])
+        return Attachment(
+            sensor,
+            index,
+            cell.hop(Direction.UPLINK, rates, weight),
+            cell.hop(Direction.DOWNLINK, rates, weight),
+            self._backbones[station],
+            covered=uncovered is None,
+        )
 
-    def _add_wire(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> None:
+    @contextmanager
+    def _about_radio(self, station: str) -> Iterator[None]:
+        """What goes wrong inside is about the key of the radio around *station*."""
+        section = ("cells", station, "radio") if station in self._network.cells else ("cell", "radio")
+        try:
+            yield
+        except Misfit as error:
+            raise Misfit(error.problem, *section, *error.key) from error
+        except UserError as error:
+            raise Misfit(str(error), *section) from error
+
+    def _place(self, index: int, sensor: str) -> Place:
+        nodes, station = self._topology.graph.nodes, self._topology.cell_of(sensor)
+        one, other = nodes[sensor]["position_m"], nodes[station]["position_m"]
+        distance_m = None if one is None or other is None else math.dist(one, other)
+        return Place(sensor, index, distance_m, self._streams)
+
+    def _add_wire(
+        self, one: str, other: str, rate_bps: float | None, delay_s: float | None, *, upwards: tuple[str, str]
+    ) -> None:
         default = self._network.link
         if rate_bps is None and default is None:
             way_out = "give it rate_bps in the topology, or set network.link.rate_bps"
@@ -71,21 +170,47 @@ class Wires:
         rate = rate_bps if rate_bps is not None else default.rate_bps if default else math.inf
         delay = delay_s if delay_s is not None else default.delay_s if default else 0.0
         loss = default.loss if default else Loss()
-        link = self._new_link(f"{one} -- {other}", access=False)
-        for ends in ((one, other), (other, one)):
-            self._wire[ends] = Hop(link, self._direction(*ends), SerialChannel(self._env), rate, delay, loss)
+        new_channel = default.discipline.channel if default else SerialChannel
+        channels = (new_channel(self._env, delay), new_channel(self._env, delay))
+        link = self.wires[one, other] = self.wires[other, one] = self._new_link(
+            f"{one} -- {other}", channels, access=False
+        )
+        for ends, direction, channel in zip((upwards, upwards[::-1]), Direction, channels, strict=True):
+            self._wire_hops[ends] = Hop(link, direction, channel, rate, loss)
 
-    def _direction(self, source: str, target: str) -> Direction:
-        towards_cloud = self._topology.route(source, self._topology.cloud)
-        return Direction.UPLINK if target in towards_cloud else Direction.DOWNLINK
-
-    def _new_link(self, label: str, *, access: bool) -> Link:
-        link = Link(len(self.links), label, access)
+    def _new_link(self, label: str, channels: tuple[Channel, ...], *, access: bool) -> Link:
+        link = Link(len(self.links), label, access, channels)
         self.links.append(link)
         return link
 
     def _check_cell_names(self) -> None:
         for station in self._network.cells:
-            if station not in self._air:
-                near = nearest(station, self._air)
+            if station not in self.cells:
+                near = nearest(station, self.cells)
                 raise Misfit(f"describes {station!r}, which is no base station with sensors{near}", "cells", station)
+
+
+def _server(topology: Topology, network: NetworkSettings) -> str:
+    """The node that holds the global model."""
+    name = network.server
+    if name is None:
+        return topology.cloud
+    if name not in topology.graph or topology.graph.nodes[name]["kind"] == NodeKind.SENSOR:
+        choices = [node for node, of in topology.graph.nodes(data=True) if of["kind"] != NodeKind.SENSOR]
+        raise Misfit(
+            f"{name!r} must be a cloud, an edge server or a base station of the topology{nearest(name, choices)}",
+            "server",
+        )
+    return name
+
+
+def _steps(towards: Mapping[str, str], server: str) -> dict[str, int]:
+    """How many wires there are between each node and *server*."""
+    steps = {server: 0}
+    for node in towards:
+        way = [node]
+        while way[-1] not in steps:
+            way.append(towards[way[-1]])
+        for nearer, farther in zip(way[::-1], way[-2::-1], strict=False):
+            steps[farther] = steps[nearer] + 1
+    return steps

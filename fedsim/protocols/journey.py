@@ -68,12 +68,15 @@ def local_work(world: World, client: Client, task: Task) -> Generator[Event, Any
     samples = client.samples * world.training.epochs
     seconds = world.compute_seconds(client, samples)
     client.attempts += 1
+    client.working = True
     try:
         yield world.env.timeout(seconds)
     except Interrupt as interrupt:
-        world.trace.work.append(client.index, start_s, world.env.now, samples, Outcome.CANCELLED)
+        world.trace.work.append((client.index, start_s, world.env.now, samples, Outcome.CANCELLED))
         raise Abandoned(*interrupt.args) from None
-    world.trace.work.append(client.index, start_s, world.env.now, samples, Outcome.ARRIVED)
+    finally:
+        client.working = False
+    world.trace.work.append((client.index, start_s, world.env.now, samples, Outcome.ARRIVED))
     trained = world.learner.train(
         task.model,
         client.index,

@@ -22,7 +22,7 @@ from fedsim.network.hop import Direction
 from fedsim.network.network import Network
 from fedsim.settings import Count, Fraction, Positive, Settings, Several
 
-__all__ = ["EvaluateSettings", "Round", "RunLoop", "Stop"]
+__all__ = ["EvaluateSettings", "NobodyLeft", "Round", "RunLoop", "Stop"]
 
 MOST_ROUNDS_IN_AN_INSTANT = 1_000
 
@@ -74,6 +74,10 @@ class Round:
     """By test set; empty when the round was not evaluated."""
 
 
+class NobodyLeft(Exception):
+    """No device can ever take part again: the run ends here."""
+
+
 class RunLoop:
     """Hands out rounds until the run is over."""
 
@@ -91,6 +95,8 @@ class RunLoop:
         self.rounds_done: list[Round] = []
         self.model: Model = {}
         """The model at the end of the last finished round."""
+        self.cut_short: str | None = None
+        """Why the run ended before its time; None when it did not."""
         self._env = env
         self._trace = trace
         self._network = network
@@ -113,9 +119,8 @@ class RunLoop:
         """The round ends now, with *model*. Evaluates it if it is its turn, and decides whether the run is over."""
         traffic = self._network.access_bytes
         number = len(self.rounds_done) + 1
-        self._trace.rounds.append(
-            number, self._start_s, self._env.now, selected, participants, lost, late, len(self._trace.hops)
-        )
+        hops = len(self._trace.hops)
+        self._trace.rounds.append((number, self._start_s, self._env.now, selected, participants, lost, late, hops))
         done = Round(number, self._env.now, traffic[Direction.UPLINK], traffic[Direction.DOWNLINK], participants)
         self.rounds_done.append(done)
         self.model = model

@@ -1,4 +1,6 @@
-"""Who takes part in a round: uniformly at random among those who are not busy (McMahan et al., AISTATS 2017).
+"""Who takes part in a round: uniformly at random among those who can be reached and are free.
+
+(Uniform selection: McMahan et al., AISTATS 2017.)
 
 The draw comes from the stream of the round, so protocols on one seed choose alike as long as the same devices are free.
 """
@@ -10,10 +12,11 @@ from collections.abc import Generator
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
-from simpy import Event
+from simpy import AnyOf, Event
 
 from fedsim.errors import Misfit
 from fedsim.kernel.gather import any_ended, at_the_end_of
+from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
 
@@ -79,7 +82,7 @@ def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator
     yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
     eligible = _eligible(world, cohort)
     while not eligible:
-        yield any_ended(world.env, [client.journey for client in world.clients if client.journey is not None])
+        yield _somebody_may_be_free(world)
         yield at_the_end_of(world.env, 0.0)
         eligible = _eligible(world, cohort)
     asked = min(len(eligible), cohort.asked(len(world.clients)))
@@ -92,4 +95,13 @@ def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator
 
 
 def _eligible(world: World, cohort: CohortSettings) -> list[Client]:
-    return [client for client in world.clients if cohort.busy == "abort" or not client.busy]
+    abort = cohort.busy == "abort"
+    return [client for client in world.clients if client.attachment.reachable and (abort or not client.busy)]
+
+
+def _somebody_may_be_free(world: World) -> Event:
+    """The next time that a journey ends, or that somebody may be reachable. Raises `NobodyLeft` without hope."""
+    under_way = [client.journey for client in world.clients if client.journey is not None and client.journey.is_alive]
+    if not under_way and all(map(world.outages.hopeless, (client.attachment for client in world.clients))):
+        raise NobodyLeft("every device, or the way to it, has failed for ever")
+    return AnyOf(world.env, [any_ended(world.env, under_way), world.outages.changed])

@@ -15,6 +15,8 @@ from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner, Model
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
+from fedsim.network.attachment import Attachment
+from fedsim.network.faults.outages import Outages
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
 from fedsim.protocols.run_loop import RunLoop
@@ -34,10 +36,8 @@ class Client:
     raw_bytes: float | None
     """Bytes of all its raw samples and labels on the wire; None when the data set does not say."""
     compute: ComputeSettings
-    uplink: tuple[Hop, ...]
-    """From the sensor to the cloud."""
-    downlink: tuple[Hop, ...]
-    """From the cloud to the sensor."""
+    attachment: Attachment
+    """How it is attached to the network."""
     trainings: int = 0
     """Local trainings finished so far; each one's batches are drawn from a stream of its own."""
     attempts: int = 0
@@ -45,6 +45,25 @@ class Client:
     state: Model = field(default_factory=dict)
     """What it remembers from one training to the next."""
     journey: Process | None = None
+    working: bool = False
+    """Whether it is training now."""
+    known_work: tuple[int, float] | None = None
+    """The samples and seconds of its last training, when the same work always takes it the same time."""
+
+    def journey_ended(self, journey: Event) -> None:
+        """Forget it, or the device would keep its last update alive until its next journey."""
+        if self.journey is journey:
+            self.journey = None
+
+    @property
+    def uplink(self) -> tuple[Hop, ...]:
+        """The hops from the sensor to the server, as they are used now."""
+        return self.attachment.uplink
+
+    @property
+    def downlink(self) -> tuple[Hop, ...]:
+        """The hops from the server to the sensor, as they are used now."""
+        return self.attachment.downlink
 
     @property
     def busy(self) -> bool:
@@ -74,28 +93,43 @@ class World:
     training: TrainingSettings
     learner: Learner
     loop: RunLoop
+    outages: Outages
+    """What fails and comes back."""
+    forgetful: bool
+    """Whether a device that fails forgets what it remembers from one training to the next."""
     cancel_late: bool
     """Whether what is late is stopped at the end of its round, or goes on and keeps its device and the air busy."""
+
+    def __post_init__(self) -> None:
+        self.outages.on_device_failure = self._device_failed
+
+    def _device_failed(self, attachment: Attachment) -> None:
+        """Local work is given up; what is on the air is the network's affair."""
+        client = self.clients[attachment.client]
+        if client.working and client.journey is not None:
+            client.journey.interrupt("the device failed")
+        if self.forgetful:
+            client.state = {}
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Process:
         """Send a client on a journey; it is busy until the journey ends."""
         process = client.journey = self.env.process(journey)
-
-        def ended(_: Event) -> None:
-            if client.journey is process:
-                client.journey = None  # or the device would keep its last update alive until its next journey
-
-        process.callbacks.append(ended)
+        process.callbacks.append(client.journey_ended)
         return process
 
     def compute_seconds(self, client: Client, samples: int) -> float:
         """Simulated seconds that *client* takes to train on *samples* samples."""
-        return client.compute.seconds(
+        if client.known_work is not None and client.known_work[0] == samples:
+            return client.known_work[1]
+        seconds = client.compute.seconds(
             samples,
             lambda: self.model.training_flops_per_sample,
             self.streams("device/compute", client.index),
             self.streams("training/compute", client.index, client.attempts),
         )
+        if not client.compute.varies:
+            client.known_work = (samples, seconds)
+        return seconds
 
     def cloud_seconds(self, samples: int, use: int) -> float:
         """Simulated seconds that the cloud takes to train on *samples* samples, for the *use*-th time.

@@ -6,16 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from simpy import Environment
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import Misfit, nearest
+from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
+from fedsim.network.disciplines.fair import Fair
+from fedsim.network.faults.outages import Outages
 from fedsim.network.network import Network
 from fedsim.network.wires import Wires
 from fedsim.protocols.protocol import Protocol
@@ -89,12 +91,16 @@ def build_world(
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> World:
     """A world at time zero. Raises `UserError` when parts of the scenario do not fit each other."""
-    env, trace, streams = Environment(), Trace(), Streams(materials.seed)
+    env, trace, streams = Clock(), Trace(), Streams(materials.seed)
     with scenario.about("network"):
-        wires = Wires(env, materials.topology, scenario.network)
+        wires = Wires(env, materials.topology, scenario.network, streams)
+        _check_weights(scenario)
     with scenario.about():
         clients = _clients(scenario, materials, wires)
     network = Network(env, trace, streams, wires.links, scenario.network.transport)
+    with scenario.about("faults"):
+        outages = Outages(env, streams, scenario.faults, materials.topology, wires, network)
+    wires.let_rates_change(network, outages.tell)
     training = protocol.training or scenario.training
     learner = learner_for(materials, protocol, training)
     loop = RunLoop(
@@ -118,6 +124,8 @@ def build_world(
         training=training,
         learner=learner,
         loop=loop,
+        outages=outages,
+        forgetful=scenario.faults.device_memory == "lost",
         cancel_late=scenario.network.late_transfers == "cancel",
     )
     with scenario.about(*scenario.place_of(protocol)):
@@ -134,11 +142,21 @@ def _clients(scenario: Scenario, materials: Materials, wires: Wires) -> tuple[Cl
             samples=int(dataset.client_samples[index]),
             raw_bytes=dataset.raw_bytes(index) if known_size else None,
             compute=_compute(scenario, materials.topology, name),
-            uplink=wires.uplink(name),
-            downlink=wires.downlink(name),
+            attachment=wires.attachments[index],
         )
         for index, name in enumerate(materials.topology.sensors)
     )
+
+
+def _check_weights(scenario: Scenario) -> None:
+    """Weights are by device class: each must be one."""
+    classes = scenario.devices.classes
+    cells = {("cell",): scenario.network.cell} | {("cells", key): cell for key, cell in scenario.network.cells.items()}
+    for place, cell in cells.items():
+        for named in cell.discipline.weights if isinstance(cell.discipline, Fair) else ():
+            if named not in classes:
+                problem = f"{named!r} is no device class{nearest(named, classes)} (classes: {', '.join(classes)})"
+                raise Misfit(problem, *place, "discipline", "weights", named)
 
 
 def _compute(scenario: Scenario, topology: Topology, sensor: str) -> ComputeSettings:

@@ -17,6 +17,7 @@ from fedsim.errors import Misfit, nearest
 from fedsim.learning.training import TrainingSettings
 from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.settings import ModelSettings
+from fedsim.network.faults.settings import FaultsSettings
 from fedsim.network.settings import NetworkSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import EvaluateSettings, Stop
@@ -63,6 +64,8 @@ class Scenario(Settings):
     """The network's nodes and wires: one of the topologies, or a path to a file (.yaml, .json, .graphml)."""
     network: NetworkSettings
     """What the air and the wires are like."""
+    faults: FaultsSettings = FaultsSettings()
+    """What fails, when, and what that means; nothing fails when left out."""
     devices: DevicesSettings
     """How fast devices compute."""
     data: Annotated[DatasetSettings, OneOf("datasets")] = Digits()

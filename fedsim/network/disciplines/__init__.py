@@ -3,4 +3,5 @@
 REGISTRY = {
     "serial": "fedsim.network.disciplines.serial:Serial",
     "dedicated": "fedsim.network.disciplines.dedicated:Dedicated",
+    "fair": "fedsim.network.disciplines.fair:Fair",
 }

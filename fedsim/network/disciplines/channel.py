@@ -1,69 +1,168 @@
 """A channel serves flows; its discipline decides who sends when. Work is airtime: seconds at the flow's own full rate.
 
 Measuring work in airtime lets flows of different rates share one channel (a slow device needs more airtime for the
-same bits).
+same bits). A channel knows neither bytes nor routes: it tells a flow when all of it has been sent, and nothing else.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from simpy import Environment, Event
+from simpy import Environment
 
+from fedsim.kernel.alarm import Alarm
 from fedsim.settings import Component
 
-__all__ = ["Channel", "Discipline", "Flow"]
+__all__ = ["Channel", "Discipline", "Flow", "Progress"]
 
 
-class Flow(Event):
-    """One message on one channel; it happens when its last bit has been sent."""
+class Flow:
+    """One message on one channel. ``need_s``, ``share_sent`` and ``spent_s`` are as of when the channel last booked.
 
-    def __init__(self, env: Environment, airtime_s: float) -> None:
-        super().__init__(env)
-        self.airtime_s = airtime_s
-        self.offered_s: float = env.now
-        self.begun_s: float | None = None
-        """When it was first given the channel; None while it waits."""
+    ``share`` is the largest part of the channel (0 < share <= 1) that it can use, which it needs for its full rate;
+    ``weight`` is its part relative to others when there is not enough for all. Both matter to fair sharing only.
+    """
 
-    @property
-    def queued_s(self) -> float:
-        """Seconds that it waited, or has waited so far, before it was first given the channel."""
-        return (self.env.now if self.begun_s is None else self.begun_s) - self.offered_s
+    __slots__ = (
+        *("alarm", "begun_s", "due_s", "need_s", "offered_s"),
+        *("share", "share_sent", "since", "spent_s", "ticket", "weight"),
+    )
 
-    def begin(self) -> None:
-        """Take the channel alone now, and happen when the airtime is over."""
-        self.begun_s = self.env.now
-        self._ok, self._value = True, None
-        self.env.schedule(self, delay=self.airtime_s)
+    def __init__(self, *, share: float = 1.0, weight: float = 1.0) -> None:
+        self.share = share
+        self.weight = weight
+        self.ticket = -1
+        """Its place on a channel, or -1 when it is on none, or all of it has been sent: the channel's own affair."""
+        self.alarm: Alarm | None = None
+        """Rings at whatever is planned for it alone; None when nothing is."""
+        self.since: float
+        """When it was last booked, as a time or as the reading of a virtual clock: the channel's own affair."""
+        self.due_s: float
+        """When it arrives, as planned: the channel's own affair."""
+        self.offered_s: float
+        self.begun_s: float | None
+        """When it is first given the channel, which may be in the future; None while that is not known."""
+        self.need_s: float
+        """Seconds at its own full rate that what is left of it needs."""
+        self.share_sent: float
+        """Part of the message (0 to 1) that has been sent."""
+        self.spent_s: float
+        """Airtime of the whole channel that it has used."""
 
-    def sent_alone(self) -> float:
-        """The share (0 to 1) that has been sent, for a flow that had the channel's full rate since it began."""
-        if self.begun_s is None:
-            return 0.0
-        return min(1.0, (self.env.now - self.begun_s) / self.airtime_s) if self.airtime_s > 0 else 1.0
+    def offer(self, airtime_s: float, now_s: float) -> None:
+        """Begin anew as a message that needs *airtime_s* seconds at its full rate (0 or more, finite)."""
+        self.offered_s = now_s
+        self.begun_s = None
+        self.need_s = airtime_s
+        self.share_sent = 0.0
+        self.spent_s = 0.0
 
-    def withdraw(self) -> None:
-        """Never happen for anybody, even if already scheduled."""
-        self.callbacks = []
+    def book(self, served_s: float) -> None:
+        """*served_s* more seconds, at its full rate, have been given to it."""
+        served_s = min(served_s, self.need_s)  # the clock rounds
+        self.share_sent += (1.0 - self.share_sent) * (served_s / self.need_s if self.need_s > 0 else 0.0)
+        self.spent_s += served_s * self.share
+        self.need_s -= served_s
+
+    def book_all(self) -> None:
+        """All of it has been sent: it is on no channel any more."""
+        self.ticket = -1
+        self.share_sent = 1.0
+        self.spent_s += self.need_s * self.share
+        self.need_s = 0.0
+
+    def arrived(self) -> None:
+        """What happens when its last bit has come to the end of the channel: for subclasses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a flow is, now."""
+
+    share_sent: float
+    """Part of the message (0 to 1) that has been sent."""
+    spent_s: float
+    """Airtime of the whole channel that it has used."""
 
 
 class Channel(ABC):
     """One direction of a link or a cell, or both directions of a half-duplex one."""
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         self.env = env
+        self.delay_s = delay_s
+        """From a flow's last bit sent to its last bit received; the channel is free for others meanwhile."""
+        self.paused = False
+        self._on_the_way: deque[tuple[float, Flow]] = deque()
+        """What has been sent and not yet received, with the time of its arrival."""
+        self._reception: Alarm | None = None
+        """Rings when the first of these arrives."""
+
+    @property
+    @abstractmethod
+    def flows(self) -> Collection[Flow]:
+        """All of which something is still to be sent, in the order in which they were started."""
 
     @abstractmethod
-    def start(self, airtime_s: float) -> Flow:
-        """Offer a message that needs *airtime_s* seconds of the channel (0 or more, finite)."""
+    def start(self, flow: Flow) -> None:
+        """Take *flow* on. It is told when it has arrived, never within this call."""
 
     @abstractmethod
-    def cancel(self, flow: Flow) -> None:
-        """Give up a flow that has not happened yet; the channel is free for others at once."""
+    def stop(self, flow: Flow) -> None:
+        """Take *flow* off before it has arrived, with what has been sent of it booked; its place is free at once."""
 
-    def sent(self, flow: Flow) -> float:
-        """The share (0 to 1) of a flow that has been sent by now."""
-        return 1.0 if flow.processed else flow.sent_alone()
+    def holds(self, flow: Flow) -> bool:
+        """Whether something of *flow* is still to be sent here; if not, all of it is booked."""
+        return flow.ticket >= 0
+
+    @abstractmethod
+    def adjust(self, flow: Flow, need_s: float, share: float) -> None:
+        """From now on, what is left of *flow* needs *need_s* seconds at its full rate, and *share* of the channel."""
+
+    @abstractmethod
+    def pause(self) -> None:
+        """Send nothing until `resume`; flows keep their places, and new ones are taken on."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """Go on where `pause` stopped."""
+
+    @abstractmethod
+    def served_s(self, flow: Flow) -> float:
+        """Seconds, at its full rate, that *flow*, which it holds, has been given since it was last booked."""
+
+    def progress(self, flow: Flow) -> Progress:
+        """How far *flow*, on this channel or through with it, is now."""
+        if not self.holds(flow):
+            return Progress(flow.share_sent, flow.spent_s)
+        served_s = min(self.served_s(flow), flow.need_s)
+        part = served_s / flow.need_s if flow.need_s > 0 else 0.0
+        return Progress(flow.share_sent + (1.0 - flow.share_sent) * part, flow.spent_s + served_s * flow.share)
+
+    def _send_off(self, flow: Flow) -> None:
+        """The last bit of *flow* has just been sent."""
+        flow.book_all()
+        if self.delay_s == 0:
+            flow.arrived()
+            return
+        self._on_the_way.append((self.env.now + self.delay_s, flow))
+        if self._reception is None:
+            self._reception = Alarm(self.env, self.delay_s, self._receive)
+
+    def _recall(self, flow: Flow) -> None:
+        """Forget *flow*, whose last bit is on the way."""
+        self._on_the_way = deque(entry for entry in self._on_the_way if entry[1] is not flow)
+
+    def _receive(self, _: Alarm) -> None:
+        """Everything that is due arrives, in the order in which it was sent."""
+        self._reception = None
+        while self._on_the_way and self._on_the_way[0][0] <= self.env.now:
+            self._on_the_way.popleft()[1].arrived()
+        if self._on_the_way and self._reception is None:
+            self._reception = Alarm(self.env, self._on_the_way[0][0] - self.env.now, self._receive)
 
 
 class Discipline(Component):
@@ -73,3 +172,7 @@ class Discipline(Component):
     @abstractmethod
     def channel(self) -> type[Channel]:
         """The class of channel that follows this discipline."""
+
+    def weight(self, device_class: str | None) -> float:
+        """The weight of flows of devices of *device_class*."""
+        return 1.0

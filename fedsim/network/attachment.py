@@ -1,0 +1,70 @@
+"""A sensor's place in the network: its own air, and the wires behind its base station."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fedsim.network.hop import Hop
+
+__all__ = ["Attachment", "Backbone"]
+
+
+@dataclass(eq=False, slots=True)
+class Backbone:
+    """The wires between a base station and the server, as they are used now."""
+
+    uplink: tuple[Hop, ...]
+    downlink: tuple[Hop, ...]
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is an outage on one of them."""
+        return any(hop.link.closed for hop in self.uplink)
+
+
+@dataclass(eq=False, slots=True)
+class Attachment:
+    """One sensor, and how it is attached to its base station."""
+
+    sensor: str
+    client: int
+    """Its canonical index."""
+    air_uplink: Hop
+    air_downlink: Hop
+    backbone: Backbone
+    """Shared by all sensors of the base station."""
+    on: bool = True
+    """Whether the device works: false while it has failed."""
+    covered: bool = True
+    """Whether the air reaches it now or ever will again."""
+
+    @property
+    def air(self) -> tuple[Hop, Hop]:
+        """Its own two hops."""
+        return self.air_uplink, self.air_downlink
+
+    @property
+    def in_coverage(self) -> bool:
+        """Whether the air reaches it now, in both directions."""
+        return self.air_uplink.rate_bps > 0 and self.air_downlink.rate_bps > 0
+
+    @property
+    def uplink(self) -> tuple[Hop, ...]:
+        """The hops from the sensor to the server, as they are used now."""
+        return (self.air_uplink, *self.backbone.uplink)
+
+    @property
+    def downlink(self) -> tuple[Hop, ...]:
+        """The hops from the server to the sensor, as they are used now."""
+        return (*self.backbone.downlink, self.air_downlink)
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it works and is in coverage, and there is no outage between it and the server."""
+        return (
+            self.on
+            and self.covered
+            and self.in_coverage
+            and not self.air_uplink.link.closed
+            and not self.backbone.closed
+        )

@@ -1,0 +1,203 @@
+"""Failures and repairs as they happen on the clock: links close and open, devices go and come back.
+
+What fails in an instant fails at its end: a message whose last bit is sent then, or work that is done then, is through.
+A link is closed while it, or a node at one of its ends, has failed. What is lost with a failing device is what it is
+sending or receiving over the air; a message that is on a wire goes on, and is lost at the air if the device is still
+away when it gets there. What fails for ever takes with it what is on its links, and whatever comes later.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simpy import Environment, Event
+
+from fedsim.errors import Misfit, nearest
+from fedsim.kernel.gather import at_the_end_of
+from fedsim.kernel.streams import Streams
+from fedsim.network.attachment import Attachment
+from fedsim.network.faults.settings import FaultsSettings, RandomFaults, ScheduledFault
+from fedsim.network.hop import Link
+from fedsim.network.network import Network
+from fedsim.network.wires import Wires
+from fedsim.topology.graph import Topology
+from fedsim.topology.kinds import NodeKind
+
+__all__ = ["Outages"]
+
+KINDS = {
+    "sensors": NodeKind.SENSOR,
+    "base_stations": NodeKind.BASE_STATION,
+    "edges": NodeKind.EDGE,
+    "clouds": NodeKind.CLOUD,
+}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What fails together: a wire; a node's links; or a device."""
+
+    links: tuple[Link, ...] = ()
+    device: Attachment | None = None
+
+
+class Outages:
+    """All that fails in one simulated world."""
+
+    def __init__(
+        self,
+        env: Environment,
+        streams: Streams,
+        settings: FaultsSettings,
+        topology: Topology,
+        wires: Wires,
+        network: Network,
+    ) -> None:
+        self._env = env
+        self._network = network
+        self._streams = streams
+        self._settings = settings
+        self._topology = topology
+        self._wires = wires
+        self._devices = {attachment.sensor: attachment for attachment in wires.attachments}
+        self._failures: Counter[Link | Attachment] = Counter()
+        """How many failures there are now, of each link and device."""
+        self._for_ever: set[Link | Attachment] = set()
+        self.changed: Event = Event(env)
+        """Happens when a sensor may next become reachable or cease to be; then there is a new one."""
+        self.on_device_failure: Callable[[Attachment], None] = lambda _: None
+        """What else happens when a device fails."""
+        for position, fault in enumerate(settings.scheduled):
+            self._plan(fault, ("scheduled", position))
+        for position, faults in enumerate(settings.random):
+            self._expect(faults, position)
+
+    def hopeless(self, attachment: Attachment) -> bool:
+        """Whether a sensor can never be reached again, by the way that its messages take now."""
+        gone = attachment in self._for_ever or not attachment.covered
+        return gone or any(hop.link in self._for_ever for hop in attachment.uplink)
+
+    def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:
+        part = self._node(fault.node, *key, "node") if fault.node is not None else self._wire(fault.link, *key, "link")
+
+        def fail(_: Event) -> None:
+            self._fail(part, fault.lasts_s)
+            if fault.for_s is not None:
+                self._later(fault.for_s, lambda _: self._repair(part))
+            if fault.every_s is not None:
+                self._later(fault.every_s, fail)
+
+        self._later(fault.at_s, fail)
+
+    def _expect(self, faults: RandomFaults, position: int) -> None:
+        for index, part in self._parts(faults, position):
+            self._expect_next(faults, part, f"faults/{position}/{faults.of}", index, 0)
+
+    def _expect_next(self, faults: RandomFaults, part: _Part, purpose: str, index: int, use: int) -> None:
+        rng = self._streams(purpose, index, use).generator()
+        up_s = float(rng.exponential(faults.mean_up_s))
+        down_s = math.inf if math.isinf(faults.mean_down_s) else float(rng.exponential(faults.mean_down_s))
+
+        def fail(_: Event) -> None:
+            self._fail(part, down_s)
+            if math.isfinite(down_s):
+                self._later(down_s, repair)
+
+        def repair(_: Event) -> None:
+            self._repair(part)
+            self._expect_next(faults, part, purpose, index, use + 1)
+
+        self._later(up_s, fail)
+
+    def _later(self, delay_s: float, action: Callable[[Event], None]) -> None:
+        at_the_end_of(self._env, delay_s).callbacks.append(action)
+
+    def _fail(self, part: _Part, lasts_s: float) -> None:
+        for_ever = math.isinf(lasts_s)
+        for link in part.links:
+            self._failures[link] += 1
+            if for_ever:
+                self._for_ever.add(link)
+            self._close(link)
+        if part.device is not None:
+            self._failures[part.device] += 1
+            if for_ever:
+                self._for_ever.add(part.device)
+            self._switch_off(part.device)
+        self._changed()
+
+    def _repair(self, part: _Part) -> None:
+        for link in part.links:
+            self._failures[link] -= 1
+            if not self._failures[link]:
+                link.closed = link.refuses = False
+                for channel in dict.fromkeys(link.channels):
+                    channel.resume()
+        if part.device is not None:
+            self._failures[part.device] -= 1
+            if not self._failures[part.device]:
+                part.device.on = True
+                for hop in part.device.air:
+                    hop.closed = not part.device.covered and hop.rate_bps == 0
+        self._changed()
+
+    def _close(self, link: Link) -> None:
+        rule = "lose" if link in self._for_ever else self._settings.messages
+        if not link.closed:
+            for channel in dict.fromkeys(link.channels):
+                channel.pause()
+        link.closed = True
+        link.refuses = rule == "lose"
+        for transfer in self._network.on_link(link):
+            if rule == "lose":
+                transfer.fail()
+            elif rule == "restart":
+                transfer.repeat()
+
+    def _switch_off(self, device: Attachment) -> None:
+        device.on = False
+        for hop in device.air:
+            hop.closed = True
+            for transfer in self._network.on_hop(hop):
+                transfer.fail()
+        self.on_device_failure(device)
+
+    def _changed(self) -> None:
+        if self._settings.routing == "around_outages":
+            self._wires.reroute([link for link in self._wires.links if link.closed])
+        self.tell()
+
+    def tell(self) -> None:
+        """Somebody may have become reachable, or ceased to be."""
+        changed, self.changed = self.changed, Event(self._env)
+        changed.succeed()
+
+    def _parts(self, faults: RandomFaults, position: int) -> list[tuple[int, _Part]]:
+        if faults.of == "wires":
+            return [(link.index, _Part((link,))) for link in self._wires.links if not link.access]
+        kind = KINDS[faults.of]
+        nodes = [name for name, node in self._topology.graph.nodes(data=True) if node["kind"] == kind]
+        for name in faults.only:
+            if name not in nodes:
+                problem = f"{name!r} is none of the {faults.of.replace('_', ' ')} of the topology{nearest(name, nodes)}"
+                raise Misfit(problem, "random", position, "only")
+        return [(i, self._node(name)) for i, name in enumerate(nodes) if not faults.only or name in faults.only]
+
+    def _node(self, name: str, *key: str | int) -> _Part:
+        if name in self._devices:
+            return _Part(device=self._devices[name])
+        graph = self._topology.graph
+        if name not in graph:
+            raise Misfit(f"the topology has no node {name!r}{nearest(name, graph)}", *key)
+        wires = [self._wires.wires[name, other] for other in graph[name] if (name, other) in self._wires.wires]
+        cell = [self._wires.cells[name].link] if name in self._wires.cells else []
+        return _Part((*cell, *wires))
+
+    def _wire(self, ends: tuple[str, str] | None, *key: str | int) -> _Part:
+        assert ends is not None
+        if ends not in self._wires.wires:
+            raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}", *key)
+        return _Part((self._wires.wires[ends],))

@@ -1,0 +1,78 @@
+"""The ``faults`` section of a scenario: what fails, when, for how long, and what that does to messages and devices."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, Self
+
+from pydantic import Strict, model_validator
+
+from fedsim.settings import NonNegative, Positive, PositiveOrInfinite, Settings, Several
+
+__all__ = ["FaultsSettings", "RandomFaults", "ScheduledFault"]
+
+Ends = Annotated[tuple[str, str], Strict(False)]
+
+
+class ScheduledFault(Settings):
+    """One node or one wire that fails at a given time, once or again and again."""
+
+    node: str | None = None
+    """A sensor, base station, edge server or cloud: it fails with all its links; or give ``link``."""
+    link: Ends | None = None
+    """The two ends of a wire; or give ``node``."""
+    at_s: NonNegative
+    """When it fails (first)."""
+    for_s: Positive | None = None
+    """How long; left out: for ever."""
+    every_s: Positive | None = None
+    """It fails again after every so many seconds, counted from failure to failure; left out: once."""
+
+    @model_validator(mode="after")
+    def _one_thing_and_in_order(self) -> Self:
+        if (self.node is None) == (self.link is None):
+            raise ValueError("give either node or link, one of them and not both")
+        if self.every_s is not None and (self.for_s is None or self.for_s >= self.every_s):
+            lasts = "for ever" if self.for_s is None else f"for_s={self.for_s:g}"
+            raise ValueError(f"every_s={self.every_s:g} must be more than the outage lasts ({lasts})")
+        return self
+
+    @property
+    def lasts_s(self) -> float:
+        """How long; infinite when it is for ever."""
+        return math.inf if self.for_s is None else self.for_s
+
+
+class RandomFaults(Settings):
+    """Nodes or wires of one kind that fail by chance, each on its own: working and failed times are exponential."""
+
+    of: Literal["sensors", "base_stations", "edges", "clouds", "wires"]
+    """What fails; a node fails with all its links."""
+    mean_up_s: Positive
+    """Mean time from the start, or from a repair, to the next failure."""
+    mean_down_s: PositiveOrInfinite
+    """Mean time from a failure to its repair; ``.inf``: never repaired."""
+    only: Several[str] = ()
+    """Only these nodes, by name; left out, all of the kind. Not for wires."""
+
+    @model_validator(mode="after")
+    def _wires_have_no_names(self) -> Self:
+        if self.only and self.of == "wires":
+            raise ValueError("only names nodes, and a wire has no name; leave it out")
+        return self
+
+
+class FaultsSettings(Settings):
+    """What fails, and what that means. Nothing fails unless it is listed."""
+
+    scheduled: Several[ScheduledFault] = ()
+    """Failures at given times."""
+    random: Several[RandomFaults] = ()
+    """Failures by chance."""
+    messages: Literal["wait", "restart", "lose"] = "wait"
+    """What becomes of a message on a link that fails. wait: it keeps what was sent and goes on after the outage;
+    restart: it is sent again from its beginning, at most as often as ``loss.attempts`` says; lose: it is lost."""
+    routing: Literal["fixed", "around_outages"] = "fixed"
+    """Whether messages that set out during an outage take another way, if there is one."""
+    device_memory: Literal["kept", "lost"] = "kept"
+    """What a failed device remembers of earlier rounds when it is back."""

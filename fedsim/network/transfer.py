@@ -1,0 +1,216 @@
+"""One message on its way over several hops, stored and forwarded: it goes on when its last bit has come over a hop.
+
+Every crossing of a hop leaves one row in the trace, whether it arrived, was lost or was given up; what has been handed
+to a link is at every moment either received, lost, withdrawn or still in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, cast
+
+from simpy import Environment, Event
+
+from fedsim.kernel.alarm import Alarm, happen
+from fedsim.kernel.trace import Outcome
+from fedsim.network.disciplines.channel import Flow
+from fedsim.network.hop import Direction, Hop
+from fedsim.network.packets import Attempted
+from fedsim.units import bits
+
+__all__ = ["Carrier", "Transfer"]
+
+
+class Carrier(Protocol):
+    """What a message needs to know of the network that carries it."""
+
+    env: Environment
+    uncovered: dict[Transfer, None]
+    """Those that wait until their device is covered again."""
+
+    def attempt(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
+        """What *size_bytes* become on *hop*."""
+
+    def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:
+        """A message has left *hop*, on which *put_bytes* have been put for it: its row for the trace."""
+
+    def forget(self, transfer: Transfer) -> None:
+        """A message is over."""
+
+
+class Transfer(Flow):
+    """A message on its way: a flow on the channel of one hop after the other.
+
+    It is its own event: a process may wait for it as for a `simpy.Event`, whose value is the `Outcome`.
+    """
+
+    __slots__ = (
+        *("_ok", "_value", "attempted", "callbacks", "client", "hop", "network", "number", "repeated_bytes"),
+        *("repeats", "route", "size_bytes", "stage", "start_s"),
+    )
+
+    def __init__(self, network: Carrier, number: int, client: int, route: Sequence[Hop], size_bytes: float) -> None:
+        super().__init__()
+        self.network = network
+        self.number = number
+        self.client = client
+        """The client's index, or -1 for a message between servers."""
+        self.route = route
+        self.size_bytes = size_bytes
+        self.callbacks: list[Callable[[Any], None]] | None = []
+        self.stage = 0
+        """Which hop of the route it is on."""
+        self._begin()
+
+    def _begin(self) -> None:
+        """Hand it to the present hop of its route."""
+        network = self.network
+        hop = self.hop = self.route[self.stage]
+        self.share, self.weight = hop.share, hop.weight
+        self.start_s = network.env.now
+        self.attempted: Attempted = network.attempt(self.client, hop, self.size_bytes)
+        self.repeated_bytes = 0.0
+        """Bytes put on the link in vain before an outage, beyond those of ``attempted``."""
+        self.repeats = 0
+        self.offer(bits(self.attempted.bytes) / hop.rate_bps if hop.rate_bps > 0 else 0.0, self.start_s)
+        if hop.closed or hop.link.refuses:
+            self._fail()
+        elif hop.rate_bps > 0:
+            hop.channel.start(self)
+        else:
+            network.uncovered[self] = None
+
+    @property
+    def bytes(self) -> float:
+        """Bytes put on the present link so far."""
+        return self.repeated_bytes + self.attempted.bytes * self.hop.channel.progress(self).share_sent
+
+    @property
+    def handed_bytes(self) -> float:
+        """Bytes that the present link has been given: what is to be put on it, and what was in vain."""
+        return self.repeated_bytes + self.attempted.bytes
+
+    @property
+    def retransmitted_bytes(self) -> float:
+        """Bytes put on the present link so far that were sent before; resent packets count in proportion."""
+        share_sent = self.hop.channel.progress(self).share_sent
+        return self.repeated_bytes + self.attempted.retransmitted_bytes * share_sent
+
+    @property
+    def airtime_s(self) -> float:
+        """Airtime of the whole channel that it has used so far."""
+        return self.hop.channel.progress(self).spent_s
+
+    @property
+    def queued_s(self) -> float:
+        """Seconds that it waited, or has waited so far, before it was first given the channel."""
+        now_s = self.network.env.now
+        return (now_s if self.begun_s is None else min(self.begun_s, now_s)) - self.offered_s
+
+    def give_up(self) -> None:
+        """Its journey is over; what has been sent is counted."""
+        self._leave()
+        self._note(Outcome.CANCELLED)
+
+    def fail(self) -> None:
+        """An outage destroys it, unless its last bit is on the way already."""
+        if self._is_being_sent():
+            self._leave()
+            self._fail()
+
+    def repeat(self) -> None:
+        """An outage destroys what has been sent, and all is sent again, from the beginning, when it is over.
+
+        After as many attempts as the hop's ``loss`` allows for a packet the message is lost instead.
+        """
+        if not self._is_being_sent() or self.hop.channel.progress(self).share_sent == 0:
+            return
+        self.repeats += 1
+        if self.repeats >= self.hop.loss.attempts:
+            self.fail()
+            return
+        whole_s = bits(self.attempted.bytes) / self.hop.rate_bps if self.hop.rate_bps > 0 else 0.0
+        if self.hop.channel.holds(self):
+            self.hop.channel.adjust(self, whole_s, self.share)
+        self.repeated_bytes += self.attempted.bytes * self.share_sent
+        self.share_sent = 0.0
+
+    def adapt(self) -> None:
+        """The rate of its hop has changed."""
+        channel, rate_bps, share = self.hop.channel, self.hop.rate_bps, self.hop.share
+        if channel.holds(self):
+            if rate_bps > 0:
+                channel.adjust(self, self._left_bits(channel.progress(self).share_sent) / rate_bps, share)
+            else:
+                channel.stop(self)
+                self.network.uncovered[self] = None
+        elif self in self.network.uncovered and rate_bps > 0:
+            del self.network.uncovered[self]
+            self.need_s, self.share = self._left_bits(self.share_sent) / rate_bps, share
+            channel.start(self)
+
+    def _left_bits(self, share_sent: float) -> float:
+        return (1.0 - share_sent) * bits(self.attempted.bytes)
+
+    def arrived(self) -> None:
+        """It has come to the end of the link: go on with the next, if all packets got through."""
+        if not self.attempted.delivered:
+            self._note(Outcome.LOST)
+            self._end(Outcome.LOST)
+            return
+        self._note(Outcome.ARRIVED)
+        self.stage += 1
+        if self.stage < len(self.route):
+            self._begin()
+        else:
+            self._end(Outcome.ARRIVED)
+
+    def _fail(self) -> None:
+        """Lost in this instant, but not before whoever caused it has gone on."""
+        self.alarm = Alarm(self.network.env, 0.0, self._failed)
+
+    def _failed(self, _: Alarm) -> None:
+        self._note(Outcome.LOST)
+        self._end(Outcome.LOST)
+
+    def _is_being_sent(self) -> bool:
+        """Whether its last bit is not yet on the link."""
+        return self.hop.channel.holds(self) or self in self.network.uncovered
+
+    def _leave(self) -> None:
+        """Off the channel, or out of wherever it waits."""
+        channel = self.hop.channel
+        if self in self.network.uncovered:
+            del self.network.uncovered[self]
+        elif self.alarm is not None and not channel.holds(self):
+            self.alarm.stop()  # it was about to be lost
+        else:
+            channel.stop(self)
+
+    def _end(self, outcome: Outcome) -> None:
+        self.network.forget(self)
+        happen(cast(Event, self), outcome)
+
+    def _note(self, outcome: Outcome) -> None:
+        """A row in the trace, for the hop that it leaves."""
+        hop, attempted, share_sent = self.hop, self.attempted, self.share_sent
+        now_s = self.network.env.now
+        begun_s = now_s if self.begun_s is None or self.begun_s > now_s else self.begun_s
+        sent_bytes = attempted.bytes * share_sent
+        put_bytes = self.repeated_bytes + sent_bytes
+        row = (
+            self.number,
+            self.client,
+            hop.link.index,
+            hop.direction is Direction.UPLINK,
+            hop.link.access,
+            self.start_s,
+            now_s,
+            begun_s - self.offered_s,
+            self.spent_s,
+            put_bytes,
+            self.repeated_bytes + attempted.retransmitted_bytes * share_sent,
+            attempted.bytes - sent_bytes,
+            outcome,
+        )
+        self.network.note(hop, put_bytes, row)
