@@ -29,7 +29,7 @@ def test_trace_table(benchmark: BenchmarkFixture) -> None:
     def record() -> int:
         table = Table([(name, "f8") for name in "abcdef"])
         for row in range(ROWS):
-            table.append(row, 1.0, 2.0, 3.0, 4.0, 5.0)
+            table.append((row, 1.0, 2.0, 3.0, 4.0, 5.0))
         return len(table.array())
 
     assert benchmark(record) == ROWS

@@ -18,6 +18,8 @@ KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REG
     "protocols": "fedsim.protocols",
     "topologies": "fedsim.topology",
     "radios": "fedsim.radio",
+    "snrs": "fedsim.radio.snr",
+    "path_losses": "fedsim.radio.path_loss",
     "disciplines": "fedsim.network.disciplines",
     "computes": "fedsim.devices",
     "datasets": "fedsim.data",

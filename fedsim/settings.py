@@ -1,4 +1,9 @@
-"""Settings are what a scenario's keys become: frozen, strictly typed, and without a second schema to keep in step."""
+"""Settings are what a scenario's keys become: frozen, strictly typed, and without a second schema to keep in step.
+
+Numbers have bounds that no plant comes near, so that arithmetic needs none: products and quotients of a dozen of them
+are still finite, and what counts things fits the whole numbers of a table. Left out: bounds that make sense for one key
+only; these stand where the key does.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +11,44 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from annotated_types import Ge, Gt, Interval
-from pydantic import AfterValidator, AllowInfNan, BaseModel, ConfigDict, GetCoreSchemaHandler, Strict
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from annotated_types import Gt, Interval, Le, MaxLen, MinLen
+from pydantic import AfterValidator, AllowInfNan, BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, Strict
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from fedsim import registry
 
 __all__ = [
+    "LARGEST",
+    "LONGEST_NAME",
+    "MOST",
+    "MOST_DEVICES",
+    "SMALLEST",
     "Component",
     "Count",
+    "DeviceCount",
     "Fraction",
+    "Name",
     "NonNegative",
     "NonNegativeInt",
     "OneOf",
     "Positive",
     "PositiveOrInfinite",
     "Probability",
+    "Real",
     "Settings",
     "Several",
 ]
+
+SMALLEST = 1e-18
+"""The smallest positive number, *atto* of any unit."""
+LARGEST = 1e18
+"""The largest finite number, *exa* of any unit: 1e18 s are twice the age of the universe."""
+MOST = 10**9
+"""Of anything that is counted: two counts multiply to a whole number of 64 bits."""
+MOST_DEVICES = 10**6
+"""Devices in a network: what the densest plans ask for, on a square kilometre (ITU-R M.2410, section 4.8)."""
+LONGEST_NAME = 200
+"""Characters in the name of a thing."""
 
 
 class Settings(BaseModel):
@@ -52,9 +76,21 @@ class OneOf:
         return core_schema.tagged_union_schema(choices, discriminator="name")
 
 
-def _number(value: float) -> float:
-    if math.isnan(value):
+def _not_nan(value: object) -> object:
+    if isinstance(value, float) and math.isnan(value):
         raise PydanticCustomError("nan", "Input should be a number, not NaN")
+    return value
+
+
+def _not_tiny(value: float) -> float:
+    if value < SMALLEST:
+        raise PydanticKnownError("greater_than_equal", {"ge": SMALLEST})
+    return value
+
+
+def _not_huge_but_finite(value: float) -> float:
+    if LARGEST < value < math.inf:
+        raise PydanticCustomError("huge_but_finite", "Input should be at most {le}, or infinite", {"le": LARGEST})
     return value
 
 
@@ -62,10 +98,30 @@ T = TypeVar("T")
 Several = Annotated[tuple[T, ...], Strict(False)]
 """A YAML list, kept as a tuple; its items stay strict."""
 
-Positive = Annotated[float, Gt(0)]
-PositiveOrInfinite = Annotated[float, AllowInfNan(True), AfterValidator(_number), Gt(0)]
-NonNegative = Annotated[float, Ge(0)]
-Count = Annotated[int, Ge(1)]
-NonNegativeInt = Annotated[int, Ge(0)]
-Fraction = Annotated[float, Interval(gt=0, le=1)]
+Real = Annotated[float, Interval(ge=-LARGEST, le=LARGEST)]
+"""Any number up to `LARGEST`, and down to its negative."""
+Positive = Annotated[float, Gt(0), Le(LARGEST), AfterValidator(_not_tiny)]
+"""From `SMALLEST` to `LARGEST`."""
+PositiveOrInfinite = Annotated[
+    float,
+    AllowInfNan(True),
+    Gt(0),
+    BeforeValidator(_not_nan),
+    AfterValidator(_not_tiny),
+    AfterValidator(_not_huge_but_finite),
+]
+"""From `SMALLEST` to `LARGEST`, or ``.inf`` for no limit."""
+NonNegative = Annotated[float, Interval(ge=0, le=LARGEST)]
+"""From 0 to `LARGEST`."""
+Fraction = Annotated[float, Interval(gt=0, le=1), AfterValidator(_not_tiny)]
+"""A share of something, of all of it at most, and from `SMALLEST` on."""
 Probability = Annotated[float, Interval(ge=0, lt=1)]
+"""A chance that is no certainty."""
+Count = Annotated[int, Interval(ge=1, le=MOST)]
+"""How many, at least one and at most `MOST`."""
+NonNegativeInt = Annotated[int, Interval(ge=0, le=MOST)]
+"""How many, at most `MOST`."""
+DeviceCount = Annotated[int, Interval(ge=1, le=MOST_DEVICES)]
+"""How many devices, or nodes, or whatever a network is built of piece by piece: at most `MOST_DEVICES`."""
+Name = Annotated[str, MinLen(1), MaxLen(LONGEST_NAME)]
+"""The name of a thing, of at most `LONGEST_NAME` characters."""

@@ -81,6 +81,29 @@ EVERYTHING_HAPPENS: dict[str, Any] = {
 }
 """Several hops, headers, losses, random speeds, deadlines, too many asked: rounds with lost and late updates."""
 
+RING: dict[str, Any] = {
+    "name": "explicit",
+    "nodes": {
+        "cloud": {"kind": "cloud"},
+        "east": {"kind": "edge"},
+        "west": {"kind": "edge"},
+        "east-station": {"kind": "base_station"},
+        "west-station": {"kind": "base_station"},
+        "east-1": {"kind": "sensor", "attach": "east-station"},
+        "east-2": {"kind": "sensor", "attach": "east-station"},
+        "west-1": {"kind": "sensor", "attach": "west-station"},
+        "west-2": {"kind": "sensor", "attach": "west-station"},
+    },
+    "links": [
+        {"between": ["cloud", "east"]},
+        {"between": ["cloud", "west"]},
+        {"between": ["east", "east-station"]},
+        {"between": ["west", "west-station"]},
+        {"between": ["east-station", "west-station"]},
+    ],
+}
+"""Two base stations, each two wires from the cloud, and joined: each can be reached over the other, by three wires."""
+
 
 def scenario(changes: Mapping[str, Any] | None = None) -> Scenario:
     """The base scenario with other values for some keys, named by their dotted paths."""
@@ -126,15 +149,16 @@ class Line:
         rates_bps: tuple[float, ...],
         *,
         delays_s: tuple[float, ...] = (),
-        channel: Callable[[Environment], Channel] = SerialChannel,
+        channel: Callable[[Environment, float], Channel] = SerialChannel,
         loss: Loss = NO_LOSS,
         transport: Transport = ONE_PACKET,
         seed: int = 1,
     ) -> None:
         self.env, self.trace = Environment(), Trace()
-        links = [Link(index, f"link {index}", access=index == 0) for index in range(len(rates_bps))]
+        channels = [channel(self.env, delay_s) for delay_s in delays_s or (0.0,) * len(rates_bps)]
+        links = [Link(i, f"link {i}", access=i == 0, channels=(one,)) for i, one in enumerate(channels)]
         self.route = tuple(
-            Hop(link, Direction.UPLINK, channel(self.env), rate_bps, delay_s, loss)
-            for link, rate_bps, delay_s in zip(links, rates_bps, delays_s or (0.0,) * len(links), strict=True)
+            Hop(link, Direction.UPLINK, link.channels[0], rate_bps, loss)
+            for link, rate_bps in zip(links, rates_bps, strict=True)
         )
         self.network = Network(self.env, self.trace, Streams(seed), links, transport)

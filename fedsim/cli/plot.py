@@ -18,7 +18,8 @@ def add_to(commands: Commands) -> None:
         "plot",
         help="Draw the figures of finished runs.",
         description="Draw accuracy and loss over rounds, time and bytes, and each protocol's time and traffic; "
-        "overview has the most telling ones side by side. Several run folders are drawn into the same figures.",
+        "overview has the most telling ones side by side, and network shows how loaded the air and the wires were. "
+        "Several run folders are drawn into the same figures, apart from their networks.",
         allow_abbrev=False,
     )
     add_run_folders(parser)
@@ -35,16 +36,26 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.compare import run_names
     from fedsim.experiment.results import load_results
     from fedsim.viz.save import save_figures
+    from fedsim.viz.topology_map.save import draw_run
 
     results = [load_results(folder) for folder in arguments.folders]
     if arguments.out is None and len(results) > 1:
         raise UserError("several run folders share their figures: say where to put them with --out DIR")
     folder = arguments.folders[0] / "figures" if arguments.out is None else arguments.out
+    remarks = []
     try:
         paths = save_figures(results, folder, arguments.format)
+        for number, (result, name) in enumerate(zip(results, run_names(results), strict=True), start=1):
+            which = f"network-{number}" if len(results) > 1 else "network"
+            try:
+                paths.append(draw_run(result, folder / f"{which}.{arguments.format}", name))
+            except UserError as error:  # the tables are enough for all other figures
+                remarks.append(f"fedsim: the network of {result.folder} is not drawn: {error}\n")
     except OSError as error:
         raise UserError(f"cannot write figures into {folder}: {error.strerror or error}") from None
     sys.stdout.writelines(f"{path}\n" for path in paths)
+    sys.stderr.writelines(remarks)
     return 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Interval
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.settings import DatasetSettings, Generators
-from fedsim.settings import Count, Positive
+from fedsim.settings import Count
 
 __all__ = ["Declared"]
 
@@ -19,7 +20,7 @@ class Declared(DatasetSettings):
     name: Literal["declared"] = "declared"
     samples_per_client: Count
     """Training samples of every client."""
-    sample_bytes: Positive | None = None
+    sample_bytes: Annotated[float, Interval(ge=1e-3, le=1e9)] | None = None
     """Bytes of one raw sample and its label; needed only where raw samples are sent."""
 
     def load(self, clients: int, stream: Generators) -> FederatedDataset:

@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import Misfit, nearest
-from fedsim.settings import NonNegative, OneOf, Settings
+from fedsim.settings import Name, NonNegative, OneOf, Settings
 
 __all__ = ["DeviceClass", "DevicesSettings"]
 
@@ -23,7 +23,7 @@ class DeviceClass(Settings):
 class DevicesSettings(Settings):
     """Classes of devices, and the cloud."""
 
-    classes: dict[str, DeviceClass]
+    classes: dict[Name, DeviceClass]
     """Device classes by name; a sensor's class is named in the topology."""
     default: str | None = None
     """The class of sensors for which the topology names none; may be left out when there is only one class."""

@@ -88,7 +88,12 @@ class Learners:
             self._executor = materials, host.executor(materials.table, materials.dataset, host.torch_device)
         executor, label = self._executor[1], f"{protocol.title}/{materials.seed}"
         known = self._store.all_metrics if self._store else None
-        store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
+        try:
+            store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
+        except OSError as error:
+            raise UserError(
+                f"{self._folder} cannot be a store ({error.strerror}); choose another one with --store"
+            ) from error
         graph = Graph(str(host.numeric_family))
         return GraphLearner(
             graph=graph,

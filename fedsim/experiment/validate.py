@@ -5,14 +5,14 @@ from __future__ import annotations
 from fedsim.errors import Misfit
 from fedsim.learning.learner import NoLearner
 from fedsim.protocols.protocol import Protocol
-from fedsim.scenario.build import Materials, build_world, gather_materials, load_data
+from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["validate"]
 
 
 def validate(scenario: Scenario) -> Materials:
-    """Build every protocol's world on the first seed, without learning and without running it; draw all seeds' data.
+    """Build every protocol's world on the first seed, and the first one's on the others, without running any of them.
 
     Returns what the protocols share. Raises `UserError`, with the key and where it was written, when parts of the
     scenario do not fit each other.
@@ -24,8 +24,8 @@ def validate(scenario: Scenario) -> Materials:
         with scenario.about(*scenario.place_of(protocol)):
             _check_cohort(protocol, clients)
         build_world(scenario, protocol, materials, lambda *_: NoLearner())
-    for seed in others:  # a draw may leave somebody without samples on one seed and not on another
-        load_data(scenario, seed, clients)
+    for seed in others:  # a draw may leave somebody without samples, or out of coverage, on one seed and not on another
+        build_world(scenario, scenario.protocols[0], gather_materials(scenario, seed), lambda *_: NoLearner())
     return materials
 
 

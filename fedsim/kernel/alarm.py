@@ -7,9 +7,10 @@ and conditions: for these there are `simpy.Event` and `simpy.Timeout`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from simpy import Environment, Event
+from simpy.events import NORMAL
 
 __all__ = ["Alarm", "happen"]
 
@@ -24,7 +25,7 @@ class Alarm:
         self.of = of
         """Whatever the action wants to find here."""
         self._ok = True
-        env.schedule(cast(Event, self), delay=delay_s)
+        env.schedule(self, NORMAL, delay_s)  # type: ignore[arg-type]
 
     def stop(self) -> None:
         """Never ring."""
@@ -37,6 +38,6 @@ def happen(event: Event, value: Any = None) -> None:
     Must not be called from within a process: those who wait for *event* go on at once.
     """
     event._ok, event._value = True, value
-    callbacks, event.callbacks = event.callbacks, cast(Any, None)
+    callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
     for callback in callbacks:
         callback(event)

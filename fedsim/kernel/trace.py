@@ -33,7 +33,7 @@ class Outcome(IntEnum):
 class Table:
     """Append-only rows of one kind, kept as blocks of a numpy structured array."""
 
-    BLOCK_ROWS = 1 << 15
+    BLOCK_ROWS = 1 << 12
 
     def __init__(self, columns: list[tuple[str, str]]) -> None:
         self._dtype = np.dtype(columns)
@@ -43,8 +43,9 @@ class Table:
 
     def append(self, row: tuple[float, ...]) -> None:
         """Add one row: a value for each column."""
-        self._rows.append(row)
-        if len(self._rows) == self.BLOCK_ROWS:
+        rows = self._rows
+        rows.append(row)
+        if len(rows) == self.BLOCK_ROWS:
             self._pack()
 
     def __len__(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
+from annotated_types import Interval
 from pydantic import model_validator
 
 from fedsim.errors import Misfit, UserError
@@ -14,6 +15,9 @@ from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP,
 from fedsim.settings import Positive
 
 __all__ = ["Declared", "DeclaredTable"]
+
+ParameterCount = Annotated[float, Interval(ge=1, le=1e15)]
+"""A thousand times the parameters of the largest models; with their bytes, still a number of packets of 64 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +84,13 @@ class Declared(ModelSettings):
     """A model of declared size that is sent and timed but never trained, for studies of the network alone."""
 
     name: Literal["declared"] = "declared"
-    parameters: Positive
+    parameters: ParameterCount
     """Parameters of the whole model; rounded figures such as 6.68e6 are welcome."""
-    classifier_parameters: Positive | None = None
+    classifier_parameters: ParameterCount | None = None
     """Parameters of the classifier alone; left out, the model has one part and cannot be sent in parts."""
     training_flops_per_sample: Positive | None = None
     """FLOPs of one sample in one training step (3 forward passes); needed only when compute time comes from FLOPs."""
-    bytes_per_parameter: Positive = float(BYTES_PER_PARAMETER)
+    bytes_per_parameter: Annotated[float, Interval(ge=1e-3, le=1e3)] = float(BYTES_PER_PARAMETER)
     """Bytes of one parameter on the wire: 4 for float32."""
 
     @model_validator(mode="after")

@@ -6,9 +6,8 @@ from typing import ClassVar, Literal
 
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.layers import Linear, Shape
-from fedsim.models.settings import LayerModelSettings
+from fedsim.models.settings import LayerModelSettings, Width
 from fedsim.models.table import LayerTable
-from fedsim.settings import Count
 
 __all__ = ["FedgsCnn"]
 
@@ -20,7 +19,7 @@ class FedgsCnn(LayerModelSettings):
     HIDDEN: ClassVar[int] = 2048
 
     name: Literal["fedgs_cnn"] = "fedgs_cnn"
-    classes: Count = 62
+    classes: Width = 62
     """Outputs of the classifier: 10 digits and 52 letters in the papers; the data set may have fewer classes."""
 
     def table(self, sample_shape: Shape | None, classes: int | None) -> LayerTable:

@@ -9,9 +9,8 @@ from typing import ClassVar, Literal
 
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.layers import Linear, ReLU, Shape
-from fedsim.models.settings import LayerModelSettings
+from fedsim.models.settings import LayerModelSettings, Width
 from fedsim.models.table import LayerTable
-from fedsim.settings import Count
 
 __all__ = ["HfedmsCnn"]
 
@@ -24,7 +23,7 @@ class HfedmsCnn(LayerModelSettings):
     FEATURES: ClassVar[int] = 100
 
     name: Literal["hfedms_cnn"] = "hfedms_cnn"
-    classes: Count = 62
+    classes: Width = 62
     """Outputs of the classifier: 10 digits and 52 letters in the paper; the data set may have fewer classes."""
 
     def table(self, sample_shape: Shape | None, classes: int | None) -> LayerTable:

@@ -6,12 +6,12 @@ from itertools import pairwise
 from math import prod
 from typing import Annotated, Literal
 
-from annotated_types import MinLen
+from annotated_types import Len
 
 from fedsim.models.layers import Flatten, Layer, Linear, ReLU, Shape
-from fedsim.models.settings import LayerModelSettings
+from fedsim.models.settings import LayerModelSettings, Width
 from fedsim.models.table import LayerTable
-from fedsim.settings import Count, Several
+from fedsim.settings import Several
 
 __all__ = ["Mlp"]
 
@@ -20,7 +20,7 @@ class Mlp(LayerModelSettings):
     """Fully connected ReLU layers on the flattened sample; the classifier is the last layer."""
 
     name: Literal["mlp"] = "mlp"
-    hidden: Annotated[Several[Count], MinLen(1)] = (64,)
+    hidden: Annotated[Several[Width], Len(1, 100)] = (64,)
     """Widths of the hidden layers, first to last (for none, use softmax)."""
 
     def table(self, sample_shape: Shape | None, classes: int | None) -> LayerTable:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated
+
+from annotated_types import Interval
 
 from fedsim.errors import UserError
 from fedsim.models.layers import Shape
 from fedsim.models.table import Initialisation, ModelTable
 from fedsim.settings import Component
 
-__all__ = ["LayerModelSettings", "ModelSettings"]
+__all__ = ["LayerModelSettings", "ModelSettings", "Width"]
+
+Width = Annotated[int, Interval(ge=1, le=10_000)]
+"""Units, channels or classes of one layer: between two full layers of the most are 1e8 weights, 400 MB."""
 
 
 class ModelSettings(Component):

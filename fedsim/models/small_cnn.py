@@ -9,9 +9,8 @@ from pydantic import Strict
 from fedsim.errors import UserError
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.layers import Linear, Shape
-from fedsim.models.settings import LayerModelSettings
+from fedsim.models.settings import LayerModelSettings, Width
 from fedsim.models.table import LayerTable
-from fedsim.settings import Count
 
 __all__ = ["SmallCnn"]
 
@@ -22,9 +21,9 @@ class SmallCnn(LayerModelSettings):
     """Two 5x5 convolutions with pooling, a hidden layer and a classifier, cut to fit the data set's images."""
 
     name: Literal["small_cnn"] = "small_cnn"
-    channels: Annotated[tuple[Count, Count], Strict(False)] = (16, 32)
+    channels: Annotated[tuple[Width, Width], Strict(False)] = (16, 32)
     """Output channels of the two convolutions."""
-    hidden: Count = 128
+    hidden: Width = 128
     """Width of the hidden fully connected layer."""
 
     def table(self, sample_shape: Shape | None, classes: int | None) -> LayerTable:

@@ -1,4 +1,7 @@
-"""Rates that change with time: what a radio announces for each sensor comes true on the clock."""
+"""Rates that change with time: what a radio announces for each sensor comes true on the clock.
+
+What changes in an instant changes at its end: a message whose last bit is sent then is through.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.gather import at_the_end_of
 from fedsim.network.attachment import Attachment
 from fedsim.network.network import Network
 from fedsim.radio.settings import Rates
@@ -40,7 +43,7 @@ class Coverage:
         following = next(self._changes, None)
         if following is not None:
             at_s, rates = following
-            Alarm(self._env, at_s - self._env.now, self._change, rates)
+            at_the_end_of(self._env, at_s - self._env.now).callbacks.append(lambda _: self._change(rates))
         elif not self._attachment.in_coverage:
             self._attachment.covered = False
             for hop in self._attachment.air:
@@ -50,12 +53,11 @@ class Coverage:
                         transfer.fail()
             self._on_change()
 
-    def _change(self, alarm: Alarm) -> None:
-        rates: Rates = alarm.of
+    def _change(self, rates: Rates) -> None:
         attachment = self._attachment
         before = attachment.in_coverage
-        attachment.air_uplink.rate_bps, attachment.air_uplink.share = rates.uplink_bps, rates.uplink_share
-        attachment.air_downlink.rate_bps, attachment.air_downlink.share = rates.downlink_bps, rates.downlink_share
+        attachment.air_uplink.set_rate(rates.uplink_bps, rates.uplink_share)
+        attachment.air_downlink.set_rate(rates.downlink_bps, rates.downlink_share)
         for hop in attachment.air:
             for transfer in self._network.on_hop(hop):
                 transfer.adapt()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from fedsim.network.disciplines.channel import Channel
@@ -48,8 +48,13 @@ class Hop:
     """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
     loss: Loss
     share: float = 1.0
-    """Largest part of the channel that the client can use, which it needs for its full rate."""
+    """Part of the channel that the client needs for its full rate: all of it where one at a time is served."""
     weight: float = 1.0
     """Its part relative to others when there is not enough for all."""
-    closed: bool = field(default=False)
-    """Whether the client's own end has failed: what is handed to it now is lost at once."""
+    closed: bool = False
+    """Whether the client's own end has failed: what is handed to it now, or comes down to it, is lost."""
+
+    def set_rate(self, rate_bps: float, share: float) -> None:
+        """From now on the client has another full rate, for which it needs *share* of a channel shared at once."""
+        self.rate_bps = rate_bps
+        self.share = share if self.channel.shared_at_once else 1.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Sequence
-from typing import cast
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
@@ -64,7 +63,7 @@ class Network:
         transfer = Transfer(self, number, client, route, size_bytes)
         self.in_flight[transfer] = None
         try:
-            outcome = yield cast(Event, transfer)
+            outcome = yield transfer  # type: ignore[misc]
         except Interrupt as interrupt:
             transfer.give_up()
             self.forget(transfer)

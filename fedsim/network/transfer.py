@@ -7,9 +7,9 @@ to a link is at every moment either received, lost, withdrawn or still in flight
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from simpy import Environment, Event
+from simpy import Environment
 
 from fedsim.kernel.alarm import Alarm, happen
 from fedsim.kernel.trace import Outcome
@@ -66,16 +66,17 @@ class Transfer(Flow):
         """Hand it to the present hop of its route."""
         network = self.network
         hop = self.hop = self.route[self.stage]
+        rate_bps = hop.rate_bps
         self.share, self.weight = hop.share, hop.weight
-        self.start_s = network.env.now
-        self.attempted: Attempted = network.attempt(self.client, hop, self.size_bytes)
+        self.start_s = now_s = network.env.now
+        self.attempted = attempted = network.attempt(self.client, hop, self.size_bytes)
         self.repeated_bytes = 0.0
         """Bytes put on the link in vain before an outage, beyond those of ``attempted``."""
         self.repeats = 0
-        self.offer(bits(self.attempted.bytes) / hop.rate_bps if hop.rate_bps > 0 else 0.0, self.start_s)
+        self.offer(8.0 * attempted.bytes / rate_bps if rate_bps > 0 else 0.0, now_s)
         if hop.closed or hop.link.refuses:
             self._fail()
-        elif hop.rate_bps > 0:
+        elif rate_bps > 0:
             hop.channel.start(self)
         else:
             network.uncovered[self] = None
@@ -153,8 +154,8 @@ class Transfer(Flow):
         return (1.0 - share_sent) * bits(self.attempted.bytes)
 
     def arrived(self) -> None:
-        """It has come to the end of the link: go on with the next, if all packets got through."""
-        if not self.attempted.delivered:
+        """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""
+        if not self.attempted.delivered or (self.hop.closed and self.hop.direction is Direction.DOWNLINK):
             self._note(Outcome.LOST)
             self._end(Outcome.LOST)
             return
@@ -189,7 +190,7 @@ class Transfer(Flow):
 
     def _end(self, outcome: Outcome) -> None:
         self.network.forget(self)
-        happen(cast(Event, self), outcome)
+        happen(self, outcome)  # type: ignore[arg-type]
 
     def _note(self, outcome: Outcome) -> None:
         """A row in the trace, for the hop that it leaves."""

@@ -37,16 +37,12 @@ class Cell:
 
     def hop(self, direction: Direction, rates: Rates, weight: float) -> Hop:
         """The air as one sensor meets it."""
-        up = direction is Direction.UPLINK
-        return Hop(
-            self.link,
-            direction,
-            self._channels[direction],
-            rates.uplink_bps if up else rates.downlink_bps,
-            self.settings.loss,
-            share=rates.uplink_share if up else rates.downlink_share,
-            weight=weight,
-        )
+        hop = Hop(self.link, direction, self._channels[direction], 0.0, self.settings.loss, weight=weight)
+        if direction is Direction.UPLINK:
+            hop.set_rate(rates.uplink_bps, rates.uplink_share)
+        else:
+            hop.set_rate(rates.downlink_bps, rates.downlink_share)
+        return hop
 
 
 class Wires:
@@ -92,10 +88,12 @@ class Wires:
         *on_change* is told whenever a sensor comes into coverage or leaves it.
         """
         for attachment in self.attachments:
-            radio = self.cells[self._topology.cell_of(attachment.sensor)].settings.radio
+            station = self._topology.cell_of(attachment.sensor)
+            radio = self.cells[station].settings.radio
             if type(radio).changes is not RadioSettings.changes:
-                changes = radio.changes(self._place(attachment.client, attachment.sensor))
-                Coverage(self._env, network, attachment, changes, on_change)
+                with self._about_radio(station):
+                    changes = radio.changes(self._place(attachment.client, attachment.sensor))
+                    Coverage(self._env, network, attachment, changes, on_change)
 
     def path(self, *nodes: str) -> tuple[Hop, ...]:
         """The hops over the wires along *nodes*, for messages between servers."""

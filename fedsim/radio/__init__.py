@@ -1,3 +1,7 @@
 """Rates and link budgets of the radio technologies: numbers, without a clock."""
 
-REGISTRY = {"fixed": "fedsim.radio.fixed:Fixed"}
+REGISTRY = {
+    "fixed": "fedsim.radio.fixed:Fixed",
+    "shannon": "fedsim.radio.shannon:Shannon",
+    "trace": "fedsim.radio.trace:Trace",
+}

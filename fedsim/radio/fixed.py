@@ -13,8 +13,8 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from fedsim.errors import Misfit, nearest
-from fedsim.radio.settings import RadioSettings, Rates
-from fedsim.settings import PositiveOrInfinite
+from fedsim.radio.settings import Place, RadioSettings, Rates
+from fedsim.settings import Fraction, PositiveOrInfinite
 
 __all__ = ["Fixed", "profiles"]
 
@@ -23,12 +23,18 @@ __all__ = ["Fixed", "profiles"]
 def profiles() -> dict[str, Rates]:
     """The nominal rates by technology; ``fedsim/radio/profiles.csv`` gives the source of each.
 
-    >>> profiles()["nb_iot_nb1"]
-    Rates(uplink_bps=62500.0, downlink_bps=26150.0)
+    >>> profiles()["nb_iot_nb2"]
+    Rates(uplink_bps=158500.0, downlink_bps=120800.0, uplink_share=0.625, downlink_share=0.5)
     """
     with (resources.files("fedsim.radio") / "profiles.csv").open(encoding="utf-8") as file:
         return {
-            row["name"]: Rates(float(row["uplink_bps"]), float(row["downlink_bps"])) for row in csv.DictReader(file)
+            row["name"]: Rates(
+                float(row["uplink_bps"]),
+                float(row["downlink_bps"]),
+                float(row["uplink_share"]),
+                float(row["downlink_share"]),
+            )
+            for row in csv.DictReader(file)
         }
 
 
@@ -42,15 +48,23 @@ class Fixed(RadioSettings):
     """Rate from the device to the base station; ``.inf`` for unlimited."""
     downlink_bps: PositiveOrInfinite | None = None
     """Rate from the base station to the device."""
+    uplink_share: Fraction | None = None
+    """Largest share of the cell's carrier that one device can use alone at this rate; left out, all of it."""
+    downlink_share: Fraction | None = None
+    """The same of the downlink. A profile has its own shares."""
 
     @model_validator(mode="after")
     def _one_way_only(self) -> Self:
         if self.profile is None:
             if self.uplink_bps is None or self.downlink_bps is None:
                 raise ValueError("a fixed radio needs both uplink_bps and downlink_bps, or a profile")
-        elif self.uplink_bps is not None or self.downlink_bps is not None:
+            return self
+        if self.uplink_bps is not None or self.downlink_bps is not None:
             raise ValueError("a fixed radio takes a profile or rates, not both; leave one out")
-        elif self.profile not in profiles():
+        for key, share in (("uplink_share", self.uplink_share), ("downlink_share", self.downlink_share)):
+            if share is not None:
+                raise Misfit(f"{key}={share:g} is for given rates, and the profile has its own; leave it out", key)
+        if self.profile not in profiles():
             raise Misfit(
                 f"no radio profile is called {self.profile!r}{nearest(self.profile, profiles())} "
                 f"(known: {', '.join(profiles())})",
@@ -58,9 +72,9 @@ class Fixed(RadioSettings):
             )
         return self
 
-    def rates(self) -> Rates:
-        """The same for every device."""
+    def rates(self, place: Place) -> Rates:
+        """The same for every device, for ever."""
         if self.profile is not None:
             return profiles()[self.profile]
         assert self.uplink_bps is not None and self.downlink_bps is not None
-        return Rates(self.uplink_bps, self.downlink_bps)
+        return Rates(self.uplink_bps, self.downlink_bps, self.uplink_share or 1.0, self.downlink_share or 1.0)

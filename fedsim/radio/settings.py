@@ -1,13 +1,28 @@
-"""A radio says how fast one device can send and receive; it knows nothing of time or of who else is on the air."""
+"""A radio says how fast one device can send and receive, now and later; it knows nothing of who else is on the air.
+
+Leaves out sharing, delays and losses (the cell's matter), devices that move, and handover.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Generic, Literal, NamedTuple, TypeVar
 
+from fedsim.kernel.streams import Streams
 from fedsim.settings import Component
 
-__all__ = ["RadioSettings", "Rates"]
+__all__ = ["PartialCoverage", "Place", "RadioSettings", "Rates", "UpDown"]
+
+T = TypeVar("T")
+
+
+class UpDown(NamedTuple, Generic[T]):
+    """One thing for each direction."""
+
+    uplink: T
+    downlink: T
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +30,68 @@ class Rates:
     """One device's full rates in its cell, alone on the air."""
 
     uplink_bps: float
+    """0: no coverage now."""
     downlink_bps: float
+    """0: no coverage now."""
+    uplink_share: float = 1.0
+    """Largest share (above 0, at most 1) of the cell's carrier that the device can use alone at that rate; the carrier
+    at full use would carry ``uplink_bps / uplink_share``. Matters only where devices share the air fairly."""
+    downlink_share: float = 1.0
+    """The same of the downlink."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a radio may know of one sensor."""
+
+    sensor: str
+    """Its name."""
+    index: int
+    """Its position among the topology's sensors."""
+    distance_m: float | None
+    """To its base station, on the ground; None when one of the two stands nowhere in particular."""
+    streams: Streams
+    """Where chance comes from: ``streams("radio/...", index, use).generator()``."""
 
 
 class RadioSettings(Component):
-    """What is registered under "radios"."""
+    """What is registered under "radios".
+
+    A `Misfit` that a method raises names a key of the radio's own.
+    """
 
     @abstractmethod
-    def rates(self) -> Rates:
-        """The full rates of a device in this cell."""
+    def rates(self, place: Place) -> Rates:
+        """The device's rates at time zero. Raises `UserError` when they cannot be known."""
+
+    def changes(self, place: Place) -> Iterator[tuple[float, Rates]]:
+        """What the rates become later: (seconds, rates), in strictly increasing time; may be endless.
+
+        Every call tells the same from the beginning. By default there is none.
+        """
+        return iter(())
+
+    @property
+    def excludes_uncovered(self) -> bool:
+        """Whether a device that can never send or never receive is left out, rather than refused."""
+        return False
+
+    def why_no_coverage(self, place: Place) -> str | None:
+        """Why the device can never send or never receive, with the numbers and the way out; None when it can."""
+        return None
+
+    def check_sensors(self, sensors: Collection[str]) -> None:
+        """Raise `UserError` when the radio names a sensor that is none of *sensors*, the topology's."""
+
+
+class PartialCoverage(RadioSettings):
+    """A radio that may not reach every device."""
+
+    out_of_coverage: Literal["refuse", "exclude"] = "refuse"
+    """What to do with a device that can never send or never receive: refuse the scenario, or exclude the device, which
+    then never takes part."""
+
+    @property
+    def excludes_uncovered(self) -> bool:
+        """As the key says."""
+        return self.out_of_coverage == "exclude"

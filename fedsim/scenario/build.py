@@ -26,7 +26,7 @@ from fedsim.protocols.world import Client, Cloud, World
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 
-__all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials", "load_data"]
+__all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     """
     with scenario.about("topology"):
         topology = scenario.topology.build()
-    dataset = load_data(scenario, seed, len(topology.sensors))
+    dataset = _load_data(scenario, seed, len(topology.sensors))
     with scenario.about("model"):
         table = scenario.model.table(dataset.sample_shape, dataset.classes)
     with scenario.about():
@@ -57,7 +57,7 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     return Materials(seed, topology, dataset, table)
 
 
-def load_data(scenario: Scenario, seed: int, clients: int) -> FederatedDataset:
+def _load_data(scenario: Scenario, seed: int, clients: int) -> FederatedDataset:
     """The data of a scenario on one seed. Raises `UserError` when there is too little for so many clients."""
     streams = Streams(seed)
 
@@ -100,7 +100,8 @@ def build_world(
     network = Network(env, trace, streams, wires.links, scenario.network.transport)
     with scenario.about("faults"):
         outages = Outages(env, streams, scenario.faults, materials.topology, wires, network)
-    wires.let_rates_change(network, outages.tell)
+    with scenario.about("network"):
+        wires.let_rates_change(network, outages.tell)
     training = protocol.training or scenario.training
     learner = learner_for(materials, protocol, training)
     loop = RunLoop(

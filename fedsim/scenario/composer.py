@@ -1,13 +1,14 @@
 """Parsing events of a YAML document become plain data and marks, one event at a time and without recursion.
 
 Left out, and refused with a reason: duplicate keys, tags, merge keys, keys that are not text, aliases that stand inside
-themselves or that explode.
+themselves or that explode, and what is too large to be written by somebody who will read it.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 import yaml
 
@@ -15,12 +16,16 @@ from fedsim.errors import nearest
 from fedsim.scenario.document import NOTHING_INSIDE, Mark, Place
 from fedsim.scenario.scalars import kind_of, scalar, show, show_text
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "Composer", "YamlError"]
+__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "MAX_KEY", "MAX_TEXT", "MAX_VALUES", "Composer", "YamlError"]
 
 MAX_DEPTH = 50
 MAX_VALUES = 1_000_000  # aliases counted as if they were written out
+MAX_ENTRIES = 150_000  # in one list or mapping
+MAX_KEY = 1_024  # characters, as YAML 1.2.2, 7.4.2 has it for keys without a question mark
+MAX_TEXT = 100_000  # characters
 
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
+_MOST_COMPARED = 1_000
 
 
 class YamlError(Exception):
@@ -83,10 +88,12 @@ class Composer:
 
     def _scalar(self, event: yaml.ScalarEvent, place: Place) -> _Node:
         _refuse_tag(event, place)
-        if _UNUSABLE.search(event.value):
+        if event.style == '"' and _UNUSABLE.search(event.value):
             raise YamlError(place, "the text holds a null character or half a character (by \\0 or \\ud800)")
         if self._wants_key():
             return _Node(_key(event, place, self._before()), place)
+        if len(event.value) > MAX_TEXT:
+            raise YamlError(place, f"the text has {len(event.value)} characters, and a text has at most {MAX_TEXT}")
         try:
             value = event.value if event.style else scalar(event.value)
         except ValueError as error:
@@ -113,7 +120,7 @@ class Composer:
         if self._wants_key():
             raise YamlError(place, f"the alias *{show_text(anchor)} cannot be a key; write the key out")
         if anchor not in self._anchors:
-            near = nearest(show_text(anchor), self._anchors)
+            near = nearest(show_text(anchor), islice(self._anchors, _MOST_COMPARED))
             raise YamlError(place, f"there is no anchor &{show_text(anchor)} before this alias{near}")
         node = self._anchors[anchor]
         if node.open:
@@ -147,6 +154,9 @@ class Composer:
             parent.value.append(node.value)
         parent.values += node.values
         parent.depth = max(parent.depth, node.depth + 1)
+        if len(parent.parts) > MAX_ENTRIES:
+            kind = kind_of(parent.value)
+            raise YamlError(place, f"{kind} has more than {MAX_ENTRIES} entries here; put data into another file")
         self._check_size(place)
 
     def _put_key(self, mapping: _Node, key: str, place: Place) -> None:
@@ -170,6 +180,8 @@ def _refuse_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent, place: Plac
 
 def _key(event: yaml.ScalarEvent, place: Place, before: object) -> str:
     text: str = event.value
+    if len(text) > MAX_KEY:
+        raise YamlError(place, f"the key {show(text)} has {len(text)} characters, and a key has at most {MAX_KEY}")
     if event.style:
         return text
     if text == "<<":

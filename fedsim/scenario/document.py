@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from fedsim.scenario.scalars import printable
+
 __all__ = ["NOTHING_INSIDE", "Document", "KeyPath", "Mark", "Place", "Places", "dotted"]
 
 KeyPath = tuple[str | int, ...]
@@ -132,6 +134,7 @@ def dotted(path: KeyPath) -> str:
             text += f"[{step}]"
         else:
             plain = re.fullmatch(r"[\w-]{1,60}", step)
-            name = step if plain else json.dumps(step if len(step) <= 60 else step[:57] + "...")
+            short = step if len(step) <= 60 else step[:57] + "..."
+            name = step if plain else printable(json.dumps(short, ensure_ascii=False))
             text += f".{name}" if text else name
     return text

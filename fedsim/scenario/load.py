@@ -10,16 +10,19 @@ import yaml
 from pydantic import ValidationError
 
 from fedsim.errors import UserError
+from fedsim.files import read_text_file
 from fedsim.registry import names
 from fedsim.scenario.document import Document, Mark, Place, Places
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
-from fedsim.scenario.scalars import scalar
+from fedsim.scenario.scalars import message_line, printable, scalar
 from fedsim.scenario.schema import Scenario
-from fedsim.scenario.yaml_reader import read_text, read_yaml
+from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.topology.readers import read_topology_data
 
 __all__ = ["load", "written_out"]
+
+MOST_TOPOLOGY_BYTES = 32_000_000
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -53,7 +56,7 @@ def _with_topology(document: Document, folder: Path) -> Document:
         inner = _read_topology(folder / named)
     except UserError as error:
         meant = f"; for the topology of this name write {{name: {named}}}" if named in names("topologies") else ""
-        raise UserError(f"{document.where(('topology',))}: topology: {error}{meant}") from None
+        raise UserError(message_line(f"{document.where(('topology',))}: topology: {error}{meant}")) from None
     places = document.places.grafted("topology", inner.places, inner.source)
     return dataclasses.replace(document, data={**document.data, "topology": inner.data}, places=places)
 
@@ -62,7 +65,8 @@ def _read_topology(path: Path) -> Document:
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_yaml(path, holds="a topology")
     nowhere = Places(Mark(Place(0, 0)))  # these formats' readers keep no lines
-    return Document(read_topology_data(path, read_text(path, "a topology file")), str(path), nowhere)
+    text = read_text_file(path, what="a topology file", most_bytes=MOST_TOPOLOGY_BYTES)
+    return Document(read_topology_data(path, text), printable(str(path)), nowhere)
 
 
 class _Dumper(yaml.SafeDumper):

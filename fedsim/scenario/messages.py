@@ -1,7 +1,8 @@
 """What pydantic found wrong becomes one message in the scenario's own words: place, key, value, rule, way out.
 
 ``scenario.yaml:12: network.cell.uplink_bps: -3 must be greater than 0``. The first errors of the file, one line each;
-keys that are missing come last, as they may be there under a wrong name, and those of one mapping share a line.
+keys that are missing come last, as they may be there under a wrong name, and those of one mapping share a line. Of very
+many errors, as a script can make them, only the first that pydantic names are looked at.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from pydantic_core import ErrorDetails
 from fedsim.errors import UserError
 from fedsim.scenario.document import Document, dotted
 from fedsim.scenario.locate import Spot, locate
+from fedsim.scenario.scalars import message_line
 from fedsim.scenario.wording import WRONG_TYPE, Sentence, sentence, wrong_type
 
 __all__ = ["explain"]
 
 MOST_LINES = 5
+MOST_ERRORS = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,14 @@ def explain(error: ValidationError, document: Document, root: type[BaseModel]) -
 
     First what is there and wrong, in the order of the file, and then in the same order what is missing.
     """
-    errors = [details for details in error.errors(include_url=False) if not _is_echo(details)]
+    first = error.errors(include_url=False)[:MOST_ERRORS]
+    errors = [details for details in first if not _is_echo(details)]
     found = [_Finding(details, locate(details["loc"], root, document.data)) for details in errors]
     sentences = sorted(_joined(_sentences(found)), key=lambda said: _order(said, document))
-    lines = [_line(said, document) for said in sentences]
-    more = [f"(and {len(lines) - MOST_LINES} more)"] if len(lines) > MOST_LINES else []
-    return UserError("\n".join(lines[:MOST_LINES] + more))
+    lines = [_line(said, document) for said in sentences[:MOST_LINES]]
+    others = len(sentences) - len(lines) + error.error_count() - len(first)
+    more = [f"(and {others} more)"] if others else []
+    return UserError("\n".join(lines + more))
 
 
 def _is_echo(details: ErrorDetails) -> bool:
@@ -71,7 +76,7 @@ def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
 
 def _line(said: Sentence, document: Document) -> str:
     key = f"{dotted(said.path)}: " if said.path else ""
-    return f"{document.where(said.path)}: {key}{said.text}"
+    return message_line(f"{document.where(said.path)}: {key}{said.text}")
 
 
 def _sentences(found: Sequence[_Finding], level: int = 0) -> Iterator[Sentence]:

@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from fedsim.errors import UserError, nearest
 from fedsim.scenario.composer import MAX_DEPTH
 from fedsim.scenario.document import Document, KeyPath, Place, dotted
-from fedsim.scenario.scalars import kind_of, show, show_text
+from fedsim.scenario.scalars import kind_of, message_line, show, show_text
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
 __all__ = ["apply"]
 
 MOST_TITLES = 10
+_MOST_COMPARED = 1_000
 
 _Refusal = Callable[[str], UserError]
 
@@ -44,7 +45,7 @@ def _applied(document: Document, assignment: str) -> Document:
     origin = f"--set {show_text(assignment)}"
 
     def refusal(problem: str) -> UserError:
-        return UserError(f"{origin}: {problem}")
+        return UserError(message_line(f"{origin}: {problem}"))
 
     key, equals, text = assignment.partition("=")
     segments = re.sub(r"\[(\d+)\]", r".\1", key.strip()).split(".")  # protocols[0].mu, as messages write it
@@ -101,7 +102,7 @@ def _index(items: list[object], segment: str, path: KeyPath, refusal: _Refusal) 
     known = ", ".join(map(show_text, titles[:MOST_TITLES])) or "none has a name"
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     raise refusal(
-        f"{dotted(path)} has no item called {show(segment)}{nearest(show_text(segment), titles)}"
+        f"{dotted(path)} has no item called {show(segment)}{nearest(show_text(segment), titles[:_MOST_COMPARED])}"
         f" (known: {known}{more}; or a position counted from 0)"
     )
 

@@ -2,7 +2,8 @@
 
 Unlike YAML 1.1, ``on`` and ``yes`` are text, ``012`` is twelve, ``0o17`` is octal, and ``1_000`` and dates are text.
 Stricter than the standard: a decimal number too large for a float, and a whole number of more than 300 digits, are
-refused instead of becoming infinite.
+refused instead of becoming infinite. What cannot be printed is shown by its escape: no value can forge a line of a
+message, or tell a terminal what to do.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-__all__ = ["kind_of", "number", "scalar", "show", "show_text"]
+__all__ = ["kind_of", "message_line", "number", "printable", "scalar", "show", "show_text"]
 
 _WORDS: dict[str, bool | float | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -24,9 +25,12 @@ _WORDS: dict[str, bool | float | None] = {
 }  # fmt: skip
 _WHOLE = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NUMERIC = frozenset("0123456789+-.")  # how numbers begin
 _BASES = {"0o": 8, "0x": 16}
 _LONGEST_WHOLE = 300  # digits; still fits a float
+_MOST_BITS = 1_000
 _LONGEST_SHOWN = 60
+_LONGEST_LINE = 1_500
 
 
 def scalar(text: str) -> bool | int | float | str | None:
@@ -39,11 +43,16 @@ def scalar(text: str) -> bool | int | float | str | None:
     """
     if text in _WORDS:
         return _WORDS[text]
+    if text[0] not in _NUMERIC:
+        return text
     if _WHOLE.fullmatch(text):
         if len(text) > _LONGEST_WHOLE:
             raise ValueError(f"{show_text(text)} has {len(text)} digits; a whole number has at most {_LONGEST_WHOLE}")
         base = _BASES.get(text[:2])
-        return int(text[2:], base) if base else int(text)
+        whole = int(text[2:], base) if base else int(text)
+        if whole.bit_length() > _MOST_BITS:
+            raise ValueError(f"{show_text(text)} is too large for a number")
+        return whole
     if _DECIMAL.fullmatch(text):
         value = float(text)
         if math.isinf(value):
@@ -77,9 +86,28 @@ def kind_of(value: object) -> str:
     return next((name for types, name in kinds if isinstance(value, types)), f"a {type(value).__name__}")
 
 
+def printable(text: str) -> str:
+    r"""*text* with an escape for every character that cannot be printed, or that would not be seen.
+
+    >>> printable("two\nlines, and a \u202etrick")
+    'two\\nlines, and a \\u202etrick'
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def show_text(text: str) -> str:
-    """*text* without quotes, shortened to what fits a message."""
+    """*text* without quotes, on one line and shortened to what fits a message."""
+    return printable(_shortened(text))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def message_line(text: str) -> str:
+    """*text* as one line of a message; of a very long one, the middle is left out."""
+    half = _LONGEST_LINE // 2
+    return printable(text if len(text) <= _LONGEST_LINE else f"{text[:half]} ... {text[-half:]}")
 
 
 def show(value: object) -> str:
@@ -88,7 +116,7 @@ def show(value: object) -> str:
     >>> show({"name": "fedavg", "mu": float("inf"), "clients": None, "on": [True]})
     "{name: 'fedavg', mu: .inf, clients: null, on: [true]}"
     """
-    return show_text(_flow(value, levels=3)) if not isinstance(value, str) else repr(show_text(value))
+    return _shortened(_flow(value, levels=3)) if not isinstance(value, str) else repr(_shortened(value))
 
 
 def _flow(value: object, levels: int) -> str:
@@ -103,7 +131,7 @@ def _flow(value: object, levels: int) -> str:
         return "{" + _some(inside if levels else iter(["..."])) + "}"
     if isinstance(value, list | tuple):
         return "[" + _some((_flow(item, levels - 1) for item in value) if levels else iter(["..."])) + "]"
-    return repr(show_text(value)) if isinstance(value, str) else show_text(str(value))
+    return repr(_shortened(value)) if isinstance(value, str) else show_text(str(value))
 
 
 def _some(items: Iterator[str]) -> str:

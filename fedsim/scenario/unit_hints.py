@@ -6,6 +6,7 @@ A key's unit is the end of its name (``_bps``, ``_s``, ``_bytes`` ...). Decimal 
 
 from __future__ import annotations
 
+import math
 import re
 from decimal import Decimal
 
@@ -77,4 +78,5 @@ def in_unit_of(key: str, text: str) -> float | None:
     spellings = unit[1]
     folded = {name.casefold(): factor for name, factor in reversed(spellings.items())}  # the first of a spelling wins
     factor = spellings.get(parts[2], folded.get(parts[2].casefold()))
-    return None if factor is None else float(Decimal(parts[1]) * Decimal(repr(factor)))
+    value = math.inf if factor is None else float(Decimal(parts[1]) * Decimal(repr(factor)))
+    return value if math.isfinite(value) else None

@@ -51,6 +51,7 @@ _RULES = {  # pydantic's error type -> the rule, filled from its ctx
     "string_pattern_mismatch": "must match the pattern {pattern}",
     "too_short": "must have a length of at least {min_length}",
     "too_long": "must have a length of at most {max_length}",
+    "huge_but_finite": "must be at most {le}, or .inf for no limit",
 }
 
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from fedsim.errors import UserError
 from fedsim.scenario.document import Document, KeyPath, dotted
+from fedsim.scenario.scalars import message_line
 from fedsim.scenario.wording import blamed
 
 __all__ = ["Written"]
@@ -40,7 +41,7 @@ class Written:
         """The error that says *problem* of the key at *path*, and where that key was written."""
         place = f"{self._document.where(path)}: " if self._document else ""
         key = f"{dotted(path)}: " if path else ""
-        return _Refusal(f"{place}{key}{problem}")
+        return _Refusal(message_line(f"{place}{key}{problem}"))
 
     def path_of(self, title: str, protocols: list[str]) -> KeyPath:
         """The path of the one of *protocols* that results call *title*: in the document, if that has it."""

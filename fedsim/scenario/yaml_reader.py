@@ -7,18 +7,21 @@ Left out: tags, merge keys, keys that are not text, several documents in a file.
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 
-from fedsim.errors import UserError, nearest
+from fedsim.errors import UserError
+from fedsim.files import read_text_file
 from fedsim.scenario.composer import Composer, YamlError
 from fedsim.scenario.document import Document, KeyPath, Mark, Place, Places
-from fedsim.scenario.scalars import kind_of
+from fedsim.scenario.scalars import kind_of, message_line, printable
 
-__all__ = ["Document", "KeyPath", "Mark", "Place", "YamlError", "parse_value", "parse_yaml", "read_text", "read_yaml"]
+__all__ = ["Document", "KeyPath", "Mark", "Place", "YamlError", "parse_value", "parse_yaml", "read_yaml"]
 
 MAX_FILE_BYTES = 10_000_000
 
@@ -31,44 +34,8 @@ def read_yaml(path: Path, *, holds: str = "a scenario") -> Document:
 
     Raises `UserError` naming file, line and column when it cannot be read or is not a mapping in YAML 1.2.
     """
-    return parse_yaml(read_text(path, "a YAML file", MAX_FILE_BYTES), str(path), holds=holds)
-
-
-def read_text(path: Path, kind: str, most_bytes: int = -1) -> str:
-    """The text of the file *path*, which messages call *kind*. Raises `UserError` when it is none that can be read."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(most_bytes + 1 if most_bytes >= 0 else -1)
-    except FileNotFoundError as error:
-        raise UserError(_missing(path)) from error
-    except IsADirectoryError as error:
-        inside = path / "scenario.yaml"
-        hand = f"; did you mean {str(inside)!r}?" if inside.is_file() else ""
-        raise UserError(f"{path}: is a folder; the path of {kind} is needed{hand}") from error
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    if 0 <= most_bytes < len(content):
-        raise UserError(
-            f"{path}: is too large: a scenario is at most {most_bytes // 10**6} MB; put data into another file"
-        )
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"{path}:{line}: is not UTF-8 text (byte 0x{content[error.start]:02x}); save the file as UTF-8"
-        ) from error
-
-
-def _missing(path: Path) -> str:
-    folder = path.parent
-    if not folder.is_dir():
-        return f"{path}: there is no such file, and no folder {str(folder)!r}"
-    try:
-        siblings = [sibling.name for sibling in folder.iterdir()]
-    except OSError:
-        siblings = []
-    return f"{path}: there is no such file{nearest(path.name, siblings)}"
+    text = read_text_file(path, what="a YAML file", most_bytes=MAX_FILE_BYTES)
+    return parse_yaml(text, printable(str(path)), holds=holds)
 
 
 def parse_yaml(text: str, source: str, *, holds: str = "a scenario") -> Document:
@@ -81,11 +48,12 @@ def parse_yaml(text: str, source: str, *, holds: str = "a scenario") -> Document
     ({'name': 'park', 'seeds': [1, 2]}, 'park.yaml:2')
     """
     try:
-        data, mark = parse_value(text.removeprefix("\ufeff"))
+        data, mark = parse_value(text)
         if not isinstance(data, dict):
             raise YamlError(mark.place, f"{holds} is a mapping (key: value); this is {kind_of(data)}")
     except YamlError as error:
-        raise UserError(f"{source}:{error.place.line}:{error.place.column}: {error.problem}") from error
+        place = f"{source}:{error.place.line}:{error.place.column}"
+        raise UserError(message_line(f"{place}: {error.problem}")) from error
     return Document(data, source, Places(mark))
 
 
@@ -98,8 +66,9 @@ def parse_value(text: str) -> tuple[object, Mark]:
         raise YamlError(place, f"the character U+{ord(unprintable[0]):04X} cannot stand in YAML; is this a text file?")
     composer = Composer()
     try:
-        for event in _events(text):
-            composer.take(event)
+        with _no_collection():
+            for event in _events(text):
+                composer.take(event)
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter: PyYAML's own chr() of an escape
         raise _syntax_error(error, text) from error
     return composer.result()
@@ -108,10 +77,22 @@ def parse_value(text: str) -> tuple[object, Mark]:
 def _events(text: str) -> Iterator[yaml.Event]:
     parser = _LOADER(text)
     try:
-        while parser.check_event():
-            yield parser.get_event()
+        while event := parser.get_event():
+            yield event
     finally:
         parser.dispose()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Nothing that is composed is garbage, and looking for some would take a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _syntax_error(error: Exception, text: str) -> YamlError:

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-import networkx as nx
 from pydantic import Strict, model_validator
 
-from fedsim.errors import Misfit, UserError, nearest
-from fedsim.settings import Count, NonNegative, PositiveOrInfinite, Settings, Several
+from fedsim.errors import Misfit, UserError
+from fedsim.settings import DeviceCount, NonNegative, PositiveOrInfinite, Settings, Several
+from fedsim.topology.cells import numbered
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
-from fedsim.topology.settings import Name, Position, TopologySettings
+from fedsim.topology.settings import Name, Position, TopologySettings, refuse_too_many
+from fedsim.topology.sketch import Sketch
 
 __all__ = ["Explicit", "LinkSettings", "NodeSettings", "explicit_form", "to_explicit"]
 
@@ -31,7 +32,7 @@ class NodeSettings(Settings):
     """Its device class; left out, the scenario's default class."""
     attach: Name | None = None
     """The base station of a sensor: short for an entry in `links`."""
-    count: Count | None = None
+    count: DeviceCount | None = None
     """Stands for so many sensors alike, called `cam-01`, `cam-02` and so on after the key `cam`."""
 
     @model_validator(mode="after")
@@ -55,10 +56,7 @@ class NodeSettings(Settings):
         >>> NodeSettings(kind="sensor").names("cam")
         ['cam']
         """
-        if self.count is None:
-            return [key]
-        digits = len(str(self.count))
-        return [f"{key}-{number:0{digits}}" for number in range(1, self.count + 1)]
+        return [key] if self.count is None else numbered(key, self.count)
 
 
 class LinkSettings(Settings):
@@ -73,7 +71,7 @@ class LinkSettings(Settings):
 
 
 class Explicit(TopologySettings):
-    """Every node and every link, written out in the scenario or in a file.
+    """Every node and every link, written out in the scenario or in a file; wires may form rings and meshes.
 
     The order of the sensors in `nodes` is the order of the clients.
 
@@ -91,6 +89,8 @@ class Explicit(TopologySettings):
 
     @model_validator(mode="after")
     def _is_a_network(self) -> Self:
+        sensors = sum(node.count or 1 for node in self.nodes.values() if node.kind == NodeKind.SENSOR)
+        refuse_too_many("sensors", sensors, "nodes")
         try:
             self.build()
         except Misfit as error:
@@ -109,42 +109,33 @@ class Explicit(TopologySettings):
 
     def build(self) -> Topology:
         """The network. Raises `UserError` for what `Topology` refuses, unknown and duplicate names and links."""
-        graph: nx.Graph[str] = nx.Graph()
+        sketch = Sketch()
         for key, node in self.nodes.items():
-            self._add(graph, key, node)
+            self._add(sketch, key, node)
         for key, node in self.nodes.items():
             if node.attach is not None:
                 try:
                     for name in node.names(key):
-                        _link(graph, name, node.attach)
+                        sketch.add_link(name, node.attach)
                 except UserError as error:
                     raise Misfit(f"nodes.{key}.attach: {error}", "nodes", key, "attach") from error
         for index, link in enumerate(self.links):
             try:
-                _link(graph, *link.between, rate_bps=link.rate_bps, delay_s=link.delay_s)
+                sketch.add_link(*link.between, rate_bps=link.rate_bps, delay_s=link.delay_s)
             except UserError as error:
                 raise Misfit(f"links[{index}]: {error}", "links", index) from error
-        return Topology(graph)
+        return Topology.of(sketch)
 
-    def _add(self, graph: nx.Graph[str], key: str, node: NodeSettings) -> None:
+    def _add(self, sketch: Sketch, key: str, node: NodeSettings) -> None:
         for name in node.names(key):
-            if name in graph:  # keys differ, so one of the two comes from a count
+            if name in sketch:  # keys differ, so one of the two comes from a count
                 raise Misfit(
                     f"nodes.{key}: there is another node called {name!r}, and names must differ; rename one "
                     "(an entry with a count makes numbered names)",
                     "nodes",
                     key,
                 )
-            graph.add_node(name, kind=node.kind, position_m=node.position_m, device=node.device)
-
-
-def _link(graph: nx.Graph[str], a: str, b: str, *, rate_bps: float | None = None, delay_s: float | None = None) -> None:
-    for end in (a, b):
-        if end not in graph:
-            raise UserError(f"no node is called {end!r}{nearest(end, graph) or '; add it to nodes'}")
-    if graph.has_edge(a, b):
-        raise UserError(f"{a!r} and {b!r} are linked already, and a link goes both ways; keep one")
-    graph.add_edge(a, b, rate_bps=rate_bps, delay_s=delay_s)
+            sketch.add_node(name, node.kind, position_m=node.position_m, device=node.device)
 
 
 def to_explicit(topology: Topology) -> dict[str, Any]:

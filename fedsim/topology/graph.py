@@ -1,19 +1,23 @@
-"""An industrial network is a tree: sensors hang off base stations by air, and wires lead from there to one cloud.
+"""An industrial network: sensors hang off base stations by air, and wires join these with edge servers and clouds.
 
-Leaves out redundant links and re-routing (between two nodes there is exactly one way), sensors that relay for others,
-and sensors that move between base stations.
+Leaves out sensors that relay for others, sensors that move between base stations, and wires that go one way only.
+What is broken for a while is not the topology's matter: `fedsim.topology.routing` finds ways around it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import networkx as nx
 
 from fedsim.errors import UserError, nearest
-from fedsim.topology.checks import of_kind, only_cloud, parents_towards, refuse_misplaced_sensors, tidy
+from fedsim.topology.checks import refuse_islands, sensors_in_their_cells, some_clouds
 from fedsim.topology.kinds import NodeKind
+from fedsim.topology.routing import next_hops
+from fedsim.topology.sketch import Sketch
 
 __all__ = ["NodeKind", "Topology"]
 
@@ -26,10 +30,10 @@ class Topology:
     name of a device class, or None); a link has ``rate_bps`` (bit/s, may be infinite) and ``delay_s``, both None
     where the scenario's default holds. In the given graph only ``kind`` is required; other attributes are dropped.
     A link between a sensor and a base station is air, and its cell's radio sets its rate; every other link is a wire.
+    Wires may form rings and meshes.
 
-    Raises `UserError` unless there is exactly one cloud, at least one sensor, every sensor is linked to exactly one
-    base station and nothing else, everything is connected to the cloud, no links form a cycle, and the numbers make
-    sense.
+    Raises `UserError` unless there is a cloud, at least one sensor, every sensor is linked to exactly one base station
+    and nothing else, everything is connected to the first cloud, and the numbers make sense.
 
     >>> graph = nx.Graph([("cam-1", "bs"), ("cam-2", "bs"), ("bs", "cloud")])
     >>> kinds = {"cam-1": "sensor", "cam-2": "sensor", "bs": "base_station", "cloud": "cloud"}
@@ -42,31 +46,73 @@ class Topology:
     """
 
     graph: nx.Graph[str]
+    infrastructure: nx.Graph[str] = field(init=False)
+    """The graph without its sensors: what relays, and the wires in between."""
     sensors: tuple[str, ...] = field(init=False)
     """In the order of the graph's nodes, which is canonical: a client's index is its position here."""
-    cloud: str = field(init=False)
-    _parents: dict[str, str] = field(init=False)
-    """Node -> next node towards the cloud."""
+    clouds: tuple[str, ...] = field(init=False)
+    """In the order of the graph's nodes."""
+    _towards: dict[str, dict[str, str]] = field(init=False)
+    """Target -> node -> the next node on its way there, for the targets asked for so far."""
 
     def __post_init__(self) -> None:
-        graph = tidy(self.graph)
-        cloud = only_cloud(graph)
-        refuse_misplaced_sensors(graph)
+        self._settle(Sketch.of(self.graph).release())
+
+    @classmethod
+    def of(cls, sketch: Sketch) -> Topology:
+        """The network that was drawn, without a copy: *sketch* is empty afterwards. Raises as the constructor does."""
+        topology = cls.__new__(cls)
+        topology._settle(sketch.release())
+        return topology
+
+    def _settle(self, graph: nx.Graph[str]) -> None:
+        infrastructure = _without_sensors(graph)
+        clouds = some_clouds(infrastructure)
+        sensors = sensors_in_their_cells(graph)
+        towards = {clouds[0]: next_hops(infrastructure, clouds[0])}
+        refuse_islands(graph, infrastructure, clouds[0], towards[clouds[0]])
         object.__setattr__(self, "graph", nx.freeze(graph))
-        object.__setattr__(self, "sensors", tuple(of_kind(NodeKind.SENSOR, graph)))
-        object.__setattr__(self, "cloud", cloud)
-        object.__setattr__(self, "_parents", parents_towards(cloud, graph))
+        object.__setattr__(self, "infrastructure", nx.freeze(infrastructure))
+        object.__setattr__(self, "sensors", sensors)
+        object.__setattr__(self, "clouds", clouds)
+        object.__setattr__(self, "_towards", towards)
+
+    @property
+    def cloud(self) -> str:
+        """The first cloud: it holds the global model, unless the scenario's ``network.server`` names another node."""
+        return self.clouds[0]
 
     def route(self, source: str, target: str) -> tuple[str, ...]:
-        """The nodes on the way from *source* to *target*, both included. Costs O(depth of the tree), not O(nodes).
+        """The nodes on the way from *source* to *target*, both included, by the rule of `fedsim.topology.routing`.
 
+        Many ways that share the end that is no sensor cost one search of the infrastructure, and O(hops) for each.
         Raises `UserError` when there is no such node.
+
+        >>> ring = nx.cycle_graph(["cloud", "hall-1", "hall-2"])
+        >>> ring.add_edge("hall-2", "cam")
+        >>> kinds = {"cloud": "cloud", "hall-1": "edge", "hall-2": "base_station", "cam": "sensor"}
+        >>> nx.set_node_attributes(ring, kinds, "kind")
+        >>> Topology(ring).route("cam", "hall-1")
+        ('cam', 'hall-2', 'hall-1')
         """
-        up, down = self._way_to_cloud(source), self._way_to_cloud(target)
-        while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:  # from the cloud back to where they meet
-            up.pop()
-            down.pop()
-        return (*up, *reversed(down[:-1]))
+        first, last = self._relay(source), self._relay(target)
+        if source == target:
+            return (source,)
+        if first == source and (source in self._towards or last != target):
+            way = self._way(last, source)[::-1]  # which is the same one, and serves all ways that begin at the source
+        else:
+            way = self._way(first, last)
+        return (*(source,)[: first != source], *way, *(target,)[: last != target])
+
+    def towards(self, target: str) -> Mapping[str, str]:
+        """For every node of the infrastructure but *target*, the next one on its way there; kept for the next time.
+
+        Raises `UserError` when *target* is a sensor, or no node.
+        """
+        if target not in self._towards:
+            graph = self.infrastructure if target in self.infrastructure else self.graph  # which explains what is wrong
+            self._towards[target] = next_hops(graph, target)
+        return MappingProxyType(self._towards[target])
 
     def cell_of(self, sensor: str) -> str:
         """The base station of *sensor*.
@@ -74,16 +120,20 @@ class Topology:
         Raises `UserError` when *sensor* is not a sensor.
         """
         self._require(sensor)
-        kind = self.graph.nodes[sensor]["kind"]
-        if kind != NodeKind.SENSOR:
+        if sensor in self.infrastructure:
+            kind = self.graph.nodes[sensor]["kind"]
             raise UserError(f"{sensor!r} is of kind {kind}; only a sensor has a cell, so name a sensor")
-        return self._parents[sensor]
+        return next(iter(self.graph.adj[sensor]))
 
-    def _way_to_cloud(self, node: str) -> list[str]:
-        self._require(node)
-        way = [node]
-        while way[-1] != self.cloud:
-            way.append(self._parents[way[-1]])
+    def _relay(self, node: str) -> str:
+        """Where the wires begin for *node*: its base station if it is a sensor, else itself."""
+        return node if node in self.infrastructure else self.cell_of(node)
+
+    def _way(self, source: str, target: str) -> list[str]:
+        towards = self.towards(target)
+        way = [source]
+        while way[-1] != target:
+            way.append(towards[way[-1]])
         return way
 
     def _require(self, node: str) -> None:
@@ -99,3 +149,21 @@ class Topology:
         counts = Counter(node["kind"] for _, node in self.graph.nodes(data=True))
         parts = (f"{counts[kind]} {kind.replace('_', ' ')}{'' if counts[kind] == 1 else 's'}" for kind in NodeKind)
         return f"Topology({', '.join(parts)})"
+
+
+def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:
+    """A copy of *graph*'s infrastructure; nodes and links stay in order."""
+    infrastructure: nx.Graph[str] = nx.Graph()
+    infrastructure.add_nodes_from(
+        (name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR
+    )
+    infrastructure.add_edges_from(
+        [
+            (name, other, link)
+            for name, neighbours in graph.adjacency()
+            if name in infrastructure
+            for other, link in neighbours.items()
+            if other in infrastructure
+        ]
+    )
+    return infrastructure

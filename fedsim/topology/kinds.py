@@ -1,4 +1,4 @@
-"""A node of an industrial network is a sensor, a base station, an edge server or the cloud."""
+"""A node of an industrial network is a sensor, a base station, an edge server or a cloud."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ class NodeKind(StrEnum):
     EDGE = "edge"
     """A server near the sensors, such as one in each factory."""
     CLOUD = "cloud"
-    """Where the global model lives; there is exactly one."""
+    """A data centre. The first one holds the global model, unless the scenario says otherwise; others only relay."""

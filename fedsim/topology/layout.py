@@ -1,4 +1,4 @@
-"""Where things stand when nobody measured: devices spread evenly over a disc, buildings on a square grid.
+"""Where things stand when nobody measured: devices evenly over a disc, buildings on a square grid or on a circle.
 
 The disc is the sunflower of H. Vogel, "A better way to construct the sunflower head" (Mathematical Biosciences 44,
 1979). Positions are rounded to millimetres. Leaves out walls, machines and chance: equal counts give equal places.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["around", "grid"]
+__all__ = ["around", "circle", "grid"]
 
 GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
@@ -44,3 +44,18 @@ def grid(centre_m: tuple[float, float], count: int, spacing_m: float) -> list[tu
     return [
         (round(left + i % columns * spacing_m, 3), round(bottom + i // columns * spacing_m, 3)) for i in range(count)
     ]
+
+
+def circle(centre_m: tuple[float, float], count: int, spacing_m: float) -> list[tuple[float, float]]:
+    """*count* (at least two) positions on a circle around *centre_m*, neighbours *spacing_m* metres apart.
+
+    The circle's radius is spacing / (2 sin(pi / count)); the positions go round anticlockwise, from due east.
+
+    >>> circle((0.0, 0.0), 6, spacing_m=100.0)[:2]  # a hexagon's side is its radius
+    [(100.0, 0.0), (50.0, 86.603)]
+    """
+    x, y = centre_m
+    radius_m = spacing_m / (2 * math.sin(math.pi / count))
+    angles = (2 * math.pi * i / count for i in range(count))
+    places = ((x + radius_m * math.cos(angle), y + radius_m * math.sin(angle)) for angle in angles)
+    return [(round(east, 3) + 0.0, round(north, 3) + 0.0) for east, north in places]  # no negative zeros

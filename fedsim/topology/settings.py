@@ -5,19 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Annotated
 
-from annotated_types import MinLen
 from pydantic import Strict
 
-from fedsim.settings import Component
+from fedsim.errors import Misfit
+from fedsim.settings import MOST_DEVICES, Component, Name, NonNegative, PositiveOrInfinite, Real, Settings
 from fedsim.topology.graph import Topology
 
-__all__ = ["Name", "Position", "TopologySettings"]
+__all__ = ["Name", "Position", "TopologySettings", "WireSettings", "refuse_too_many"]
 
-Name = Annotated[str, MinLen(1)]
-"""The name of a node or of a device class."""
-
-Position = Annotated[tuple[float, float], Strict(False)]
+Position = Annotated[tuple[Real, Real], Strict(False)]
 """x and y in metres, a YAML list of two; its items stay strict."""
+
+
+class WireSettings(Settings):
+    """What a wire is like; what is left out takes the scenario's default, `network.link`."""
+
+    rate_bps: PositiveOrInfinite | None = None
+    """Rate in bit/s (`.inf` for no limit)."""
+    delay_s: NonNegative | None = None
+    """Propagation delay in seconds."""
 
 
 class TopologySettings(Component, ABC):
@@ -30,3 +36,9 @@ class TopologySettings(Component, ABC):
     def key_of(self, node: str) -> tuple[str, ...]:
         """The way to the key that describes *node*, for messages; ``()`` where it has none of its own."""
         return ()
+
+
+def refuse_too_many(things: str, how_many: int, *key: str) -> None:
+    """Raise `Misfit` when a network of so many *things*, all in all, is more than can be simulated."""
+    if how_many > MOST_DEVICES:
+        raise Misfit(f"makes {how_many:,} {things} in all, and at most {MOST_DEVICES:,} are simulated; lower it", *key)

@@ -5,15 +5,15 @@ Leaves out factories and edge servers; `factory_park` has them.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Literal
 
-import networkx as nx
-
-from fedsim.settings import Count, NonNegative, Positive, PositiveOrInfinite
+from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite
+from fedsim.topology.cells import add_sensors, numbered
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
-from fedsim.topology.layout import around
 from fedsim.topology.settings import Name, TopologySettings
+from fedsim.topology.sketch import Sketch
 
 __all__ = ["Star"]
 
@@ -28,7 +28,7 @@ class Star(TopologySettings):
     """
 
     name: Literal["star"] = "star"
-    devices: Count
+    devices: DeviceCount
     """Number of sensors."""
     radius_m: Positive = 100.0
     """The sensors stand evenly spread within this distance of the base station, in metres."""
@@ -41,13 +41,10 @@ class Star(TopologySettings):
 
     def build(self) -> Topology:
         """The star, with the base station at (0, 0) and the cloud at no particular place."""
-        graph: nx.Graph[str] = nx.Graph()
-        graph.add_node("cloud", kind=NodeKind.CLOUD)
-        graph.add_node("station", kind=NodeKind.BASE_STATION, position_m=(0.0, 0.0))
-        graph.add_edge("cloud", "station", rate_bps=self.backhaul_rate_bps, delay_s=self.backhaul_delay_s)
-        digits = len(str(self.devices))
-        for number, position_m in enumerate(around((0.0, 0.0), self.devices, self.radius_m), start=1):
-            sensor = f"sensor-{number:0{digits}}"
-            graph.add_node(sensor, kind=NodeKind.SENSOR, position_m=position_m, device=self.device)
-            graph.add_edge("station", sensor)
-        return Topology(graph)
+        sketch = Sketch()
+        sketch.add_node("cloud", NodeKind.CLOUD)
+        sketch.add_node("station", NodeKind.BASE_STATION, position_m=(0.0, 0.0))
+        sketch.add_link("cloud", "station", rate_bps=self.backhaul_rate_bps, delay_s=self.backhaul_delay_s)
+        sensors = numbered("sensor", self.devices)
+        add_sensors(sketch, "station", (0.0, 0.0), sensors, self.radius_m, repeat(self.device))
+        return Topology.of(sketch)

@@ -17,7 +17,7 @@ from fedsim.experiment.results import Results
 from fedsim.viz import figures
 from fedsim.viz.style import RC, Look, looks
 
-__all__ = ["save_figures"]
+__all__ = ["save_figure", "save_figures"]
 
 _Draw = Callable[[pd.DataFrame, Axes, dict[str, Look]], Axes]
 
@@ -46,8 +46,8 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
         for draw, table in tables.items():
             figure = Figure(figsize=(6.4, 4.0), layout="constrained")
             draw(table, figure.add_subplot(), styles)
-            paths.append(_save(figure, folder / f"{draw.__name__}.{format}"))
-        paths.append(_save(_overview(tables, styles), folder / f"overview.{format}"))
+            paths.append(save_figure(figure, folder / f"{draw.__name__}.{format}"))
+        paths.append(save_figure(_overview(tables, styles), folder / f"overview.{format}"))
     return paths
 
 
@@ -60,9 +60,11 @@ def _overview(tables: dict[_Draw, pd.DataFrame], styles: dict[str, Look]) -> Fig
     return figure
 
 
-def _save(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write *figure* as the PNG, SVG or PDF that *path* ends in, without the date; returns *path*."""
     FigureCanvasAgg(figure)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {"Software": None})
+    dates = {".svg": "Date", ".pdf": "CreationDate"}
+    figure.savefig(path, metadata={dates.get(path.suffix.lower(), "Software"): None})
     return path
 
 

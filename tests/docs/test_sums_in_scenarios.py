@@ -60,3 +60,30 @@ def test_a_deadline_that_the_air_cannot_meet(tmp_path: Path) -> None:
     late = simulated("late_devices_lte_m.yaml", tmp_path)
     assert [row["round"] for row in late.values()] == [17, 17]
     assert late["skip"]["participants"] == 0 < late["abort"]["participants"]
+
+
+def test_vehicles_in_a_ring_with_a_broken_wire(tmp_path: Path) -> None:
+    snr_db = 23.0 - (20 * math.log10(4 * math.pi * 3.7e9 / 299_792_458) + 30 * math.log10(60)) + 174.0 - 73.0103 - 5.0
+    assert (round(snr_db, 1), round(2.93 * 20, 1)) == (21.8, 58.6)
+
+    def minutes(folder: str, *overrides: str) -> dict[str, float]:
+        last = simulated("agv_private_5g.yaml", tmp_path / folder, *overrides)
+        return {protocol: round(row["sim_time_s"] / 60, 1) for protocol, row in last.items()}
+
+    assert minutes("around") == {"wait": 18.2, "deadline": 18.2}
+    assert minutes("fixed", "faults.routing=fixed") == {"wait": 23.0, "deadline": 18.4}
+    assert minutes("none", "faults={}")["wait"] == 18.2
+
+
+def test_a_hundred_thousand_sensors_on_a_smaller_scale(tmp_path: Path) -> None:
+    last = simulated("hundred_thousand_sensors.yaml", tmp_path, "topology.branching=[4]")["fedavg"]
+    assert last["transfer_bytes"] == 400 * 2 * 100e3 * 10
+    transfers = run(
+        load(
+            ROOT / "scenarios/hundred_thousand_sensors.yaml",
+            overrides=["topology.branching=[1]", "stop.rounds=1", "save_transfers=true"],
+        ),
+        out=tmp_path / "one",
+    ).transfers
+    down = transfers[(transfers["direction"] == "downlink") & transfers["access"]]
+    assert (down["end_s"] - down["start_s"]).max() == pytest.approx(4.0, rel=0.02)

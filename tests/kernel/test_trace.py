@@ -24,11 +24,11 @@ class SmallBlocks(Table):
 def trace_of(hops: int = 1, work: int = 1, rounds: int = 1) -> Trace:
     trace = Trace()
     for _ in range(hops):
-        trace.hops.append(*HOP)
+        trace.hops.append(HOP)
     for _ in range(work):
-        trace.work.append(*WORK)
+        trace.work.append(WORK)
     for _ in range(rounds):
-        trace.rounds.append(*ROUND)
+        trace.rounds.append(ROUND)
     return trace
 
 
@@ -41,7 +41,7 @@ def test_rows_come_out_as_they_went_in_whenever_somebody_looks(rows: list[tuple[
     for position, row in enumerate(rows):
         if position in looks:
             assert table.array().tolist() == rows[:position]
-        table.append(*row)
+        table.append(row)
         assert len(table) == position + 1
     assert table.array().tolist() == rows
     assert table.array().dtype.names == ("number", "value")
@@ -51,7 +51,7 @@ def test_rows_come_out_as_they_went_in_whenever_somebody_looks(rows: list[tuple[
 def test_no_row_is_lost_where_blocks_meet(count: int) -> None:
     table = Table([("number", "i8")])
     for number in range(count):
-        table.append(number)
+        table.append((number,))
     assert len(table) == count
     assert np.array_equal(table.array()["number"], np.arange(count))
 
@@ -61,7 +61,7 @@ def test_a_million_rows_take_little_more_memory_than_their_numbers() -> None:
     def grow(table: Table, blocks: int) -> None:
         for number in range(blocks * Table.BLOCK_ROWS):
             table.append(
-                number, number % 368, 1, True, True, number * 0.5, number * 0.75, 0.0, 0.25, 26.72e6, 0.0, 0.0, 0
+                (number, number % 368, 1, True, True, number * 0.5, number * 0.75, 0.0, 0.25, 26.72e6, 0.0, 0.0, 0)
             )
 
     trace = Trace()
@@ -86,7 +86,7 @@ def test_equal_traces_have_equal_digests() -> None:
 def test_the_digest_does_not_depend_on_when_somebody_looked() -> None:
     looked_at = trace_of(hops=1)
     looked_at.digest()
-    looked_at.hops.append(*HOP)
+    looked_at.hops.append(HOP)
     assert looked_at.digest() == trace_of(hops=2).digest() != trace_of(hops=1).digest()
 
 
@@ -100,9 +100,8 @@ def test_any_number_in_a_row_changes_the_digest(table: str, row: tuple[float, ..
     digests = [trace_of().digest()]
     for column, number in enumerate(row):
         trace = trace_of(**{table: 0})
-        trace.tables[table].append(
-            *row[:column], not number if isinstance(number, bool) else number + 1, *row[column + 1 :]
-        )
+        other = not number if isinstance(number, bool) else number + 1
+        trace.tables[table].append((*row[:column], other, *row[column + 1 :]))
         digests.append(trace.digest())
     assert len(set(digests)) == len(row) + 1
 
@@ -112,7 +111,7 @@ def test_the_order_of_rows_changes_the_digest() -> None:
     later = (*WORK[:1], 8.0, 9.0, *WORK[3:])
     for trace, rows in ((one, (WORK, later)), (other, (later, WORK))):
         for row in rows:
-            trace.work.append(*row)
+            trace.work.append(row)
     assert one.digest() != other.digest()
 
 

@@ -1,111 +1,196 @@
-"""Law 5: a serial link is a queue, and behaves as queueing theory says; a dedicated one never makes anybody wait.
+"""Law 5: a hop is a queue, and behaves as queueing theory says.
 
-Poisson arrivals at half the capacity. 25 replications of 1,500 messages each, the first 150 discarded (the link starts
-empty); the standard error is that of the replications' means, and an estimate may be off by four of them. The power is
-stated in each test: what a link would give that counted 7 bits to the byte (a fault of an eighth), or that made nobody
-wait, lies far outside.
+Messages come at random (Poisson) over one hop of a network, and the mean of their sojourns (from being handed to the hop
+to having crossed it) is compared with the closed form. In each test of a mean the chance of a false alarm is 1e-4 for a
+seed at random, and a fault of 5 % in that mean would be seen with a chance of 0.99 or more: the test fails when its
+standard error is too large for that (`Deviation.check`). The seeds are fixed. `make mutants` plants faults of 5 %, and
+each of these tests sees them.
+
+Airtimes are 1 s in the mean if nothing else is said; the load is the part of time that the hop has something to do.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Generator
-from functools import cache
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from meters import Books
-from simpy import Event
+from queues import (
+    ALPHA,
+    EFFECT,
+    POWER,
+    Kind,
+    Messages,
+    Served,
+    constant,
+    deviation,
+    exponential,
+    hyperexponential,
+    serve,
+)
+from scipy import stats
+from simpy import Environment
 from small_worlds import EVERYTHING_HAPPENS, Line, prepared
 
-from fedsim.kernel.streams import Streams
 from fedsim.metrics.tables import links_table, transfers_table
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.dedicated import DedicatedChannel
+from fedsim.network.disciplines.fair import FairChannel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Direction
+from fedsim.network.packets import Loss
 
-SERVICE_S = 1.0
-MEAN_BYTES = 1_000.0
-RATE_BPS = 8 * MEAN_BYTES / SERVICE_S
-LOAD = 0.5
-REPLICATIONS, MESSAGES, WARM_UP = 25, 1_500, 150
-SIGMAS = 4.0
-
-
-def exponential(rng: np.random.Generator) -> list[float]:
-    return rng.exponential(MEAN_BYTES, MESSAGES).tolist()
-
-
-def constant(rng: np.random.Generator) -> list[float]:
-    return [MEAN_BYTES] * MESSAGES
-
-
-Sizes = Callable[[np.random.Generator], list[float]]
-
-
-def mm1_sojourn_s(load: float, service_s: float) -> float:
-    """Mean time in an M/M/1 queue: S / (1 - load)."""
-    return service_s / (1 - load)
-
-
-def md1_sojourn_s(load: float, service_s: float) -> float:
-    """Mean time in an M/D/1 queue (Pollaczek and Khinchine): S (1 + load / (2 (1 - load)))."""
-    return service_s * (1 + load / (2 * (1 - load)))
-
-
-@cache
-def sojourns_s(sizes: Sizes, channel: type[Channel]) -> np.ndarray:
-    """(replications,) mean time of a message on a single hop under Poisson arrivals."""
-    return np.array([mean_sojourn_s(sizes, channel, replication) for replication in range(REPLICATIONS)])
-
-
-def mean_sojourn_s(sizes: Sizes, channel: type[Channel], replication: int) -> float:
-    line = Line((RATE_BPS,), channel=channel)
-    gaps_s = Streams(1)("test/arrivals", replication).generator().exponential(SERVICE_S / LOAD, MESSAGES).tolist()
-    sizes_bytes = sizes(Streams(1)("test/sizes", replication).generator())
-
-    def arrivals() -> Generator[Event, None, None]:
-        for gap_s, size_bytes in zip(gaps_s, sizes_bytes, strict=True):
-            yield line.env.timeout(gap_s)
-            line.env.process(line.network.carry(0, line.route, size_bytes))
-
-    line.env.process(arrivals())
-    line.env.run()
-    hops = line.trace.hops.array()
-    hops = hops[np.argsort(hops["start_s"])][WARM_UP:]
-    return float(np.mean(hops["end_s"] - hops["start_s"]))
-
-
-def standard_error_s(means_s: np.ndarray) -> float:
-    return float(np.std(means_s, ddof=1) / math.sqrt(len(means_s)))
+# First come, first served.
 
 
 @pytest.mark.parametrize(
-    ("sizes", "theory_s"), [(exponential, mm1_sojourn_s), (constant, md1_sojourn_s)], ids=["M/M/1", "M/D/1"]
+    ("kind", "number"), [(exponential(0.5), 70_000), (constant(0.5), 25_000)], ids=["M/M/1", "M/D/1"]
 )
-def test_the_mean_sojourn_on_a_serial_link_is_the_queues(
-    sizes: Sizes, theory_s: Callable[[float, float], float]
-) -> None:
-    means_s = sojourns_s(sizes, SerialChannel)
-    expected_s, error_s = theory_s(LOAD, SERVICE_S), standard_error_s(means_s)
-    assert abs(means_s.mean() - expected_s) < SIGMAS * error_s
-
-    def seen(faulty_s: float) -> bool:
-        return abs(faulty_s - expected_s) > 2 * SIGMAS * error_s
-
-    assert seen(theory_s(LOAD * 7 / 8, SERVICE_S * 7 / 8))  # seven bits to the byte
-    assert seen(SERVICE_S)  # no queue
-    assert error_s < 0.02 * expected_s
+def test_the_mean_sojourn_on_a_serial_hop_is_pollaczek_and_khinchines(kind: Kind, number: int) -> None:
+    """E[T] = E[S] + rate E[S^2] / (2 (1 - load)); with exponential airtimes that is E[S] / (1 - load)."""
+    load = kind.rate * kind.mean_s
+    theory_s = kind.mean_s + kind.rate * kind.second_moment_s2 / (2 * (1 - load))
+    served = serve(Messages.drawn("serial", number, kind), SerialChannel)
+    deviation(served, theory_s, work_found=False).check()
 
 
-def test_on_a_dedicated_link_the_sojourn_is_the_airtime_whatever_the_load() -> None:
-    assert sojourns_s(constant, DedicatedChannel) == pytest.approx(SERVICE_S, rel=1e-9)
-    mean_airtimes_s = [
-        np.mean(exponential(Streams(1)("test/sizes", replication).generator())[WARM_UP:]) * 8 / RATE_BPS
-        for replication in range(REPLICATIONS)
-    ]
-    assert sojourns_s(exponential, DedicatedChannel) == pytest.approx(mean_airtimes_s, rel=1e-9)
+def test_each_sojourn_on_a_serial_hop_is_the_work_found_and_its_own() -> None:
+    served = serve(Messages.drawn("serial", 5_000, hyperexponential(0.9, 9.0)), SerialChannel)
+    expected_s = served.messages.work_found_s + served.messages.airtimes_s
+    assert served.sojourn_s == pytest.approx(expected_s, rel=1e-9, abs=1e-9)
+
+
+def test_retransmissions_make_the_queue_that_their_airtime_makes() -> None:
+    # Half of the messages are sent twice, and half of these are lost: airtimes of 2/3 and 4/3 s, so E[S^2] = 10/9.
+    load, loss = 0.5, Loss(probability=0.5, attempts=2)
+    served = serve(Messages.drawn("lossy", 40_000, constant(load, 2 / 3)), SerialChannel, loss=loss)
+    deviation(served, 1 + load * (10 / 9) / (2 * (1 - load))).check()
+    lost, error = np.mean(served.lost) / 0.25, math.sqrt(0.25 * 0.75 / len(served.lost)) / 0.25
+    assert (stats.norm.isf(ALPHA / 2) + stats.norm.isf(1 - POWER)) * error < EFFECT
+    assert abs(lost - 1) <= stats.norm.isf(ALPHA / 2) * error
+
+
+def test_on_a_dedicated_hop_the_sojourn_is_the_airtime_whatever_the_load() -> None:
+    served = serve(Messages.drawn("dedicated", 5_000, exponential(20.0)), DedicatedChannel)
+    assert served.sojourn_s == pytest.approx(served.messages.airtimes_s, rel=1e-9, abs=1e-9)
+
+
+# Everybody an equal part: processor sharing.
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [(exponential(0.6), 30_000), (constant(0.8), 30_000), (hyperexponential(0.5, 9.0), 100_000)],
+    ids=["M/M/1-PS", "M/D/1-PS", "M/H/1-PS"],
+)
+def test_the_mean_sojourn_on_a_fair_hop_does_not_depend_on_the_distribution_of_sizes(kind: Kind, number: int) -> None:
+    """E[T] = E[S] / (1 - load): processor sharing is insensitive (Kelly, Reversibility and Stochastic Networks, 1979, 3.3).
+
+    With constant sizes at a load of 0.8 that is 5 E[S]; there the controls leave nothing to chance, and
+    `test_equal_messages_delay_each_other_equally` says why.
+    """
+    served = serve(Messages.drawn("fair", number, kind), FairChannel)
+    deviation(served, kind.mean_s / (1 - kind.rate * kind.mean_s)).check()
+
+
+def test_the_mean_sojourn_on_a_fair_hop_is_in_proportion_to_the_size() -> None:
+    """E[T | x] = x / (1 - load): who asks for twice as much stays twice as long (Kleinrock, Journal of the ACM 14, 1967)."""
+    load, sizes_s, chances = 0.6, (0.25, 1.0, 4.0), (0.5, 0.375, 0.125)
+    kinds = [constant(load * chance, size_s) for size_s, chance in zip(sizes_s, chances, strict=True)]
+    served = serve(Messages.drawn("sizes", 60_000, *kinds), FairChannel)
+    for number, size_s in enumerate(sizes_s):
+        deviation(served, size_s / (1 - load), kind=number).check()
+
+
+def test_weights_divide_a_fair_hop_as_fayolle_mitrani_and_iasnogorodski_say() -> None:
+    """Two kinds of weights w, exponential airtimes of means 1 / mu and loads r, in all r_1 + r_2 = r:
+
+    E[T_1] = (1 + mu_1 r_2 (w_2 - w_1) / D) / (mu_1 (1 - r)),  D = mu_1 w_1 (1 - r_1) + mu_2 w_2 (1 - r_2)
+
+    (Journal of the ACM 27, 1980; in this form in Altman, Avrachenkov and Ayesta, Queueing Systems 53, 2006).
+    """
+    slow = dataclasses.replace(exponential(0.2, 1.5), weight=1.0)
+    fast = dataclasses.replace(exponential(0.6, 0.5), weight=4.0)
+    served = serve(Messages.drawn("weights", 60_000, slow, fast), FairChannel)
+    load, apart = {kind: kind.rate * kind.mean_s for kind in (slow, fast)}, 0.0
+    for kind in (slow, fast):
+        apart += kind.weight * (1 - load[kind]) / kind.mean_s
+    for number, (kind, other) in enumerate([(slow, fast), (fast, slow)]):
+        gain = load[other] * (other.weight - kind.weight) / kind.mean_s / apart
+        deviation(served, (1 + gain) * kind.mean_s / (1 - load[kind] - load[other]), kind=number).check()
+
+
+@pytest.mark.parametrize("kind", [exponential(2.8), constant(2.8)], ids=["M/M/4", "M/D/4"])
+def test_a_hop_of_which_each_can_use_a_quarter_is_erlangs_queue_of_four(kind: Kind) -> None:
+    """Up to four are at their full rate, more of them share: as many are present as in M/M/4, whatever the distribution
+    of sizes (Cohen, Acta Informatica 12, 1979), so E[T] = E[S] (1 + C / (4 (1 - load))), with Erlang's C for a wait.
+    """
+    servers, offered = 4, kind.rate * kind.mean_s
+    load = offered / servers
+    all_busy = offered**servers / math.factorial(servers) / (1 - load)
+    erlang_c = all_busy / (all_busy + sum(offered**busy / math.factorial(busy) for busy in range(servers)))
+    narrow = dataclasses.replace(kind, share=1 / servers)
+    served = serve(Messages.drawn("narrow", 60_000, narrow), FairChannel)
+    deviation(served, kind.mean_s * (1 + erlang_c / (servers * (1 - load)))).check()
+
+
+# What holds on every path, without any chance.
+
+
+def offered_to_all() -> Messages:
+    return Messages.drawn("all", 5_000, hyperexponential(0.8, 9.0))
+
+
+def test_a_fair_hop_is_empty_when_a_serial_one_is() -> None:
+    # Work conservation: whoever is served first, the work that is left is the same.
+    fair, serial = serve(offered_to_all(), FairChannel), serve(offered_to_all(), SerialChannel)
+    assert (fair.cycles == serial.cycles).all()
+    last = np.flatnonzero(np.diff(fair.cycles, append=fair.cycles[-1] + 1))
+
+    def emptied_s(served: Served) -> np.ndarray:
+        return np.maximum.accumulate(served.end_s)[last]
+
+    assert len(last) > 500
+    assert emptied_s(fair) == pytest.approx(emptied_s(serial), rel=1e-12)
+
+
+def test_equal_messages_delay_each_other_equally() -> None:
+    # While two are there together, both have the same: until the first is through, each delays the other by what the
+    # first had left when the second came. So the sojourns are the airtimes and twice the work found, in the sum.
+    served = serve(Messages.drawn("equal", 5_000, constant(0.8)), FairChannel)
+    expected_s = len(served.end_s) + 2 * float(served.messages.work_found_s.sum())
+    assert float(served.sojourn_s.sum()) == pytest.approx(expected_s, rel=1e-9)
+
+
+@pytest.mark.parametrize("channel", [SerialChannel, DedicatedChannel, FairChannel])
+def test_littles_law_holds_on_every_hop_of_a_line(channel: type[Channel]) -> None:
+    # The number on each channel, watched event by event, is in the mean what the rows of the trace add up to; and a
+    # channel that has something to do spends all of its time on it.
+    messages = Messages.drawn("little", 2_000, exponential(0.7))
+    line = Line((8_000.0, 10_000.0), channel=channel)
+    arrivals_s = np.cumsum(messages.gaps_s)
+    for arrival_s, airtime_s in zip(arrivals_s.tolist(), messages.airtimes_s.tolist(), strict=True):
+        line.env.timeout(arrival_s).callbacks.append(
+            lambda _, size=1_000 * airtime_s: line.env.process(line.network.carry(0, line.route, size))
+        )
+    present_s, busy_s = np.zeros(2), np.zeros(2)
+    while line.env.peek() < math.inf:
+        passed_s = line.env.peek() - line.env.now
+        there = np.array([len(hop.channel.flows) for hop in line.route])
+        present_s += passed_s * there
+        busy_s += passed_s * (there > 0)
+        line.env.step()
+    hops = line.trace.hops.array()
+    for number in (0, 1):
+        rows = hops[hops["link"] == number]
+        assert np.sum(rows["end_s"] - rows["start_s"]) == pytest.approx(present_s[number], rel=1e-9)
+        if channel is not DedicatedChannel:
+            assert np.sum(rows["airtime_s"]) == pytest.approx(busy_s[number], rel=1e-9)
+        if channel is not FairChannel:
+            assert np.sum(rows["queued_s"] + rows["airtime_s"]) == pytest.approx(present_s[number], rel=1e-9)
 
 
 @pytest.mark.parametrize("duplex", ["full", "half"])

@@ -18,7 +18,7 @@ from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import links_table, rounds_table, transfers_table
 from fedsim.network.hop import Link
 
-LINKS = [Link(0, "cell bs", access=True), Link(1, "bs -- cloud", access=False)]
+LINKS = [Link(0, "cell bs", access=True, channels=()), Link(1, "bs -- cloud", access=False, channels=())]
 CLIENTS = ["camera", "drill"]
 NAN = math.nan
 
@@ -39,9 +39,9 @@ def trace() -> Trace:
         # round 2 ends at 16
         (5, 0, 1, True, False, 15.0, 18.0, 0.0, 3.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
     ):
-        trace.hops.append(*row)
-    trace.rounds.append(1, 0.0, 9.0, 2, 1, 1, 0, 4)
-    trace.rounds.append(2, 9.0, 16.0, 2, 1, 0, 1, 6)
+        trace.hops.append(row)
+    trace.rounds.append((1, 0.0, 9.0, 2, 1, 1, 0, 4))
+    trace.rounds.append((2, 9.0, 16.0, 2, 1, 0, 1, 6))
     return trace
 
 
@@ -130,7 +130,7 @@ def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:
 
 
 def test_a_link_that_nobody_used_was_idle_and_one_without_time_is_unknown(trace: Trace) -> None:
-    links = [*LINKS, Link(2, "cell spare", access=True)]
+    links = [*LINKS, Link(2, "cell spare", access=True, channels=())]
     table = links_table(transfers_table(trace, [], links, CLIENTS), links, duration_s=20.0).set_index("link")
     assert table.loc["cell spare", ["transfers", "bytes", "utilisation"]].to_numpy().tolist() == [[0, 0.0, 0.0]] * 2
     at_once = links_table(transfers_table(trace, [], LINKS, CLIENTS), LINKS, duration_s=0.0)

@@ -10,7 +10,9 @@ from simpy import Environment
 from small_worlds import scenario, simulated
 
 from fedsim.errors import UserError
+from fedsim.kernel.streams import Streams
 from fedsim.metrics.tables import transfers_table
+from fedsim.network.attachment import Attachment
 from fedsim.network.hop import Direction
 from fedsim.network.wires import Wires
 
@@ -20,12 +22,17 @@ QUICK_WORK = {"devices.classes.sensor.compute": {"name": "per_sample", "seconds_
 
 def wires(changes: dict[str, Any]) -> Wires:
     settings = scenario(changes)
-    return Wires(Environment(), settings.topology.build(), settings.network)
+    return Wires(Environment(), settings.topology.build(), settings.network, Streams(1))
+
+
+def attached(found: Wires, sensor: str) -> Attachment:
+    (attachment,) = (one for one in found.attachments if one.sensor == sensor)
+    return attachment
 
 
 def test_up_and_down_are_the_same_links_in_opposite_order() -> None:
     found = wires({"topology": PARK})
-    up, down = found.uplink("factory-1/sensor-1"), found.downlink("factory-1/sensor-1")
+    up, down = attached(found, "factory-1/sensor-1").uplink, attached(found, "factory-1/sensor-1").downlink
     labels = ["cell factory-1/station-1", "factory-1/edge -- factory-1/station-1", "cloud -- factory-1/edge"]
     assert [hop.link.label for hop in up] == labels
     assert [hop.link for hop in down] == [hop.link for hop in reversed(up)]
@@ -43,7 +50,7 @@ def test_links_are_numbered_cells_first() -> None:
 
 def test_sensors_of_one_station_share_its_air_and_its_wires() -> None:
     found = wires({"topology": PARK})
-    one, two, three = (found.uplink(f"factory-1/sensor-{number}") for number in (1, 2, 3))
+    one, two, three = (attached(found, f"factory-1/sensor-{number}").uplink for number in (1, 2, 3))
     assert [a.channel is b.channel for a, b in zip(one, two, strict=True)] == [True, True, True]
     assert [a.channel is b.channel for a, b in zip(one, three, strict=True)] == [False, False, True]
 
@@ -51,7 +58,7 @@ def test_sensors_of_one_station_share_its_air_and_its_wires() -> None:
 @pytest.mark.parametrize(("duplex", "shared"), [("full", False), ("half", True)])
 def test_only_a_half_duplex_cell_has_one_channel_for_both_ways(duplex: str, shared: bool) -> None:
     found = wires({"network.cell.duplex": duplex})
-    up, down = found.uplink("sensor-1"), found.downlink("sensor-1")
+    up, down = attached(found, "sensor-1").uplink, attached(found, "sensor-1").downlink
     assert (up[0].channel is down[1].channel) is shared
     assert up[1].channel is not down[0].channel  # a wire is full duplex
 
@@ -75,15 +82,15 @@ def test_in_a_half_duplex_cell_an_upload_waits_for_downloads(
 
 def test_a_rate_in_the_topology_goes_before_the_default() -> None:
     star = {"name": "star", "devices": 1, "backhaul_rate_bps": 5e6, "backhaul_delay_s": 0.02}
-    _, wire = wires({"topology": star}).uplink("sensor-1")
+    _, wire = attached(wires({"topology": star}), "sensor-1").uplink
     assert (wire.rate_bps, wire.delay_s) == (5e6, 0.02)
-    _, wire = wires({}).uplink("sensor-1")
+    _, wire = attached(wires({}), "sensor-1").uplink
     assert (wire.rate_bps, wire.delay_s) == (8_000, 0.0)
 
 
 def test_no_default_is_needed_when_every_wire_has_a_rate() -> None:
     star = {"name": "star", "devices": 1, "backhaul_rate_bps": math.inf}
-    _, wire = wires({"topology": star, "network.link": None}).uplink("sensor-1")
+    _, wire = attached(wires({"topology": star, "network.link": None}), "sensor-1").uplink
     assert (wire.rate_bps, wire.delay_s, wire.loss.probability) == (math.inf, 0.0, 0.0)
 
 
@@ -95,7 +102,7 @@ def test_a_wire_without_any_rate_is_refused() -> None:
 def test_a_cell_of_its_own_goes_before_the_common_one() -> None:
     slow = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}, "delay_s": 0.3, "loss": {"probability": 0.1}}
     found = wires({"topology": PARK, "network.cells": {"factory-2/station-1": slow}})
-    ours, others = found.uplink("factory-2/sensor-1")[0], found.uplink("factory-1/sensor-1")[0]
+    ours, others = attached(found, "factory-2/sensor-1").uplink[0], attached(found, "factory-1/sensor-1").uplink[0]
     assert (ours.rate_bps, ours.delay_s, ours.loss.probability) == (62_500, 0.3, 0.1)
     assert (others.rate_bps, others.delay_s, others.loss.probability) == (1_000, 0.0, 0.0)
 

@@ -65,7 +65,7 @@ def test_a_lost_upload_is_tried_again_until_it_is_there_and_every_byte_counts() 
 def test_the_clock_may_end_it_before_the_upload_has() -> None:
     world = simulated(CLOUD | {"stop": {"sim_time_s": 10.0}})
     assert (len(world.trace.rounds), world.env.now) == (0, 10.0)
-    assert [crossing.sent_bytes for crossing in world.network.in_flight] == [250.0]
+    assert [transfer.bytes for transfer in world.network.in_flight] == [250.0]
 
 
 @pytest.mark.parametrize(

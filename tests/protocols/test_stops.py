@@ -48,7 +48,7 @@ def test_a_round_under_way_does_not_count_but_its_bytes_do() -> None:
     world = simulated(NO_CONTENTION | {"stop": {"sim_time_s": 30.0}})
     assert done(world) == 1
     assert world.network.access_bytes == {Direction.UPLINK: 2_000.0, Direction.DOWNLINK: 4_000.0}
-    assert [crossing.sent_bytes for crossing in world.network.in_flight] == [500.0, 500.0]
+    assert [transfer.bytes for transfer in world.network.in_flight] == [500.0, 500.0]
 
 
 @pytest.mark.parametrize(("transfer_bytes", "rounds"), [(1.0, 1), (4_000.0, 1), (4_001.0, 2), (8_000.0, 2)])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from radio_places import place
 
 from fedsim.radio.fixed import Fixed, profiles
 from fedsim.radio.settings import Rates
@@ -47,12 +48,34 @@ FROM_STANDARDS = {
 
 @pytest.mark.parametrize("name", FROM_STANDARDS)
 def test_a_profile_is_what_the_standard_gives(name: str) -> None:
-    rates = Fixed(profile=name).rates()
+    rates = Fixed(profile=name).rates(place())
     assert (rates.uplink_bps, rates.downlink_bps) == pytest.approx(FROM_STANDARDS[name], rel=1e-3)  # as printed
 
 
+SHARES = {  # of the channel's time: what one device's blocks take of the cycle that gives its rate
+    "nb_iot_nb1": (4 / (1 + 8 + 4 + 3), (1 + 4) / (1 + 4 + 4 + 12 + 2 + 3)),  # control is on the downlink carrier
+    "nb_iot_nb2": (20 / (1 + 8 + 20 + 3), (1 + 20) / (1 + 4 + 20 + 12 + 2 + 3)),
+    "lte_m_m1": (3 / 8, 3 / 10),
+    "lte_m_m2": (3 / 8, 10 / 17),
+}
+
+
+@pytest.mark.parametrize("name", FROM_STANDARDS)
+def test_a_profile_s_share_is_the_part_of_its_cycle_that_carries_blocks(name: str) -> None:
+    rates = Fixed(profile=name).rates(place())
+    assert (rates.uplink_share, rates.downlink_share) == pytest.approx(SHARES.get(name, (1, 1)), rel=1e-5)  # as printed
+
+
+def test_a_full_carrier_carries_its_blocks_back_to_back() -> None:
+    """NB-IoT, 12 tones: 1000 b in 4 ms (250 kbit/s); LTE-M: 1000 b in each 1 ms of a narrowband."""
+    assert profiles()["nb_iot_nb1"].uplink_bps / profiles()["nb_iot_nb1"].uplink_share == pytest.approx(250e3)
+    narrowband = profiles()["lte_m_m1"]
+    assert narrowband.uplink_bps / narrowband.uplink_share == pytest.approx(1e6)
+    assert narrowband.downlink_bps / narrowband.downlink_share == pytest.approx(1e6)
+
+
 def test_every_profile_is_recomputed_here() -> None:
-    assert set(profiles()) == set(FROM_STANDARDS)
+    assert set(profiles()) == set(FROM_STANDARDS) >= set(SHARES)
 
 
 def test_hundred_megahertz_of_256qam_give_584_megabits_a_layer() -> None:
@@ -61,7 +84,19 @@ def test_hundred_megahertz_of_256qam_give_584_megabits_a_layer() -> None:
 
 @pytest.mark.parametrize("rate_bps", [1.0, 1e9, math.inf])
 def test_rates_may_be_given_as_numbers(rate_bps: float) -> None:
-    assert Fixed(uplink_bps=rate_bps, downlink_bps=2.0).rates() == Rates(rate_bps, 2.0)
+    assert Fixed(uplink_bps=rate_bps, downlink_bps=2.0).rates(place()) == Rates(rate_bps, 2.0, 1.0, 1.0)
+
+
+def test_shares_may_be_given_with_rates() -> None:
+    radio = Fixed(uplink_bps=1.0, downlink_bps=2.0, uplink_share=0.25, downlink_share=0.5)
+    assert radio.rates(place()) == Rates(1.0, 2.0, uplink_share=0.25, downlink_share=0.5)
+
+
+def test_fixed_rates_never_change_and_reach_everybody() -> None:
+    radio = Fixed(profile="nb_iot_nb1")
+    assert list(radio.changes(place())) == []
+    assert radio.why_no_coverage(place(None)) is None
+    assert not radio.excludes_uncovered
 
 
 @pytest.mark.parametrize(
@@ -70,6 +105,12 @@ def test_rates_may_be_given_as_numbers(rate_bps: float) -> None:
         ({}, "needs both uplink_bps and downlink_bps, or a profile"),
         ({"uplink_bps": 1.0}, "needs both uplink_bps and downlink_bps, or a profile"),
         ({"profile": "lte_m_m1", "uplink_bps": 1.0}, "a profile or rates, not both; leave one out"),
+        (
+            {"profile": "lte_m_m1", "uplink_share": 0.5},
+            "uplink_share=0.5 is for given rates, and the profile has its own",
+        ),
+        ({"uplink_bps": 1.0, "downlink_bps": 1.0, "uplink_share": 0.0}, "greater than 0"),
+        ({"uplink_bps": 1.0, "downlink_bps": 1.0, "downlink_share": 1.5}, "less than or equal to 1"),
         ({"profile": "lte_m1"}, "no radio profile is called 'lte_m1'; did you mean 'lte_m_m1'"),
         ({"profile": "smoke"}, r"no radio profile is called 'smoke' \(known: nb_iot_nb1, "),
         ({"uplink_bps": 0.0, "downlink_bps": 1.0}, "greater than 0"),

@@ -16,7 +16,11 @@ from some_topologies import plant, plant_written_out, topologies
 from fedsim.topology.explicit import Explicit, to_explicit
 from fedsim.topology.factory_park import FactoryPark
 from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.regions import Regions
+from fedsim.topology.ring import Ring
+from fedsim.topology.settings import TopologySettings, WireSettings
 from fedsim.topology.star import Star
+from fedsim.topology.tree import Tree
 
 
 def build(mapping: dict[str, Any]) -> Topology:
@@ -42,10 +46,13 @@ def test_what_is_written_out_is_plain_data(topology: Topology) -> None:
         FactoryPark(
             factories=3, devices_per_factory=7, stations_per_factory=2, device_classes=("a", "b"), lan_delay_s=0.1
         ),
+        Tree(branching=(2, 3), devices_per_station=2, wires=(WireSettings(rate_bps=1e9), WireSettings())),
+        Ring(factories=5, devices_per_factory=2, gateways=2, ring_delay_s=0.1),
+        Regions(regions=3, factories_per_region=2, devices_per_factory=1, core_rate_bps=1e9),
     ],
-    ids=["star", "factory_park"],
+    ids=["star", "factory_park", "tree", "ring", "regions"],
 )
-def test_every_builders_network_can_be_written_out(settings: Star | FactoryPark) -> None:
+def test_every_builders_network_can_be_written_out(settings: TopologySettings) -> None:
     assert build(to_explicit(settings.build())) == settings.build()
 
 
@@ -79,6 +86,20 @@ def test_counted_names_are_in_text_order(count: int) -> None:
     topology = build({"nodes": nodes, "links": [{"between": ["cloud", "bs"]}]})
     assert len(topology.sensors) == count
     assert list(topology.sensors) == sorted(topology.sensors)
+
+
+def test_wires_may_form_rings_and_there_may_be_several_clouds() -> None:
+    written = plant_written_out()
+    written["nodes"]["north"] = {"kind": "cloud"}
+    written["links"] += [
+        {"between": ["bs-1", "bs-2"]},
+        {"between": ["north", "bs-2"], "rate_bps": 1e6},
+        {"between": ["north", "cloud"], "delay_s": 0.01},
+    ]
+    topology = build(written)
+    assert topology.clouds == ("cloud", "north")
+    assert topology.route("cam", "north") == ("cam", "bs-1", "bs-2", "north")
+    assert build(to_explicit(topology)) == topology
 
 
 # What it refuses
@@ -126,11 +147,20 @@ REFUSED: dict[str, tuple[Change, tuple[str | int, ...], str]] = {
         "sensor 'cam' is linked to 'edge', which is of kind edge, and must be to a base station; "
         "put a node of kind 'base_station' between them",
     ),
-    "cycle": (
-        link("bs-1", "bs-2"),
+    "link to itself": (
+        link("edge", "edge"),
         (),
-        "the links edge - bs-1 - bs-2 - edge form a cycle, and two nodes must be joined by one way only; "
-        "remove one link",
+        "links[3]: 'edge' is linked to itself, and a link must join two nodes; remove it",
+    ),
+    "no cloud": (
+        node("cloud", kind="edge"),
+        (),
+        "no node is of kind 'cloud', and at least one must be: it holds the global model; add one",
+    ),
+    "unreachable cloud": (
+        node("far", kind="cloud"),
+        (),
+        "cloud 'far' has no way to the cloud 'cloud', and must have one; link 'far' to a node that has",
     ),
     "unreachable sensor": (
         lambda written: written["links"].pop(1),
@@ -192,7 +222,7 @@ def test_a_counted_name_must_be_free(order: tuple[str, str]) -> None:
         (link("edge"), ("links", 3, "between", 1), "Field required"),
         (link("edge", "bs-1", "bs-2"), ("links", 3, "between"), "at most 2 items"),
         (link("edge", "bs-1", rate_bps=-1.0), ("links", 3, "rate_bps"), "greater than 0"),
-        (link("edge", "bs-1", rate_bps=math.nan), ("links", 3, "rate_bps"), "not NaN"),
+        (link("edge", "bs-1", rate_bps=math.nan), ("links", 3, "rate_bps"), "greater than 0"),
         (link("edge", "bs-1", delay_s=-1.0), ("links", 3, "delay_s"), "greater than or equal to 0"),
         (link("edge", "bs-1", delay_ms=1.0), ("links", 3, "delay_ms"), "Extra inputs"),
     ],

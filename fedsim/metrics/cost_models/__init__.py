@@ -3,4 +3,5 @@
 REGISTRY = {
     "hfedms": "fedsim.metrics.cost_models.hfedms:HFedMSCost",
     "fedgsp": "fedsim.metrics.cost_models.fedgsp:FedGSPCost",
+    "fedgs": "fedsim.metrics.cost_models.fedgs:FedGSCost",
 }

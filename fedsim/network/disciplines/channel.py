@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import ClassVar
 
 from simpy import Environment
 
@@ -90,6 +91,9 @@ class Progress:
 
 class Channel(ABC):
     """One direction of a link or a cell, or both directions of a half-duplex one."""
+
+    shared_at_once: ClassVar[bool] = False
+    """Whether those who send at the same time have a part of it each; if not, whoever sends has all of it meanwhile."""
 
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         self.env = env

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from heapq import heapify, heappop, heappush
-from itertools import count
+from itertools import accumulate, count
 from typing import Literal
 
 from pydantic import Field
@@ -78,9 +78,11 @@ class _Class:
 class FairChannel(Channel):
     """Serves all at once, each with its fair part of the airtime."""
 
+    shared_at_once = True
+
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         super().__init__(env, delay_s)
-        self._classes: dict[tuple[float, float], _Class] = {}
+        self._classes: list[_Class] = []
         self._flows: dict[Flow, None] = {}
         self._tickets = count()
         self._since_s = env.now
@@ -98,15 +100,12 @@ class FairChannel(Channel):
 
     def start(self, flow: Flow) -> None:
         """Share the channel with one more from now on."""
-        env_s = self.env.now
+        now_s = self.env.now
         if flow.begun_s is None and not self.paused:
-            flow.begun_s = env_s
-        if env_s > self._since_s:
+            flow.begun_s = now_s
+        if now_s > self._since_s:
             self._read_clocks()
-        kind = (flow.share, flow.weight)
-        own = self._classes.get(kind)
-        if own is None:
-            own = self._classes[kind] = _Class(*kind)
+        own = self._class_of(flow)
         own.add(flow, next(self._tickets))
         self._flows[flow] = None
         self._share_out()
@@ -120,7 +119,7 @@ class FairChannel(Channel):
             self._recall(flow)
             return
         self._read_clocks()
-        own = self._classes[flow.share, flow.weight]
+        own = self._class_of(flow)
         flow.book(self.served_s(flow))
         own.remove(flow)
         del self._flows[flow]
@@ -153,45 +152,53 @@ class FairChannel(Channel):
 
     def served_s(self, flow: Flow) -> float:
         """What the virtual clock of its class says."""
-        own = self._classes[flow.share, flow.weight]
+        own = self._class_of(flow)
         return max(0.0, own.clock_s + own.speed * (self.env.now - self._since_s) - flow.since)  # the clock rounds
+
+    def _class_of(self, flow: Flow) -> _Class:
+        for one in self._classes:  # few, and mostly one
+            if one.share == flow.share and one.weight == flow.weight:
+                return one
+        self._classes.append(_Class(flow.share, flow.weight))
+        return self._classes[-1]
 
     def _read_clocks(self) -> None:
         passed_s = self.env.now - self._since_s
         self._since_s = self.env.now
         if passed_s > 0:
-            for one in self._classes.values():
+            for one in self._classes:
                 if one.flows:
                     one.clock_s += one.speed * passed_s
 
     def _forget(self, one: _Class) -> None:
         """Keep a few empty classes for those who come back, not one for every share there ever was."""
         if not one.flows and len(self._classes) > 8:
-            del self._classes[one.share, one.weight]
+            self._classes.remove(one)
 
     def _share_out(self) -> None:
         """The speed of every class: water-filling over the classes."""
         if len(self._classes) == 1:
-            [only] = self._classes.values()
+            [only] = self._classes
             wanted = only.flows * only.share
             only.speed = 0.0 if self.paused else 1.0 if wanted <= 1.0 else 1.0 / wanted
             return
-        waiting = sorted((one for one in self._classes.values() if one.flows), key=_need_per_weight)
-        left, weights = 1.0, math.fsum(one.flows * one.weight for one in waiting)
-        for position, one in enumerate(waiting):
+        waiting = sorted((one for one in self._classes if one.flows), key=_need_per_weight)
+        weights_of_last = [0.0, *accumulate(one.flows * one.weight for one in reversed(waiting))]
+        left, weights = 1.0, weights_of_last[-1]
+        for behind, one in zip(reversed(range(len(waiting))), waiting, strict=True):
             if self.paused:
                 one.speed = 0.0
             elif one.share * weights <= one.weight * left:  # it needs no more than its part
                 one.speed = 1.0
                 left -= one.flows * one.share
-                weights = math.fsum(other.flows * other.weight for other in waiting[position + 1 :])
+                weights = weights_of_last[behind]
             else:
                 one.speed = min(1.0, one.weight * left / (weights * one.share))
 
     def _next(self) -> tuple[float, _Class | None]:
         """When the next flow is sent, and its class."""
         due_s, due = math.inf, None
-        for one in self._classes.values():
+        for one in self._classes:
             if one.flows and one.speed > 0 and one.first() is not None:
                 at_s = self._since_s + max(0.0, one.queue[0][0] - one.clock_s) / one.speed
                 if at_s < due_s:

@@ -1,0 +1,53 @@
+"""``fedsim draw``: a picture of a scenario's network."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario
+from fedsim.errors import UserError
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Commands) -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "draw",
+        help="Draw the network of a scenario.",
+        description="Draw a scenario's topology: sensors, base stations, edge servers, clouds and wires, in place if "
+        "they have positions. Nothing is run. With --run, colours show how loaded the air and wires of a run were.",
+        allow_abbrev=False,
+    )
+    add_scenario(parser)
+    add_overrides(parser)
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        help="The picture, a .png, .svg or .pdf; without it, the scenario's name and -topology.png.",
+    )
+    parser.add_argument(
+        "--run", metavar="RUN_DIR", type=Path, help="The folder of a finished run on this network, for its loads."
+    )
+    parser.set_defaults(execute=_execute)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.results import load_results
+    from fedsim.scenario.load import load
+    from fedsim.viz.topology_map.save import FORMATS, draw_scenario
+
+    scenario = load(arguments.scenario, overrides=arguments.overrides)
+    path = Path(f"{scenario.name}-topology.png") if arguments.out is None else arguments.out
+    if path.suffix.lower() not in FORMATS:
+        raise UserError(f"--out: {str(path)!r} must end in one of {', '.join(FORMATS)}; rename it")
+    results = None if arguments.run is None else load_results(arguments.run)
+    try:
+        draw_scenario(scenario, path, results)
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+    sys.stdout.write(f"{path}\n")
+    return 0

@@ -1,0 +1,65 @@
+"""A carrier turns a signal-to-noise ratio into a rate: bandwidth times what a technology carries on a hertz.
+
+Leaves out overhead for control and access: give the bandwidth that carries data (50 resource blocks of 180 kHz are
+9 MHz of a 10 MHz carrier), or less.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from fedsim.errors import Misfit
+from fedsim.radio.efficiency import SpectralEfficiency, efficiencies
+from fedsim.radio.settings import Rates, UpDown
+from fedsim.settings import Positive, Settings
+
+__all__ = ["Carrier"]
+
+
+class Carrier(Settings):
+    """What signal-to-noise ratios are turned into rates with: rate = bandwidth x bits per second and hertz.
+
+    >>> Carrier(profile="nr_38803", bandwidth_hz=1e6).rates_at(UpDown(-11.0, 40.0))
+    Rates(uplink_bps=0.0, downlink_bps=5980000.0, uplink_share=1.0, downlink_share=1.0)
+    """
+
+    profile: Literal["pure", "lte_36942", "nr_38803"]
+    """pure: Shannon's bound, which real radios stay below by half and more; lte_36942: LTE as 3GPP's TR 36.942 fits it,
+    from -10 dB on; nr_38803: 5G as in TR 38.803."""
+    bandwidth_hz: Positive | None = None
+    """Bandwidth of each direction."""
+    uplink_bandwidth_hz: Positive | None = None
+    """Bandwidth from the device to the base station; with `downlink_bandwidth_hz`, instead of `bandwidth_hz`."""
+    downlink_bandwidth_hz: Positive | None = None
+    """Bandwidth from the base station to the device."""
+
+    @model_validator(mode="after")
+    def _bandwidth_once(self) -> Self:
+        given = self.uplink_bandwidth_hz is not None, self.downlink_bandwidth_hz is not None
+        if self.bandwidth_hz is not None and any(given):
+            key = "uplink_bandwidth_hz" if given[0] else "downlink_bandwidth_hz"
+            raise Misfit(f"bandwidth_hz={self.bandwidth_hz:g} is for both directions already; leave one out", key)
+        if self.bandwidth_hz is None and not all(given):
+            raise ValueError("needs bandwidth_hz, or both uplink_bandwidth_hz and downlink_bandwidth_hz")
+        return self
+
+    @property
+    def bandwidths_hz(self) -> UpDown[float]:
+        """The bandwidth of each direction."""
+        if self.bandwidth_hz is not None:
+            return UpDown(self.bandwidth_hz, self.bandwidth_hz)
+        assert self.uplink_bandwidth_hz is not None and self.downlink_bandwidth_hz is not None
+        return UpDown(self.uplink_bandwidth_hz, self.downlink_bandwidth_hz)
+
+    @property
+    def efficiency(self) -> UpDown[SpectralEfficiency]:
+        """What the profile carries on a hertz."""
+        return efficiencies()[self.profile]
+
+    def rates_at(self, snr_db: UpDown[float]) -> Rates:
+        """The rates at these signal-to-noise ratios; one device can use all of the carrier."""
+        uplink, downlink = self.efficiency
+        uplink_hz, downlink_hz = self.bandwidths_hz
+        return Rates(uplink_hz * uplink.bps_per_hz(snr_db.uplink), downlink_hz * downlink.bps_per_hz(snr_db.downlink))

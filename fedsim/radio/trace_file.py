@@ -1,0 +1,211 @@
+"""A radio trace: a CSV file of rates or signal-to-noise ratios over time, for each device or for all alike.
+
+    time_s,device,uplink_bps,downlink_bps          or   ...,uplink_snr_db,downlink_snr_db
+    0,*,1.0e6,5.0e6
+
+The first line names the columns, in any order; without ``device``, or where it is ``*``, a row is for every device that
+has none of its own. Each device's first row is at 0 and its times increase. Lines that begin with ``#`` and other
+columns are passed over, unless their names are nearly those above. Leaves out other separators and compressed files.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import io
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from fedsim.errors import UserError
+from fedsim.files import read_text_file
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+__all__ = ["EVERYBODY", "MOST_BYTES", "Series", "TraceFile", "digest", "read_trace_file"]
+
+EVERYBODY = "*"
+MOST_BYTES = 100_000_000
+MOST_DB = 300.0
+
+Quantity = Literal["rate", "snr"]
+COLUMNS: dict[Quantity, tuple[str, str]] = {
+    "rate": ("uplink_bps", "downlink_bps"),
+    "snr": ("uplink_snr_db", "downlink_snr_db"),
+}
+KNOWN = ("time_s", "device", *COLUMNS["rate"], *COLUMNS["snr"])
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One device's rows, in the order of time."""
+
+    line: int
+    """Where the first one stands in the file."""
+    time_s: array[float] = field(default_factory=lambda: array("d"))
+    uplink: array[float] = field(default_factory=lambda: array("d"))
+    """bit/s or dB, as the file's quantity says."""
+    downlink: array[float] = field(default_factory=lambda: array("d"))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """What a trace holds."""
+
+    quantity: Quantity
+    series: dict[str, Series]
+    """By device."""
+    sha256: str
+    """Digest of the file's text."""
+
+
+class _Bad(Exception):
+    """What is wrong with a line."""
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's text, in hexadecimal digits. Raises `UserError` when there is none to read."""
+    return _digest(_text(path))
+
+
+def read_trace_file(path: Path) -> TraceFile:
+    """The trace in *path*, read again only when the file has changed.
+
+    Raises `UserError` with file, line, value, rule and way out when it is no trace.
+    """
+    try:
+        state = path.stat()
+    except (OSError, ValueError):
+        return _read(path, None)  # which says why not
+    return _read(path, (state.st_mtime_ns, state.st_size))
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, version: tuple[int, int] | None) -> TraceFile:
+    text = _text(path)
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        quantity, series = _parse(rows)
+    except _Bad as error:
+        raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}") from error
+    except csv.Error as error:
+        raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}; is this a CSV file?") from error
+    return TraceFile(quantity, series, _digest(text))
+
+
+def _text(path: Path) -> str:
+    return read_text_file(path, what="a trace", most_bytes=MOST_BYTES)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _parse(rows: Reader) -> tuple[Quantity, dict[str, Series]]:
+    header = next(filter(_meant, rows), None)
+    if header is None:
+        raise _Bad(f"the file has no line with names of columns; it must begin with time_s,{','.join(COLUMNS['rate'])}")
+    quantity, device_at, *numbers_at = _places([name.strip() for name in header])
+    found: dict[str, Series] = {}
+    for row in filter(_meant, rows):
+        if len(row) != len(header):
+            raise _Bad(f"{len(row)} columns, and the first line names {len(header)}")
+        device = EVERYBODY if device_at is None else row[device_at].strip()
+        series = found.get(device)
+        if series is None:
+            series = found[device] = _begun(device, rows.line_num)
+        _append(series, device, quantity, [row[place] for place in numbers_at])
+    if not found:
+        raise _Bad("there are no rows below the names of the columns; add one for time 0")
+    return quantity, found
+
+
+def _meant(row: Sequence[str]) -> bool:
+    """Whether a line says something: it is neither empty nor a remark."""
+    if row and row[0] and not row[0].isspace():
+        return not row[0].lstrip().startswith("#")
+    return any(cell.strip() for cell in row)
+
+
+def _places(names: Sequence[str]) -> tuple[Quantity, int | None, int, int, int]:
+    """What the columns hold, and where device (None: no such column), time, uplink and downlink stand."""
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise _Bad(f"two columns are called {name!r}; keep one")
+    for name in names:
+        close = difflib.get_close_matches(name.lower(), KNOWN, n=1, cutoff=0.8)
+        if close and name not in KNOWN:
+            raise _Bad(f"the column {name!r} is not read; did you mean {close[0]!r}? Rename or remove it")
+    found: list[Quantity] = [quantity for quantity, columns in COLUMNS.items() if set(columns) & set(names)]
+    if len(found) == 2:
+        raise _Bad("there are columns of rates and of signal-to-noise ratios, and one kind is needed; remove the other")
+    quantity = found[0] if found else "rate"
+    needed = ("time_s", *COLUMNS[quantity])
+    missing = [name for name in needed if name not in names]
+    if missing:
+        if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+            raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
+        other = "" if found else f" (or {' and '.join(COLUMNS['snr'])})"
+        raise _Bad(
+            f"no column is called {missing[0]!r}; the columns are {_some(names)}, and "
+            f"{', '.join(needed)}{other} are needed"
+        )
+    time, uplink, downlink = map(names.index, needed)
+    return quantity, names.index("device") if "device" in names else None, time, uplink, downlink
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:30]) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+
+
+def _begun(device: str, line: int) -> Series:
+    if not device:
+        raise _Bad(f"no device; write {EVERYBODY} for all that have no rows of their own")
+    return Series(line)
+
+
+def _append(series: Series, device: str, quantity: Quantity, cells: Sequence[str]) -> None:
+    """One more row; *cells* are time, uplink and downlink."""
+    try:
+        time_s, uplink, downlink = map(float, cells)
+    except ValueError:
+        time_s = uplink = downlink = math.nan
+    if not math.isfinite(time_s + uplink + downlink):
+        _refuse_what_is_no_number(quantity, cells)
+    if uplink < 0 or downlink < 0 or quantity == "snr":
+        _refuse_what_is_impossible(quantity, uplink, downlink)
+    if not series.time_s:
+        if time_s != 0:
+            problem = f"the first row of {device!r} is at time_s={time_s:g} and must be at 0"
+            raise _Bad(f"{problem}; say what holds from the start")
+    elif time_s <= series.time_s[-1]:
+        before_s = series.time_s[-1]
+        raise _Bad(f"time_s={time_s:g} of {device!r} comes after {before_s:g}, and times must increase; sort the rows")
+    series.time_s.append(time_s)
+    series.uplink.append(uplink)
+    series.downlink.append(downlink)
+
+
+def _refuse_what_is_no_number(quantity: Quantity, cells: Sequence[str]) -> None:
+    for name, cell in zip(("time_s", *COLUMNS[quantity]), cells, strict=True):
+        try:
+            is_number = math.isfinite(float(cell))
+        except ValueError:
+            is_number = False
+        if not is_number:
+            raise _Bad(f"{name}={cell.strip()[:30]!r} must be a finite number")
+
+
+def _refuse_what_is_impossible(quantity: Quantity, uplink: float, downlink: float) -> None:
+    for name, value in zip(COLUMNS[quantity], (uplink, downlink), strict=True):
+        if quantity == "rate" and value < 0:
+            raise _Bad(f"{name}={value:g} must be at least 0; 0 is no coverage")
+        if quantity == "snr" and abs(value) > MOST_DB:
+            raise _Bad(f"{name}={value:g} must be from {-MOST_DB:g} to {MOST_DB:g} dB; {-MOST_DB:g} is no coverage")

@@ -1,0 +1,81 @@
+"""Factories of equal size, the building block of parks, rings and regions: one edge server, its base stations, sensors.
+
+Leaves out how factories are joined, which is what the topologies differ in.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Self
+
+from pydantic import model_validator
+
+from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Several
+from fedsim.topology.cells import add_sensors, numbered
+from fedsim.topology.kinds import NodeKind
+from fedsim.topology.layout import grid
+from fedsim.topology.settings import Name, TopologySettings, refuse_too_many
+from fedsim.topology.sketch import Sketch
+
+__all__ = ["FactorySettings"]
+
+
+class FactorySettings(TopologySettings, ABC):
+    """What is in a factory; the base of the topologies that are made of factories."""
+
+    devices_per_factory: DeviceCount
+    """Number of sensors in each factory."""
+    stations_per_factory: DeviceCount = 1
+    """Number of base stations in each factory; its sensors are shared out in order, as evenly as possible."""
+    radius_m: Positive = 50.0
+    """Sensors are spread evenly within this distance of their base station, in metres; stations are twice it apart."""
+    device_classes: Several[Name] = ()
+    """The sensors' device classes, dealt out in turn over the whole network; `[a, a, b]` gives two of three sensors
+    class `a`. Left out, the scenario's default class."""
+    backhaul_rate_bps: PositiveOrInfinite | None = None
+    """Rate of a wire from cloud to edge server, in bit/s (`.inf` for no limit); left out, the scenario's default."""
+    backhaul_delay_s: NonNegative | None = None
+    """Propagation delay of that wire, in seconds; left out, the scenario's default."""
+    lan_rate_bps: PositiveOrInfinite | None = None
+    """Rate of a wire from edge server to base station, in bit/s; left out, the scenario's default."""
+    lan_delay_s: NonNegative | None = None
+    """Propagation delay of that wire, in seconds; left out, the scenario's default."""
+
+    @property
+    @abstractmethod
+    def all_factories(self) -> int:
+        """How many factories there are."""
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> Self:
+        refuse_too_many("base stations", self.all_factories * self.stations_per_factory, "stations_per_factory")
+        refuse_too_many("sensors", self.all_factories * self.devices_per_factory, "devices_per_factory")
+        return self
+
+    def deal_devices(self) -> Iterator[str | None]:
+        """The sensors' device classes, without end."""
+        return cycle(self.device_classes or (None,))
+
+    def add_factory(
+        self, sketch: Sketch, factory: str, centre_m: tuple[float, float], devices: Iterator[str | None]
+    ) -> str:
+        """Add a factory whose nodes' names begin with *factory*; return its edge server, which has no backhaul yet."""
+        edge = f"{factory}/edge"
+        sketch.add_node(edge, NodeKind.EDGE, position_m=centre_m)
+        stations = numbered(f"{factory}/station", self.stations_per_factory)
+        sensors = numbered(f"{factory}/sensor", self.devices_per_factory)
+        first = 0
+        for number, station_m in enumerate(grid(centre_m, len(stations), 2 * self.radius_m), start=1):
+            station = stations[number - 1]
+            sketch.add_node(station, NodeKind.BASE_STATION, position_m=station_m)
+            sketch.add_link(edge, station, rate_bps=self.lan_rate_bps, delay_s=self.lan_delay_s)
+            last = number * len(sensors) // len(stations)
+            add_sensors(sketch, station, station_m, sensors[first:last], self.radius_m, devices)
+            first = last
+        return edge
+
+    def add_backhaul(self, sketch: Sketch, cloud: str, edge: str) -> None:
+        """Join an edge server to its cloud."""
+        sketch.add_link(cloud, edge, rate_bps=self.backhaul_rate_bps, delay_s=self.backhaul_delay_s)

@@ -1,0 +1,96 @@
+"""A regular tree: every node of a level has equally many below it, down to base stations with equally many sensors.
+
+Leaves out spare wires; `ring` and `regions` have some.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate, cycle
+from operator import mul
+from typing import Annotated, Literal, Self
+
+from annotated_types import MaxLen, MinLen
+from pydantic import model_validator
+
+from fedsim.errors import Misfit
+from fedsim.settings import DeviceCount, Positive, Several
+from fedsim.topology.cells import add_sensors, numbered
+from fedsim.topology.graph import Topology
+from fedsim.topology.kinds import NodeKind
+from fedsim.topology.layout import grid
+from fedsim.topology.settings import Name, TopologySettings, WireSettings, refuse_too_many
+from fedsim.topology.sketch import Sketch
+
+__all__ = ["Tree"]
+
+
+class Tree(TopologySettings):
+    """A cloud, levels of edge servers, base stations and sensors; all nodes of a level branch alike.
+
+    The nodes are called ``cloud``, ``edge-2``, ``edge-2/edge-07``, ``edge-2/edge-07/station-1``,
+    ``edge-2/edge-07/station-1/sensor-017`` and so on, padded so that text order is client order.
+
+    >>> tree = Tree(branching=(2, 10), devices_per_station=3).build()
+    >>> tree
+    Topology(60 sensors, 20 base stations, 2 edges, 1 cloud)
+    >>> tree.route(tree.sensors[-1], "cloud")
+    ('edge-2/station-10/sensor-3', 'edge-2/station-10', 'edge-2', 'cloud')
+    """
+
+    name: Literal["tree"] = "tree"
+    branching: Annotated[Several[DeviceCount], MinLen(1), MaxLen(16)]
+    """How many nodes hang below each one, on at most 16 levels from the cloud; those of the last are base stations."""
+    devices_per_station: DeviceCount
+    """Number of sensors of each base station."""
+    wires: Several[WireSettings] = ()
+    """What the wires are like, one entry for each level, from the cloud; left out, the scenario's default."""
+    radius_m: Positive = 50.0
+    """Sensors are spread evenly within this distance of their base station, in metres; cells touch but do not overlap,
+    and what hangs below one node stands on a square grid around it."""
+    device_classes: Several[Name] = ()
+    """The sensors' device classes, dealt out in turn over the whole tree; `[a, a, b]` gives two of three sensors class
+    `a`. Left out, the scenario's default class."""
+
+    @model_validator(mode="after")
+    def _wires_of_all_levels(self) -> Self:
+        if self.wires and len(self.wires) != len(self.branching):
+            raise Misfit(
+                f"the wires of {len(self.wires)} levels are described, and there are {len(self.branching)} in "
+                "branching; give an entry for each, {} where the scenario's default holds",
+                "wires",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _not_too_many(self) -> Self:
+        refuse_too_many("base stations and edge servers", sum(accumulate(self.branching, mul)), "branching")
+        refuse_too_many("sensors", math.prod(self.branching) * self.devices_per_station, "devices_per_station")
+        return self
+
+    def build(self) -> Topology:
+        """The tree, around (0, 0), with the cloud at no particular place."""
+        sketch = Sketch()
+        sketch.add_node("cloud", NodeKind.CLOUD)
+        devices = cycle(self.device_classes or (None,))
+        parents = [("cloud", "", (0.0, 0.0))]
+        for level, branches in enumerate(self.branching):
+            stations = level == len(self.branching) - 1
+            kind, word = (NodeKind.BASE_STATION, "station") if stations else (NodeKind.EDGE, "edge")
+            wire = self.wires[level] if self.wires else WireSettings()
+            children = []
+            for parent, prefix, centre_m in parents:
+                places_m = grid(centre_m, branches, self._spacing_m(level))
+                for name, place_m in zip(numbered(f"{prefix}{word}", branches), places_m, strict=True):
+                    sketch.add_node(name, kind, position_m=place_m)
+                    sketch.add_link(parent, name, rate_bps=wire.rate_bps, delay_s=wire.delay_s)
+                    if stations:
+                        sensors = numbered(f"{name}/sensor", self.devices_per_station)
+                        add_sensors(sketch, name, place_m, sensors, self.radius_m, devices)
+                    children.append((name, f"{name}/", place_m))
+            parents = children
+        return Topology.of(sketch)
+
+    def _spacing_m(self, level: int) -> float:
+        """The width of all that hangs below one node of *level*, counted from 0 below the cloud."""
+        return 2 * self.radius_m * math.prod(math.ceil(math.sqrt(below)) for below in self.branching[level + 1 :])

@@ -1,0 +1,95 @@
+"""How large things are drawn, and what is left out where there is little room; and the markers of nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection
+from matplotlib.path import Path
+
+from fedsim.topology.kinds import NodeKind
+from fedsim.viz.topology_map.colours import DARK
+from fedsim.viz.topology_map.places import Places, Points
+
+__all__ = ["MARKERS", "Detail", "markers"]
+
+_CLOUD = Path(
+    np.array(
+        [
+            *[(-0.6, -0.45), (-1.1, -0.45), (-1.15, 0.2), (-0.68, 0.22), (-0.65, 0.75), (0.05, 0.85), (0.22, 0.45)],
+            *[(0.6, 0.65), (0.95, 0.3), (0.78, 0.08), (1.2, 0.0), (1.1, -0.45), (0.7, -0.45), (-0.6, -0.45)],
+        ]
+    ),
+    [Path.MOVETO, *[Path.CURVE4] * 12, Path.CLOSEPOLY],
+)
+
+MARKERS: dict[NodeKind, str | Path] = {
+    NodeKind.CLOUD: _CLOUD,
+    NodeKind.EDGE: "s",
+    NodeKind.BASE_STATION: "^",
+    NodeKind.SENSOR: "o",
+}
+
+_MOST_SENSORS = 600  # that are drawn one by one
+_SENSOR_AREA = 14.0  # square points that each of them needs
+_SMALLEST_STATION = 4.0  # points
+_LARGE = 44.0  # points: a disc of a larger radius is the ground on which others stand
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Diameters and widths in typographic points."""
+
+    sensor: float | None
+    """Of a sensor; None when cells stand for theirs."""
+    station: float | None
+    """Of a base station with sensors; None when its cell stands for it."""
+    node: float
+    """Of an edge server, and about of others."""
+    cloud: float
+    wire: float
+
+    @classmethod
+    def of(cls, places: Places) -> Detail:
+        """What suits a layout."""
+        node = min(8.5, max(2.0, 0.17 * places.room))
+        radii = [(disc.radius / places.point, len(disc.names)) for disc in places.discs.values()]
+        smallest = min(radius for radius, _ in radii)
+        area = min(math.pi * radius**2 / sensors for radius, sensors in radii)
+        few = sum(sensors for _, sensors in radii) <= _MOST_SENSORS
+        each = few and area >= _SENSOR_AREA and smallest >= 2.0 * node
+        station = min(node, 0.8 * smallest)
+        return cls(
+            sensor=min(5.0, max(2.2, 0.4 * math.sqrt(area))) if each else None,
+            station=station if station >= _SMALLEST_STATION else None,
+            node=node,
+            cloud=min(20.0, max(13.0, 2.4 * node)),
+            wire=min(2.4, max(0.35, places.room / 26)),
+        )
+
+    def size(self, kind: NodeKind) -> float:
+        """The diameter of a node that is no sensor, also where it is not drawn."""
+        return self.cloud if kind == NodeKind.CLOUD else self.node
+
+    @staticmethod
+    def is_large(radius_points: float) -> bool:
+        """Whether a disc is the ground on which others stand."""
+        return radius_points > _LARGE
+
+
+def markers(ax: Axes, spots: Points, kind: NodeKind, size: float) -> PathCollection:
+    """A marker of *size* points for each of the *spots*."""
+    return ax.scatter(
+        spots[:, 0],
+        spots[:, 1],
+        s=size**2,
+        marker=MARKERS[kind],
+        facecolor="white" if kind == NodeKind.SENSOR else DARK,
+        edgecolor=DARK if kind == NodeKind.SENSOR else "white",
+        linewidth=0.16 * size if kind == NodeKind.SENSOR else min(0.8, 0.1 * size),
+        zorder=6.0 if kind == NodeKind.SENSOR else 7.0,
+        label=str(kind),
+    )

@@ -1,0 +1,198 @@
+"""One network drawn into one Axes: cells as discs, wires as lines, nodes as markers, names where there is room.
+
+A load is the colour of a channel: of a disc, or of its left half (uplink) and its right half (downlink); of each half
+of a wire, which shows what the node at its end sends. Sensors are drawn one by one where there is room for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PatchCollection, PolyCollection
+from matplotlib.patches import Circle, Patch, Wedge
+from matplotlib.ticker import MaxNLocator
+
+from fedsim.topology.kinds import NodeKind
+from fedsim.viz.topology_map.colours import CASING, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
+from fedsim.viz.topology_map.detail import Detail, markers
+from fedsim.viz.topology_map.lines import halves, wire_line
+from fedsim.viz.topology_map.loads import Loads
+from fedsim.viz.topology_map.names import write_names
+from fedsim.viz.topology_map.places import Net, Places, Point, Points
+
+__all__ = ["draw_network"]
+
+_MOST_BENT = 40  # nodes, for all wires to be bent around them
+_CASED = 1.0  # points: a line as wide as this has an outline, for the pale ones to be seen
+_MOST_ARROWS = 120  # wires
+_KILOMETRES = 8e3  # a longer axis is in kilometres
+
+
+def draw_network(ax: Axes, net: Net, places: Places, loads: Loads | None = None, scale: Scale | None = None) -> Axes:
+    """Draw *net* at its *places*, with *loads* in the colours of *scale*, or without."""
+    drawing = _Drawing(ax, net, places, Detail.of(places), loads, scale)
+    drawing.frame()
+    drawing.discs()
+    lines = drawing.wires()
+    drawing.nodes()
+    write_names(ax, net, places, drawing.detail, lines)
+    return ax
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    ax: Axes
+    net: Net
+    places: Places
+    detail: Detail
+    loads: Loads | None
+    scale: Scale | None
+
+    def frame(self) -> None:
+        """The limits, and the ground's axes."""
+        ax, places = self.ax, self.places
+        left, bottom, right, top = places.frame
+        ax.set(xlim=(left, right), ylim=(bottom, top))
+        ax.set_aspect("equal")
+        ax.grid(visible=False)
+        if not places.in_metres:
+            ax.set_axis_off()
+            return
+        highest = top if places.divider is None else places.divider
+        unit, name = (1e3, "km") if right - left > _KILOMETRES else (1.0, "m")
+        for axis, low, high in ((ax.xaxis, left, right), (ax.yaxis, bottom, highest)):
+            marks = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(low / unit, high / unit)
+            spare = 0.04 * (high - low)  # so that the marks of two panels do not touch
+            inside = [mark * unit for mark in marks if low + spare <= mark * unit <= high - spare]
+            axis.set_ticks(inside, [f"{mark / unit:g}".replace("-", "\N{MINUS SIGN}") for mark in inside])
+        ax.tick_params(labelsize=8.0)
+        ax.set_xlabel(f"x, {name}")
+        ax.set_ylabel(f"y, {name}", y=(highest - bottom) / 2 / (top - bottom))
+        ax.spines["left"].set_bounds(bottom, highest)
+        if places.divider is not None:
+            ax.axhline(places.divider, color="#c3c8ce", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0.5)
+
+    def discs(self) -> None:
+        """The cells: large ones below the wires, small ones above; hatched where nothing can be full."""
+        for zorder, wants_large in ((1.0, True), (3.0, False)):
+            shared: list[Patch] = []
+            own: list[Patch] = []
+            colours: list[Colour] = []
+            for station, disc in self.places.discs.items():
+                if self.detail.is_large(disc.radius / self.places.point) is not wants_large:
+                    continue
+                loads = self.loads.air[station] if self.loads else (None,)
+                parts = _channels(self.places.nodes[station], disc.radius, len(loads))
+                for load, part in zip(loads, parts, strict=True):
+                    if load is not None and math.isnan(load):
+                        own.append(part)
+                    else:
+                        shared.append(part)
+                        colours.append(self.scale.colour(load) if self.scale else PLAIN_DISC)
+            self._patches(shared, colours, zorder)
+            self._patches(own, [IDLE], zorder, hatch=OWN_CHANNELS)
+
+    def wires(self) -> list[Points]:
+        """Lines, each half in its own colour; those that end inside a disc lie above it."""
+        lines = []
+        drawn: dict[float, list[tuple[Points, Colour]]] = {2.0: [], 4.0: []}
+        for a, b in self.net.wires.edges:
+            start, end = self.places.nodes[a], self.places.nodes[b]
+            line = wire_line(start, end, self._obstacles(a, b), clear=1.2 * self.detail.node * self.places.point)
+            lines.append(line)
+            length = float(np.linalg.norm(np.subtract(start, end)))
+            from_a, from_b, above = self._trims(a, b, length)
+            parts = halves(line, from_a, from_b, gap=0.0)
+            if parts is not None:
+                colours = (self._sent(a, b), self._sent(b, a))
+                drawn[4.0 if above else 2.0] += zip(parts, colours, strict=True)
+        arrows = self.loads is not None and self.net.wires.number_of_edges() <= _MOST_ARROWS
+        for zorder, coloured in drawn.items():
+            self._lines(coloured, zorder)
+            if arrows:
+                self._arrows(coloured, zorder)
+        return lines
+
+    def nodes(self) -> None:
+        """A marker for each node that is drawn."""
+        detail = self.detail
+        if detail.sensor is not None:
+            spots = np.vstack([disc.sensors for disc in self.places.discs.values()])
+            markers(self.ax, spots, NodeKind.SENSOR, detail.sensor)
+        sizes = {NodeKind.BASE_STATION: detail.station, NodeKind.EDGE: detail.node, NodeKind.CLOUD: detail.cloud}
+        for kind, size in sizes.items():
+            shown = [name for name in self.net.of_kind(kind) if size is not None or name not in self.places.discs]
+            if shown:
+                markers(self.ax, np.array([self.places.nodes[name] for name in shown]), kind, size or detail.node)
+
+    def _patches(self, patches: list[Patch], colours: list[Colour], zorder: float, hatch: str | None = None) -> None:
+        width = 0.25 * self.detail.wire
+        collection = PatchCollection(
+            patches, facecolors=colours, edgecolors=CASING, linewidths=width, zorder=zorder, hatch=hatch
+        )
+        self.ax.add_collection(collection, autolim=False)
+
+    def _sent(self, sender: str, receiver: str) -> Colour:
+        if self.loads is None or self.scale is None:
+            return PLAIN_WIRE
+        return self.scale.colour(self.loads.wires[sender, receiver])
+
+    def _obstacles(self, a: str, b: str) -> Points:
+        """What a wire is bent around: in large networks only one that would run along a row."""
+        nodes = self.places.nodes
+        if len(nodes) > _MOST_BENT and abs(nodes[a][1] - nodes[b][1]) > self.places.point:
+            return np.empty((0, 2))
+        return np.array([spot for name, spot in nodes.items() if name not in (a, b)]).reshape(-1, 2)
+
+    def _trims(self, a: str, b: str, length: float) -> tuple[float, float, bool]:
+        """What the ends' own marks hide of a line, and whether it lies inside a disc."""
+        hidden, inside = [], False
+        for name in (a, b):
+            disc = self.places.discs.get(name)
+            marker = 0.5 * self.detail.size(self.net.kinds[name]) * self.places.point
+            if disc is None:
+                hidden.append(marker)
+            elif self.detail.is_large(disc.radius / self.places.point) or disc.radius > 0.8 * length:
+                hidden.append(marker)
+                inside = True
+            else:
+                hidden.append(disc.radius)
+        return hidden[0], hidden[1], inside
+
+    def _lines(self, drawn: list[tuple[Points, Colour]], zorder: float) -> None:
+        lines, width = [line for line, _ in drawn], (self.detail.wire if self.loads else 0.6 * self.detail.wire)
+        if self.loads is not None and width >= _CASED:
+            casing = LineCollection(lines, colors=CASING, linewidths=1.35 * width, zorder=zorder, capstyle="butt")
+            self.ax.add_collection(casing, autolim=False)
+        colours = [colour for _, colour in drawn]
+        collection = LineCollection(lines, colors=colours, linewidths=width, zorder=zorder + 0.1, capstyle="butt")
+        self.ax.add_collection(collection, autolim=False)
+
+    def _arrows(self, drawn: list[tuple[Points, Colour]], zorder: float) -> None:
+        """Triangles in the middle of wires, which point away from the sender."""
+        long = 3.2 * self.detail.wire * self.places.point
+        shapes = list(_arrow_heads([line for line, _ in drawn], long))
+        colours = [colour for _, colour in drawn]
+        collection = PolyCollection(
+            shapes, facecolors=colours, edgecolors=CASING, linewidths=0.3 * self.detail.wire, zorder=zorder + 0.2
+        )
+        self.ax.add_collection(collection, autolim=False)
+
+
+def _channels(centre: Point, radius: float, channels: int) -> list[Patch]:
+    """A disc, or its left and its right half."""
+    if channels == 1:
+        return [Circle(centre, radius)]
+    return [Wedge(centre, radius, 90, 270), Wedge(centre, radius, 270, 450)]
+
+
+def _arrow_heads(lines: list[Points], long: float) -> Iterator[Points]:
+    for line in lines:
+        tip, before = line[-1], line[-2]
+        along = (tip - before) / np.linalg.norm(tip - before)
+        across = np.array([-along[1], along[0]])
+        yield np.array([tip, tip - long * along + 0.45 * long * across, tip - long * along - 0.45 * long * across])

@@ -1,0 +1,110 @@
+"""Nodes in place, as their positions say, on flat ground; those without a position in rows above.
+
+The rows are sorted by hops, the clouds on top. Leaves out background maps and heights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+
+import numpy as np
+
+from fedsim.viz.topology_map.apart import is_legible, moved_apart
+from fedsim.viz.topology_map.places import MARGIN, TALLEST, Box, Disc, Net, Places, Point, sunflower
+
+__all__ = ["on_the_ground"]
+
+_FLATTEST = 0.35  # height of a frame at least, in widths
+_ROW = 46.0  # of nodes without a position, in typographic points
+_APART = (6.0, 26.0)  # two nodes that would hide each other, in typographic points
+_AROUND = 44.0  # radius of a cell that a node steps out of, in typographic points
+_RIM = 2.5  # by which a cell's disc is larger than it reaches, in typographic points
+_MARK = 12.0  # from the frame to the middle of a node that was moved, in typographic points
+
+
+def on_the_ground(net: Net, width: float) -> Places | None:
+    """Lay out a network with two different positions at least in a frame of *width* typographic points.
+
+    None when the nodes would hide each other, or wires run over nodes that they do not join: when they stand in a few
+    groups that are far apart, or all in a line.
+    """
+    left, bottom, right, top = _bounds(net)
+    inside = (width - 2 * MARGIN, TALLEST * width - 2 * MARGIN)
+    point = max((right - left) / inside[0], (top - bottom) / inside[1])
+    height = max(_FLATTEST * width, (top - bottom) / point + 2 * MARGIN)
+    west, south = (left + right - width * point) / 2, (bottom + top - height * point) / 2
+    rows = list(_rows_without_position(net, columns=max(1, int(width / _ROW))))
+    divider = south + height * point
+    north = divider + len(rows) * _ROW * point
+
+    room = _room((right - left) / point, (top - bottom) / point, len(net.positions))
+    apart = min(_APART[1], max(_APART[0], 0.4 * room))
+    mark = _MARK * point
+    ground = (west + mark, south + mark, west + width * point - mark, divider - mark)
+    nodes = moved_apart(net, apart * point, _AROUND * point, ground)
+    if not is_legible(net, nodes, clear=0.2 * apart * point):
+        return None
+    for number, row in enumerate(rows):
+        y = north - (number + 0.5) * _ROW * point
+        if len(row) == 1:
+            nodes[row[0]] = (min(max(_beside(net, row[0]), left), right), y)
+        else:
+            nodes.update({name: (west + (i + 0.5) / len(row) * width * point, y) for i, name in enumerate(row)})
+    smallest = 0.4 * apart * point
+    return Places(
+        nodes,
+        {station: _disc(net, station, nodes[station], smallest, point) for station in net.cells},
+        (west, south, west + width * point, north),
+        point,
+        room,
+        in_metres=True,
+        divider=divider if rows else None,
+        moved=sum(nodes[name] != position for name, position in net.positions.items()),
+        enlarged=any(0.0 < reach < smallest for reach in net.reach_m.values()),
+    )
+
+
+def _bounds(net: Net) -> Box:
+    """Left, bottom, right and top of all positions and cells, in metres."""
+    corners = [*net.positions.values(), *net.sensor_positions.values()]
+    for station, reach in net.reach_m.items():
+        if station in net.positions:
+            x, y = net.positions[station]
+            corners += [(x - reach, y - reach), (x + reach, y + reach)]
+    (left, bottom), (right, top) = np.min(corners, axis=0), np.max(corners, axis=0)
+    return float(left), float(bottom), float(right), float(top)
+
+
+def _room(wide: float, high: float, nodes: int) -> float:
+    """How far nodes are apart if they are spread evenly over a field, or along it when it is narrow."""
+    return max(math.sqrt(wide * high / max(1, nodes)), max(wide, high) / max(1, nodes))
+
+
+def _rows_without_position(net: Net, columns: int) -> Iterator[list[str]]:
+    """From the top: equally many hops share a row, as far as they fit, from left to right as their neighbours stand."""
+
+    def hops(name: str) -> int:
+        return net.hops[name]
+
+    for _, layer in groupby(sorted((name for name in net.kinds if name not in net.positions), key=hops), key=hops):
+        names = sorted(layer, key=lambda name: _beside(net, name))
+        for start in range(0, len(names), columns):
+            yield names[start : start + columns]
+
+
+def _beside(net: Net, name: str) -> float:
+    """The mean x of a node's neighbours with positions, else of all that have one."""
+    near = [net.positions[other][0] for other in net.wires[name] if other in net.positions]
+    return float(np.mean(near or [x for x, _ in (*net.positions.values(), *net.sensor_positions.values())]))
+
+
+def _disc(net: Net, station: str, centre: Point, smallest: float, point: float) -> Disc:
+    sensors = net.cells[station]
+    reach = net.reach_m[station]
+    radius = max(reach + min(_RIM * point, 0.15 * reach), smallest)
+    spots = sunflower(centre, len(sensors), 0.45 * radius, 0.85 * radius)
+    for index, sensor in enumerate(sensors):
+        spots[index] = net.sensor_positions.get(sensor, spots[index])
+    return Disc(radius, tuple(sensors), spots)

@@ -1,0 +1,121 @@
+"""What the marks of a network's drawing mean: the entries of its legend, and its caption."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from matplotlib.artist import Artist
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from fedsim.topology.kinds import NodeKind
+from fedsim.viz.topology_map.colours import CASING, DARK, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
+from fedsim.viz.topology_map.detail import MARKERS, Detail
+from fedsim.viz.topology_map.loads import Load
+from fedsim.viz.topology_map.names import sensors
+from fedsim.viz.topology_map.places import Net, Places
+
+__all__ = ["caption", "handles"]
+
+_SIZE = 7.0
+_NOUNS = {NodeKind.CLOUD: "cloud", NodeKind.EDGE: "edge server", NodeKind.BASE_STATION: "base station"}
+
+
+def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
+    """A mark and what it means, with the number of those there are."""
+    detail = Detail.of(places)
+    for kind, noun in _NOUNS.items():
+        count = len(net.of_kind(kind))
+        if count and (kind != NodeKind.BASE_STATION or detail.station is not None):
+            yield _marker(kind, f"{count:,} {noun}{'' if count == 1 else 's'}")
+    counts = sorted(map(len, net.cells.values()))
+    cells = f"{len(counts):,} cell{'' if len(counts) == 1 else 's'}"
+    if detail.sensor is not None:
+        yield _marker(NodeKind.SENSOR, sensors(sum(counts)))
+        yield _disc(PLAIN_DISC, cells)
+    else:
+        each = sensors(counts[0]) if counts[0] == counts[-1] else f"{counts[0]:,} to {sensors(counts[-1])}"
+        stand_alone = detail.station is None and len(counts) > 1
+        yield _disc(
+            PLAIN_DISC, f"{len(counts):,} base stations, each a cell of {each}" if stand_alone else f"{cells} of {each}"
+        )
+    if wires := net.wires.number_of_edges():
+        yield Line2D([], [], color=PLAIN_WIRE, linewidth=2.0, label=f"{wires:,} wire{'' if wires == 1 else 's'}")
+    if scale is not None:
+        loads = _every(scale)
+        if None in loads:
+            yield _disc(IDLE, "nothing sent")
+        if any(load is not None and math.isnan(load) for load in loads):
+            yield Patch(facecolor=IDLE, edgecolor=CASING, hatch=OWN_CHANNELS, label="a channel for each sender")
+
+
+def caption(places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
+    """Sentences about the colours and the places."""
+    if scale is not None:
+        mean = f", mean over {seeds} seeds" if seeds > 1 else ""
+        if scale.measured.quantity == "utilisation":
+            yield f"Colour: utilisation, the part of a channel's time that was used{mean}."
+        else:
+            yield f"Colour: bytes put on a channel in the whole run{mean}."
+        yield "Each half of a wire has the colour of what the node at its end sends."
+        yield from _about_discs(scale)
+        if any(load is not None and math.isnan(load) for load in _every(scale)):
+            yield "Where each sender has a channel of its own (hatched, or a grey wire) nothing can be full."
+    if not places.in_metres:
+        why = "In place, nodes would hide each other" if places.crowded else "The topology has no positions"
+        yield f"{why}: below each node are those that reach the cloud through it."
+    if places.divider is not None:
+        yield "What is above the dashed line has no position."
+    if places.enlarged:
+        yield "Small cells are drawn larger than they are."
+    if places.moved:
+        yield f"{places.moved:,} nodes are drawn beside their position, where others stand."
+
+
+def _about_discs(scale: Scale) -> Iterator[str]:
+    channels = {len(loads) for every in scale.measured.by_protocol.values() for loads in every.air.values()}
+    if channels == {1}:
+        yield "A disc is the air of a cell, both directions together (half-duplex)."
+    elif channels == {2}:
+        yield "A disc is the air of a cell: uplink in its left half, downlink in its right half."
+    else:
+        yield "A disc is the air of a cell: both directions together, or uplink (left half) and downlink (right half)."
+
+
+def _every(scale: Scale) -> list[Load]:
+    """The loads of all channels."""
+    return [
+        load
+        for loads in scale.measured.by_protocol.values()
+        for load in (*(load for channels in loads.air.values() for load in channels), *loads.wires.values())
+    ]
+
+
+def _marker(kind: NodeKind, label: str) -> Line2D:
+    is_sensor, is_cloud = kind == NodeKind.SENSOR, kind == NodeKind.CLOUD
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker=MARKERS[kind],
+        markersize=12.0 if is_cloud else 4.0 if is_sensor else _SIZE,
+        markerfacecolor="white" if is_sensor else DARK,
+        markeredgecolor=DARK if is_sensor else "white",
+        markeredgewidth=0.6,
+        label=label,
+    )
+
+
+def _disc(colour: Colour, label: str) -> Line2D:
+    return Line2D(
+        [],
+        [],
+        linestyle="",
+        marker="o",
+        markersize=10.0,
+        markerfacecolor=colour,
+        markeredgecolor=CASING,
+        markeredgewidth=0.6,
+        label=label,
+    )

@@ -1,0 +1,55 @@
+"""Drawings of networks as files: of a scenario's topology, with or without the loads of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+from fedsim.errors import UserError
+from fedsim.experiment.results import Results
+from fedsim.scenario.load import load
+from fedsim.scenario.schema import Scenario
+from fedsim.viz.save import save_figure
+from fedsim.viz.style import RC
+from fedsim.viz.topology_map.figure import network_figure
+from fedsim.viz.topology_map.loads import measured
+from fedsim.viz.topology_map.places import Net
+
+__all__ = ["FORMATS", "draw_run", "draw_scenario"]
+
+FORMATS = (".png", ".svg", ".pdf")
+"""What the name of a drawing may end in."""
+
+
+def draw_run(results: Results, path: Path, title: str | None = None) -> Path:
+    """Draw the network of a run and its loads, a panel for each protocol, into the file *path*; returns *path*.
+
+    The title is the scenario's name unless another is given. Raises `UserError` when the run folder has lost its
+    scenario or its table of links, or its scenario is none that this version reads.
+    """
+    return draw_scenario(load(results.folder / "scenario.yaml"), path, results, title)
+
+
+def draw_scenario(scenario: Scenario, path: Path, results: Results | None = None, title: str | None = None) -> Path:
+    """Draw a scenario's topology, with the loads of a run on it if there is one, into *path*; returns *path*.
+
+    Raises `UserError` when the topology is none, and when the run was on another one.
+    """
+    with scenario.about("topology"):
+        topology = scenario.topology.build()
+    net, loads, seeds, subject = Net(topology), None, 1, ""
+    if results is not None:
+        if not (results.folder / "links.csv").is_file():
+            raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")
+        network = load(results.folder / "scenario.yaml").network
+        try:
+            loads = measured(results.links, net, network, network.server or topology.cloud)
+        except UserError as error:
+            own = results.folder / "scenario.yaml"
+            raise UserError(f"{results.folder}: {error}; draw its own network, {own}") from error
+        seeds, subject = results.links["seed"].nunique(), ": load of the network"
+    with mpl.rc_context(RC):
+        figure = network_figure(f"{title or scenario.name}{subject}", net, loads, seeds)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return save_figure(figure, path)
