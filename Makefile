@@ -48,6 +48,10 @@ format: $(INSTALLED) ## Rewrite the sources in the one style, and sort their imp
 laws: $(INSTALLED) ## Test the laws: conservation, theory, and what must not change a result.
 	$(PYTEST) tests/laws
 
+.PHONY: mutants
+mutants: $(INSTALLED) ## Plant faults in a copy of the source, one by one, and show which test sees each.
+	PYTHONPATH=tests $(BIN)/python -m mutants --workers $(WORKERS)
+
 .PHONY: golden
 golden: $(INSTALLED) ## Compare today's traces with yesterday's.
 	$(PYTEST) tests/golden

@@ -1,10 +1,11 @@
+# ruff: noqa: T201
 """How time and memory of a network study grow with the number of sensors: one process for each size, one table.
 
-    python benchmarks/network_growth.py [--sensors 1000,10000,100000,1000000] [--rounds 10] [--repeat 1]
+    python benchmarks/network_growth.py [--sensors 1000,10000] [--rounds 10] [--repeat 1] [--set KEY=VALUE]
 
-Each row is the whole of `fedsim run scenarios/hundred_thousand_sensors.yaml` with another number of base stations: reading,
-building, ten rounds, tables and digest. The exponent is that of time between a row and the first one; both come from one
-run on one machine, so that it may be compared with others.
+Each row is the whole of `fedsim run scenarios/hundred_thousand_sensors.yaml` with another number of base stations:
+reading, building, ten rounds, tables and digest, but not the start of Python. The exponent is that of time between a
+row and the first one; both come from one run on one machine, so that it may be compared with others.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ SCENARIO = Path(__file__).parents[1] / "scenarios/hundred_thousand_sensors.yaml"
 SENSORS_PER_STATION = 100
 
 
-def one_run(sensors: int, rounds: int) -> dict[str, float]:
+def one_run(sensors: int, rounds: int, changes: list[str]) -> dict[str, float]:
     """Run it in this process."""
     from fedsim.experiment.run import run
     from fedsim.scenario.load import load
 
     began_s = time.perf_counter()
     stations = f"topology.branching=[{sensors // SENSORS_PER_STATION}]"
-    scenario = load(SCENARIO, overrides=[stations, f"stop.rounds={rounds}"])
+    scenario = load(SCENARIO, overrides=[stations, f"stop.rounds={rounds}", *changes])
     with tempfile.TemporaryDirectory() as folder:
         results = run(scenario, out=Path(folder) / "run")
         rows = int(results.links["transfers"].sum())
@@ -41,9 +42,10 @@ def one_run(sensors: int, rounds: int) -> dict[str, float]:
     }
 
 
-def in_a_process_of_its_own(sensors: int, rounds: int) -> dict[str, float]:
+def in_a_process_of_its_own(sensors: int, rounds: int, changes: list[str]) -> dict[str, float]:
     """Run it in a fresh process, for its memory's sake."""
     command = [sys.executable, __file__, "--one", str(sensors), "--rounds", str(rounds)]
+    command += [word for change in changes for word in ("--set", change)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return measured
@@ -54,15 +56,16 @@ def main() -> None:
     parser.add_argument("--sensors", default="1000,10000,100000,1000000")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=1, help="take the fastest of so many runs of each size")
+    parser.add_argument("--set", action="append", default=[], help="another value for a key of the scenario")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(one_run(arguments.one, arguments.rounds)))
+        print(json.dumps(one_run(arguments.one, arguments.rounds, arguments.set)))
         return
     print(f"{'sensors':>9} {'hops':>11} {'seconds':>9} {'us/hop':>7} {'memory MB':>10} {'exponent':>9}")
     first: tuple[int, float] | None = None
     for sensors in map(int, arguments.sensors.split(",")):
-        runs = [in_a_process_of_its_own(sensors, arguments.rounds) for _ in range(arguments.repeat)]
+        runs = [in_a_process_of_its_own(sensors, arguments.rounds, arguments.set) for _ in range(arguments.repeat)]
         best = min(runs, key=lambda run: run["seconds"])
         seconds = best["seconds"]
         exponent = math.log(seconds / first[1]) / math.log(sensors / first[0]) if first else math.nan

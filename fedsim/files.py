@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from fedsim.errors import UserError, nearest
@@ -108,7 +108,7 @@ def why_no_folder(folder: Path) -> str | None:
     Some file systems say only when asked to (``/proc``), so a folder is made inside what is there, and removed at once.
     """
     try:
-        for part in (folder, *folder.parents):
+        for part in chain([folder], folder.parents):  # not all at once: a bad name may have thousands
             if part.exists() or part.is_symlink():
                 if not part.is_dir():
                     return f"{_shown(part)} is not a folder"

@@ -37,6 +37,7 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.results import load_results
+    from fedsim.files import why_no_folder
     from fedsim.scenario.load import load
     from fedsim.viz.topology_map.save import FORMATS, draw_scenario
 
@@ -44,6 +45,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     path = Path(f"{scenario.name}-topology.png") if arguments.out is None else arguments.out
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--out: {str(path)!r} must end in one of {', '.join(FORMATS)}; rename it")
+    if problem := why_no_folder(path.parent):
+        raise UserError(f"--out: {problem}; choose another place for the picture")
     results = None if arguments.run is None else load_results(arguments.run)
     try:
         draw_scenario(scenario, path, results)

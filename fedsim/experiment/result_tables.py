@@ -42,17 +42,14 @@ class ResultTables:
         """Measure a world in which *protocol* has ended."""
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
         rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on)
-        transfers = transfers_table(
-            world.trace,
-            list(world.network.in_flight),
-            world.network.links,
-            [client.name for client in world.clients],
-        )
-        links = links_table(transfers, world.network.links, duration_s=world.env.now)
+        in_flight = list(world.network.in_flight)
+        links = links_table(world.trace, in_flight, world.network.links, duration_s=world.env.now)
         first = {"protocol": protocol.title, "seed": seed}
         self.rounds.append(_with_columns(first, rounds))
         self.links.append(_with_columns(first, links))
         if self.scenario.save_transfers:
+            names = [client.name for client in world.clients]
+            transfers = transfers_table(world.trace, in_flight, world.network.links, names)
             self._append_transfers(_with_columns(first, transfers))
         self.summary += [first | row for row in self._summary_rows(protocol, world, rounds)]
 

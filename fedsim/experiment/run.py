@@ -49,7 +49,7 @@ def run(
     path = Path("runs") / scenario.name if out is None else Path(out)
     if store is not None and (problem := why_no_folder(Path(store))):
         raise UserError(f"{problem}; choose another store with --store")
-    table = validate(scenario).table  # first, as a host takes a while to load
+    materials = validate(scenario)  # first, as a host takes a while to load
     host = host_for(
         executor,
         learn=scenario.learn,
@@ -59,19 +59,23 @@ def run(
     with RunFolder(path, scenario, resume=resume) as folder:
         if not folder.finished:
             place = folder.store(None if store is None else Path(store))
-            folder.manifest = new_manifest(scenario, table, host, place, folder)
-            _run_all(scenario, host, place, folder, observer or Observer())
+            folder.manifest = new_manifest(scenario, materials.table, host, place, folder)
+            _run_all(scenario, materials, host, place, folder, observer or Observer())
     return Results(path)
 
 
-def _run_all(scenario: Scenario, host: Host, store: Path, folder: RunFolder, observer: Observer) -> None:
+def _run_all(
+    scenario: Scenario, materials: Materials, host: Host, store: Path, folder: RunFolder, observer: Observer
+) -> None:
+    """Every protocol on every seed; *materials* are those of the first seed."""
     began_s = time.monotonic()
     folder.save_manifest()
     before_s = folder.manifest["real_seconds"]
     learners = Learners(host, store, folder.manifest["run"])
     with ResultTables(scenario, folder) as tables:
         for seed in scenario.seeds:
-            materials = gather_materials(scenario, seed)
+            if seed != materials.seed:
+                materials = gather_materials(scenario, seed)
             for protocol in scenario.protocols:
                 with learners:
                     row = _run_one(scenario, protocol, materials, learners, tables, observer)

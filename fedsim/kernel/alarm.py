@@ -32,12 +32,13 @@ class Alarm:
         self.callbacks = ()
 
 
-def happen(event: Event, value: Any = None) -> None:
+def happen(event: Event, value: Any = None, *, ok: bool = True) -> None:
     """Let *event* happen now, inside the event that is being processed, instead of as the next one of this instant.
 
-    Must not be called from within a process: those who wait for *event* go on at once.
+    With *ok* false it fails, and *value* is the exception. Must not be called from within a process: those who wait for
+    *event* go on at once.
     """
-    event._ok, event._value = True, value
+    event._ok, event._value = ok, value
     callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
     for callback in callbacks:
         callback(event)

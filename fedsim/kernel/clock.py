@@ -1,14 +1,17 @@
-"""The simulated clock: SimPy's environment, in SimPy's order, with a shortcut for what happens at once.
+"""The simulated clock: SimPy's environment, in SimPy's order, for a hundred thousand devices under way.
 
 SimPy keeps all events in one heap, ordered by time, priority and number. Half of a simulation's events happen in the
-instant in which they are scheduled (a process begins, ends, is interrupted), and with a hundred thousand devices under
-way each of them would travel through a heap of a hundred thousand timers. Here they wait in two queues beside the heap.
+instant in which they are scheduled; here they wait in two queues beside the heap. And of the others most are far ahead:
+these wait in a list, which is sorted when the heap of the near ones has run empty. So the heap stays small enough for a
+processor's cache, which is what makes it fast (the idea of ladder queues: Tang, Goh and Thng, ACM TOMACS 15, 2005).
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from heapq import heappop, heappush
+from typing import Any
 
 from simpy import Environment, Event
 from simpy.core import EmptySchedule, StopSimulation
@@ -16,9 +19,14 @@ from simpy.events import NORMAL, URGENT, EventPriority
 
 __all__ = ["Clock"]
 
+END_OF_TIME: tuple[Any, ...] = (math.inf,)
+
 
 class Clock(Environment):
     """An environment that processes the same events in the same order as `simpy.Environment`."""
+
+    MOST_NEAR = 4_096
+    """Events that the heap may hold before the later half of them is put off."""
 
     now: float = 0.0
     """Simulated seconds: a plain attribute here, as nothing is read as often."""
@@ -30,12 +38,22 @@ class Clock(Environment):
         """Urgent events of this instant, in the order in which they were scheduled."""
         self._soon: deque[Event] = deque()
         """Other events of this instant, but for those that happen at its end."""
+        self._far: list[tuple[Any, ...]] = []
+        """Entries that come after the horizon, in no order."""
+        self._horizon = END_OF_TIME
+        """The heap has everything before it, and is empty only when there is nothing beyond."""
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0.0) -> None:
         """Schedule *event* for *delay* seconds from now."""
         at_s = self.now + delay
         if at_s > self.now or priority > NORMAL:
-            heappush(self._queue, (at_s, priority, next(self._eid), event))
+            entry = (at_s, priority, next(self._eid), event)
+            if entry < self._horizon:
+                heappush(self._queue, entry)
+                if len(self._queue) > self.MOST_NEAR:
+                    self._put_off()
+            else:
+                self._far.append(entry)
         elif priority == NORMAL:
             self._soon.append(event)
         elif priority == URGENT:
@@ -57,6 +75,8 @@ class Clock(Environment):
         elif queue:
             at_s, _, _, event = heappop(queue)
             self._now = self.now = at_s
+            if not queue and self._far:
+                self._bring_near()
         else:
             raise EmptySchedule
         callbacks, event.callbacks = event.callbacks, None  # type: ignore[assignment]
@@ -71,3 +91,19 @@ class Clock(Environment):
             failure = type(event._value)(*event._value.args)
             failure.__cause__ = event._value
             raise failure
+
+    def _put_off(self) -> None:
+        """Put the later half of the heap beyond the horizon."""
+        self._queue.sort()  # a sorted list is a heap
+        half = len(self._queue) // 2
+        self._far += self._queue[half:]
+        self._horizon = self._queue[half]
+        del self._queue[half:]
+
+    def _bring_near(self) -> None:
+        """Fill the empty heap with the first of those beyond the horizon."""
+        self._far.sort()  # quick: the most part of it is sorted already
+        some = max(self.MOST_NEAR // 2, len(self._far) // 16)
+        self._queue += self._far[:some]
+        del self._far[:some]
+        self._horizon = self._far[0] if self._far else END_OF_TIME

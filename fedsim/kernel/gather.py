@@ -12,13 +12,14 @@ from typing import Any, cast
 from simpy import Environment, Event, Process
 from simpy.events import EventPriority
 
+from fedsim.kernel.trip import Lost, Trip
+
+Journey = Process | Trip
+"""What can be waited for: a trip, or a SimPy process."""
+
 __all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Lost", "any_ended", "at_the_end_of", "gather"]
 
 LAST_IN_ITS_INSTANT = EventPriority(2)  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
-
-
-class Lost(Exception):
-    """A journey ended without its result: a transfer was lost, or it was given up. Not an error of the simulation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class Gathered:
 
     arrived: list[Any] = field(default_factory=list)
     """The values that arrived."""
-    lost: list[Process] = field(default_factory=list)
+    lost: list[Journey] = field(default_factory=list)
     """Journeys that ended in `Lost`."""
-    late: list[Process] = field(default_factory=list)
+    late: list[Journey] = field(default_factory=list)
     """Journeys that are still under way."""
 
 
@@ -45,7 +46,7 @@ def at_the_end_of(env: Environment, delay_s: float, *, after: int = 0) -> Event:
 
 
 def gather(
-    env: Environment, journeys: Sequence[Process], *, deadline_s: float | None = None, count: int | None = None
+    env: Environment, journeys: Sequence[Journey], *, deadline_s: float | None = None, count: int | None = None
 ) -> Event:
     """An event whose value is `Gathered`.
 
@@ -57,7 +58,7 @@ def gather(
     done = waiting.done
     assert done is not None
     for journey in journeys:
-        if journey.processed:
+        if journey.callbacks is None:
             waiting.ended(journey)
         else:
             journey.callbacks.append(waiting.ended)
@@ -68,7 +69,7 @@ def gather(
     return done
 
 
-def any_ended(env: Environment, journeys: Sequence[Process]) -> Event:
+def any_ended(env: Environment, journeys: Sequence[Journey]) -> Event:
     """An event that happens when the first of some journeys under way has ended, in whatever way.
 
     The journeys' failures stay the business of whoever gathers them.
@@ -80,6 +81,7 @@ def any_ended(env: Environment, journeys: Sequence[Process]) -> Event:
             done.succeed()
 
     for journey in journeys:
+        assert journey.callbacks is not None, "it has ended already"
         journey.callbacks.append(ended)
     return done
 
@@ -87,15 +89,14 @@ def any_ended(env: Environment, journeys: Sequence[Process]) -> Event:
 class _Waiting:
     """Holds results only until the gathering is closed, so that a late journey keeps nobody else's result alive."""
 
-    def __init__(self, done: Event, journeys: list[Process], wanted: int) -> None:
+    def __init__(self, done: Event, journeys: list[Journey], wanted: int) -> None:
         self.done: Event | None = done
         self.journeys = journeys
         self.wanted = wanted
         self.arrived = 0
-        self.outcomes: dict[Process, bool] = {}  # arrived or lost
+        self.outcomes: dict[Journey, bool] = {}  # arrived or lost
 
-    def ended(self, journey: Event) -> None:
-        assert isinstance(journey, Process)
+    def ended(self, journey: Any) -> None:
         failed_softly = not journey.ok and isinstance(journey.value, Lost)
         if failed_softly:
             journey.defused = True

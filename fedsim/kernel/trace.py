@@ -1,12 +1,13 @@
 """Only the trace remembers: what happened on the simulated clock, as columns that stay cheap at a million rows.
 
-Rows are appended as plain tuples and packed into numpy blocks; metrics are computed from them afterwards. The trace
+Rows are packed as they come, into blocks that numpy reads; metrics are computed from them afterwards. The trace
 holds indices, never labels, so renaming a client changes nothing in it. It never holds anything learned.
 """
 
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any
@@ -30,27 +31,37 @@ class Outcome(IntEnum):
     """The simulation ended first. Never in a trace; only in the tables made from it."""
 
 
+CODES = {"i8": "q", "i4": "i", "i1": "b", "f8": "d", "?": "?"}
+"""The `struct` codes of numpy's types: rows are packed as numpy reads them, and cost no more memory than that."""
+
+
 class Table:
     """Append-only rows of one kind, kept as blocks of a numpy structured array."""
 
-    BLOCK_ROWS = 1 << 12
+    BLOCK_ROWS = 1 << 15
 
     def __init__(self, columns: list[tuple[str, str]]) -> None:
         self._dtype = np.dtype(columns)
+        self._packed = struct.Struct("=" + "".join(CODES[kind] for _, kind in columns)).pack
         self._blocks: list[np.ndarray] = []
-        self._rows: list[tuple[float, ...]] = []
-        self._packed_rows = 0
+        self._buffer = bytearray()  # the rows since the last block
+        self._block_bytes = self.BLOCK_ROWS * self._dtype.itemsize
+        self._rows_in_blocks = 0
+
+    @property
+    def dtype(self) -> np.dtype[np.void]:
+        """The type of a row."""
+        return self._dtype
 
     def append(self, row: tuple[float, ...]) -> None:
-        """Add one row: a value for each column."""
-        rows = self._rows
-        rows.append(row)
-        if len(rows) == self.BLOCK_ROWS:
+        """Add one row: a number for each column, a whole one where the column is."""
+        self._buffer += self._packed(*row)
+        if len(self._buffer) >= self._block_bytes:
             self._pack()
 
     def __len__(self) -> int:
         """How many rows have been appended so far."""
-        return self._packed_rows + len(self._rows)
+        return self._rows_in_blocks + len(self._buffer) // self._dtype.itemsize
 
     def array(self) -> npt.NDArray[np.void]:
         """All rows as one structured array, in the order in which they were appended."""
@@ -70,10 +81,10 @@ class Table:
         yield from self._blocks
 
     def _pack(self) -> None:
-        if self._rows:
-            self._blocks.append(np.array(self._rows, self._dtype))
-            self._packed_rows += len(self._rows)
-            self._rows = []
+        if self._buffer:
+            self._blocks.append(np.frombuffer(bytes(self._buffer), self._dtype))
+            self._rows_in_blocks += len(self._blocks[-1])
+            self._buffer = bytearray()
 
 
 class Trace:

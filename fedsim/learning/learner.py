@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Streams
@@ -28,21 +27,23 @@ PARTIAL_SUM = 8
 """Contributions in one partial sum of a mean. Part of the numeric family: it decides the order of additions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
+class Trained(NamedTuple):
     """What local training yields: a model, and what the client remembers."""
 
     model: Model
     state: Model
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(NamedTuple):
     """One client's part in a mean; weights are normalised by the mean."""
 
     client: int
     model: Model
     weight: float
+
+
+NOTHING = Trained({}, {})
+"""What comes of training when nothing is learned."""
 
 
 class Learner(ABC):
@@ -103,7 +104,7 @@ class NoLearner(Learner):
         state: Model | None = None,
     ) -> Trained:
         """Nothing."""
-        return Trained({}, {})
+        return NOTHING
 
     def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
         """Nothing."""

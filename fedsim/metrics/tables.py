@@ -54,8 +54,59 @@ def transfers_table(
     trace: Trace, in_flight: Sequence[Transfer], links: Sequence[Link], clients: Sequence[str]
 ) -> pd.DataFrame:
     """A row for each hop of each transfer, those last that were still in flight when the simulation ended."""
-    hops = trace.hops.array()
-    table = pd.DataFrame({name: hops[name] for name in hops.dtype.names or ()})
+    unfinished = _unfinished(trace, in_flight)
+    table = {name: _column(name, trace, unfinished) for name in trace.hops.dtype.names or ()}
+    return pd.DataFrame(
+        {
+            "transfer": table["transfer"],
+            "client": _labels(table["client"], clients),
+            "client_index": table["client"],
+            "link": _labels(table["link"], [link.label for link in links]),
+            "direction": _labels(np.where(table["uplink"], 0, 1), ["uplink", "downlink"]),
+            **{
+                name: table[name]
+                for name in (
+                    *("access", "start_s", "end_s", "queued_s", "airtime_s"),
+                    *("bytes", "retransmitted_bytes", "withdrawn_bytes"),
+                )
+            },
+            "outcome": _labels(table["outcome"], [outcome.name.lower() for outcome in Outcome]),
+        }
+    )
+
+
+def links_table(
+    trace: Trace, in_flight: Sequence[Transfer], links: Sequence[Link], *, duration_s: float
+) -> pd.DataFrame:
+    """A row for each link and direction: traffic, ``utilisation`` and ``mean_queue``.
+
+    ``utilisation`` is the mean share of the channel that was used (on a dedicated channel, the mean number of transfers
+    being sent) and ``mean_queue`` the mean number waiting to be sent, both over the whole simulation. Empty when it
+    took no time.
+    """
+    unfinished = _unfinished(trace, in_flight)
+    ways = _column("link", trace, unfinished) * 2 + ~_column("uplink", trace, unfinished)  # uplink first
+
+    def total(name: str) -> npt.NDArray[np.float64]:
+        sums = np.bincount(ways, _column(name, trace, unfinished), minlength=2 * len(links))
+        return np.asarray(sums, dtype=np.float64)
+
+    duration = duration_s if duration_s > 0 else np.nan
+    return pd.DataFrame(
+        {
+            "link": _labels(np.repeat(np.arange(len(links)), 2), [link.label for link in links]),
+            "direction": _labels(np.tile([0, 1], len(links)), ["uplink", "downlink"]),
+            "access": np.repeat([link.access for link in links], 2).astype(bool),
+            "transfers": np.bincount(ways, minlength=2 * len(links)),
+            **{name: total(name) for name in ("bytes", "retransmitted_bytes", "withdrawn_bytes")},
+            "utilisation": total("airtime_s") / duration,
+            "mean_queue": total("queued_s") / duration,
+        }
+    )
+
+
+def _unfinished(trace: Trace, in_flight: Sequence[Transfer]) -> npt.NDArray[np.void]:
+    """Rows like those of the trace for what is still under way."""
     rows = [
         (
             *(transfer.number, transfer.client, transfer.hop.link.index),
@@ -65,49 +116,11 @@ def transfers_table(
         )
         for transfer in in_flight
     ]
-    if rows:
-        unfinished = np.array(rows, dtype=hops.dtype)
-        table = pd.concat([table, pd.DataFrame({name: unfinished[name] for name in hops.dtype.names or ()})])
-    return pd.DataFrame(
-        {
-            "transfer": table["transfer"].to_numpy(),
-            "client": _labels(table["client"].to_numpy(), clients),
-            "client_index": table["client"].to_numpy(),
-            "link": _labels(table["link"].to_numpy(), [link.label for link in links]),
-            "direction": _labels(np.where(table["uplink"], 0, 1), ["uplink", "downlink"]),
-            **{
-                name: table[name].to_numpy()
-                for name in (
-                    *("access", "start_s", "end_s", "queued_s", "airtime_s"),
-                    *("bytes", "retransmitted_bytes", "withdrawn_bytes"),
-                )
-            },
-            "outcome": _labels(table["outcome"].to_numpy(), [outcome.name.lower() for outcome in Outcome]),
-        }
-    )
+    return np.array(rows, dtype=trace.hops.dtype)
 
 
-def links_table(transfers: pd.DataFrame, links: Sequence[Link], *, duration_s: float) -> pd.DataFrame:
-    """A row for each link and direction: traffic, ``utilisation`` and ``mean_queue``.
-
-    ``utilisation`` is the mean number of transfers being sent (on a serial channel, the share of time that it is busy)
-    and ``mean_queue`` the mean number waiting to be sent, both over the whole simulation. Empty when it took no time.
-    """
-    sums = transfers.groupby(["link", "direction"], observed=False)[
-        ["bytes", "retransmitted_bytes", "withdrawn_bytes", "airtime_s", "queued_s"]
-    ].sum()
-    count = transfers.groupby(["link", "direction"], observed=False).size()
-    table = sums.assign(transfers=count).reset_index()
-    table["access"] = table["link"].map({link.label: link.access for link in links}).astype(bool)
-    duration = duration_s if duration_s > 0 else np.nan
-    table["utilisation"] = table["airtime_s"] / duration
-    table["mean_queue"] = table["queued_s"] / duration
-    return table[
-        [
-            *("link", "direction", "access", "transfers", "bytes", "retransmitted_bytes", "withdrawn_bytes"),
-            *("utilisation", "mean_queue"),
-        ]
-    ]
+def _column(name: str, trace: Trace, unfinished: npt.NDArray[np.void]) -> npt.NDArray[Any]:
+    return np.concatenate([trace.hops.column(name), unfinished[name]])
 
 
 def _sum_until(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -8,22 +8,14 @@ from collections.abc import Generator, Sequence
 import numpy as np
 from simpy import Environment, Event, Interrupt
 
-from fedsim.kernel.gather import Lost
 from fedsim.kernel.streams import Streams
-from fedsim.kernel.trace import Outcome, Trace
+from fedsim.kernel.trace import Trace
+from fedsim.kernel.trip import Abandoned
 from fedsim.network.hop import Direction, Hop, Link
 from fedsim.network.packets import Attempted, Transport, put_on_link
-from fedsim.network.transfer import Transfer
+from fedsim.network.transfer import Transfer, TransferLost
 
 __all__ = ["Abandoned", "Network", "TransferLost"]
-
-
-class TransferLost(Lost):
-    """A message was lost on some hop: every allowed attempt of a packet failed, or an outage destroyed it."""
-
-
-class Abandoned(Lost):
-    """The journey was given up before its end."""
 
 
 class Network:
@@ -51,25 +43,28 @@ class Network:
         """Bytes put on the clients' own hops so far, by direction; every attempt counts."""
         return {Direction.UPLINK: self._uplink_bytes, Direction.DOWNLINK: self._downlink_bytes}
 
-    def carry(self, client: int, route: Sequence[Hop], size_bytes: float) -> Generator[Event, Outcome, None]:
-        """Carry *size_bytes* for a client (-1: between servers) over the hops of *route*, one after the other.
+    def send(self, client: int, route: Sequence[Hop], size_bytes: float) -> Transfer:
+        """Send *size_bytes* for a client (-1: between servers) over the hops of *route*, one after the other.
 
-        Raises `TransferLost` when a hop loses the message, `Abandoned` when the process that carries it is interrupted.
+        What is returned may be waited for; it happens when the last bit is there, and fails with `TransferLost`.
         """
-        number = self._transfers
+        transfer = Transfer(self, self._transfers, client, route, size_bytes)
         self._transfers += 1
-        if not route:
-            return
-        transfer = Transfer(self, number, client, route, size_bytes)
-        self.in_flight[transfer] = None
+        if route:
+            self.in_flight[transfer] = None
+        return transfer
+
+    def carry(self, client: int, route: Sequence[Hop], size_bytes: float) -> Generator[Event, None, None]:
+        """The same as a process of its own, which gives the message up when it is interrupted.
+
+        Raises `TransferLost` when a hop loses the message, `Abandoned` when the process is interrupted.
+        """
+        transfer = self.send(client, route, size_bytes)
         try:
-            outcome = yield transfer  # type: ignore[misc]
+            yield transfer  # type: ignore[misc]
         except Interrupt as interrupt:
             transfer.give_up()
-            self.forget(transfer)
             raise Abandoned(*interrupt.args) from None
-        if outcome is not Outcome.ARRIVED:
-            raise TransferLost(number, client, transfer.hop.link.label)
 
     def attempt(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
         """What *size_bytes* become on *hop*: packets, headers and every attempt of each."""
@@ -91,7 +86,7 @@ class Network:
 
     def forget(self, transfer: Transfer) -> None:
         """A message is over."""
-        del self.in_flight[transfer]
+        self.in_flight.pop(transfer, None)
 
     def on_link(self, link: Link) -> list[Transfer]:
         """The messages on *link* whose last bit has not been sent."""

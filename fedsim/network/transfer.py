@@ -13,12 +13,17 @@ from simpy import Environment
 
 from fedsim.kernel.alarm import Alarm, happen
 from fedsim.kernel.trace import Outcome
+from fedsim.kernel.trip import Lost
 from fedsim.network.disciplines.channel import Flow
 from fedsim.network.hop import Direction, Hop
 from fedsim.network.packets import Attempted
 from fedsim.units import bits
 
-__all__ = ["Carrier", "Transfer"]
+__all__ = ["Carrier", "Transfer", "TransferLost"]
+
+
+class TransferLost(Lost):
+    """A message was lost on some hop: every allowed attempt of a packet failed, or an outage destroyed it."""
 
 
 class Carrier(Protocol):
@@ -41,11 +46,22 @@ class Carrier(Protocol):
 class Transfer(Flow):
     """A message on its way: a flow on the channel of one hop after the other.
 
-    It is its own event: a process may wait for it as for a `simpy.Event`, whose value is the `Outcome`.
+    It is its own event: one may wait for it as for a `simpy.Event`. When it is lost, that fails with `TransferLost`.
     """
 
     __slots__ = (
-        *("_ok", "_value", "attempted", "callbacks", "client", "hop", "network", "number", "repeated_bytes"),
+        *(
+            "_defused",
+            "_ok",
+            "_value",
+            "attempted",
+            "callbacks",
+            "client",
+            "hop",
+            "network",
+            "number",
+            "repeated_bytes",
+        ),
         *("repeats", "route", "size_bytes", "stage", "start_s"),
     )
 
@@ -60,7 +76,10 @@ class Transfer(Flow):
         self.callbacks: list[Callable[[Any], None]] | None = []
         self.stage = 0
         """Which hop of the route it is on."""
-        self._begin()
+        if route:
+            self._begin()
+        else:
+            self._end()
 
     def _begin(self) -> None:
         """Hand it to the present hop of its route."""
@@ -112,6 +131,7 @@ class Transfer(Flow):
         """Its journey is over; what has been sent is counted."""
         self._leave()
         self._note(Outcome.CANCELLED)
+        self.network.forget(self)
 
     def fail(self) -> None:
         """An outage destroys it, unless its last bit is on the way already."""
@@ -156,23 +176,23 @@ class Transfer(Flow):
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""
         if not self.attempted.delivered or (self.hop.closed and self.hop.direction is Direction.DOWNLINK):
-            self._note(Outcome.LOST)
-            self._end(Outcome.LOST)
+            self._lose()
             return
         self._note(Outcome.ARRIVED)
         self.stage += 1
         if self.stage < len(self.route):
             self._begin()
         else:
-            self._end(Outcome.ARRIVED)
+            self._end()
 
     def _fail(self) -> None:
         """Lost in this instant, but not before whoever caused it has gone on."""
-        self.alarm = Alarm(self.network.env, 0.0, self._failed)
+        self.alarm = Alarm(self.network.env, 0.0, self._lose)
 
-    def _failed(self, _: Alarm) -> None:
+    def _lose(self, _: Alarm | None = None) -> None:
         self._note(Outcome.LOST)
-        self._end(Outcome.LOST)
+        self.network.forget(self)
+        happen(self, TransferLost(self.number, self.client, self.hop.link.label), ok=False)  # type: ignore[arg-type]
 
     def _is_being_sent(self) -> bool:
         """Whether its last bit is not yet on the link."""
@@ -188,9 +208,9 @@ class Transfer(Flow):
         else:
             channel.stop(self)
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self) -> None:
         self.network.forget(self)
-        happen(self, outcome)  # type: ignore[arg-type]
+        happen(self)  # type: ignore[arg-type]
 
     def _note(self, outcome: Outcome) -> None:
         """A row in the trace, for the hop that it leaves."""

@@ -99,13 +99,23 @@ class Wires:
         """The hops over the wires along *nodes*, for messages between servers."""
         return tuple(map(self._wire_hops.__getitem__, nx.utils.pairwise(nodes)))
 
-    def reroute(self, closed: Collection[Link]) -> None:
-        """Lead every base station's traffic around the *closed* wires; where there is no other way, it stays."""
-        shut = frozenset(frozenset(ends) for ends, link in self.wires.items() if link in closed)
-        towards = next_hops(self._topology.infrastructure, self.server, closed_links=shut)
+    def reroute(self, closed: Collection[Link], gone: Collection[Link]) -> None:
+        """Lead every base station's traffic around the *closed* wires.
+
+        Where there is no other way it stays, unless that way is *gone* for ever and another will be open again.
+        """
+        ways, waiting = self._towards_server(closed), None
         for station, backbone in self._backbones.items():
-            if station in towards or station == self.server:
-                backbone.uplink, backbone.downlink = self._ways(station, towards)
+            if station in ways or station == self.server:
+                backbone.uplink, backbone.downlink = self._ways(station, ways)
+            elif any(hop.link in gone for hop in backbone.uplink):
+                waiting = self._towards_server(gone) if waiting is None else waiting
+                if station in waiting:
+                    backbone.uplink, backbone.downlink = self._ways(station, waiting)
+
+    def _towards_server(self, closed: Collection[Link]) -> dict[str, str]:
+        shut = {ends for ends, link in self.wires.items() if link in closed}
+        return next_hops(self._topology.infrastructure, self.server, closed_links=shut)
 
     def _ways(self, station: str, towards: Mapping[str, str]) -> tuple[tuple[Hop, ...], tuple[Hop, ...]]:
         way = [station]

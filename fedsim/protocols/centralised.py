@@ -28,10 +28,16 @@ class Centralised(Protocol):
     name: Literal["centralised"] = "centralised"
 
     def check(self, world: World) -> None:
-        """The cloud needs a computer, and raw samples a size."""
+        """The cloud needs a computer, raw samples a size, and every sensor coverage."""
         world.cloud_seconds(1, 0)
         if any(client.raw_bytes is None for client in world.clients):
             raise UserError("centralised sends raw samples: say how large one is in data.sample_bytes")
+        for client in world.clients:
+            if not client.attachment.covered:
+                raise UserError(
+                    f"centralised trains on everybody's samples, and {client.name!r} is out of coverage and can never "
+                    "send its own; give it coverage, or leave it out of the topology"
+                )
         stop = world.loop.stop
         if stop.rounds is None and stop.sim_time_s is None and stop.target_accuracy is None:
             raise UserError(
@@ -57,11 +63,15 @@ class Centralised(Protocol):
 
 
 def raw_samples_journey(world: World, client: Client) -> Generator[Event, Any, None]:
-    """All raw samples of a client go up to the cloud, again and again until they have arrived."""
+    """All raw samples of a client go up to the cloud, again and again until they have arrived.
+
+    Raises `fedsim.protocols.run_loop.NobodyLeft` when they never can.
+    """
     assert client.raw_bytes is not None  # checked before the run
     while True:
         try:
             yield from world.network.carry(client.index, client.uplink, client.raw_bytes)
         except TransferLost:
-            continue
-        return
+            yield from world.until_reachable(client)
+        else:
+            return

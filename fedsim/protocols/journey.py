@@ -12,19 +12,18 @@ later or never.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from simpy import Event, Interrupt
+from simpy.events import NORMAL
 
 from fedsim.kernel.trace import Outcome
-from fedsim.learning.learner import Model, Trained
+from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
-from fedsim.network.network import Abandoned
 from fedsim.protocols.world import Client, World
 
-__all__ = ["Task", "Update", "journey", "local_work"]
+__all__ = ["LocalWork", "Task", "Update", "journey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,7 @@ class Task:
     uplink_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """What a client brings home."""
 
     client: int
@@ -47,44 +45,56 @@ class Update:
     samples: int
 
 
-def journey(world: World, client: Client, task: Task) -> Generator[Event, Any, Update]:
+def journey(world: World, client: Client, task: Task) -> Generator[Any, Any, Update]:
     """The model goes down, the client trains, its model comes up.
 
-    Raises `fedsim.kernel.gather.Lost` when a transfer is lost or the journey is given up.
+    Raises `fedsim.kernel.trip.Lost` when a transfer is lost or the journey is given up.
     """
-    yield from world.network.carry(client.index, client.downlink, task.downlink_bytes)
-    trained = yield from local_work(world, client, task)
-    yield from world.network.carry(client.index, client.uplink, task.uplink_bytes)
+    yield world.network.send(client.index, client.downlink, task.downlink_bytes)
+    trained = yield LocalWork(world, client, task)
+    yield world.network.send(client.index, client.uplink, task.uplink_bytes)
     return Update(client.index, trained.model, client.samples)
 
 
-def local_work(world: World, client: Client, task: Task) -> Generator[Event, Any, Trained]:
-    """Train on the client's own samples for as long as its device takes.
+class LocalWork:
+    """Training on the client's own samples, for as long as its device takes; its value is what was `Trained`.
 
     Its batches are consumed and its memory advances when the work is finished, whether or not the result arrives; work
-    that is given up before consumes nothing.
+    that is given up before consumes nothing. One may wait for it as for a `simpy.Event`.
     """
-    start_s = world.env.now
-    samples = client.samples * world.training.epochs
-    seconds = world.compute_seconds(client, samples)
-    client.attempts += 1
-    client.working = True
-    try:
-        yield world.env.timeout(seconds)
-    except Interrupt as interrupt:
-        world.trace.work.append((client.index, start_s, world.env.now, samples, Outcome.CANCELLED))
-        raise Abandoned(*interrupt.args) from None
-    finally:
-        client.working = False
-    world.trace.work.append((client.index, start_s, world.env.now, samples, Outcome.ARRIVED))
-    trained = world.learner.train(
-        task.model,
-        client.index,
-        objective=task.objective,
-        use=client.trainings,
-        round_number=task.round_number,
-        state=client.state,
-    )
-    client.trainings += 1
-    client.state = trained.state
-    return trained
+
+    __slots__ = ("_ok", "_value", "callbacks", "client", "samples", "start_s", "task", "world")
+
+    def __init__(self, world: World, client: Client, task: Task) -> None:
+        self.world, self.client, self.task = world, client, task
+        self.start_s = world.env.now
+        self.samples = client.samples * world.training.epochs
+        self.callbacks: list[Callable[[Any], None]] = [self._finish]
+        self._ok = True
+        seconds = world.compute_seconds(client, self.samples)
+        client.attempts += 1
+        client.work = self
+        world.env.schedule(self, NORMAL, seconds)  # type: ignore[arg-type]
+
+    def give_up(self) -> None:
+        """Stop, with nothing learned."""
+        self.callbacks = []
+        self._note(Outcome.CANCELLED)
+
+    def _finish(self, _: Any) -> None:
+        self._note(Outcome.ARRIVED)
+        client, task = self.client, self.task
+        self._value = trained = self.world.learner.train(
+            task.model,
+            client.index,
+            objective=task.objective,
+            use=client.trainings,
+            round_number=task.round_number,
+            state=client.state,
+        )
+        client.trainings += 1
+        client.state = trained.state
+
+    def _note(self, outcome: Outcome) -> None:
+        self.client.work = None
+        self.world.trace.work.append((self.client.index, self.start_s, self.world.env.now, self.samples, outcome))

@@ -6,12 +6,13 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from simpy import Environment, Event, Process
+from simpy import Environment, Event
 
 from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
+from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Learner, Model
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -19,7 +20,7 @@ from fedsim.network.attachment import Attachment
 from fedsim.network.faults.outages import Outages
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
-from fedsim.protocols.run_loop import RunLoop
+from fedsim.protocols.run_loop import NobodyLeft, RunLoop
 
 __all__ = ["Client", "Cloud", "World"]
 
@@ -44,13 +45,13 @@ class Client:
     """Local trainings begun so far; each one's compute time is drawn from a stream of its own."""
     state: Model = field(default_factory=dict)
     """What it remembers from one training to the next."""
-    journey: Process | None = None
-    working: bool = False
-    """Whether it is training now."""
+    journey: Trip | None = None
+    work: object | None = None
+    """The local training that it does now."""
     known_work: tuple[int, float] | None = None
     """The samples and seconds of its last training, when the same work always takes it the same time."""
 
-    def journey_ended(self, journey: Event) -> None:
+    def journey_ended(self, journey: Trip) -> None:
         """Forget it, or the device would keep its last update alive until its next journey."""
         if self.journey is journey:
             self.journey = None
@@ -106,16 +107,26 @@ class World:
     def _device_failed(self, attachment: Attachment) -> None:
         """Local work is given up; what is on the air is the network's affair."""
         client = self.clients[attachment.client]
-        if client.working and client.journey is not None:
+        if client.work is not None and client.journey is not None:
             client.journey.interrupt("the device failed")
         if self.forgetful:
             client.state = {}
 
-    def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Process:
-        """Send a client on a journey; it is busy until the journey ends."""
-        process = client.journey = self.env.process(journey)
-        process.callbacks.append(client.journey_ended)
-        return process
+    def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
+        """Send a client on a journey, now; it is busy until the journey ends."""
+        trip = client.journey = Trip(journey)
+        if trip.callbacks is None:
+            client.journey = None
+        else:
+            trip.callbacks.append(client.journey_ended)
+        return trip
+
+    def until_reachable(self, client: Client) -> Generator[Event, Any, None]:
+        """Wait while *client* cannot be reached. Raises `NobodyLeft` when it never can be again."""
+        while not client.attachment.reachable:
+            if self.outages.hopeless(client.attachment):
+                raise NobodyLeft(f"{client.name!r}, or the way to it, has failed for ever, and is needed")
+            yield self.outages.changed
 
     def compute_seconds(self, client: Client, samples: int) -> float:
         """Simulated seconds that *client* takes to train on *samples* samples."""

@@ -16,7 +16,7 @@ from fedsim.errors import nearest
 from fedsim.scenario.document import NOTHING_INSIDE, Mark, Place
 from fedsim.scenario.scalars import kind_of, scalar, show, show_text
 
-__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "MAX_KEY", "MAX_TEXT", "MAX_VALUES", "Composer", "YamlError"]
+__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "MAX_KEY", "MAX_TEXT", "MAX_VALUES", "UNUSABLE", "Composer", "YamlError"]
 
 MAX_DEPTH = 50
 MAX_VALUES = 1_000_000  # aliases counted as if they were written out
@@ -24,7 +24,7 @@ MAX_ENTRIES = 150_000  # in one list or mapping
 MAX_KEY = 1_024  # characters, as YAML 1.2.2, 7.4.2 has it for keys without a question mark
 MAX_TEXT = 100_000  # characters
 
-_UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
+UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
 _MOST_COMPARED = 1_000
 
 
@@ -88,7 +88,7 @@ class Composer:
 
     def _scalar(self, event: yaml.ScalarEvent, place: Place) -> _Node:
         _refuse_tag(event, place)
-        if event.style == '"' and _UNUSABLE.search(event.value):
+        if event.style == '"' and UNUSABLE.search(event.value):
             raise YamlError(place, "the text holds a null character or half a character (by \\0 or \\ud800)")
         if self._wants_key():
             return _Node(_key(event, place, self._before()), place)

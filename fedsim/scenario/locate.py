@@ -81,14 +81,16 @@ class _Walk:
 
     def take(self, step: str | int, *, is_last: bool) -> None:
         self.unwrap()
-        if self.marker:
+        if step == "[key]" and is_last and not _holds(self.value, step):
+            self.is_key = True
+        elif self.marker:
             self._choose_tag(str(step))
         elif members := _members(self.here):
             self._choose_branch(members, str(step))
         elif _is_settings(self.here):
             self._enter_settings(self.here, step, is_last=is_last)
         else:
-            self._enter_collection(step, is_last=is_last)
+            self._enter_collection(step)
 
     def _choose_tag(self, tag: str) -> None:
         marker, self.marker = self.marker, None
@@ -108,10 +110,8 @@ class _Walk:
             self.marker = next((item for item in field.metadata if isinstance(item, OneOf)), None)
             self.has_default = not field.is_required()
 
-    def _enter_collection(self, step: str | int, *, is_last: bool) -> None:
-        if step == "[key]" and is_last:
-            self.is_key = True
-        elif _holds(self.value, step):
+    def _enter_collection(self, step: str | int) -> None:
+        if _holds(self.value, step):
             self._enter(step, _item(self.here, step))
 
     def _enter(self, step: str | int, annotation: object) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from fedsim.errors import UserError, nearest
-from fedsim.scenario.composer import MAX_DEPTH
+from fedsim.scenario.composer import MAX_DEPTH, UNUSABLE
 from fedsim.scenario.document import Document, KeyPath, Place, dotted
 from fedsim.scenario.scalars import kind_of, message_line, show, show_text
 from fedsim.scenario.yaml_reader import YamlError, parse_value
@@ -53,6 +53,8 @@ def _applied(document: Document, assignment: str) -> Document:
         raise refusal("is not of the form key.path=value, for example training.epochs=2")
     if len(segments) > MAX_DEPTH:
         raise refusal(f"the path has {len(segments)} keys, and lists and mappings are at most {MAX_DEPTH} deep")
+    if UNUSABLE.search(key):
+        raise refusal("the key is no text: it holds half a character")
     if not text.strip():
         raise refusal("has no value; write null for none")
     try:

@@ -1,9 +1,9 @@
 """What a plain word means in YAML 1.2 (core schema, YAML 1.2.2 section 10.3.2), and how a value is shown in a message.
 
 Unlike YAML 1.1, ``on`` and ``yes`` are text, ``012`` is twelve, ``0o17`` is octal, and ``1_000`` and dates are text.
-Stricter than the standard: a decimal number too large for a float, and a whole number of more than 300 digits, are
-refused instead of becoming infinite. What cannot be printed is shown by its escape: no value can forge a line of a
-message, or tell a terminal what to do.
+Stricter than the standard: a decimal number too large or too small for a float, and a whole number of more than 300
+digits, are refused instead of becoming infinite or zero. What cannot be printed is shown by its escape: no value can
+forge a line of a message, or tell a terminal what to do.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ def scalar(text: str) -> bool | int | float | str | None:
         value = float(text)
         if math.isinf(value):
             raise ValueError(f"{show_text(text)} is too large for a number; write .inf for unlimited")
+        if value == 0 and re.search("[1-9]", re.split("[eE]", text)[0]):
+            raise ValueError(f"{show_text(text)} is too small for a number; write 0 for nothing")
         return value
     return text
 

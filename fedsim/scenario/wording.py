@@ -104,7 +104,7 @@ def _is_nan(value: object) -> bool:
 
 
 def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e6 else str(value)
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
 
 def _hand(word: str, choices: Iterable[str]) -> str:
@@ -119,7 +119,9 @@ def _nearest_key(spot: Spot) -> str:
     stem = word.rpartition("_")[0]
     other_unit = [key for key in keys if key.startswith(f"{word}_") or (stem and key.rpartition("_")[0] == stem)]
     hand = _hand(word, keys) if len(other_unit) != 1 else f"; did you mean {other_unit[0]!r}?"
-    return f"{hand} (keys: {', '.join(keys) or 'none'})"
+    foreign = next((letter for letter in word if not letter.isascii()), None)  # it may look like another one
+    letter = f" ({foreign!r} is U+{ord(foreign):04X})" if hand and foreign else ""
+    return f"{hand}{letter} (keys: {', '.join(keys) or 'none'})"
 
 
 def _tag(details: ErrorDetails, spot: Spot) -> Sentence:

@@ -6,13 +6,14 @@ Leaves out links that are faster in one direction than in the other, and mixes o
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, Strict, ValidationInfo, model_validator
 
 from fedsim.errors import Misfit, UserError
 from fedsim.files import read_text_file
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Settings, Several
+from fedsim.topology.cells import numbered
 from fedsim.topology.explicit import Explicit, to_explicit
 from fedsim.topology.files.drawn import MOST_BYTES
 from fedsim.topology.files.formats import check_suffix, read_drawn
@@ -136,6 +137,18 @@ class Imported(TopologySettings):
         """The network, as the file was when these settings were made."""
         return self._topology
 
+    def written_out(self) -> dict[str, Any]:
+        """What `Explicit` takes for the same network; sensors that differ in number only are one entry each station."""
+        written = to_explicit(self._topology)
+        nodes, count = written["nodes"], self.sensors_per_station
+        stations = [name for name, node in nodes.items() if node["kind"] == NodeKind.BASE_STATION]
+        if count is None or self.radius_m is not None or any(f"{station}/sensor" in nodes for station in stations):
+            return written
+        for station in stations:
+            alike = [nodes.pop(name) for name in numbered(f"{station}/sensor", count)]
+            nodes[f"{station}/sensor"] = {**alike[0], "count": count}
+        return written
+
     @model_validator(mode="after")
     def _say_what_is_meant(self) -> Self:
         for key, other in NEEDS.items():
@@ -162,9 +175,7 @@ class Imported(TopologySettings):
 
 def self_contained(topology: TopologySettings) -> TopologySettings:
     """The same network without a file that it needs: what is `Imported` becomes `Explicit`."""
-    if not isinstance(topology, Imported):
-        return topology
-    return Explicit.model_validate(to_explicit(topology.build()))
+    return Explicit.model_validate(topology.written_out()) if isinstance(topology, Imported) else topology
 
 
 def _folder(document: object) -> Path:

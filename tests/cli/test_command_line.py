@@ -13,7 +13,7 @@ import pytest
 from fedsim import cli
 from fedsim.cli import main
 
-COMMANDS = ("run", "compare", "plot", "validate", "schema", "list")
+COMMANDS = ("run", "compare", "plot", "draw", "validate", "schema", "list")
 
 
 def test_no_command_prints_help_and_is_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:

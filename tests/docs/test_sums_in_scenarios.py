@@ -78,12 +78,4 @@ def test_vehicles_in_a_ring_with_a_broken_wire(tmp_path: Path) -> None:
 def test_a_hundred_thousand_sensors_on_a_smaller_scale(tmp_path: Path) -> None:
     last = simulated("hundred_thousand_sensors.yaml", tmp_path, "topology.branching=[4]")["fedavg"]
     assert last["transfer_bytes"] == 400 * 2 * 100e3 * 10
-    transfers = run(
-        load(
-            ROOT / "scenarios/hundred_thousand_sensors.yaml",
-            overrides=["topology.branching=[1]", "stop.rounds=1", "save_transfers=true"],
-        ),
-        out=tmp_path / "one",
-    ).transfers
-    down = transfers[(transfers["direction"] == "downlink") & transfers["access"]]
-    assert (down["end_s"] - down["start_s"]).max() == pytest.approx(4.0, rel=0.02)
+    assert last["sim_time_s"] == pytest.approx(10 * (4 + 10 + 8 + 2 * 0.005), rel=1e-9)

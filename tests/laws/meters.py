@@ -128,7 +128,8 @@ class Ledger:
     def settle_ties(self) -> None:
         """Clocks round: whether the last bit came just before or just after an outage began, the network decides."""
         for crossing in list(self.just_sent):
-            if crossing.hop.link.closed and self.channel.holds(crossing.flow):
+            still_here = crossing.flow.hop is crossing.hop and self.channel.holds(crossing.flow)
+            if still_here and crossing.hop.link.closed:
                 self.just_sent.remove(crossing)
                 for other in self.crossings if isinstance(self.channel, SerialChannel) else ():
                     other.begun_s = None

@@ -1,10 +1,10 @@
 """Queues to compare with theory: messages that come at random over one hop, and how far a mean is from its theory.
 
-The estimate is regenerative (Crane and Iglehart, Operations Research 23, 1975): whenever the channel is empty the queue
-begins anew, so sums over cycles are independent, and there is no warm-up to cut off. Cycles are pooled into blocks. Much
-of what is random about a block came in by chance; quantities of that kind whose mean is known are control variates
-(Lavenberg and Welch, Management Science 27, 1981): the deviation is the intercept of a regression on them. They are made
-from the messages alone, never from what the network did, so no fault can hide in them.
+The estimate is regenerative (Crane and Iglehart, Operations Research 23, 1975): whenever the channel is empty the
+queue begins anew, so sums over cycles are independent, and there is no warm-up to cut off. Cycles are pooled into
+blocks. Much of what is random about a block came in by chance; quantities of that kind whose mean is known are control
+variates (Lavenberg and Welch, Management Science 27, 1981): the deviation is the intercept of a regression on them.
+They are made from the messages alone, never from what the network did, so no fault can hide in them.
 """
 
 from __future__ import annotations

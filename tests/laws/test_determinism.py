@@ -16,9 +16,16 @@ PROTOCOLS = [
     {"name": "fedprox", "fraction": 0.4, "mu": 0.1, "busy": "abort", "deadline_s": 30.0},
     {"name": "centralised"},
 ]
+FAULTS = {
+    "scheduled": [{"link": ["cloud", "factory-2/edge"], "at_s": 9.1, "for_s": 5.3, "every_s": 31.0}],
+    "random": [{"of": kind, "mean_up_s": 70.0, "mean_down_s": 6.0} for kind in ("sensors", "base_stations", "wires")],
+    "routing": "around_outages",
+}
 SCENARIO = EVERYTHING_HAPPENS | {
     "seeds": [1, 2],
     "protocols": PROTOCOLS,
+    "faults": FAULTS,
+    "network.cell.discipline": {"name": "fair"},
     "devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}},
 }
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from small_worlds import EVERYTHING_HAPPENS, NO_TIME, scenario, simulated
+from small_worlds import EVERYTHING_HAPPENS, NO_TIME, RING, scenario, simulated
 
-from fedsim.kernel.trace import Trace
+from fedsim.kernel.trace import Outcome, Trace
+from fedsim.protocols.world import World
+from fedsim.settings import LARGEST
 from fedsim.topology.explicit import to_explicit
 
 FEDAVG = EVERYTHING_HAPPENS["protocols"][0]
@@ -25,10 +28,22 @@ def same(one: Trace, other: Trace) -> bool:
     return rows
 
 
+def halved(part: Any) -> Any:
+    """With half of every number whose name says that it is one of seconds."""
+    if isinstance(part, dict):
+        return {key: value / 2 if key.endswith("_s") else halved(value) for key, value in part.items()}
+    return list(map(halved, part)) if isinstance(part, list) else part
+
+
 def twice_as_fast(changes: Mapping[str, Any]) -> dict[str, Any]:
     """The same scenario with all rates and speeds doubled, and all fixed times halved."""
     data = copy.deepcopy(dict(changes))
-    data["network.cell.radio"] = {"name": "fixed", "uplink_bps": 2_000, "downlink_bps": 4_000}
+    if "network.cell.radio" in data:
+        data["network.cell.radio"]["path"] = data["network.cell.radio"]["path"].replace("slow", "fast")
+    else:
+        data["network.cell.radio"] = {"name": "fixed", "uplink_bps": 2_000, "downlink_bps": 4_000}
+    if "faults" in data:
+        data["faults"] = halved(data["faults"])
     data["network.cell.delay_s"] /= 2
     data["network.link"]["rate_bps"] *= 2
     data["network.link"]["delay_s"] /= 2
@@ -64,7 +79,11 @@ def test_twice_as_fast_takes_exactly_half_the_time(
         "devices.classes.sensor.compute": compute,
         "model.training_flops_per_sample": 1e6,
     }
-    slow, fast = simulated(changes), simulated(twice_as_fast(changes))
+    assert_exactly_half(simulated(changes), simulated(twice_as_fast(changes)))
+
+
+def assert_exactly_half(slow: World, fast: World) -> None:
+    """Every time of *fast* is half that of *slow*, to the last bit, and nothing else differs."""
     assert fast.env.now == slow.env.now / 2
     for name, table in slow.trace.tables.items():
         before, after = table.array(), fast.trace.tables[name].array()
@@ -74,22 +93,114 @@ def test_twice_as_fast_takes_exactly_half_the_time(
             assert np.array_equal(before[column], after[column] * factor), (name, column)
 
 
+FAIR = {"name": "fair", "weights": {"sensor": 2.0}}
+FAULTS = {
+    "scheduled": [
+        {"node": "factory-1/station-1", "at_s": 3.7, "for_s": 2.3, "every_s": 17.1},
+        {"link": ["cloud", "factory-2/edge"], "at_s": 9.1, "for_s": 5.3},
+        {"node": "factory-2/sensor-1", "at_s": 41.0, "for_s": 11.0},
+    ],
+    "random": [
+        {"of": kind, "mean_up_s": 70.0, "mean_down_s": 6.0}
+        for kind in ("sensors", "base_stations", "edges", "clouds", "wires")
+    ],
+}
+
+
+@pytest.fixture
+def trace_of_rates(tmp_path: Path) -> dict[str, Any]:
+    """A radio with rates that change every few seconds, and are 0 at times; beside it, the same twice as fast."""
+    for name, factor in (("slow.csv", 1.0), ("fast.csv", 2.0)):
+        rng = np.random.default_rng(3)
+        rows = ["time_s,device,uplink_bps,downlink_bps", "0,*,1000,2000" if factor == 1 else "0,*,2000,4000"]
+        for sensor in (f"factory-{factory}/sensor-{number}" for factory in (1, 2) for number in range(1, 5)):
+            times_s = [0.0, *np.cumsum(rng.exponential(9.0, 60)).tolist()]
+            for at_s in times_s:
+                up_bps, down_bps = rng.choice([0.0, 300.0, 1_000.0, 5_000.0], 2, p=[0.1, 0.3, 0.4, 0.2]).tolist()
+                rows.append(f"{at_s / factor!r},{sensor},{up_bps * factor!r},{down_bps * factor!r}")
+        (tmp_path / name).write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return {"network.cell.radio": {"name": "trace", "path": str(tmp_path / "slow.csv"), "repeat_every_s": 1e6}}
+
+
+@pytest.mark.parametrize("routing", ["fixed", "around_outages"])
+@pytest.mark.parametrize("messages", ["wait", "restart", "lose"])
+@pytest.mark.parametrize("discipline", [{"name": "serial"}, {"name": "dedicated"}, FAIR], ids=lambda one: one["name"])
+def test_so_it_does_where_things_fail_and_rates_change(
+    discipline: dict[str, Any], messages: str, routing: str, trace_of_rates: dict[str, Any]
+) -> None:
+    changes = (
+        EVERYTHING_HAPPENS
+        | trace_of_rates
+        | {
+            "network.cell.discipline": discipline,
+            "network.link": EVERYTHING_HAPPENS["network.link"] | {"discipline": {"name": discipline["name"]}},
+            "faults": FAULTS | {"messages": messages, "routing": routing},
+            "stop": {"sim_time_s": 300.0},
+        }
+    )
+    slow = simulated(changes)
+    assert_exactly_half(slow, simulated(twice_as_fast(changes)))
+    outcomes = set(slow.trace.hops.array()["outcome"])
+    assert {Outcome.ARRIVED, Outcome.LOST} <= outcomes
+    assert not same(slow.trace, simulated({**changes, "faults": {}}).trace)
+    assert not same(slow.trace, simulated({key: changes[key] for key in changes if key != "network.cell.radio"}).trace)
+
+
+def with_names(part: Any, names: Mapping[str, str]) -> Any:
+    """A part of a scenario in which nodes have other names."""
+    if isinstance(part, dict):
+        return {
+            names.get(key, key): value if key == "kind" else with_names(value, names) for key, value in part.items()
+        }
+    if isinstance(part, list):
+        return [with_names(one, names) for one in part]
+    return names.get(part, part) if isinstance(part, str) else part
+
+
+@pytest.mark.parametrize("faults", [{}, FAULTS], ids=["calm", "failing"])
 @pytest.mark.parametrize("busy", BUSY)
-def test_names_of_clients_change_nothing(busy: str) -> None:
-    changes = EVERYTHING_HAPPENS | {"protocols": [FEDAVG | {"busy": busy}]}
+def test_names_of_clients_change_nothing(busy: str, faults: dict[str, Any]) -> None:
+    changes = EVERYTHING_HAPPENS | {"protocols": [FEDAVG | {"busy": busy}], "faults": faults}
     written = to_explicit(scenario(changes).topology.build())
-    renamed = copy.deepcopy(written)
     names = {name: f"z{len(written['nodes']) - number}" for number, name in enumerate(written["nodes"])}
-    renamed["nodes"] = {
-        names[name]: node | ({"attach": names[node["attach"]]} if "attach" in node else {})
-        for name, node in written["nodes"].items()
-    }
-    for link in renamed["links"]:
-        link["between"] = [names[end] for end in link["between"]]
-    built, other = simulated(changes), simulated(changes | {"topology": renamed})
+    renamed = {"topology": with_names(written, names), "faults": with_names(faults, names)}
+    built, other = simulated(changes), simulated(changes | renamed)
     assert [client.name for client in other.clients] == [names[client.name] for client in built.clients]
     assert same(built.trace, other.trace)
     assert same(built.trace, simulated(changes | {"topology": written}).trace)
+
+
+@pytest.mark.parametrize("routing", ["fixed", "around_outages"])
+def test_names_of_a_rings_nodes_change_nothing(routing: str) -> None:
+    faults = {
+        "scheduled": [{"link": ["east", "cloud"], "at_s": 5.0, "for_s": 20.0, "every_s": 45.0}],
+        "random": [{"of": "wires", "mean_up_s": 40.0, "mean_down_s": 8.0}],
+        "routing": routing,
+    }
+    names = {name: f"z{9 - number}" for number, name in enumerate(RING["nodes"])}
+    world = {"topology": RING, "faults": faults}
+    one, other = (
+        simulated(EVERYTHING_HAPPENS | changes)
+        for changes in (world, {key: with_names(part, names) for key, part in world.items()})
+    )
+    assert same(one.trace, other.trace)
+
+
+def test_what_never_fails_in_time_changes_nothing() -> None:
+    calm = simulated(EVERYTHING_HAPPENS)
+    late = {"node": "cloud", "at_s": LARGEST}
+    rare = {"of": "wires", "mean_up_s": LARGEST, "mean_down_s": 1.0}
+    for faults in ({}, {"messages": "lose"}, {"scheduled": [late]}, {"random": [rare], "routing": "around_outages"}):
+        assert same(calm.trace, simulated(EVERYTHING_HAPPENS | {"faults": faults}).trace)
+
+
+def test_detours_that_are_never_needed_change_nothing() -> None:
+    # A star has no other way: an outage is waited for on any kind of route.
+    one, other = (
+        simulated(EVERYTHING_HAPPENS | {"faults": FAULTS | {"routing": routing}})
+        for routing in ("fixed", "around_outages")
+    )
+    assert same(one.trace, other.trace)
 
 
 def test_the_order_of_clients_does_change_something() -> None:
@@ -106,7 +217,8 @@ def test_the_order_of_clients_does_change_something() -> None:
 def test_a_deadline_that_nobody_misses_is_no_deadline(late_transfers: str) -> None:
     changes = EVERYTHING_HAPPENS | {"network.late_transfers": late_transfers}
     far, none, near = (
-        simulated(changes | {"protocols": [FEDAVG | {"deadline_s": deadline_s}]}) for deadline_s in (1e300, None, 25.0)
+        simulated(changes | {"protocols": [FEDAVG | {"deadline_s": deadline_s}]})
+        for deadline_s in (LARGEST, None, 25.0)
     )
     assert same(far.trace, none.trace)
     assert not same(near.trace, none.trace)

@@ -120,7 +120,7 @@ def test_what_is_in_flight_stands_last_with_what_is_known_of_it(until_s: float) 
 
 
 def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:
-    table = links_table(transfers_table(trace, [], LINKS, CLIENTS), LINKS, duration_s=20.0)
+    table = links_table(trace, [], LINKS, duration_s=20.0)
     by_way = table.set_index(["link", "direction"])
     assert len(by_way) == 4
     assert by_way.loc[("cell bs", "downlink")].tolist() == [True, 2, 400.0, 200.0, 0.0, 8 / 20, 2 / 20]
@@ -131,9 +131,9 @@ def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:
 
 def test_a_link_that_nobody_used_was_idle_and_one_without_time_is_unknown(trace: Trace) -> None:
     links = [*LINKS, Link(2, "cell spare", access=True, channels=())]
-    table = links_table(transfers_table(trace, [], links, CLIENTS), links, duration_s=20.0).set_index("link")
+    table = links_table(trace, [], links, duration_s=20.0).set_index("link")
     assert table.loc["cell spare", ["transfers", "bytes", "utilisation"]].to_numpy().tolist() == [[0, 0.0, 0.0]] * 2
-    at_once = links_table(transfers_table(trace, [], LINKS, CLIENTS), LINKS, duration_s=0.0)
+    at_once = links_table(trace, [], LINKS, duration_s=0.0)
     assert at_once[["utilisation", "mean_queue"]].isna().all(axis=None)
 
 
@@ -145,7 +145,7 @@ def test_an_empty_trace_gives_empty_tables(trace: Trace) -> None:
     ):
         assert len(table) == 0
         assert table.dtypes.equals(filled.dtypes)
-    links = links_table(transfers_table(empty, [], LINKS, CLIENTS), LINKS, duration_s=1.0)
+    links = links_table(empty, [], LINKS, duration_s=1.0)
     assert links["transfers"].tolist() == [0] * 4
 
 

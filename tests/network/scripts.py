@@ -72,7 +72,9 @@ class SideBySide:
         self.stopped: set[Note] = set()
         self.least_need_s: list[float] = []
         self.operations = 0
+        """Starts, stops, pauses and the like; another rate is a stop and a start."""
         self.events = 0
+        """At every moment at most two for each operation and arrival: whatever happens sets two alarms at most."""
         self._compare = compare
 
     @property
@@ -101,11 +103,12 @@ class SideBySide:
         while (next_s := self.env.peek()) < at_s or (next_s == at_s and not first):
             self.env.step()
             self.events += 1
+            assert self.events <= 2 * (self.operations + len(self.flows)), "events without end"
         if at_s < math.inf:
             at(self.env, at_s)
 
     def _do(self, step: Step) -> None:
-        self.operations += 1
+        self.operations += 2 if step.what == "adjust" else 1
         if step.what == "start":
             self.exact.start(len(self.flows), step.need_s, step.share, step.weight)
             self.flows.append(put(self.channel, step.need_s, share=step.share, weight=step.weight))

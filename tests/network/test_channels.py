@@ -247,6 +247,18 @@ def test_who_arrives_may_start_the_next_at_once(env: Environment, channel: Chann
     assert [flow.arrived_s, later[0].arrived_s] == [4.0, 6.0]
 
 
+@pytest.mark.parametrize("delay_s", [0.0, 1.5])
+def test_who_arrives_may_stop_those_who_would_arrive_with_him(
+    env: Environment, channel: Channel, delay_s: float
+) -> None:
+    channel.delay_s = delay_s
+    first, second, third = put(channel, 4.0), put(channel, 4.0), put(channel, 4.0)
+    first.also = lambda: channel.stop(second)
+    env.run()
+    assert math.isnan(second.arrived_s)
+    assert first.arrived_s <= third.arrived_s <= 12.0 + delay_s
+
+
 @pytest.mark.parametrize("start_s", [0.0, 1e8])
 def test_looking_at_progress_changes_nothing(channel: Channel, start_s: float) -> None:
     def arrivals(*, look: bool) -> list[float]:

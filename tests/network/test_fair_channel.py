@@ -173,3 +173,25 @@ def test_ten_thousand_that_come_and_go_take_at_most_two_events_each(start_s: flo
 def test_weights_are_by_device_class() -> None:
     discipline = Fair(weights={"robot": 3.0})
     assert [discipline.weight(name) for name in ("robot", "sensor", None)] == [3.0, 1.0, 1.0]
+
+
+def test_who_was_stopped_does_not_leave_with_the_equal_ones(env: Environment, channel: FairChannel) -> None:
+    flows = [put(channel, 2.0) for _ in range(3)]
+    at(env, 3.0)
+    channel.stop(flows[1])
+    env.run()
+    assert arrivals_s(flows) == pytest.approx([5.0, math.nan, 5.0], nan_ok=True)
+    assert flows[1].share_sent == 0.5
+
+
+def test_who_was_taken_off_one_channel_may_be_on_another(env: Environment) -> None:
+    # Each channel numbers its messages by itself; what is left of the second one here must not be taken for it there.
+    here, there = FairChannel(env), FairChannel(env)
+    first, second, third = put(here, 1.0), put(here, 2.0), put(here, 4.0)
+    here.stop(second)
+    other = put(there, 20.0)
+    there.start(second)
+    at(env, 3.5)
+    assert (list(here.flows), list(there.flows)) == ([third], [other, second])
+    env.run()
+    assert arrivals_s([first, second, third, other]) == [2.0, 4.0, 5.0, 22.0]

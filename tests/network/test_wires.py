@@ -83,15 +83,15 @@ def test_in_a_half_duplex_cell_an_upload_waits_for_downloads(
 def test_a_rate_in_the_topology_goes_before_the_default() -> None:
     star = {"name": "star", "devices": 1, "backhaul_rate_bps": 5e6, "backhaul_delay_s": 0.02}
     _, wire = attached(wires({"topology": star}), "sensor-1").uplink
-    assert (wire.rate_bps, wire.delay_s) == (5e6, 0.02)
+    assert (wire.rate_bps, wire.channel.delay_s) == (5e6, 0.02)
     _, wire = attached(wires({}), "sensor-1").uplink
-    assert (wire.rate_bps, wire.delay_s) == (8_000, 0.0)
+    assert (wire.rate_bps, wire.channel.delay_s) == (8_000, 0.0)
 
 
 def test_no_default_is_needed_when_every_wire_has_a_rate() -> None:
     star = {"name": "star", "devices": 1, "backhaul_rate_bps": math.inf}
     _, wire = attached(wires({"topology": star, "network.link": None}), "sensor-1").uplink
-    assert (wire.rate_bps, wire.delay_s, wire.loss.probability) == (math.inf, 0.0, 0.0)
+    assert (wire.rate_bps, wire.channel.delay_s, wire.loss.probability) == (math.inf, 0.0, 0.0)
 
 
 def test_a_wire_without_any_rate_is_refused() -> None:
@@ -103,8 +103,8 @@ def test_a_cell_of_its_own_goes_before_the_common_one() -> None:
     slow = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}, "delay_s": 0.3, "loss": {"probability": 0.1}}
     found = wires({"topology": PARK, "network.cells": {"factory-2/station-1": slow}})
     ours, others = attached(found, "factory-2/sensor-1").uplink[0], attached(found, "factory-1/sensor-1").uplink[0]
-    assert (ours.rate_bps, ours.delay_s, ours.loss.probability) == (62_500, 0.3, 0.1)
-    assert (others.rate_bps, others.delay_s, others.loss.probability) == (1_000, 0.0, 0.0)
+    assert (ours.rate_bps, ours.channel.delay_s, ours.loss.probability) == (62_500, 0.3, 0.1)
+    assert (others.rate_bps, others.channel.delay_s, others.loss.probability) == (1_000, 0.0, 0.0)
 
 
 def test_a_cell_of_a_station_that_does_not_exist_is_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,3 +95,55 @@ def test_bytes_alone_cannot_end_it_as_nothing_is_sent_after_the_upload() -> None
         prepared(CLOUD | {"stop": {"transfer_bytes": 2_001.0}})
     either = {"stop": {"transfer_bytes": 2_000.0, "rounds": 9}}
     assert len(simulated(CLOUD | either).trace.rounds) == 1
+
+
+# -- where things fail -------------------------------------------------------------------------------------------------
+
+FAST_WIRE = CLOUD | {"network.link.rate_bps": math.inf, "stop.rounds": 1}
+
+
+def away(at_s: float, for_s: float | None, node: str = "sensor-1") -> dict[str, Any]:
+    return {"node": node, "at_s": at_s, "for_s": for_s}
+
+
+@pytest.mark.parametrize(
+    ("fault", "messages", "there_s"),
+    [
+        # One sensor sends from 0 to 8.
+        (away(2.0, 3.0), "lose", 5.0 + 8.0),
+        (away(2.0, 3.0), "wait", 5.0 + 8.0),
+        (away(2.0, 3.0, "station"), "lose", 5.0 + 8.0),
+        (away(2.0, 3.0, "station"), "wait", 3.0 + 8.0),
+        (away(0.0, 3.0, "station"), "lose", 3.0 + 8.0),
+        (away(7.0, 6.0, "cloud"), "lose", 13.0 + 8.0),  # lost at the wire at 8
+        (away(7.0, 6.0, "cloud"), "wait", 13.0),
+    ],
+)
+def test_what_an_outage_destroys_is_sent_again_as_soon_as_there_is_a_way(
+    fault: dict[str, Any], messages: str, there_s: float
+) -> None:
+    world = simulated(FAST_WIRE | {"topology.devices": 1, "faults": {"scheduled": [fault], "messages": messages}})
+    assert world.env.now == pytest.approx(there_s + 0.1, rel=1e-12)
+
+
+@pytest.mark.parametrize("messages", ["wait", "restart", "lose"])
+def test_without_everybodys_samples_it_cannot_begin(messages: str) -> None:
+    world = simulated(FAST_WIRE | {"faults": {"scheduled": [away(3.0, None)], "messages": messages}})
+    assert world.loop.cut_short == "'sensor-1', or the way to it, has failed for ever, and is needed"
+    assert (len(world.loop.rounds_done), world.env.now) == (0, 3.0)
+
+
+def test_samples_that_are_there_stay_there_whatever_fails_later() -> None:
+    world = simulated(FAST_WIRE | {"stop.rounds": 3, "faults": {"scheduled": [away(16.1, None, "cloud")]}})
+    assert (world.loop.cut_short, len(world.trace.rounds)) == (None, 3)
+
+
+def test_a_sensor_out_of_coverage_is_one_too_few(tmp_path: Path) -> None:
+    (tmp_path / "hall.csv").write_text(
+        "time_s,device,uplink_bps,downlink_bps\n0,*,1000,2000\n0,sensor-2,0,2000\n", encoding="utf-8"
+    )
+    radio = {"name": "trace", "path": str(tmp_path / "hall.csv"), "out_of_coverage": "exclude"}
+    with pytest.raises(
+        UserError, match="trains on everybody's samples, and 'sensor-2' is out of coverage and can never"
+    ):
+        prepared(CLOUD | {"network.cell.radio": radio})

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from small_worlds import NO_CONTENTION, NO_TIME, prepared, scenario, simulated
 
 from fedsim.protocols.selection import CohortSettings, choose
+from fedsim.settings import SMALLEST
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
 
@@ -39,7 +40,7 @@ def test_a_fraction_that_means_a_whole_number_gives_it(numbers: tuple[int, int])
     assert CohortSettings(fraction=size / of).size(of) == size
 
 
-@given(fraction=st.floats(0, 1, exclude_min=True), of=st.integers(1, 10_000), over=st.floats(1, 3))
+@given(fraction=st.floats(SMALLEST, 1), of=st.integers(1, 10_000), over=st.floats(1, 3))
 def test_never_more_are_asked_than_there_are_and_never_fewer_than_are_wanted(
     fraction: float, of: int, over: float
 ) -> None:

@@ -222,7 +222,7 @@ def test_a_counted_name_must_be_free(order: tuple[str, str]) -> None:
         (link("edge"), ("links", 3, "between", 1), "Field required"),
         (link("edge", "bs-1", "bs-2"), ("links", 3, "between"), "at most 2 items"),
         (link("edge", "bs-1", rate_bps=-1.0), ("links", 3, "rate_bps"), "greater than 0"),
-        (link("edge", "bs-1", rate_bps=math.nan), ("links", 3, "rate_bps"), "greater than 0"),
+        (link("edge", "bs-1", rate_bps=math.nan), ("links", 3, "rate_bps"), "not NaN"),
         (link("edge", "bs-1", delay_s=-1.0), ("links", 3, "delay_s"), "greater than or equal to 0"),
         (link("edge", "bs-1", delay_ms=1.0), ("links", 3, "delay_ms"), "Extra inputs"),
     ],

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from fedsim.errors import UserError
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load, written_out
+from fedsim.topology.explicit import Explicit
 from fedsim.topology.files.geography import EARTH_RADIUS_M, great_circle_m, on_a_map_m
 from fedsim.topology.graph import Topology
 from fedsim.topology.imported import Imported, self_contained
@@ -260,6 +261,13 @@ def refusal(content: str | nx.Graph[Any], **keys: Any) -> tuple[str, str]:
     return ".".join(map(str, place)), str(error)
 
 
+def typed() -> nx.Graph[str]:
+    """Vienna - Linz - cam, which say what they are."""
+    graph: nx.Graph[str] = nx.path_graph(["Vienna", "Linz", "cam"])
+    nx.set_node_attributes(graph, {"Vienna": "cloud", "Linz": "base_station", "cam": "sensor"}, "type")
+    return graph
+
+
 def triangle(**attributes: Any) -> nx.Graph[str]:
     """Vienna - Linz - Graz - Vienna; the links have *attributes*."""
     graph: nx.Graph[str] = nx.cycle_graph(["Vienna", "Linz", "Graz"])
@@ -333,9 +341,14 @@ def test_a_node_is_a_cloud_or_what_its_attribute_says_or_a_leaf_or_the_rest() ->
     }
 
 
+def test_kinds_and_names_may_both_come_from_attributes() -> None:
+    meant = {"1": "edge", "0": "base_station"}
+    topology = imported(ZOO, name_attribute="label", kind_attribute="Internal", kinds=meant).build()
+    assert kinds(topology) == {"Vienna": "cloud", "Linz": "edge", "Graz": "edge", "Bregenz": "base_station"}
+
+
 def test_an_attribute_may_say_kinds_themselves_and_clouds_and_sensors() -> None:
-    graph = nx.path_graph(["Vienna", "Linz", "cam"])
-    nx.set_node_attributes(graph, {"Vienna": "cloud", "Linz": "base_station", "cam": "sensor"}, "type")
+    graph = typed()
     nx.set_edge_attributes(graph, 5.0, "gbit")
     keys = {"kind_attribute": "type", "rate_attribute": "gbit", "device": "camera"}
     topology = imported(graph, clouds=[], sensors_per_station=None, **keys).build()
@@ -358,6 +371,11 @@ def test_the_values_of_an_attribute_may_be_numbers_and_truths() -> None:
 
 def test_without_any_word_on_rates_and_delays_the_scenarios_defaults_hold() -> None:
     assert set(wires(imported(triangle(gbit=3)).build()).values()) == {(None, None)}
+
+
+def test_a_rate_may_have_no_limit() -> None:
+    topology = imported(triangle(gbit=math.inf), "zoo.json", rate_attribute="gbit", rate_unit_bps=1e9).build()
+    assert set(wires(topology).values()) == {(math.inf, None)}
 
 
 def test_one_rate_and_one_delay_may_hold_for_all() -> None:
@@ -386,6 +404,7 @@ def test_what_the_file_does_not_say_of_a_link_the_scenario_may() -> None:
 
 
 GLOBE = {"latitude": "Latitude", "longitude": "Longitude"}
+ON_A_MAP = {"name_attribute": "label", "position": GLOBE}
 
 
 def test_delays_follow_from_the_distance_on_the_globe() -> None:
@@ -781,6 +800,18 @@ REFUSED: dict[str, tuple[nx.Graph[Any] | str, dict[str, Any], str, str]] = {
         "delay_attribute",
         "no link has an attribute 's' (attributes: source, target)",
     ),
+    "a place of NaN": (
+        placed(Linz=(1.0, math.nan)),
+        ON_THE_GLOBE,
+        "position",
+        FILE + "node 'Linz': lon=nan must be a number from -180 to 180",
+    ),
+    "a link to itself in GraphML": (
+        ZOO.replace('target="3"', 'target="1"'),
+        {"clouds": ["0"]},
+        "path",
+        "zoo.graphml:49: '1' is linked to itself, and a link must join two nodes; remove it",
+    ),
     "a link to itself": (
         self_loop(),
         {},
@@ -866,13 +897,32 @@ def test_what_has_no_clear_meaning_is_refused(
 # In a scenario
 
 
-def test_a_copy_without_the_file_is_the_same_network() -> None:
-    settings = imported(ZOO, name_attribute="label", position=GLOBE, sensors_per_station=2)
-    written = self_contained(settings)
-    assert written.name == "explicit"
-    assert written.build() == settings.build()
+def towns_with_a_sensor_of_that_name() -> nx.Graph[str]:
+    graph = triangle()
+    graph.add_edge("Linz", "Linz/sensor")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("content", "keys", "entries"),
+    [
+        (ZOO, {**ON_A_MAP, "sensors_per_station": 1}, 4 + 3),
+        (ZOO, {"name_attribute": "label", "sensors_per_station": 200, "device": "camera"}, 4 + 3),
+        (ZOO, {**ON_A_MAP, "radius_m": 9.0, "leaf_kind": "edge", "sensors_per_station": 2}, 4 + 4),
+        (towns_with_a_sensor_of_that_name(), {"leaf_kind": "edge", "sensors_per_station": 3}, 4 + 2 * 3),
+        (typed(), {"clouds": [], "sensors_per_station": None, "kind_attribute": "type"}, 3),
+    ],
+    ids=["one each", "many alike", "each in a place", "a name that is taken", "none but those of the file"],
+)
+def test_a_copy_without_the_file_is_the_same_network(
+    content: nx.Graph[Any] | str, keys: dict[str, Any], entries: int
+) -> None:
+    settings = imported(content, **keys)
     Path("zoo.graphml").unlink()
-    again = type(written).model_validate(json.loads(json.dumps(written.model_dump(mode="json"))))
+    written = self_contained(settings)
+    assert isinstance(written, Explicit)
+    assert len(written.nodes) == entries
+    again = Explicit.model_validate(json.loads(json.dumps(written.model_dump(mode="json"))))
     assert again.build() == settings.build()
     assert self_contained(written) is written
 
@@ -963,8 +1013,8 @@ def test_what_is_wrong_is_said_with_the_key_and_its_place(plant: Path) -> None:
     graph = Path("graphs/zoo.graphml")
     graph.write_text(ZOO.replace("1000000000.0", "fast", 1), encoding="utf-8")
     assert said("topology.rates={slow: 1}") == (
-        "--set topology.rates={slow: 1}: topology.rates: graphs/zoo.graphml:42: link 'Vienna' - 'Linz': "
-        "LinkSpeedRaw='fast0' must be a number; say in rates what else it means, in bit/s"
+        "--set topology.rates={slow: 1}: topology.rates: graphs/zoo.graphml:44: link '0' - '2': "
+        "LinkSpeedRaw='fast' must be a number; say in rates what else it means, in bit/s"
     )
     graph.write_text("<graphml>", encoding="utf-8")
     assert said() == "plant.yaml:6: topology.path: graphs/zoo.graphml:1:10: this is not GraphML: no element found"

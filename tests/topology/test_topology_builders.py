@@ -260,7 +260,7 @@ def test_neighbours_on_the_circle_are_one_spacing_apart_and_all_equally_far_from
         (Star, {"devices": 2.5}, "valid integer"),
         (Star, {"devices": 1, "radius_m": 0.0}, "greater than 0"),
         (Star, {"devices": 1, "backhaul_rate_bps": 0.0}, "greater than 0"),
-        (Star, {"devices": 1, "backhaul_rate_bps": math.nan}, "greater than 0"),
+        (Star, {"devices": 1, "backhaul_rate_bps": math.nan}, "not NaN"),
         (Star, {"devices": 1, "backhaul_delay_s": -0.1}, "greater than or equal to 0"),
         (Star, {"devices": 1, "backhaul_delay_s": math.inf}, "finite number"),
         (Star, {"devices": 1, "stations": 1}, "Extra inputs are not permitted"),

@@ -374,6 +374,26 @@ def test_graphml_that_is_no_network_is_refused(text: str, message: str) -> None:
     assert refusal(GRAPHML, text) == message
 
 
+@pytest.mark.parametrize("domain", ['for="node"', 'for="all"', ""])
+def test_a_default_may_be_for_nodes_or_for_all(domain: str) -> None:
+    key = f'<key id="d" {domain} attr.name="device"><default>camera</default></key>'
+    read = read_topology_data(GRAPHML, xml('<node id="a"><data key="k">edge</data></node>', key))
+    assert read["nodes"] == {"a": {"kind": "edge", "device": "camera"}}
+
+
+@pytest.mark.parametrize(("domain", "owner"), [("node", "node 'c'"), ("edge", "link 'b' - 's'")])
+def test_a_default_that_is_a_near_miss_is_refused_too(domain: str, owner: str) -> None:
+    meant = {"node": "device", "edge": "delay_s"}[domain]
+    key = f'<key id="d" for="{domain}" attr.name="{meant}x"><default>1</default></key>'
+    assert refusal(GRAPHML, xml(SMALL, key)) == (
+        f"{owner}: '{meant}x' is not read; did you mean {meant!r}? Rename or remove it"
+    )
+
+
+def test_half_a_character_is_refused() -> None:
+    assert refusal(GRAPHML, xml(f"{SMALL}\ud800")) == ("this is not GraphML: it holds half a character")
+
+
 def test_graphml_without_a_namespace_is_read() -> None:
     assert read_topology_data(GRAPHML, xml(SMALL).replace(' xmlns="http://graphml.graphdrawing.org/xmlns"', "")) == (
         read_topology_data(GRAPHML, xml(SMALL))
@@ -449,6 +469,13 @@ def test_adjacency_data_may_number_its_nodes_and_have_directions() -> None:
         graph.add_nodes_from(numbered.nodes(data=True))
         graph.add_edges_from(numbered.edges)
         assert build(read_topology_data(JSON, json.dumps(adjacency(graph)))).sensors == ("4",)
+
+
+def test_parallel_links_in_adjacency_data_are_told_apart_by_their_keys() -> None:
+    graph: nx.MultiGraph[str] = nx.MultiGraph(plant())
+    graph.add_edge("cloud", "edge", rate_bps=1e9)
+    links = read_topology_data(JSON, json.dumps(adjacency(graph)))["links"]
+    assert links[:2] == [{"between": ["cloud", "edge"]}, {"between": ["cloud", "edge"], "rate_bps": 1e9}]
 
 
 def test_adjacency_data_that_contradicts_itself_is_refused() -> None:

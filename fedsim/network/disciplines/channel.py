@@ -147,8 +147,7 @@ class Channel(ABC):
         return Progress(flow.share_sent + (1.0 - flow.share_sent) * part, flow.spent_s + served_s * flow.share)
 
     def _send_off(self, flow: Flow) -> None:
-        """The last bit of *flow* has just been sent."""
-        flow.book_all()
+        """The last bit of *flow*, of which all is booked, has just been sent."""
         if self.delay_s == 0:
             flow.arrived()
             return

@@ -80,6 +80,7 @@ class DedicatedChannel(Channel):
         flow: Flow = alarm.of
         del self._flows[flow]
         flow.alarm = None
+        flow.book_all()
         self._send_off(flow)
 
 

@@ -16,6 +16,7 @@ comparison of rounded times can keep it from leaving. Leaves out the slots of re
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, count
@@ -34,7 +35,7 @@ __all__ = ["Fair", "FairChannel"]
 class _Class:
     """The flows of one share and weight, and their virtual clock."""
 
-    __slots__ = ("clock_s", "flows", "queue", "share", "speed", "weight")
+    __slots__ = ("clock_s", "flows", "queue", "share", "speed", "void", "weight")
 
     def __init__(self, share: float, weight: float) -> None:
         self.share = share
@@ -46,21 +47,21 @@ class _Class:
         self.speed = 1.0
         """Of the clock: the part of their full rate that its flows have now."""
         self.queue: list[tuple[float, int, Flow]] = []
-        """A heap of (reading at which it is sent, ticket, flow); void where the flow no longer has that ticket."""
+        """A heap of (reading at which it is sent, ticket, flow)."""
+        self.void: set[int] = set()
+        """Tickets in the queue whose flows were taken off: they may be back with another one, or on another channel."""
 
-    def first(self) -> Flow | None:
-        """The flow that is sent next."""
-        while self.queue:
-            _, ticket, flow = self.queue[0]
-            if flow.ticket == ticket:
-                return flow
-            heappop(self.queue)
-        return None
+    def next_reading_s(self) -> float:
+        """What the clock reads when the next flow has been sent; there must be one."""
+        while self.void and self.queue[0][1] in self.void:
+            self.void.remove(heappop(self.queue)[1])
+        return self.queue[0][0]
 
     def add(self, flow: Flow, ticket: int) -> None:
         if not self.flows:
             self.clock_s = 0.0  # small numbers round less
             self.queue.clear()
+            self.void.clear()
         self.flows += 1
         flow.ticket = ticket
         flow.since = self.clock_s
@@ -69,9 +70,11 @@ class _Class:
     def remove(self, flow: Flow) -> None:
         """Take out *flow*; its entry in the queue becomes void."""
         self.flows -= 1
+        self.void.add(flow.ticket)
         flow.ticket = -1
-        if len(self.queue) > 2 * self.flows + 32:
-            self.queue = [entry for entry in self.queue if entry[2].ticket == entry[1]]
+        if len(self.void) > self.flows + 32:
+            self.queue = [entry for entry in self.queue if entry[1] not in self.void]
+            self.void.clear()
             heapify(self.queue)
 
 
@@ -83,7 +86,6 @@ class FairChannel(Channel):
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         super().__init__(env, delay_s)
         self._classes: list[_Class] = []
-        self._flows: dict[Flow, None] = {}
         self._tickets = count()
         self._since_s = env.now
         """When the virtual clocks were last read."""
@@ -92,11 +94,14 @@ class FairChannel(Channel):
         """When it rings; not later than the next departure."""
         self._due: _Class | None = None
         """Whose first flow leaves when the alarm rings, if nothing has changed until then."""
+        self._leaving: deque[Flow] = deque()
+        """Those who leave together and have not been told so yet."""
 
     @property
     def flows(self) -> Collection[Flow]:
         """In the order in which they were started."""
-        return self._flows.keys()
+        present = [entry for one in self._classes for entry in one.queue if entry[1] not in one.void]
+        return [flow for _, _, flow in sorted(present, key=_ticket)]
 
     def start(self, flow: Flow) -> None:
         """Share the channel with one more from now on."""
@@ -107,7 +112,6 @@ class FairChannel(Channel):
             self._read_clocks()
         own = self._class_of(flow)
         own.add(flow, next(self._tickets))
-        self._flows[flow] = None
         self._share_out()
         self._due = None
         if self._alarm is None or own.queue[0][2] is flow:  # nobody else is sent any sooner than before
@@ -115,6 +119,9 @@ class FairChannel(Channel):
 
     def stop(self, flow: Flow) -> None:
         """Leave its part to the others, or forget what is on the way."""
+        if flow in self._leaving:
+            self._leaving.remove(flow)
+            return
         if not self.holds(flow):
             self._recall(flow)
             return
@@ -122,7 +129,6 @@ class FairChannel(Channel):
         own = self._class_of(flow)
         flow.book(self.served_s(flow))
         own.remove(flow)
-        del self._flows[flow]
         self._forget(own)
         self._share_out()
         self._set_alarm()
@@ -144,7 +150,7 @@ class FairChannel(Channel):
         """Let the clocks go on."""
         self._read_clocks()
         self.paused = False
-        for flow in self._flows:
+        for flow in self.flows:
             if flow.begun_s is None:
                 flow.begun_s = self.env.now
         self._share_out()
@@ -178,7 +184,7 @@ class FairChannel(Channel):
     def _share_out(self) -> None:
         """The speed of every class: water-filling over the classes."""
         if len(self._classes) == 1:
-            [only] = self._classes
+            only = self._classes[0]
             wanted = only.flows * only.share
             only.speed = 0.0 if self.paused else 1.0 if wanted <= 1.0 else 1.0 / wanted
             return
@@ -199,8 +205,9 @@ class FairChannel(Channel):
         """When the next flow is sent, and its class."""
         due_s, due = math.inf, None
         for one in self._classes:
-            if one.flows and one.speed > 0 and one.first() is not None:
-                at_s = self._since_s + max(0.0, one.queue[0][0] - one.clock_s) / one.speed
+            if one.flows and one.speed > 0:
+                left_s = one.next_reading_s() - one.clock_s
+                at_s = self._since_s + left_s / one.speed if left_s > 0 else self._since_s
                 if at_s < due_s:
                     due_s, due = at_s, one
         return due_s, due
@@ -230,23 +237,25 @@ class FairChannel(Channel):
     def _depart(self, due: _Class) -> None:
         """Let the first flow of a class leave, and those that are sent at the same reading of its clock."""
         self._read_clocks()
-        first = due.first()
-        assert first is not None
-        due.clock_s = due.queue[0][0]
-        leaving = []
+        due.clock_s = due.next_reading_s()
         while due.queue and due.queue[0][0] <= due.clock_s:
             _, ticket, flow = heappop(due.queue)
-            if flow.ticket == ticket:
-                leaving.append(flow)
-        for flow in leaving:
-            due.flows -= 1
-            del self._flows[flow]
-            flow.ticket = -1
+            if ticket in due.void:
+                due.void.remove(ticket)
+            else:
+                self._leaving.append(flow)
+        due.flows -= len(self._leaving)
+        for flow in self._leaving:
+            flow.book_all()
         self._forget(due)
         self._share_out()
         self._set_alarm()
-        for flow in leaving:
-            self._send_off(flow)
+        while self._leaving:
+            self._send_off(self._leaving.popleft())
+
+
+def _ticket(entry: tuple[float, int, Flow]) -> int:
+    return entry[1]
 
 
 def _need_per_weight(one: _Class) -> float:

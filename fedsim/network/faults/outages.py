@@ -23,6 +23,7 @@ from fedsim.network.faults.settings import FaultsSettings, RandomFaults, Schedul
 from fedsim.network.hop import Link
 from fedsim.network.network import Network
 from fedsim.network.wires import Wires
+from fedsim.topology.checks import of_kind
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
 
@@ -65,7 +66,10 @@ class Outages:
         self._devices = {attachment.sensor: attachment for attachment in wires.attachments}
         self._failures: Counter[Link | Attachment] = Counter()
         """How many failures there are now, of each link and device."""
-        self._for_ever: set[Link | Attachment] = set()
+        self._gone: set[Link] = set()
+        """Links that have failed for ever."""
+        self._dead: set[Attachment] = set()
+        """Devices that have failed for ever."""
         self.changed: Event = Event(env)
         """Happens when a sensor may next become reachable or cease to be; then there is a new one."""
         self.on_device_failure: Callable[[Attachment], None] = lambda _: None
@@ -77,8 +81,8 @@ class Outages:
 
     def hopeless(self, attachment: Attachment) -> bool:
         """Whether a sensor can never be reached again, by the way that its messages take now."""
-        gone = attachment in self._for_ever or not attachment.covered
-        return gone or any(hop.link in self._for_ever for hop in attachment.uplink)
+        dead = attachment in self._dead or not attachment.covered
+        return dead or any(hop.link in self._gone for hop in attachment.uplink)
 
     def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:
         part = self._node(fault.node, *key, "node") if fault.node is not None else self._wire(fault.link, *key, "link")
@@ -120,14 +124,14 @@ class Outages:
         for link in part.links:
             self._failures[link] += 1
             if for_ever:
-                self._for_ever.add(link)
+                self._gone.add(link)
             self._close(link)
         if part.device is not None:
             self._failures[part.device] += 1
             if for_ever:
-                self._for_ever.add(part.device)
+                self._dead.add(part.device)
             self._switch_off(part.device)
-        self._changed()
+        self._changed(part)
 
     def _repair(self, part: _Part) -> None:
         for link in part.links:
@@ -142,10 +146,10 @@ class Outages:
                 part.device.on = True
                 for hop in part.device.air:
                     hop.closed = not part.device.covered and hop.rate_bps == 0
-        self._changed()
+        self._changed(part)
 
     def _close(self, link: Link) -> None:
-        rule = "lose" if link in self._for_ever else self._settings.messages
+        rule = "lose" if link in self._gone else self._settings.messages
         if not link.closed:
             for channel in dict.fromkeys(link.channels):
                 channel.pause()
@@ -165,9 +169,9 @@ class Outages:
                 transfer.fail()
         self.on_device_failure(device)
 
-    def _changed(self) -> None:
-        if self._settings.routing == "around_outages":
-            self._wires.reroute([link for link in self._wires.links if link.closed])
+    def _changed(self, part: _Part) -> None:
+        if part.links and self._settings.routing == "around_outages":
+            self._wires.reroute({link for link in self._wires.links if link.closed}, self._gone)
         self.tell()
 
     def tell(self) -> None:
@@ -178,26 +182,35 @@ class Outages:
     def _parts(self, faults: RandomFaults, position: int) -> list[tuple[int, _Part]]:
         if faults.of == "wires":
             return [(link.index, _Part((link,))) for link in self._wires.links if not link.access]
-        kind = KINDS[faults.of]
-        nodes = [name for name, node in self._topology.graph.nodes(data=True) if node["kind"] == kind]
+        nodes, wanted = of_kind(KINDS[faults.of], self._topology.graph), faults.of.replace("_", " ")
+        if not nodes:
+            raise Misfit(f"the topology has no {wanted}", "random", position, "of")
         for name in faults.only:
-            if name not in nodes:
-                problem = f"{name!r} is none of the {faults.of.replace('_', ' ')} of the topology{nearest(name, nodes)}"
+            kind = self._kind(name, "random", position, "only")
+            if kind != KINDS[faults.of]:
+                problem = f"{name!r} is of kind {kind}, and these are failures of {wanted}; give it an entry of its own"
                 raise Misfit(problem, "random", position, "only")
         return [(i, self._node(name)) for i, name in enumerate(nodes) if not faults.only or name in faults.only]
 
     def _node(self, name: str, *key: str | int) -> _Part:
-        if name in self._devices:
+        if self._kind(name, *key) == NodeKind.SENSOR:
             return _Part(device=self._devices[name])
-        graph = self._topology.graph
-        if name not in graph:
-            raise Misfit(f"the topology has no node {name!r}{nearest(name, graph)}", *key)
-        wires = [self._wires.wires[name, other] for other in graph[name] if (name, other) in self._wires.wires]
+        neighbours = self._topology.infrastructure[name]
+        wires = [self._wires.wires[name, other] for other in neighbours]
         cell = [self._wires.cells[name].link] if name in self._wires.cells else []
         return _Part((*cell, *wires))
 
     def _wire(self, ends: tuple[str, str] | None, *key: str | int) -> _Part:
         assert ends is not None
+        kinds = [self._kind(name, *key) for name in ends]
         if ends not in self._wires.wires:
-            raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}", *key)
+            way_out = "; where there is air, name the node that fails" if NodeKind.SENSOR in kinds else ""
+            raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}{way_out}", *key)
         return _Part((self._wires.wires[ends],))
+
+    def _kind(self, name: str, *key: str | int) -> NodeKind:
+        graph = self._topology.graph
+        if name not in graph:
+            raise Misfit(f"the topology has no node {name!r}{nearest(name, graph)}", *key)
+        kind: NodeKind = graph.nodes[name]["kind"]
+        return kind

@@ -18,10 +18,14 @@ READERS: dict[str, Callable[[str, str], Drawn]] = {".json": read_json, ".graphml
 def check_suffix(path: Path) -> None:
     """Raises `UserError` unless the end of the file's name is that of a known format."""
     if path.suffix.lower() not in READERS:
-        raise UserError(f"{path}: a graph file must end in {' or '.join(READERS)}; rename or convert it")
+        raise UserError(f"{_shown(path)}: a graph file must end in {' or '.join(READERS)}; rename or convert it")
 
 
 def read_drawn(path: Path, text: str) -> Drawn:
     """The graph in *text*, the content of the file *path*. Raises `UserError` when it is none."""
     check_suffix(path)
-    return READERS[path.suffix.lower()](str(path), text)
+    return READERS[path.suffix.lower()](_shown(path), text)
+
+
+def _shown(path: Path) -> str:
+    return str(path) if str(path).isprintable() else repr(str(path))[1:-1]

@@ -62,6 +62,8 @@ def read_graphml(path: str, text: str) -> Drawn:
     'Vienna'
     """
     drawn = Drawn(path, only_text=True)
+    if "\0" in text:  # the parser would take it for UTF-16
+        raise drawn.error("the file holds null characters, and must be text in UTF-8; save it as UTF-8")
     for sign, most, what in (("=", MOST_VALUES, "values"), ("<", MOST_TAGS, "tags")):  # the parser keeps some of each
         if text.count(sign) > most:
             raise drawn.error(f"there are more than {most:,} {what}, which is too many for a file")

@@ -73,7 +73,7 @@ def _add_neighbours(drawn: Drawn, names: list[str], neighbours: list[Any], *, di
             other = _name(drawn, entry, "id", f"adjacency[{i}][{j}]")
             attributes = {key: value for key, value in entry.items() if key != "id"}
             key = repr(attributes.get("key"))
-            there = None if directed or other == name else seen_once.pop((other, name, key), None)
+            there = None if directed else seen_once.pop((other, name, key), None)
             if there is None:
                 drawn.add_link(name, other, attributes, directed=directed)
                 if not directed and other != name:

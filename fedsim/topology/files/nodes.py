@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fedsim.errors import Misfit, UserError
@@ -12,17 +12,18 @@ from fedsim.topology.kinds import NodeKind
 __all__ = ["node_coordinates", "node_kinds", "node_names", "require_attribute", "value_text"]
 
 KINDS = {str(kind): kind for kind in NodeKind}
-MOST_LISTED = 10
+MOST_LISTED, LONGEST_LISTED = 10, 30
 
 
-def require_attribute(what: str, attribute: str, known: Iterable[str], *key: str) -> None:
+def require_attribute(what: str, attribute: str, known: Collection[str], *key: str) -> None:
     """Raise a `Misfit` of *key* unless *attribute* is among the *known* ones of a *what* (node or link)."""
-    known = [name for name in known if wrong_name(name) is None]
-    if attribute not in known:
-        listed = ", ".join(known[:MOST_LISTED]) or "none"
-        more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
-        hand = near(attribute, known)
-        raise Misfit(f"no {what} has an attribute {shown(attribute)}{hand} (attributes: {listed}{more})", *key)
+    if attribute in known:
+        return
+    tidy = [name for name in known if wrong_name(name) is None]
+    listed = ", ".join(name[:LONGEST_LISTED] for name in tidy[:MOST_LISTED]) or "none"
+    more = f" and {len(tidy) - MOST_LISTED} more" if len(tidy) > MOST_LISTED else ""
+    hand = near(attribute, tidy)
+    raise Misfit(f"no {what} has an attribute {shown(attribute)}{hand} (attributes: {listed}{more})", *key)
 
 
 def value_text(value: object) -> str | None:

@@ -28,6 +28,7 @@ IDLE = to_rgba("#ffffff")
 OWN_CHANNELS = "/////"
 """The hatch of a disc in which nothing can be full."""
 _COLOURS = ListedColormap(colormaps["magma_r"](np.linspace(0.06, 0.86, 256)), name="load")
+_STEPS: list[Colour] = [to_rgba(colour) for colour in _COLOURS(np.arange(256))]
 
 
 class Scale:
@@ -38,7 +39,8 @@ class Scale:
 
     def __init__(self, measured: Measured) -> None:
         self.measured = measured
-        self.norm = Normalize(0.0, measured.ceiling())
+        self._ceiling = measured.ceiling()
+        self.norm = Normalize(0.0, self._ceiling)
         """From loads to 0 ... 1."""
 
     def colour(self, load: Load) -> Colour:
@@ -47,5 +49,4 @@ class Scale:
             return IDLE
         if math.isnan(load):
             return PLAIN_WIRE
-        red, green, blue, alpha = _COLOURS(float(self.norm(load)))
-        return red, green, blue, alpha
+        return _STEPS[int(min(load / self._ceiling, 1.0) * (len(_STEPS) - 1) + 0.5)]

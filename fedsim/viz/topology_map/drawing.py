@@ -105,7 +105,7 @@ class _Drawing:
             line = wire_line(start, end, self._obstacles(a, b), clear=1.2 * self.detail.node * self.places.point)
             lines.append(line)
             length = float(np.linalg.norm(np.subtract(start, end)))
-            from_a, from_b, above = self._trims(a, b, length)
+            from_a, from_b, above = self._hidden(a, b, length)
             parts = halves(line, from_a, from_b, gap=0.0)
             if parts is not None:
                 colours = (self._sent(a, b), self._sent(b, a))
@@ -142,26 +142,21 @@ class _Drawing:
         return self.scale.colour(self.loads.wires[sender, receiver])
 
     def _obstacles(self, a: str, b: str) -> Points:
-        """What a wire is bent around: in large networks only one that would run along a row."""
+        """What a wire is bent around: in large networks only one along a layer."""
         nodes = self.places.nodes
-        if len(nodes) > _MOST_BENT and abs(nodes[a][1] - nodes[b][1]) > self.places.point:
+        along_a_layer = not self.places.in_metres and nodes[a][1] == nodes[b][1]
+        if len(nodes) > _MOST_BENT and not along_a_layer:
             return np.empty((0, 2))
         return np.array([spot for name, spot in nodes.items() if name not in (a, b)]).reshape(-1, 2)
 
-    def _trims(self, a: str, b: str, length: float) -> tuple[float, float, bool]:
-        """What the ends' own marks hide of a line, and whether it lies inside a disc."""
-        hidden, inside = [], False
-        for name in (a, b):
-            disc = self.places.discs.get(name)
-            marker = 0.5 * self.detail.size(self.net.kinds[name]) * self.places.point
-            if disc is None:
-                hidden.append(marker)
-            elif self.detail.is_large(disc.radius / self.places.point) or disc.radius > 0.8 * length:
-                hidden.append(marker)
-                inside = True
-            else:
-                hidden.append(disc.radius)
-        return hidden[0], hidden[1], inside
+    def _hidden(self, a: str, b: str, length: float) -> tuple[float, float, bool]:
+        """What the ends' own marks hide of a line, and whether it is drawn over discs, as they would hide all of it."""
+        markers = [0.5 * self.detail.size(self.net.kinds[name]) * self.places.point for name in (a, b)]
+        discs = [self.places.discs[name].radius if name in self.places.discs else 0.0 for name in (a, b)]
+        from_a, from_b = map(max, markers, discs)
+        if self.detail.is_large(max(discs) / self.places.point) or from_a + from_b > 0.7 * length:
+            return markers[0], markers[1], True
+        return from_a, from_b, False
 
     def _lines(self, drawn: list[tuple[Points, Colour]], zorder: float) -> None:
         lines, width = [line for line, _ in drawn], (self.detail.wire if self.loads else 0.6 * self.detail.wire)

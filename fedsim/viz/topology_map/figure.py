@@ -20,7 +20,7 @@ from fedsim.viz.style import GREY, plain
 from fedsim.viz.topology_map.colours import DARK, Scale
 from fedsim.viz.topology_map.drawing import draw_network
 from fedsim.viz.topology_map.ground import on_the_ground
-from fedsim.viz.topology_map.labels import shortened, text_width
+from fedsim.viz.topology_map.labels import legible, shortened, text_width
 from fedsim.viz.topology_map.layers import in_layers
 from fedsim.viz.topology_map.legend import caption, handles
 from fedsim.viz.topology_map.loads import Measured
@@ -129,7 +129,9 @@ class _Sheet:
         """Text whose upper left is at a place."""
         colour = DARK if weight == "bold" else GREY
         place = (x / self.width, y / self.height)
-        figure.text(*place, plain(text), va="top", fontsize=size, weight=weight, color=colour, linespacing=1.15)
+        figure.text(
+            *place, plain(legible(text)), va="top", fontsize=size, weight=weight, color=colour, linespacing=1.15
+        )
 
     def panel(self, figure: Figure, number: int) -> None:
         """One protocol's network, or the network alone."""

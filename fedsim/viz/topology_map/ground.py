@@ -18,7 +18,7 @@ __all__ = ["on_the_ground"]
 
 _FLATTEST = 0.35  # height of a frame at least, in widths
 _ROW = 46.0  # of nodes without a position, in typographic points
-_APART = (6.0, 26.0)  # two nodes that would hide each other, in typographic points
+_APART = (7.5, 26.0)  # two nodes that would hide each other, in typographic points
 _AROUND = 44.0  # radius of a cell that a node steps out of, in typographic points
 _RIM = 2.5  # by which a cell's disc is larger than it reaches, in typographic points
 _MARK = 12.0  # from the frame to the middle of a node that was moved, in typographic points
@@ -52,7 +52,7 @@ def on_the_ground(net: Net, width: float) -> Places | None:
             nodes[row[0]] = (min(max(_beside(net, row[0]), left), right), y)
         else:
             nodes.update({name: (west + (i + 0.5) / len(row) * width * point, y) for i, name in enumerate(row)})
-    smallest = 0.4 * apart * point
+    smallest = 0.48 * apart * point
     return Places(
         nodes,
         {station: _disc(net, station, nodes[station], smallest, point) for station in net.cells},

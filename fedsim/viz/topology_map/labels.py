@@ -1,4 +1,4 @@
-"""Labels beside what they name, where there is room: none covers another, a marker or the frame.
+"""Labels beside what they name, where there is room: none covers another one, a marker or the frame.
 
 The first one asked for is placed first; one that fits nowhere is left out. Leaves out lines from labels to far places.
 """
@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from matplotlib.font_manager import FontProperties
+import numpy.typing as npt
+from matplotlib.font_manager import FontProperties, findfont
+from matplotlib.font_manager import get_font as _font
 from matplotlib.textpath import text_to_path
 
 from fedsim.viz.topology_map.places import Box, Point, Points
 
-__all__ = ["Board", "Label", "Wish", "shortened", "text_width"]
+__all__ = ["Board", "Label", "Marks", "Wish", "legible", "shortened", "text_width"]
+
+Numbers = npt.NDArray[np.float64]
 
 _LINE = 1.2  # height of a line in font sizes; other lengths are typographic points
 _GAP = 1.5
 _APART = 2.5  # left and right of a text
-_DISLIKE = 1.5  # of the next best place, in points of lines
+_AWAY = 6.0  # from the marks of others
 _LONGEST = 30  # letters
 
 
@@ -32,7 +36,9 @@ class Wish:
     centre: Point
     radius: float
     font_size: float
-    sides: str = "below above right left corners"
+    sides: str
+    dislike: float
+    """Of the next best side, in points of lines that it would rather cover."""
     on_colour: bool = False
     """Whether it may stand on a disc."""
 
@@ -49,22 +55,36 @@ class Label:
     on_colour: bool
 
 
-class Board:
-    """A frame that fills up with boxes; texts avoid *lines* (points on them) too, where there is a choice."""
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """The round marks of named things."""
 
-    def __init__(self, frame: Box, taken: Iterable[Box], discs: Iterable[Box], lines: Points) -> None:
+    centres: Points
+    markers: Numbers
+    """Radii of their markers."""
+    outlines: Numbers
+    """Radii of all that belongs to them: of their discs, if they have one that no text may cover."""
+
+
+class Board:
+    """A frame with *marks* and *others*, which are just in the way, that fills up with texts.
+
+    Texts keep away from marks that they do not name, so that nobody wonders whose they are, and where there is a choice
+    from *lines*, which are given as points.
+    """
+
+    def __init__(self, frame: Box, marks: Marks, others: Iterable[Box], lines: Points) -> None:
         self._frame = frame
-        nothing = frame[:2] + frame[:2]
-        self._boxes = np.array([nothing, *taken])
-        self._discs = np.array([nothing, *discs])
+        self._marks = marks
+        self._boxes = np.array(list(others), dtype=np.float64).reshape(-1, 4)
         self._lines = lines
 
     def place(self, wish: Wish) -> Label | None:
         """Find room for a text around what it names; None when there is none."""
         free = [
-            (self._crossed(box) + _DISLIKE * number, number, label, box)
+            (self._crossed(box) + wish.dislike * number, number, label, box)
             for number, (label, box) in enumerate(_candidates(wish))
-            if self._is_free(box, wish.on_colour)
+            if self._is_inside(box) and self._is_clear_of_texts(box) and self._is_clear_of_marks(box, wish)
         ]
         if not free:
             return None
@@ -77,26 +97,47 @@ class Board:
         x, y = self._lines[:, 0], self._lines[:, 1]
         return int(((x > box[0]) & (x < box[2]) & (y > box[1]) & (y < box[3])).sum())
 
-    def _is_free(self, box: Box, on_colour: bool) -> bool:
-        left, bottom, right, top = box
-        if left < self._frame[0] or bottom < self._frame[1] or right > self._frame[2] or top > self._frame[3]:
-            return False
-        boxes = self._boxes if on_colour else np.vstack([self._boxes, self._discs])
-        apart = (boxes[:, 0] >= right) | (boxes[:, 2] <= left) | (boxes[:, 1] >= top) | (boxes[:, 3] <= bottom)
+    def _is_inside(self, box: Box) -> bool:
+        left, bottom, right, top = self._frame
+        return box[0] >= left and box[1] >= bottom and box[2] <= right and box[3] <= top
+
+    def _is_clear_of_texts(self, box: Box) -> bool:
+        boxes = self._boxes
+        apart = (boxes[:, 0] >= box[2]) | (boxes[:, 2] <= box[0]) | (boxes[:, 1] >= box[3]) | (boxes[:, 3] <= box[1])
         return bool(apart.all())
+
+    def _is_clear_of_marks(self, box: Box, wish: Wish) -> bool:
+        marks = self._marks
+        nearest = np.clip(marks.centres, box[:2], box[2:])
+        gaps = np.linalg.norm(marks.centres - nearest, axis=1)
+        if wish.on_colour:
+            return bool((gaps >= marks.markers).all())
+        own = (marks.centres == wish.centre).all(axis=1)
+        return bool((gaps >= marks.outlines + np.where(own, 0.0, _AWAY)).all())
 
 
 def text_width(text: str, font_size: float) -> float:
     """How wide the longest line of a text is."""
     font = FontProperties(size=font_size)
-    return max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in text.split("\n"))
+    lines = legible(text).split("\n")
+    return max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
+
+
+def legible(text: str) -> str:
+    """*text* with a question mark for each letter that the font does not have.
+
+    >>> legible("hall-\u00fc"), legible("\u8f66\u95f4-1")
+    ('hall-ü', '??-1')
+    """
+    font = _font(findfont(FontProperties()))
+    return "".join(letter if letter == "\n" or font.get_char_index(ord(letter)) else "?" for letter in text)
 
 
 def shortened(name: str, longest: int = _LONGEST) -> str:
     """A name that is not too long: the middle is what it loses.
 
     >>> shortened("plant-north/hall-17/line-3/station-002"), shortened("hall-1")
-    ('plant-north/hal…-3/station-002', 'hall-1')
+    ('plant-north/ha…e-3/station-002', 'hall-1')
     """
     if len(name) <= longest:
         return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from matplotlib.artist import Artist
@@ -12,7 +11,6 @@ from matplotlib.patches import Patch
 from fedsim.topology.kinds import NodeKind
 from fedsim.viz.topology_map.colours import CASING, DARK, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
 from fedsim.viz.topology_map.detail import MARKERS, Detail
-from fedsim.viz.topology_map.loads import Load
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 
@@ -36,17 +34,15 @@ def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
         yield _disc(PLAIN_DISC, cells)
     else:
         each = sensors(counts[0]) if counts[0] == counts[-1] else f"{counts[0]:,} to {sensors(counts[-1])}"
-        stand_alone = detail.station is None and len(counts) > 1
-        yield _disc(
-            PLAIN_DISC, f"{len(counts):,} base stations, each a cell of {each}" if stand_alone else f"{cells} of {each}"
-        )
+        if detail.station is None and len(counts) > 1:
+            cells = f"{len(counts):,} base stations, each a cell"
+        yield _disc(PLAIN_DISC, f"{cells} of {each}")
     if wires := net.wires.number_of_edges():
         yield Line2D([], [], color=PLAIN_WIRE, linewidth=2.0, label=f"{wires:,} wire{'' if wires == 1 else 's'}")
     if scale is not None:
-        loads = _every(scale)
-        if None in loads:
+        if None in scale.measured.every():
             yield _disc(IDLE, "nothing sent")
-        if any(load is not None and math.isnan(load) for load in loads):
+        if scale.measured.has_unshared():
             yield Patch(facecolor=IDLE, edgecolor=CASING, hatch=OWN_CHANNELS, label="a channel for each sender")
 
 
@@ -60,17 +56,20 @@ def caption(places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
             yield f"Colour: bytes put on a channel in the whole run{mean}."
         yield "Each half of a wire has the colour of what the node at its end sends."
         yield from _about_discs(scale)
-        if any(load is not None and math.isnan(load) for load in _every(scale)):
+        if scale.measured.has_unshared():
             yield "Where each sender has a channel of its own (hatched, or a grey wire) nothing can be full."
     if not places.in_metres:
-        why = "In place, nodes would hide each other" if places.crowded else "The topology has no positions"
-        yield f"{why}: below each node are those that reach the cloud through it."
+        why = (
+            "Where they are, nodes would hide each other or wires" if places.crowded else "The nodes have no positions"
+        )
+        yield f"{why}: each one stands below the next on its way to the cloud."
     if places.divider is not None:
         yield "What is above the dashed line has no position."
     if places.enlarged:
         yield "Small cells are drawn larger than they are."
     if places.moved:
-        yield f"{places.moved:,} nodes are drawn beside their position, where others stand."
+        moved = "1 node is" if places.moved == 1 else f"{places.moved:,} nodes are"
+        yield f"{moved} drawn beside the position, where another one stands."
 
 
 def _about_discs(scale: Scale) -> Iterator[str]:
@@ -81,15 +80,6 @@ def _about_discs(scale: Scale) -> Iterator[str]:
         yield "A disc is the air of a cell: uplink in its left half, downlink in its right half."
     else:
         yield "A disc is the air of a cell: both directions together, or uplink (left half) and downlink (right half)."
-
-
-def _every(scale: Scale) -> list[Load]:
-    """The loads of all channels."""
-    return [
-        load
-        for loads in scale.measured.by_protocol.values()
-        for load in (*(load for channels in loads.air.values() for load in channels), *loads.wires.values())
-    ]
 
 
 def _marker(kind: NodeKind, label: str) -> Line2D:

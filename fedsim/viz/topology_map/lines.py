@@ -11,7 +11,7 @@ __all__ = ["distances", "halves", "spaced", "wire_line"]
 
 Numbers = npt.NDArray[np.float64]
 
-_BENDS = (0.0, 0.05, -0.05, 0.1, -0.1, 0.16, -0.16, 0.24, -0.24, 0.36, -0.36)  # of the length, sideways
+_BENDS = (0.05, -0.05, 0.1, -0.1, 0.16, -0.16, 0.24, -0.24, 0.36, -0.36)  # of the length, sideways
 _STEPS = 32
 
 
@@ -21,12 +21,15 @@ def wire_line(a: Point, b: Point, others: Points, clear: float) -> Points:
     >>> wire_line((0.0, 0.0), (4.0, 0.0), np.empty((0, 2)), clear=1.0).tolist()
     [[0.0, 0.0], [4.0, 0.0]]
     """
+    start, end = np.array(a), np.array(b)
+    straight = np.array([a, b])
+    if len(others) == 0 or distances(others, start, end).min() >= clear:
+        return straight
     for bend in _BENDS:
-        line = _bent(np.array(a), np.array(b), bend)
-        gaps = np.linalg.norm(line[:, None, :] - others[None, :, :], axis=2)
-        if gaps.size == 0 or gaps.min() >= clear:
-            return line if bend else np.array([a, b])
-    return np.array([a, b])
+        line = _bent(start, end, bend)
+        if np.linalg.norm(line[:, None, :] - others[None, :, :], axis=2).min() >= clear:
+            return line
+    return straight
 
 
 def halves(line: Points, from_a: float, from_b: float, gap: float) -> tuple[Points, Points] | None:

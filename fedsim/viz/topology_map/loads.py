@@ -1,9 +1,8 @@
 """How loaded a network was: what a run's table of links says about each channel, as means over seeds.
 
-A wire has a channel in each direction. A cell has two channels as well, or one when it is half-duplex. A channel's load
-is its utilisation, as `fedsim.metrics.tables` defines it. Where everybody has air of their own
-(`dedicated`), nothing is shared that could be full: such channels have no utilisation, and when no cell has one, or no
-time passed, all loads are bytes.
+A wire has a channel in each direction. A cell has two as well, or one when it is half-duplex. A channel's load is its
+utilisation, as `fedsim.metrics.tables` defines it. Where each sender has a channel of its own (`dedicated`), nothing is
+shared that could be full: there is no utilisation, and when no cell has one, or no time passed, all loads are bytes.
 """
 
 from __future__ import annotations
@@ -40,6 +39,10 @@ class Loads:
     wires: dict[tuple[str, str], Load]
     """By sender and receiver."""
 
+    def cells(self) -> list[tuple[str, Load]]:
+        """The channels of the air, each with its base station."""
+        return [(station, load) for station, channels in self.air.items() for load in channels]
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -47,6 +50,24 @@ class Measured:
 
     quantity: Literal["utilisation", "bytes"]
     by_protocol: dict[str, Loads]
+
+    def every(self) -> list[Load]:
+        """The loads of all channels."""
+        return [
+            load
+            for loads in self.by_protocol.values()
+            for load in (*(load for _, load in loads.cells()), *loads.wires.values())
+        ]
+
+    def has_unshared(self) -> bool:
+        """Whether some channel has no utilisation."""
+        return any(load is not None and math.isnan(load) for load in self.every())
+
+    def ceiling(self) -> float:
+        """Where a scale for all these loads ends: 1, 2 or 5 times a power of ten."""
+        largest = max((load for load in self.every() if load is not None and load > 0), default=1.0)
+        power = 10.0 ** math.floor(math.log10(largest))
+        return next((step * power for step in (1, 2, 5) if largest <= step * power), 10 * power)
 
     def text(self, load: float) -> str:
         """A load in words.
@@ -56,26 +77,11 @@ class Measured:
         """
         return f"{number(100 * load)} %" if self.quantity == "utilisation" else size(load)
 
-    def ceiling(self) -> float:
-        """Where a scale for all these loads ends: 1, 2 or 5 times a power of ten."""
-        channels = [
-            (where, load)
-            for loads in self.by_protocol.values()
-            for where, every in (*loads.air.items(), *((wire, (load,)) for wire, load in loads.wires.items()))
-            for load in every
-        ]
-        largest = _largest(channels)
-        if largest is None or largest[1] == 0:
-            return 1.0
-        power = 10.0 ** math.floor(math.log10(largest[1]))
-        return next((step * power for step in (1, 2, 5) if largest[1] <= step * power), 10 * power)
-
     def busiest(self, protocol: str, longest_name: int) -> str:
         """A line about the busiest cell of *protocol* and one about the busiest wire, with names of so many letters."""
         loads = self.by_protocol[protocol]
         lines = []
-        cells = ((station, load) for station, channels in loads.air.items() for load in channels)
-        if (cell := _largest(cells)) is not None:
+        if (cell := _largest(loads.cells())) is not None:
             lines.append(f"busiest cell: {shortened(cell[0], longest_name)}, {self.text(cell[1])}")
         if (wire := _largest(loads.wires.items())) is not None:
             sender, receiver = (shortened(name, longest_name) for name in wire[0])

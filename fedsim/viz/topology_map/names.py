@@ -12,7 +12,7 @@ from fedsim.topology.kinds import NodeKind
 from fedsim.viz.style import plain
 from fedsim.viz.topology_map.colours import DARK
 from fedsim.viz.topology_map.detail import Detail
-from fedsim.viz.topology_map.labels import Board, Wish, shortened
+from fedsim.viz.topology_map.labels import Board, Marks, Wish, legible, shortened
 from fedsim.viz.topology_map.lines import spaced
 from fedsim.viz.topology_map.places import Box, Net, Places, Point, Points
 
@@ -23,11 +23,12 @@ _MOST_SENSORS = 12
 _WORTHWHILE = 0.6  # part of a kind that has room for its names: else none has one
 _FONT = 7.5
 _SENSOR_FONT = 6.5
-_SIDES = {
-    NodeKind.CLOUD: "above right left corners below",
-    NodeKind.EDGE: "right left below above corners",
-    NodeKind.BASE_STATION: "below above right left corners",
+_SIDES = {  # with what the next best one costs
+    NodeKind.CLOUD: ("above right left corners below", 1.5),
+    NodeKind.EDGE: ("right left below above corners", 1.5),
+    NodeKind.BASE_STATION: ("below above right left corners", 20.0),
 }
+_SENSOR_SIDES = ("below above right left corners", 1.5)
 
 
 def write_names(ax: Axes, net: Net, places: Places, detail: Detail, lines: Sequence[Points]) -> None:
@@ -39,7 +40,7 @@ def write_names(ax: Axes, net: Net, places: Places, detail: Detail, lines: Seque
     left, bottom, _, _ = places.frame
     on_lines = [spaced(line, 3.0 * places.point) for line in lines] if len(places.nodes) <= 3 * _MOST else []
     points = (np.vstack([np.empty((0, 2)), *on_lines]) - (left, bottom)) / places.point
-    board = Board(_frame(places), _taken(net, places, detail), _discs(places, detail), points)
+    board = Board(_frame(places), _marks(net, places, detail), _sensors(places, detail), points)
     written: set[str] = set()
     for wishes in _wishes(net, places, detail, written):
         labels = {name: label for name, wish in wishes.items() if (label := board.place(wish)) is not None}
@@ -50,7 +51,7 @@ def write_names(ax: Axes, net: Net, places: Places, detail: Detail, lines: Seque
             text = ax.text(
                 left + label.x * places.point,
                 bottom + label.y * places.point,
-                plain(label.text),
+                plain(legible(label.text)),
                 ha=label.across,
                 va="center",
                 fontsize=label.font_size,
@@ -70,11 +71,11 @@ def sensors(count: int) -> str:
 
 
 def _wishes(net: Net, places: Places, detail: Detail, written: Set[str]) -> Iterator[dict[str, Wish]]:
-    """What to write beside each node, kind by kind, when those before are *written*."""
+    """What to write beside each node, by kinds and hops to the cloud, when those before are *written*."""
     for kind in _SIDES:
         names = net.of_kind(kind)
-        if len(names) <= _MOST:
-            yield {name: _node(name, net, places, detail, written) for name in names}
+        for hops in sorted({net.hops[name] for name in names}) if len(names) <= _MOST else ():
+            yield {name: _node(name, net, places, detail, written) for name in names if net.hops[name] == hops}
     if detail.sensor is not None and sum(map(len, net.cells.values())) <= _MOST_SENSORS:
         yield {
             name: Wish(
@@ -82,6 +83,7 @@ def _wishes(net: Net, places: Places, detail: Detail, written: Set[str]) -> Iter
                 _points(places, (spot[0], spot[1])),
                 detail.sensor / 2,
                 _SENSOR_FONT,
+                *_SENSOR_SIDES,
                 on_colour=True,
             )
             for station, disc in places.discs.items()
@@ -101,7 +103,7 @@ def _node(name: str, net: Net, places: Places, detail: Detail, written: Set[str]
             radius = disc.radius / places.point
         if detail.sensor is None:
             text += "\n" + sensors(len(disc.names))
-    return Wish(text, _points(places, places.nodes[name]), radius, _FONT, _SIDES[net.kinds[name]], on_colour)
+    return Wish(text, _points(places, places.nodes[name]), radius, _FONT, *_SIDES[net.kinds[name]], on_colour)
 
 
 def _own_part(name: str, above: str | None) -> str:
@@ -118,26 +120,27 @@ def _own_part(name: str, above: str | None) -> str:
     return name
 
 
-def _taken(net: Net, places: Places, detail: Detail) -> Iterator[Box]:
-    """Where markers are."""
-    for name, spot in places.nodes.items():
-        yield _square(_points(places, spot), detail.size(net.kinds[name]) / 2)
-    if detail.sensor is not None:
-        for disc in places.discs.values():
-            for spot in disc.sensors:
-                yield _square(_points(places, (spot[0], spot[1])), detail.sensor / 2)
+def _marks(net: Net, places: Places, detail: Detail) -> Marks:
+    """Where the nodes are; large discs are the ground on which texts may stand."""
+    markers = [detail.size(net.kinds[name]) / 2 for name in places.nodes]
+    discs = {name: disc.radius / places.point for name, disc in places.discs.items()}
+    small = {name: radius for name, radius in discs.items() if not detail.is_large(radius)}
+    return Marks(
+        np.array([_points(places, spot) for spot in places.nodes.values()]),
+        np.array(markers),
+        np.array([max(marker, small.get(name, 0.0)) for name, marker in zip(places.nodes, markers, strict=True)]),
+    )
 
 
-def _discs(places: Places, detail: Detail) -> Iterator[Box]:
-    """Where discs are that are not large: about the square that is as large."""
-    for station, disc in places.discs.items():
-        radius = disc.radius / places.point
-        if not detail.is_large(radius):
-            yield _square(_points(places, places.nodes[station]), 0.88 * radius)
-
-
-def _square(centre: Point, radius: float) -> Box:
-    return centre[0] - radius, centre[1] - radius, centre[0] + radius, centre[1] + radius
+def _sensors(places: Places, detail: Detail) -> Iterator[Box]:
+    """Where sensors are drawn."""
+    if detail.sensor is None:
+        return
+    radius = detail.sensor / 2
+    for disc in places.discs.values():
+        for spot in disc.sensors:
+            x, y = _points(places, (spot[0], spot[1]))
+            yield x - radius, y - radius, x + radius, y + radius
 
 
 def _points(places: Places, spot: Point) -> Point:

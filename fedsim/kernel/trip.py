@@ -1,0 +1,107 @@
+"""A generator on its way from event to event: what a SimPy process is, for those of which there are a million.
+
+It begins at once, its end wakes those who wait for it at once, and an interruption reaches it at once: three events
+less for each, and no more memory than its generator and a few fields. Leaves out conditions on it (``one & other``):
+`fedsim.kernel.gather` waits for many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from simpy import Event, Interrupt
+
+__all__ = ["Abandoned", "Lost", "Trip"]
+
+
+class Lost(Exception):
+    """A journey ended without its result: a transfer was lost, or it was given up. Not an error of the simulation."""
+
+
+class Abandoned(Lost):
+    """The journey was given up before its end."""
+
+
+class Trip:
+    """A generator that is resumed by the events which it yields. It may be waited for like an event."""
+
+    __slots__ = ("_generator", "_ok", "_target", "_value", "callbacks", "defused")
+
+    def __init__(self, generator: Generator[Event, Any, Any]) -> None:
+        self.callbacks: list[Callable[[Any], None]] | None = []
+        """Whom to call when it has ended; None afterwards."""
+        self.defused = False
+        """Whether somebody has taken care of its failure."""
+        self._ok = True
+        self._value: Any = None
+        self._generator: Generator[Event, Any, Any] | None = generator
+        self._target: Any = None
+        self._proceed(generator.send, None)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._generator is not None
+
+    @property
+    def processed(self) -> bool:
+        """Whether it has ended, and those who waited for it have been called."""
+        return self.callbacks is None
+
+    @property
+    def ok(self) -> bool:
+        """Whether it returned a value, rather than raised an exception."""
+        return self._ok
+
+    @property
+    def value(self) -> Any:
+        """What it returned, or the exception that it raised."""
+        return self._value
+
+    def interrupt(self, cause: Any = None) -> None:
+        """Raise `Abandoned` in it, now, and give up what it waits for. Must not be called from within it.
+
+        Where it waits for what cannot be given up (has no ``give_up()``), `simpy.Interrupt` is raised instead.
+        """
+        target = self._target
+        assert self._generator is not None and target is not None, "it has ended, or is running"
+        target.callbacks.remove(self._resume)
+        if hasattr(target, "give_up"):
+            target.give_up()
+            self._proceed(self._generator.throw, Abandoned(cause))
+        else:
+            self._proceed(self._generator.throw, Interrupt(cause))
+
+    def _resume(self, event: Any) -> None:
+        assert self._generator is not None
+        if event._ok:
+            self._proceed(self._generator.send, event._value)
+        else:
+            event._defused = True
+            self._proceed(self._generator.throw, event._value)
+
+    def _proceed(self, step: Callable[[Any], Any], value: Any) -> None:
+        """Go on until it waits for something, or ends."""
+        self._target = None
+        try:
+            target = step(value)
+            while target.callbacks is None:  # it has happened already
+                assert self._generator is not None
+                target = self._generator.send(target._value)
+        except StopIteration as end:
+            self._end(True, end.value)
+        except Exception as failure:
+            self._end(False, failure)
+        else:
+            self._target = target
+            target.callbacks.append(self._resume)
+
+    def _end(self, ok: bool, value: Any) -> None:
+        self._generator = None
+        self._ok, self._value = ok, value
+        callbacks, self.callbacks = self.callbacks, None
+        for callback in callbacks or ():
+            callback(self)
+        if not ok and not self.defused:
+            raise value

@@ -1,0 +1,129 @@
+"""``fedsim draw``, and the networks among the figures of ``fedsim plot``."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from scenario_texts import THREE_DEVICES, write_scenario
+
+from fedsim.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("drawn")
+    words = ["run", str(write_scenario(folder)), "--no-training", "--quiet", "--out", str(folder / "run")]
+    assert main(words) == 0
+    return folder / "run"
+
+
+def test_a_picture_goes_into_the_current_folder_under_the_scenarios_name(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = write_scenario(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["draw", str(scenario)]) == 0
+    assert capsys.readouterr().out == "three-devices-topology.png\n"
+    assert (tmp_path / "three-devices-topology.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("SVG", b"<?xml"), ("pdf", b"%PDF")])
+def test_the_files_name_says_the_format(tmp_path: Path, suffix: str, begin: bytes) -> None:
+    path = tmp_path / f"new/picture.{suffix}"
+    assert main(["draw", str(write_scenario(tmp_path)), "--out", str(path)]) == 0
+    assert path.read_bytes().startswith(begin)
+
+
+def test_values_can_be_changed_first(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    words = ["draw", str(write_scenario(tmp_path)), "--set", "topology.devices=7", "--out", str(path)]
+    assert main(words) == 0
+    assert "<!-- 7 sensors -->" in path.read_text()
+
+
+def test_with_a_run_its_loads_are_drawn_for_each_protocol(tmp_path: Path, run_folder: Path) -> None:
+    path = tmp_path / "a.svg"
+    assert main(["draw", str(write_scenario(tmp_path)), "--run", str(run_folder), "--out", str(path)]) == 0
+    drawing = path.read_text()
+    for text in ("three-devices: load of the network", "fedavg", "prox, strong", "utilisation, %"):
+        assert f"<!-- {text} -->" in drawing
+
+
+def test_the_same_run_is_the_same_picture(tmp_path: Path, run_folder: Path) -> None:
+    for name in ("a.png", "b.png"):
+        words = ["draw", str(write_scenario(tmp_path)), "--run", str(run_folder), "--out", str(tmp_path / name)]
+        assert main(words) == 0
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--out", "a.gif"], "--out: 'a.gif' must end in one of .png, .svg, .pdf; rename it"),
+        (["--out", "a"], "--out: 'a' must end in one of .png, .svg, .pdf; rename it"),
+        (["--out", "/dev/null/a.png"], "--out: /dev/null is not a folder; choose another place for the picture"),
+        (["--run", "no-such-folder"], "there is no run folder no-such-folder"),
+        (["--rum", "x"], "`fedsim draw` takes no '--rum'; did you mean '--run'?"),
+        (["--set", "topology.devices=0"], "topology.devices"),
+    ],
+)
+def test_wrong_input_is_one_message_and_status_2(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["draw", str(write_scenario(tmp_path)), *words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert message in printed.err
+    assert len(printed.err.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["scenario.yaml"]
+
+
+def test_the_run_of_another_network_is_refused(tmp_path: Path, capsys: Capture, run_folder: Path) -> None:
+    park = "{name: factory_park, factories: 1, devices_per_factory: 3}"
+    park = THREE_DEVICES.replace("{name: star, devices: 3}", park)
+    words = ["draw", str(write_scenario(tmp_path, park)), "--run", str(run_folder), "--out", str(tmp_path / "a.png")]
+    assert main(words) == 2
+    message = capsys.readouterr().err
+    assert "the run used 'cell station', which this topology does not have" in message
+    assert str(run_folder / "scenario.yaml") in message
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_plot_draws_the_network_of_a_run_too(tmp_path: Path, capsys: Capture, run_folder: Path) -> None:
+    assert main(["plot", str(run_folder), "--out", str(tmp_path), "--format", "svg"]) == 0
+    printed = capsys.readouterr()
+    assert str(tmp_path / "network.svg") in printed.out.splitlines()
+    assert printed.err == ""
+    assert "<!-- three-devices: load of the network -->" in (tmp_path / "network.svg").read_text()
+
+
+def test_several_runs_have_a_picture_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, run_folder: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        shutil.copytree(run_folder, name)
+    assert main(["plot", "a", "b", "--out", "both", "--format", "svg"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == ["both/network-1.svg", "both/network-2.svg"]
+    assert "<!-- b: load of the network -->" in Path("both/network-2.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("lost", "remark"), [("links.csv", "has lost its links.csv"), ("scenario.yaml", "there is no such file")]
+)
+def test_what_a_network_needs_is_not_needed_for_other_figures(
+    tmp_path: Path, capsys: Capture, run_folder: Path, lost: str, remark: str
+) -> None:
+    folder = shutil.copytree(run_folder, tmp_path / "run")
+    (folder / lost).unlink()
+    assert main(["plot", str(folder)]) == 0
+    printed = capsys.readouterr()
+    assert f"fedsim: the network of {folder} is not drawn: " in printed.err
+    assert remark in printed.err
+    assert (folder / "figures/overview.png").is_file()
+    assert not (folder / "figures/network.png").exists()

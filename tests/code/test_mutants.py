@@ -1,0 +1,28 @@
+"""The table of planted faults: each has its one place in the source, and tests that exist. `make mutants` tries all."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from mutants.faults import FAULTS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_planted_fault_has_its_one_place_and_makes_another_program_of_it() -> None:
+    for fault in FAULTS:
+        sound = (ROOT / fault.path).read_text("utf-8")
+        assert ast.dump(ast.parse(fault.planted_in(sound))) != ast.dump(ast.parse(sound)), fault.name
+
+
+def test_every_planted_fault_names_tests_that_exist() -> None:
+    for fault in FAULTS:
+        assert fault.tests, fault.name
+        for test in fault.tests:
+            path, _, name = test.partition("::")
+            assert f"def {name.partition('[')[0]}" in (ROOT / path).read_text("utf-8"), (fault.name, test)
+
+
+def test_no_two_planted_faults_have_one_name() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)

@@ -1,0 +1,17 @@
+"""All planted faults. A new one is a row in the file of its kind."""
+
+from __future__ import annotations
+
+from mutants import in_channels, in_fair_sharing, in_messages, in_outages, in_radio, in_rounds
+from mutants.fault import Fault
+
+__all__ = ["FAULTS", "Fault"]
+
+FAULTS: tuple[Fault, ...] = (
+    *in_messages.FAULTS,
+    *in_channels.FAULTS,
+    *in_fair_sharing.FAULTS,
+    *in_outages.FAULTS,
+    *in_radio.FAULTS,
+    *in_rounds.FAULTS,
+)

@@ -1,0 +1,123 @@
+"""Faults in channels: who sends when, and what stopping, pausing and another rate do to it."""
+
+from __future__ import annotations
+
+from mutants.fault import CHANNELS, Fault, exact, theory
+
+CHANNEL = "fedsim/network/disciplines/channel.py"
+SERIAL = "fedsim/network/disciplines/serial.py"
+DEDICATED = "fedsim/network/disciplines/dedicated.py"
+ALARM = "fedsim/kernel/alarm.py"
+
+FAULTS = (
+    Fault(
+        "a serial channel does not wait for those before",
+        SERIAL,
+        "        if begin_s < now_s:\n",
+        "        if True:\n",
+        theory(
+            "test_the_mean_sojourn_on_a_serial_hop_is_pollaczek_and_khinchines",
+            "test_each_sojourn_on_a_serial_hop_is_the_work_found_and_its_own",
+            "test_a_fair_hop_is_empty_when_a_serial_one_is",
+        ),
+        by_each=True,
+    ),
+    Fault(
+        "a serial channel is busy while its message is on the way",
+        SERIAL,
+        "self._free_s = end_s = begin_s + flow.need_s",
+        "self._free_s = end_s = begin_s + flow.need_s + self.delay_s",
+        (CHANNELS,),
+    ),
+    Fault(
+        "the delay counts twice",
+        SERIAL,
+        "flow.due_s = end_s + self.delay_s",
+        "flow.due_s = end_s + 2 * self.delay_s",
+        (CHANNELS,),
+    ),
+    Fault(
+        "the delay counts twice where all send at once",
+        CHANNEL,
+        "self._on_the_way.append((self.env.now + self.delay_s, flow))",
+        "self._on_the_way.append((self.env.now + 2 * self.delay_s, flow))",
+        (CHANNELS,),
+    ),
+    Fault(
+        "who stops leaves his turn empty",
+        SERIAL,
+        "        flow.ticket = -1\n        self._replan_soon()\n",
+        "        flow.ticket = -1\n",
+        (CHANNELS, exact("serial")),
+    ),
+    Fault(
+        "a pause turns the queue around",
+        SERIAL,
+        "for flow in self._queue if not self.paused else ():",
+        "for flow in list(self._queue)[::-1] if not self.paused else ():",
+        (CHANNELS, exact("serial")),
+    ),
+    Fault(
+        "a serial channel sends during a pause",
+        SERIAL,
+        "        for flow in self._queue:\n            self._unplan(flow)\n",
+        "",
+        (CHANNELS, exact("serial")),
+    ),
+    Fault(
+        "what comes to a paused serial channel is sent",
+        SERIAL,
+        "if self.paused or self._replanning is not None:",
+        "if self._replanning is not None:",
+        (CHANNELS, exact("serial")),
+    ),
+    Fault(
+        "a dedicated channel sends during a pause",
+        DEDICATED,
+        "        for flow in self._flows:\n            self._halt(flow)\n",
+        "",
+        (CHANNELS, exact("dedicated")),
+    ),
+    Fault(
+        "a new rate on a dedicated channel begins from nothing",
+        DEDICATED,
+        "            flow.book(self.served_s(flow))\n",
+        "",
+        (CHANNELS, exact("dedicated")),
+    ),
+    Fault(
+        "what is taken back on its way arrives",
+        CHANNEL,
+        "if entry[1] is not flow)",
+        "if True)",
+        (CHANNELS, exact("fair")),
+    ),
+    Fault(
+        "only the first that is on the way arrives",
+        CHANNEL,
+        "        if self._on_the_way and self._reception is None:\n",
+        "        if False:\n",
+        (CHANNELS, exact("fair")),
+    ),
+    Fault(
+        "what has been given is needed again",
+        CHANNEL,
+        "        self.need_s -= served_s\n",
+        "",
+        (CHANNELS, exact("fair")),
+    ),
+    Fault(
+        "a narrow one uses all of the channel in the books",
+        CHANNEL,
+        "        self.spent_s += served_s * self.share\n",
+        "        self.spent_s += served_s\n",
+        (CHANNELS, exact("fair")),
+    ),
+    Fault(
+        "a stopped alarm rings",
+        ALARM,
+        "        self.callbacks = ()\n",
+        "        return\n",
+        (CHANNELS, exact("fair")),
+    ),
+)

@@ -1,0 +1,182 @@
+"""Faults in fair sharing: parts of the channel, virtual clocks, and the one alarm."""
+
+from __future__ import annotations
+
+from mutants.fault import CHANNELS, FAIR, Fault, exact, theory
+
+FAIR_SHARING = "fedsim/network/disciplines/fair.py"
+EXACT = exact("fair")
+
+FAULTS = (
+    Fault(
+        "a channel that is shared is 5 % slower",
+        FAIR_SHARING,
+        "1.0 if wanted <= 1.0 else 1.0 / wanted",
+        "1.0 if wanted <= 1.0 else 0.95 / wanted",
+        theory(
+            "test_the_mean_sojourn_on_a_fair_hop_does_not_depend_on_the_distribution_of_sizes",
+            "test_the_mean_sojourn_on_a_fair_hop_is_in_proportion_to_the_size",
+            "test_a_hop_of_which_each_can_use_a_quarter_is_erlangs_queue_of_four",
+            "test_a_fair_hop_is_empty_when_a_serial_one_is",
+            "test_equal_messages_delay_each_other_equally",
+            "test_littles_law_holds_on_every_hop_of_a_line[FairChannel]",
+        ),
+        by_each=True,
+    ),
+    Fault(
+        "a channel that is shared by several kinds is 5 % slower",
+        FAIR_SHARING,
+        "one.speed = min(1.0, one.weight * left / (weights * one.share))",
+        "one.speed = min(1.0, 0.95 * one.weight * left / (weights * one.share))",
+        theory("test_weights_divide_a_fair_hop_as_fayolle_mitrani_and_iasnogorodski_say"),
+        by_each=True,
+    ),
+    Fault(
+        "each kind has one part, not each message",
+        FAIR_SHARING,
+        "accumulate(one.flows * one.weight for",
+        "accumulate(one.weight for",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "narrow ones share before they must",
+        FAIR_SHARING,
+        "wanted = only.flows * only.share",
+        "wanted = only.flows",
+        theory("test_a_hop_of_which_each_can_use_a_quarter_is_erlangs_queue_of_four"),
+        by_each=True,
+    ),
+    Fault(
+        "what a narrow one leaves is lost",
+        FAIR_SHARING,
+        "                weights = weights_of_last[behind]\n",
+        "",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "what a narrow one uses is given to others too",
+        FAIR_SHARING,
+        "                left -= one.flows * one.share\n",
+        "",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "the virtual clock begins anew with every arrival",
+        FAIR_SHARING,
+        "        if not self.flows:\n            self.clock_s = 0.0",
+        "        if True:\n            self.clock_s = 0.0",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "the virtual clock is not advanced when somebody comes",
+        FAIR_SHARING,
+        "        if now_s > self._since_s:\n            self._read_clocks()\n",
+        "        self._since_s = now_s\n",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "the alarm is not set again after a departure",
+        FAIR_SHARING,
+        "        self._forget(due)\n        self._share_out()\n        self._set_alarm()\n",
+        "        self._forget(due)\n        self._share_out()\n",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "the alarm stays where it was when a shorter one comes",
+        FAIR_SHARING,
+        "if self._alarm is None or own.queue[0][2] is flow:",
+        "if self._alarm is None:",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "the alarm stays where it was when somebody stops",
+        FAIR_SHARING,
+        "        self._forget(own)\n        self._share_out()\n        self._set_alarm()\n",
+        "        self._forget(own)\n        self._share_out()\n",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "an early alarm lets somebody go",
+        FAIR_SHARING,
+        "            if due_s > self.env.now:\n",
+        "            if False:\n",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "who is due is found by comparing rounded times",
+        FAIR_SHARING,
+        "        due.clock_s = due.next_reading_s()\n",
+        "        due.next_reading_s()\n",
+        (EXACT,),
+    ),
+    Fault(
+        "those who leave together leave in the opposite order",
+        FAIR_SHARING,
+        "self._send_off(self._leaving.popleft())",
+        "self._send_off(self._leaving.pop())",
+        (FAIR,),
+    ),
+    Fault(
+        "who left is waited for",
+        FAIR_SHARING,
+        "        while self.void and self.queue[0][1] in self.void:\n",
+        "        while False:\n",
+        (EXACT,),
+    ),
+    Fault(
+        "who was stopped leaves with the others",
+        FAIR_SHARING,
+        "            if ticket in due.void:\n",
+        "            if False:\n",
+        (FAIR, EXACT),
+    ),
+    Fault(
+        "who is on another channel by now leaves here too",
+        FAIR_SHARING,
+        "            if ticket in due.void:\n",
+        "            if ticket in due.void and flow.ticket != ticket:\n",
+        (FAIR,),
+    ),
+    Fault(
+        "who stops another that leaves with him is too late",
+        FAIR_SHARING,
+        "            self._leaving.remove(flow)\n",
+        "",
+        (CHANNELS,),
+    ),
+    Fault(
+        "a pause does not stop the clocks",
+        FAIR_SHARING,
+        "only.speed = 0.0 if self.paused else 1.0 if",
+        "only.speed = 1.0 if",
+        (CHANNELS, EXACT),
+    ),
+    Fault(
+        "a pause does not stop the clocks of several kinds",
+        FAIR_SHARING,
+        "                one.speed = 0.0\n",
+        "                one.speed = 1.0\n",
+        (CHANNELS, EXACT),
+    ),
+    Fault(
+        "who comes during a pause does not wait",
+        FAIR_SHARING,
+        "if flow.begun_s is None and not self.paused:",
+        "if flow.begun_s is None:",
+        (CHANNELS, EXACT),
+    ),
+    Fault(
+        "what was sent before a stop is forgotten",
+        FAIR_SHARING,
+        "        flow.book(self.served_s(flow))\n",
+        "",
+        (CHANNELS, EXACT),
+    ),
+    Fault(
+        "progress stands still between arrivals",
+        FAIR_SHARING,
+        "own.clock_s + own.speed * (self.env.now - self._since_s) - flow.since",
+        "own.clock_s - flow.since",
+        (CHANNELS, EXACT),
+    ),
+)

@@ -1,0 +1,158 @@
+"""Faults in outages, failing devices and changing coverage."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+OUTAGES = "fedsim/network/faults/outages.py"
+COVERAGE = "fedsim/network/coverage.py"
+TRANSFER = "fedsim/network/transfer.py"
+WORLD = "fedsim/protocols/world.py"
+TEST_OUTAGES = "tests/network/test_outages.py"
+TEST_RANDOM = "tests/network/test_random_faults.py"
+TEST_ROUTES = "tests/network/test_routes_around_outages.py"
+TEST_RATES = "tests/network/test_rates_that_change.py"
+TEST_DEVICES = "tests/protocols/test_failing_devices.py"
+
+FAULTS = (
+    Fault(
+        "an outage does not stop what is being sent",
+        OUTAGES,
+        "                channel.pause()\n",
+        "                pass\n",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "a repair does not let traffic go on",
+        OUTAGES,
+        "                    channel.resume()\n",
+        "                    pass\n",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "the first of two repairs opens a link",
+        OUTAGES,
+        "            if not self._failures[link]:\n",
+        "            if True:\n",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "the first of two repairs brings a device back",
+        OUTAGES,
+        "            if not self._failures[part.device]:\n",
+        "            if True:\n",
+        (TEST_DEVICES, TEST_RANDOM),
+    ),
+    Fault(
+        "where outages destroy messages, what comes later waits",
+        OUTAGES,
+        'link.refuses = rule == "lose"',
+        "link.refuses = False",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "a device that fails does not free the air",
+        OUTAGES,
+        "                transfer.fail()\n        self.on_device_failure(device)\n",
+        "                pass\n        self.on_device_failure(device)\n",
+        (TEST_DEVICES,),
+    ),
+    Fault(
+        "a device that fails works on",
+        OUTAGES,
+        "        self.on_device_failure(device)\n",
+        "",
+        (TEST_DEVICES,),
+    ),
+    Fault(
+        "a device that forgets remembers",
+        WORLD,
+        "            client.state = {}\n",
+        "            pass\n",
+        (TEST_DEVICES,),
+    ),
+    Fault(
+        "a device that is away can be reached",
+        OUTAGES,
+        "        device.on = False\n",
+        "        device.on = True\n",
+        (TEST_DEVICES,),
+    ),
+    Fault(
+        "nobody goes around an outage",
+        OUTAGES,
+        'self._settings.routing == "around_outages"',
+        "False",
+        (TEST_ROUTES,),
+    ),
+    Fault(
+        "parts work 10 % longer than they should in the mean",
+        OUTAGES,
+        "rng.exponential(faults.mean_up_s)",
+        "rng.exponential(1.1 * faults.mean_up_s)",
+        (TEST_RANDOM,),
+    ),
+    Fault(
+        "every failure comes after the same time",
+        OUTAGES,
+        "self._expect_next(faults, part, purpose, index, use + 1)",
+        "self._expect_next(faults, part, purpose, index, use)",
+        (TEST_RANDOM,),
+    ),
+    Fault(
+        "what an outage destroyed is not counted",
+        TRANSFER,
+        "        self.repeated_bytes += self.attempted.bytes * self.share_sent\n",
+        "",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "after an outage only the rest is sent again",
+        TRANSFER,
+        "            self.hop.channel.adjust(self, whole_s, self.share)\n",
+        "            self.hop.channel.adjust(self, whole_s / 2, self.share)\n",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "a message is restarted without end",
+        TRANSFER,
+        "if self.repeats >= self.hop.loss.attempts:",
+        "if False:",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "an outage that destroys nothing is an attempt",
+        TRANSFER,
+        "if not self._is_being_sent() or self.hop.channel.progress(self).share_sent == 0:",
+        "if not self._is_being_sent():",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "without coverage a message goes on at its old rate",
+        TRANSFER,
+        "                channel.stop(self)\n                self.network.uncovered[self] = None\n",
+        "                pass\n",
+        (TEST_RATES,),
+    ),
+    Fault(
+        "a new rate counts for what has been sent too",
+        TRANSFER,
+        "return (1.0 - share_sent) * bits(self.attempted.bytes)",
+        "return bits(self.attempted.bytes)",
+        (TEST_RATES,),
+    ),
+    Fault(
+        "a new rate does not reach those who are sending",
+        COVERAGE,
+        "                transfer.adapt()\n",
+        "                pass\n",
+        (TEST_RATES,),
+    ),
+    Fault(
+        "who has lost coverage for good is waited for",
+        COVERAGE,
+        "            self._attachment.covered = False\n",
+        "            self._attachment.covered = True\n",
+        (TEST_RATES, TEST_DEVICES),
+    ),
+)

@@ -1,0 +1,137 @@
+"""Faults in rounds, deadlines, streams and tables."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault, theory
+
+GATHER = "fedsim/kernel/gather.py"
+CLOCK = "fedsim/kernel/clock.py"
+STREAMS = "fedsim/kernel/streams.py"
+JOURNEY = "fedsim/protocols/journey.py"
+SELECTION = "fedsim/protocols/selection.py"
+RUN_LOOP = "fedsim/protocols/run_loop.py"
+PARALLEL = "fedsim/protocols/parallel_rounds.py"
+TABLES = "fedsim/metrics/tables.py"
+TEST_GATHER = "tests/kernel/test_gather.py"
+TEST_COHORTS = "tests/protocols/test_cohorts.py"
+TEST_ROUNDS = "tests/protocols/test_rounds.py"
+TEST_STOPS = "tests/protocols/test_stops.py"
+
+FAULTS = (
+    Fault(
+        "a deadline comes before what happens in its instant",
+        GATHER,
+        "priority=EventPriority(LAST_IN_ITS_INSTANT + after)",
+        "priority=EventPriority(0)",
+        (TEST_GATHER,),
+    ),
+    Fault(
+        "one more is waited for than is wanted",
+        GATHER,
+        "if self.arrived == self.wanted or",
+        "if self.arrived == self.wanted + 1 or",
+        (TEST_GATHER,),
+    ),
+    Fault(
+        "updates are in the order of their arrival",
+        GATHER,
+        "[journey.value for journey in self.journeys if self.outcomes.get(journey) is True]",
+        "[journey.value for journey, arrived in self.outcomes.items() if arrived]",
+        (TEST_GATHER,),
+    ),
+    Fault(
+        "what is urgent waits with the rest",
+        CLOCK,
+        "            self._urgent.append(event)\n",
+        "            self._soon.append(event)\n",
+        ("tests/kernel/test_clock.py",),
+    ),
+    Fault(
+        "a stream forgets its use",
+        STREAMS,
+        "/{self.index}/{self.use}",
+        "/{self.index}/0",
+        ("tests/kernel/test_streams.py",),
+    ),
+    Fault(
+        "epochs take no time",
+        JOURNEY,
+        "samples = client.samples * world.training.epochs",
+        "samples = client.samples",
+        ("tests/devices/test_compute_times.py",),
+    ),
+    Fault(
+        "every training has the same batches",
+        JOURNEY,
+        "use=client.trainings,",
+        "use=0,",
+        (TEST_ROUNDS,),
+    ),
+    Fault(
+        "the way back is forgotten",
+        JOURNEY,
+        "world.network.send(client.index, client.uplink, task.uplink_bytes)",
+        "world.network.send(client.index, (), task.uplink_bytes)",
+        (TEST_ROUNDS,),
+    ),
+    Fault(
+        "a cohort is rounded up", SELECTION, "math.floor(self.mean_size", "math.ceil(self.mean_size", (TEST_COHORTS,)
+    ),
+    Fault(
+        "every round has the same cohort",
+        SELECTION,
+        'world.streams("selection", 0, round_number)',
+        'world.streams("selection", 0, 0)',
+        (TEST_COHORTS,),
+    ),
+    Fault(
+        "busy devices are chosen",
+        SELECTION,
+        "client.attachment.reachable and (abort or not client.busy)",
+        "client.attachment.reachable",
+        (TEST_ROUNDS,),
+    ),
+    Fault(
+        "a run has a round too many",
+        RUN_LOOP,
+        "rounds is not None and done.number >= rounds",
+        "rounds is not None and done.number > rounds",
+        (TEST_STOPS,),
+    ),
+    Fault(
+        "only what goes up counts towards an end",
+        RUN_LOOP,
+        "done.uplink_bytes + done.downlink_bytes >= traffic",
+        "done.uplink_bytes >= traffic",
+        (TEST_STOPS,),
+    ),
+    Fault(
+        "late work goes on although it is to stop",
+        PARALLEL,
+        '                    late.interrupt("its round is over")\n',
+        "                    pass\n",
+        (TEST_ROUNDS,),
+    ),
+    Fault(
+        "everybody weighs the same",
+        PARALLEL,
+        'update.samples if self.weighting == "samples" else 1.0',
+        "1.0",
+        (TEST_ROUNDS,),
+    ),
+    Fault(
+        "aggregation takes no time",
+        PARALLEL,
+        "            yield world.env.timeout(world.cloud.aggregation_s)\n",
+        "",
+        (TEST_ROUNDS,),
+    ),
+    Fault(
+        "queues are 5 % too long in the table of links",
+        TABLES,
+        'table["queued_s"] / duration',
+        '1.05 * table["queued_s"] / duration',
+        theory("test_littles_law_holds_on_every_channel_of_a_whole_scenario"),
+        by_each=True,
+    ),
+)

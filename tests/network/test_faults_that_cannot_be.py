@@ -1,0 +1,126 @@
+"""What is wrong with a scenario's faults is one message: where, what, and what would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fedsim.cli import main
+
+PLANT = """\
+name: plant
+stop: {rounds: 2}
+topology: {name: star, devices: 4}
+network:
+  cell: {radio: {name: fixed, uplink_bps: 1.0e+6, downlink_bps: 2.0e+6}}
+  link: {rate_bps: 1.0e+9}
+devices:
+  classes:
+    camera: {compute: {name: flops, flops_per_s: 1.0e+9}}
+model: {name: softmax}
+training: {learning_rate: 0.1, batch_size: 8}
+protocols:
+  - {name: fedavg, fraction: 0.5}
+faults:
+"""
+SCHEDULED, RANDOM = "  scheduled:\n    - ", "  random:\n    - "
+
+
+@pytest.mark.parametrize(
+    ("faults", "message"),
+    [
+        (
+            SCHEDULED + "{node: statoin, at_s: 5}",
+            "16: faults.scheduled[0].node: the topology has no node 'statoin'; did you mean 'station'?",
+        ),
+        (
+            SCHEDULED + "{link: [clod, station], at_s: 5}",
+            "16: faults.scheduled[0].link: the topology has no node 'clod'; did you mean 'cloud'?",
+        ),
+        (
+            SCHEDULED + "{link: [station, sensor-1], at_s: 5}",
+            "16: faults.scheduled[0].link: the topology has no wire between 'station' and 'sensor-1'; where "
+            "there is air, name the node that fails",
+        ),
+        (
+            SCHEDULED + "{link: [cloud, cloud], at_s: 5}",
+            "16: faults.scheduled[0].link: the topology has no wire between 'cloud' and 'cloud'",
+        ),
+        (
+            SCHEDULED + "{at_s: 5}",
+            "16: faults.scheduled[0]: give either node or link, one of them and not both",
+        ),
+        (
+            SCHEDULED + "{node: station, link: [cloud, station], at_s: 5}",
+            "16: faults.scheduled[0]: give either node or link, one of them and not both",
+        ),
+        (
+            SCHEDULED + "{node: station, at_s: 5, for_s: 10, every_s: 10}",
+            "16: faults.scheduled[0]: every_s=10 must be more than the outage lasts (for_s=10)",
+        ),
+        (
+            SCHEDULED + "{node: station, at_s: 5, every_s: 10}",
+            "16: faults.scheduled[0]: every_s=10 must be more than the outage lasts (for ever)",
+        ),
+        (SCHEDULED + "{node: station}", "16: faults.scheduled[0]: needs the key 'at_s'"),
+        (SCHEDULED + "{node: station, at_s: -1}", "16: faults.scheduled[0].at_s: -1 must be at least 0"),
+        (
+            SCHEDULED + "{node: station, at_s: 1, for_s: 0}",
+            "16: faults.scheduled[0].for_s: 0 must be greater than 0",
+        ),
+        (
+            RANDOM + "{of: sensors, mean_up_s: 9, mean_down_s: 1, only: [sensor-1, sensor-9]}",
+            "16: faults.random[0].only: the topology has no node 'sensor-9'; did you mean 'sensor-4'?",
+        ),
+        (
+            RANDOM + "{of: sensors, mean_up_s: 9, mean_down_s: 1, only: [sensor-1, station]}",
+            "16: faults.random[0].only: 'station' is of kind base_station, and these are failures of "
+            "sensors; give it an entry of its own",
+        ),
+        (
+            RANDOM + "{of: base_stations, mean_up_s: 9, mean_down_s: 1, only: [cloud]}",
+            "16: faults.random[0].only: 'cloud' is of kind cloud, and these are failures of base stations; "
+            "give it an entry of its own",
+        ),
+        (
+            RANDOM + "{of: edges, mean_up_s: 9, mean_down_s: 1}",
+            "16: faults.random[0].of: the topology has no edges",
+        ),
+        (
+            RANDOM + "{of: wires, mean_up_s: 9, mean_down_s: 1, only: [cloud]}",
+            "16: faults.random[0]: only names nodes, and a wire has no name; leave it out",
+        ),
+        (
+            RANDOM + "{of: sensor, mean_up_s: 9, mean_down_s: 1}",
+            "16: faults.random[0].of: 'sensor' is not 'sensors', 'base_stations', 'edges', 'clouds' or "
+            "'wires'; did you mean 'sensors'?",
+        ),
+        (
+            RANDOM + "{of: sensors, mean_up_s: 0, mean_down_s: 1}",
+            "16: faults.random[0].mean_up_s: 0 must be greater than 0",
+        ),
+        (
+            RANDOM + "{of: sensors, mean_up_s: .inf, mean_down_s: 1}",
+            "16: faults.random[0].mean_up_s: .inf must be finite",
+        ),
+        ("  messages: keep", "15: faults.messages: 'keep' is not 'wait', 'restart' or 'lose'"),
+        (
+            "  routing: around",
+            "15: faults.routing: 'around' is not 'fixed' or 'around_outages'; did you mean 'around_outages'?",
+        ),
+        ("  device_memory: gone", "15: faults.device_memory: 'gone' is not 'kept' or 'lost'"),
+        (
+            "  shceduled: []",
+            "15: faults.shceduled: unknown key; did you mean 'scheduled'? (keys: scheduled, random, messages, "
+            "routing, device_memory)",
+        ),
+    ],
+)
+def test_faults_that_cannot_be(
+    faults: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plant.yaml").write_text(PLANT + faults + "\n", encoding="utf-8")
+    assert main(["validate", "plant.yaml"]) == 2
+    assert capsys.readouterr().err == f"fedsim: plant.yaml:{message}\n"

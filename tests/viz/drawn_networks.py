@@ -1,0 +1,105 @@
+"""Networks to draw, and tables of links for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import networkx as nx
+import pandas as pd
+
+from fedsim.network.settings import NetworkSettings
+from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.graph import Topology
+from fedsim.topology.regions import Regions
+from fedsim.topology.ring import Ring
+from fedsim.topology.star import Star
+from fedsim.topology.tree import Tree
+
+Position = tuple[float, float]
+
+
+def network(nodes: dict[str, str], links: Iterable[tuple[str, str]], at: dict[str, Position] | None = None) -> Topology:
+    """A topology of named kinds; the nodes that *at* names have positions."""
+    graph: nx.Graph[str] = nx.Graph()
+    for name, kind in nodes.items():
+        graph.add_node(name, kind=kind, position_m=(at or {}).get(name))
+    graph.add_edges_from(links)
+    return Topology(graph)
+
+
+def plant(at: dict[str, Position] | None = None) -> Topology:
+    """Cloud - edge - two base stations, with two sensors and one."""
+    kinds = {"cloud": "cloud", "edge": "edge", "bs-1": "base_station", "bs-2": "base_station"}
+    links = [("cloud", "edge"), ("edge", "bs-1"), ("edge", "bs-2"), ("bs-1", "a"), ("bs-1", "b"), ("bs-2", "c")]
+    return network({**kinds, "a": "sensor", "b": "sensor", "c": "sensor"}, links, at)
+
+
+def ring_of_edges(size: int, clouds: int = 1) -> Topology:
+    """Edge servers in a ring, each with a base station and a sensor; every cloud is linked to one of them."""
+    kinds = {f"cloud-{i}": "cloud" for i in range(clouds)}
+    links = [(f"cloud-{i}", f"edge-{i * size // clouds}") for i in range(clouds)]
+    for i in range(size):
+        kinds |= {f"edge-{i}": "edge", f"bs-{i}": "base_station", f"cam-{i}": "sensor"}
+        links += [(f"edge-{i}", f"edge-{(i + 1) % size}"), (f"edge-{i}", f"bs-{i}"), (f"bs-{i}", f"cam-{i}")]
+    return network(kinds, links)
+
+
+def without_positions(topology: Topology) -> Topology:
+    """The same network, but nobody knows where anything stands."""
+    graph = nx.Graph(topology.graph)
+    nx.set_node_attributes(graph, None, "position_m")
+    return Topology(graph)
+
+
+def many() -> dict[str, Topology]:
+    """Networks of all sorts."""
+    park = FactoryPark(factories=10, devices_per_factory=37)
+    return {
+        "three nodes": network({"c": "cloud", "b": "base_station", "s": "sensor"}, [("c", "b"), ("b", "s")]),
+        "plant": plant(),
+        "plant in place": plant({"edge": (0.0, 0.0), "bs-1": (-40.0, 5.0), "bs-2": (40.0, 5.0)}),
+        "star": Star(devices=12).build(),
+        "park": park.build(),
+        "park without positions": without_positions(park.build()),
+        "halls": FactoryPark(factories=4, devices_per_factory=60, stations_per_factory=3).build(),
+        "ring": Ring(factories=10, devices_per_factory=37, gateways=2).build(),
+        "ring without positions": ring_of_edges(8),
+        "ring with two clouds": ring_of_edges(9, clouds=2),
+        "regions": Regions(regions=4, factories_per_region=6, devices_per_factory=20).build(),
+        "tree": Tree(branching=(3, 4), devices_per_station=10).build(),
+        "deep tree": Tree(branching=(2, 2, 2, 2), devices_per_station=3).build(),
+        "wide tree": without_positions(Tree(branching=(10, 10), devices_per_station=2).build()),
+    }
+
+
+def settings(duplex: str = "half", discipline: str = "serial", **more: Any) -> NetworkSettings:
+    """Air of this kind, and wires."""
+    return NetworkSettings.model_validate({"cell": cell(duplex, discipline), "link": {"rate_bps": 1e9}, **more})
+
+
+def cell(duplex: str = "half", discipline: str = "serial") -> dict[str, Any]:
+    """Settings of a cell."""
+    radio = {"name": "fixed", "uplink_bps": 1e6, "downlink_bps": 1e6}
+    return {"radio": radio, "duplex": duplex, "discipline": {"name": discipline}}
+
+
+def links_table(
+    topology: Topology,
+    utilisation: Callable[[str, str], float],
+    protocols: Iterable[str] = ("fedavg",),
+    seeds: Iterable[int] = (1,),
+) -> pd.DataFrame:
+    """What a run would leave, with this utilisation by link and direction, and a megabyte for each per cent."""
+    cells = [f"cell {station}" for station in dict.fromkeys(map(topology.cell_of, topology.sensors))]
+    wires = [f"{a} -- {b}" for a, b in topology.infrastructure.edges]
+    rows = [
+        (protocol, seed, link, direction, link in cells, 1e8 * used, used)
+        for protocol in protocols
+        for seed in seeds
+        for link in (*cells, *wires)
+        for direction in ("uplink", "downlink")
+        for used in [utilisation(link, direction)]
+    ]
+    columns = ["protocol", "seed", "link", "direction", "access", "bytes", "utilisation"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,335 @@
+"""A network's picture shows every node, every wire and every load, and nothing covers anything else."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from drawn_networks import cell, links_table, many, network, plant, settings, without_positions
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PatchCollection, PathCollection, PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.graph import Topology
+from fedsim.viz.save import save_figure
+from fedsim.viz.style import RC
+from fedsim.viz.topology_map.colours import IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Scale
+from fedsim.viz.topology_map.figure import network_figure
+from fedsim.viz.topology_map.loads import Measured, measured
+from fedsim.viz.topology_map.places import Net
+
+USED = {
+    ("cell bs-1", "uplink"): 0.3,
+    ("cell bs-1", "downlink"): 0.4,
+    ("cell bs-2", "uplink"): 0.9,
+    ("cell bs-2", "downlink"): 0.0,
+    ("cloud -- edge", "uplink"): 0.02,
+    ("cloud -- edge", "downlink"): 0.05,
+}
+
+
+def used(link: str, direction: str) -> float:
+    return USED.get((link, direction), 0.1)
+
+
+def some(link: str, direction: str) -> float:
+    return (sum(map(ord, link + direction)) % 97) / 100
+
+
+def picture(topology: Topology, loads: Measured | None = None, seeds: int = 1) -> Figure:
+    with mpl.rc_context(RC):
+        figure = network_figure("tiny", Net(topology), loads, seeds)
+        FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def measured_on(topology: Topology, table: pd.DataFrame | None = None, duplex: str = "half") -> Measured:
+    table = links_table(topology, some) if table is None else table
+    return measured(table, Net(topology), settings(duplex), topology.cloud)
+
+
+def markers(ax: Axes) -> dict[str, int]:
+    return {
+        str(drawn.get_label()): len(drawn.get_offsets()) for drawn in ax.collections if type(drawn) is PathCollection
+    }
+
+
+def colours(ax: Axes, kind: type[PatchCollection | LineCollection | PolyCollection]) -> list[tuple[float, ...]]:
+    drawn = [one for one in ax.collections if type(one) is kind]
+    found = [one.get_facecolor() if kind is not LineCollection else one.get_edgecolor() for one in drawn]
+    return [tuple(map(float, colour)) for several in found for colour in np.atleast_2d(several)]
+
+
+def words(ax: Axes) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def entries(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def caption(figure: Figure) -> str:
+    return figure.texts[-1].get_text().replace("\n", " ")
+
+
+def test_every_node_has_the_marker_of_its_kind() -> None:
+    figure = picture(FactoryPark(factories=4, devices_per_factory=6, stations_per_factory=2).build())
+    assert markers(figure.axes[0]) == {"cloud": 1, "edge": 4, "base_station": 8, "sensor": 24}
+    assert entries(figure) == ["1 cloud", "4 edge servers", "8 base stations", "24 sensors", "8 cells", "12 wires"]
+
+
+def test_markers_differ_in_shape_not_only_in_colour() -> None:
+    (ax,) = picture(plant()).axes
+    shapes = {drawn.get_paths()[0].vertices.tobytes() for drawn in ax.collections if type(drawn) is PathCollection}
+    assert len(shapes) == 4
+
+
+def test_without_loads_nothing_is_coloured() -> None:
+    figure = picture(plant())
+    (ax,) = figure.axes  # and there is no colour bar
+    assert set(colours(ax, PatchCollection)) - {IDLE} == {PLAIN_DISC}
+    assert set(colours(ax, LineCollection)) == {PLAIN_WIRE}
+    assert not [drawn for drawn in ax.collections if type(drawn) is PolyCollection]
+
+
+def test_a_disc_has_the_colour_of_its_load() -> None:
+    loads = measured_on(plant(), links_table(plant(), used))
+    ax, _ = picture(plant(), loads).axes
+    scale = Scale(loads)
+    assert colours(ax, PatchCollection)[-3:-1] == [scale.colour(0.7), scale.colour(0.9)]
+
+
+def test_a_full_duplex_cell_is_uplink_on_the_left_and_downlink_on_the_right() -> None:
+    loads = measured_on(plant(), links_table(plant(), used), "full")
+    figure = picture(plant(), loads)
+    ax, _ = figure.axes
+    scale = Scale(loads)
+    discs = next(drawn for drawn in ax.collections if type(drawn) is PatchCollection and len(drawn.get_paths()) == 4)
+    assert [tuple(colour) for colour in discs.get_facecolor()] == [
+        *map(pytest.approx, (scale.colour(0.3), scale.colour(0.4), scale.colour(0.9), IDLE))
+    ]
+    left, right, *_ = (path.get_extents() for path in discs.get_paths())
+    assert left.x1 == pytest.approx(right.x0)
+    assert "uplink in its left half, downlink in its right half" in caption(figure)
+
+
+def test_each_half_of_a_wire_has_the_colour_of_what_its_end_sends() -> None:
+    loads = measured_on(plant(), links_table(plant(), used))
+    ax, _ = picture(plant(), loads).axes
+    scale = Scale(loads)
+    halves = {}
+    for drawn in ax.collections:
+        if type(drawn) is LineCollection and len(drawn.get_edgecolor()) == len(drawn.get_segments()) > 1:
+            halves |= {
+                tuple(line[0].round(3)): (line, tuple(colour))
+                for line, colour in zip(drawn.get_segments(), drawn.get_edgecolor(), strict=True)
+            }
+    assert len(halves) == 6
+    highest = max(line[0][1] for line, _ in halves.values())
+    ((from_cloud, its_colour),) = (half for half in halves.values() if half[0][0][1] == highest)
+    assert its_colour == pytest.approx(scale.colour(0.05))
+    (from_edge,) = (
+        colour for line, colour in halves.values() if line[-1] == pytest.approx(from_cloud[-1]) and line[0][1] < highest
+    )
+    assert from_edge == pytest.approx(scale.colour(0.02))
+
+
+def test_where_nothing_was_sent_is_white_and_the_legend_says_so() -> None:
+    silent = measured_on(plant(), links_table(plant(), lambda *_: 0.0))
+    figure = picture(plant(), silent)
+    assert set(colours(figure.axes[0], PatchCollection)) == {IDLE}
+    assert "nothing sent" in entries(figure)
+    assert "nothing sent" not in entries(picture(plant(), measured_on(plant(), links_table(plant(), lambda *_: 0.1))))
+
+
+def test_a_cell_in_which_nothing_can_be_full_is_hatched() -> None:
+    mixed = settings(cells={"bs-2": cell(discipline="dedicated")})
+    figure = picture(plant(), measured(links_table(plant(), used), Net(plant()), mixed, "cloud"))
+    hatched = [drawn for drawn in figure.axes[0].collections if drawn.get_hatch() == OWN_CHANNELS]
+    assert [len(drawn.get_paths()) for drawn in hatched if drawn.get_paths()] == [1]
+    assert "a channel for each sender" in entries(figure)
+
+
+def test_a_fuller_channel_is_darker_also_in_grey() -> None:
+    red, green, blue, _ = np.array(Scale(measured_on(plant())).colours(np.linspace(0, 1, 100))).T
+    grey = 0.299 * red + 0.587 * green + 0.114 * blue  # ITU-R BT.601
+    assert (np.diff(grey) < 0).all()
+    assert grey[0] - grey[-1] > 0.6
+    assert grey[0] < 0.95  # still to be seen on white
+    assert grey[-1] > np.mean(to_rgba("#33383e")[:3]) / 2
+
+
+def test_the_colour_bar_names_the_unit() -> None:
+    _, bar = picture(plant(), measured_on(plant(), links_table(plant(), used))).axes
+    assert bar.get_ylabel() == "utilisation, %"
+    assert [label.get_text() for label in bar.get_yticklabels()] == ["0", "20", "40", "60", "80", "100"]
+    in_bytes = measured(links_table(plant(), used), Net(plant()), settings(discipline="dedicated"), "cloud")
+    _, bar = picture(plant(), in_bytes).axes
+    assert bar.get_ylabel() == "sent, MB"
+    assert bar.get_yticklabels()[-1].get_text() == "100"
+
+
+def test_each_protocol_has_a_panel_with_its_busiest_links() -> None:
+    tables = [links_table(plant(), used, ["fedavg"]), links_table(plant(), lambda *_: 0.01, ["5$ prox"])]
+    figure = picture(plant(), measured_on(plant(), pd.concat(tables)))
+    said = [text.get_text() for text in figure.texts]
+    assert len(figure.axes) == 3
+    assert said[1:3] == ["fedavg", "busiest cell: bs-2, 90 %\nbusiest wire: bs-1 to edge, 10 %"]
+    assert said[3:5] == [r"5\$ prox", "busiest cell: bs-1, 2 %\nbusiest wire: edge to cloud, 1 %"]
+
+
+@pytest.mark.parametrize(("protocols", "rows", "columns"), [(1, 1, 1), (3, 1, 3), (4, 2, 2), (7, 3, 3)])
+def test_panels_stand_in_rows_of_equal_size(protocols: int, rows: int, columns: int) -> None:
+    topology = FactoryPark(factories=4, devices_per_factory=6).build()
+    table = links_table(topology, some, [f"protocol-{number}" for number in range(protocols)])
+    figure = picture(topology, measured_on(topology, table))
+    boxes = [ax.get_position() for ax in figure.axes[:protocols]]
+    assert len({round(box.x0, 6) for box in boxes}) == columns
+    assert len({round(box.y0, 6) for box in boxes}) == rows
+    assert len({(round(box.width, 6), round(box.height, 6)) for box in boxes}) == 1
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_caption_says_over_how_many_seeds_a_mean_is(seeds: int) -> None:
+    text = caption(picture(plant(), measured_on(plant()), seeds))
+    assert ("mean over 3 seeds" in text) is (seeds == 3)
+
+
+def test_a_map_has_metres_on_its_axes_and_a_drawing_without_positions_none() -> None:
+    (ground,) = picture(FactoryPark(factories=4, devices_per_factory=6).build()).axes
+    assert (ground.get_xlabel(), ground.get_ylabel()) == ("x, m", "y, m")
+    (far,) = picture(FactoryPark(factories=4, devices_per_factory=6, factory_spacing_m=9e3, radius_m=900).build()).axes
+    assert far.get_xlabel() == "x, km"
+    figure = picture(plant())
+    assert not figure.axes[0].axison
+    assert "The nodes have no positions" in caption(figure)
+
+
+def test_the_caption_tells_what_is_not_in_place() -> None:
+    text = caption(picture(FactoryPark(factories=4, devices_per_factory=6).build()))
+    assert "What is above the dashed line has no position." in text
+    assert "4 nodes are drawn beside the position, where another one stands." in text
+    crowded = many()["regions"]
+    assert "Where they are, nodes would hide each other or wires" in caption(picture(crowded))
+
+
+@pytest.mark.parametrize("devices", [3, 6])
+def test_a_few_sensors_have_names_and_many_have_none(devices: int) -> None:
+    (ax,) = picture(FactoryPark(factories=3, devices_per_factory=devices, factory_spacing_m=150).build()).axes
+    assert markers(ax)["sensor"] == 3 * devices
+    assert ("sensor-1" in words(ax)) is (devices == 3)
+
+
+def test_cells_that_do_not_show_their_sensors_say_how_many_they_have() -> None:
+    park = FactoryPark(factories=4, devices_per_factory=200).build()
+    figure = picture(without_positions(park))
+    (ax,) = figure.axes
+    assert "sensor" not in markers(ax)
+    assert words(ax).count("station-1\n200 sensors") == 4
+    assert "4 cells of 200 sensors" in entries(figure)
+
+
+def test_cells_of_different_sizes_are_told_by_their_range() -> None:
+    kinds = {"c": "cloud", "b1": "base_station", "b2": "base_station"}
+    cells = {f"s{i}": "b1" if i < 1 else "b2" for i in range(900)}
+    figure = picture(network({**kinds, **dict.fromkeys(cells, "sensor")}, [("c", "b1"), ("c", "b2"), *cells.items()]))
+    assert "2 cells of 1 to 899 sensors" in entries(figure)
+    assert {"b1\n1 sensor", "b2\n899 sensors"} <= set(words(figure.axes[0]))
+
+
+def test_a_hundred_thousand_sensors_are_a_thousand_discs() -> None:
+    park = FactoryPark(factories=100, devices_per_factory=1000, stations_per_factory=10).build()
+    figure = picture(park, measured_on(park))
+    ax, _ = figure.axes
+    assert sum(len(drawn.get_paths()) for drawn in ax.collections if type(drawn) is PatchCollection) == 1000
+    assert sum(markers(ax).values()) < 2000
+    assert sum(len(drawn.get_offsets()) for drawn in ax.collections) < 10_000
+    assert words(ax) == ["cloud"]
+    assert "1,000 base stations, each a cell of 100 sensors" in entries(figure)
+    assert all(size < 15 for size in figure.get_size_inches())
+
+
+def test_a_name_does_not_repeat_the_path_of_the_one_above() -> None:
+    (ax,) = picture(FactoryPark(factories=4, devices_per_factory=6).build()).axes
+    assert sorted(words(ax)) == ["cloud", *(f"factory-{i}/edge" for i in range(1, 5)), *["station-1"] * 4]
+
+
+def test_a_kind_for_whose_names_there_is_little_room_has_none() -> None:
+    said = words(picture(many()["regions"]).axes[0])
+    assert sorted(said) == [f"region-{number}/cloud" for number in range(1, 5)]
+
+
+def test_names_are_shown_as_they_are_or_shortened_in_the_middle() -> None:
+    long = "a-base-station-with-a-name-of-many-words"
+    kinds = {"_$x^2$": "cloud", long: "base_station", "s": "sensor"}
+    said = words(picture(network(kinds, [("_$x^2$", long), (long, "s")])).axes[0])
+    assert r" _\$x^2\$" in said
+    assert any(word.startswith("a-base-") and "…" in word and word.endswith("-words") for word in said)
+
+
+def test_letters_that_the_font_does_not_have_are_question_marks() -> None:  # and matplotlib does not warn
+    assert "??-1" in words(
+        picture(network({"车间-1": "cloud", "b": "base_station", "s": "sensor"}, [("车间-1", "b"), ("b", "s")])).axes[0]
+    )
+
+
+def test_a_wire_bends_around_a_node_that_it_does_not_join() -> None:
+    at = {"c": (50.0, 90.0), "e": (0.0, 0.0), "b1": (100.0, 0.0), "b2": (200.0, 0.0), "b3": (0.0, -80.0)}
+    kinds = {"c": "cloud", "e": "edge", "b1": "base_station", "b2": "base_station", "b3": "base_station", "s": "sensor"}
+    wires = [("c", "e"), ("e", "b1"), ("e", "b2"), ("e", "b3")]
+    (ax,) = picture(network(kinds, [*wires, ("b3", "s")], at)).axes
+    lines = [line for drawn in ax.collections if type(drawn) is LineCollection for line in drawn.get_segments()]
+    assert len(lines) == 2 * len(wires)
+    bent = np.vstack([line for line in lines if len(line) > 2])  # from e to b2, on whose straight way b1 is
+    assert bent[:, 0].min() < 15 and bent[:, 0].max() > 185 and bent[:, 1].min() >= 0
+    assert np.linalg.norm(bent - at["b1"], axis=1).min() > 5
+
+
+@pytest.mark.parametrize("with_loads", [False, True], ids=["plain", "loads"])
+@pytest.mark.parametrize("name", many())
+def test_no_text_covers_another_or_leaves_the_picture(name: str, with_loads: bool) -> None:
+    topology = many()[name]
+    figure = picture(topology, measured_on(topology) if with_loads else None)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for ax in figure.axes[:1]:
+        boxes = [text.get_window_extent(renderer) for text in ax.texts]
+        frame = ax.get_window_extent(renderer)
+        assert all(is_inside(box, frame) for box in boxes)
+        assert not any(one.shrunk(0.98, 0.9).overlaps(other) for one, other in combinations(boxes, 2))
+    paper = figure.bbox
+    around = [*figure.texts, *figure.legends]
+    outside = [artist for artist in around if not is_inside(artist.get_window_extent(renderer), paper)]
+    assert outside == []
+    extents = [artist.get_window_extent(renderer) for artist in around]
+    assert not any(one.shrunk(0.99, 0.9).overlaps(other) for one, other in combinations(extents, 2))
+    tight = figure.get_tightbbox(renderer)
+    width, height = figure.get_size_inches()
+    assert tight.x0 >= 0 and tight.y0 >= 0 and tight.x1 <= width and tight.y1 <= height
+
+
+def is_inside(box: Bbox, frame: Bbox, tolerance: float = 1.0) -> bool:
+    return bool(
+        box.x0 >= frame.x0 - tolerance
+        and box.y0 >= frame.y0 - tolerance
+        and box.x1 <= frame.x1 + tolerance
+        and box.y1 <= frame.y1 + tolerance
+    )
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_equal_networks_are_equal_files(tmp_path: Path, suffix: str) -> None:
+    files = []
+    for number in range(2):
+        topology = FactoryPark(factories=3, devices_per_factory=5).build()
+        with mpl.rc_context(RC):
+            figure = network_figure("tiny", Net(topology), measured_on(topology, duplex="full"))
+            files.append(save_figure(figure, tmp_path / f"{number}.{suffix}").read_bytes())
+    assert files[0] == files[1]
