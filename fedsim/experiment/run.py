@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.errors import UserError
+from fedsim.experiment.collector import rare_collections
 from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S, Host, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, peak_memory_bytes
 from fedsim.experiment.observer import Observer
@@ -49,7 +50,8 @@ def run(
     path = Path("runs") / scenario.name if out is None else Path(out)
     if store is not None and (problem := why_no_folder(Path(store))):
         raise UserError(f"{problem}; choose another store with --store")
-    materials = validate(scenario)  # first, as a host takes a while to load
+    with rare_collections():
+        materials = validate(scenario)  # first, as a host takes a while to load
     host = host_for(
         executor,
         learn=scenario.learn,
@@ -72,7 +74,7 @@ def _run_all(
     folder.save_manifest()
     before_s = folder.manifest["real_seconds"]
     learners = Learners(host, store, folder.manifest["run"])
-    with ResultTables(scenario, folder) as tables:
+    with rare_collections(), ResultTables(scenario, folder) as tables:
         for seed in scenario.seeds:
             if seed != materials.seed:
                 materials = gather_materials(scenario, seed)

@@ -117,13 +117,6 @@ FAULTS = (
         (FAIR,),
     ),
     Fault(
-        "who left is waited for",
-        FAIR_SHARING,
-        "        while self.void and self.queue[0][1] in self.void:\n",
-        "        while False:\n",
-        (EXACT,),
-    ),
-    Fault(
         "who was stopped leaves with the others",
         FAIR_SHARING,
         "            if ticket in due.void:\n",

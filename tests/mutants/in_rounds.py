@@ -129,8 +129,8 @@ FAULTS = (
     Fault(
         "queues are 5 % too long in the table of links",
         TABLES,
-        'table["queued_s"] / duration',
-        '1.05 * table["queued_s"] / duration',
+        'total("queued_s") / duration',
+        '1.05 * total("queued_s") / duration',
         theory("test_littles_law_holds_on_every_channel_of_a_whole_scenario"),
         by_each=True,
     ),

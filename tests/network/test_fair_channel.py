@@ -184,14 +184,15 @@ def test_who_was_stopped_does_not_leave_with_the_equal_ones(env: Environment, ch
     assert flows[1].share_sent == 0.5
 
 
-def test_who_was_taken_off_one_channel_may_be_on_another(env: Environment) -> None:
+@pytest.mark.parametrize("need_s", [1.0, 2.0])
+def test_who_was_taken_off_one_channel_may_be_on_another(env: Environment, need_s: float) -> None:
     # Each channel numbers its messages by itself; what is left of the second one here must not be taken for it there.
     here, there = FairChannel(env), FairChannel(env)
-    first, second, third = put(here, 1.0), put(here, 2.0), put(here, 4.0)
+    first, second, third = put(here, 1.0), put(here, need_s), put(here, 4.0)
     here.stop(second)
     other = put(there, 20.0)
     there.start(second)
-    at(env, 3.5)
-    assert (list(here.flows), list(there.flows)) == ([third], [other, second])
+    at(env, 1.5)
+    assert (list(here.flows), list(there.flows)) == ([first, third], [other, second])
     env.run()
-    assert arrivals_s([first, second, third, other]) == [2.0, 4.0, 5.0, 22.0]
+    assert arrivals_s([first, second, third, other]) == [2.0, 2 * need_s, 5.0, 20.0 + need_s]

@@ -1,0 +1,36 @@
+"""Python's garbage collector, kept from looking at a whole simulated world again and again.
+
+A world is millions of small objects that live until its end, and the clock leaves hardly any cycles behind. So the
+collector looks at what is new only after a hundred thousand objects instead of seven hundred; cycles that a learner
+leaves are found all the same, and a world that is over is given back at once.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["rare_collections", "set_aside"]
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the collector run seldom inside."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 1_000)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """The same, and what exists at the beginning is not looked at inside."""
+    gc.freeze()
+    try:
+        with rare_collections():
+            yield
+    finally:
+        gc.unfreeze()
