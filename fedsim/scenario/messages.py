@@ -38,12 +38,12 @@ def explain(error: ValidationError, document: Document, root: type[BaseModel]) -
 
     First what is there and wrong, in the order of the file, and then in the same order what is missing.
     """
-    first = error.errors(include_url=False)[:MOST_ERRORS]
-    errors = [details for details in first if not _is_echo(details)]
-    found = [_Finding(details, locate(details["loc"], root, document.data)) for details in errors]
+    errors = [details for details in error.errors(include_url=False) if not _is_echo(details)]
+    first = errors[:MOST_ERRORS]
+    found = [_Finding(details, locate(details["loc"], root, document.data)) for details in first]
     sentences = sorted(_joined(_sentences(found)), key=lambda said: _order(said, document))
     lines = [_line(said, document) for said in sentences[:MOST_LINES]]
-    others = len(sentences) - len(lines) + error.error_count() - len(first)
+    others = len(sentences) - len(lines) + len(errors) - len(first)
     more = [f"(and {others} more)"] if others else []
     return UserError("\n".join(lines + more))
 

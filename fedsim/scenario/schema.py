@@ -24,6 +24,7 @@ from fedsim.protocols.run_loop import EvaluateSettings, Stop
 from fedsim.scenario.document import Document, KeyPath
 from fedsim.scenario.written import Written
 from fedsim.settings import OneOf, Settings, Several
+from fedsim.topology.imported import self_contained
 from fedsim.topology.settings import TopologySettings
 
 __all__ = ["Scenario"]
@@ -60,7 +61,7 @@ class Scenario(Settings):
     """When a run ends: whichever comes first."""
     evaluate: EvaluateSettings = EvaluateSettings()
     """When and on what models are evaluated."""
-    topology: Annotated[TopologySettings, OneOf("topologies")]
+    topology: Annotated[TopologySettings, OneOf("topologies"), AfterValidator(self_contained)]
     """The network's nodes and wires: one of the topologies, or a path to a file (.yaml, .json, .graphml)."""
     network: NetworkSettings
     """What the air and the wires are like."""

@@ -13,7 +13,7 @@ from fedsim import registry
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.locate import Spot, keys_of
-from fedsim.scenario.scalars import kind_of, number, show, show_text
+from fedsim.scenario.scalars import kind_of, number, show
 from fedsim.scenario.unit_hints import in_unit_of, unit_of
 
 __all__ = ["WRONG_TYPE", "Sentence", "blamed", "sentence", "wrong_type"]
@@ -54,6 +54,7 @@ _RULES = {  # pydantic's error type -> the rule, filled from its ctx
     "huge_but_finite": "must be at most {le}, or .inf for no limit",
 }
 
+_LONGEST_WORD = 60  # that is compared with others
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _INFINITIES = {"inf", "infinity", "infinite", "unlimited"}
 
@@ -108,14 +109,14 @@ def _short(value: object) -> str:
 
 
 def _hand(word: str, choices: Iterable[str]) -> str:
-    choices = list(choices)
-    return nearest(show_text(word), choices) or nearest(show_text(word).lower(), choices)
+    short, choices = word[:_LONGEST_WORD], list(choices)
+    return nearest(short, choices) or nearest(short.lower(), choices)
 
 
 def _nearest_key(spot: Spot) -> str:
     if spot.owner is None:
         return ""
-    word, keys = show_text(str(spot.path[-1])), list(keys_of(spot.owner))
+    word, keys = str(spot.path[-1]), list(keys_of(spot.owner))
     stem = word.rpartition("_")[0]
     other_unit = [key for key in keys if key.startswith(f"{word}_") or (stem and key.rpartition("_")[0] == stem)]
     hand = _hand(word, keys) if len(other_unit) != 1 else f"; did you mean {other_unit[0]!r}?"

@@ -11,4 +11,5 @@ REGISTRY: dict[str, str] = {
     "ring": "fedsim.topology.ring:Ring",
     "regions": "fedsim.topology.regions:Regions",
     "explicit": "fedsim.topology.explicit:Explicit",
+    "imported": "fedsim.topology.imported:Imported",
 }

@@ -328,7 +328,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "accounting without formula": (
         {STOP: STOP + "\naccounting: [event, formula]"},
-        "plant.yaml:5: accounting: 'formula' needs the key formula, which says which one (known: hfedms, fedgsp)",
+        "plant.yaml:5: accounting: 'formula' needs the key formula, which says which one (known: hfedms, fedgsp, fedgs)",
     ),
     "formula of a protocol that has none": (
         {
@@ -505,7 +505,7 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
     "half a GraphML file": (
         {"plant.yaml": IN_A_FILE.replace("park.yaml", "park.graphml"), "park.graphml": "<graphml"},
         ["run", "plant.yaml"],
-        "plant.yaml:5: topology: park.graphml: this is not GraphML that networkx reads: ...",
+        "plant.yaml:5: topology: park.graphml:1:1: this is not GraphML: unclosed token",
     ),
 }
 
@@ -517,13 +517,9 @@ def test_a_wrong_file(files: Files, words: list[str], message: str, refused: Ref
 
 
 TOPOLOGIES: dict[str, tuple[dict[str, str], str]] = {
-    "two clouds": (
-        {"{kind: edge}": "{kind: cloud}"},
-        "park.yaml:4: topology.nodes.hall: 2 nodes are of kind 'cloud' ('cloud', 'hall'), and exactly one must be: ...",
-    ),
     "no cloud": (
         {"{kind: cloud}": "{kind: edge}"},
-        "park.yaml:1: topology: no node is of kind 'cloud', and exactly one must be: ...",
+        "park.yaml:1: topology: no node is of kind 'cloud', and at least one must be: ...",
     ),
     "no sensors": (
         {"  cam: {kind: sensor, count: 4, attach: mast}\n": ""},
@@ -556,14 +552,9 @@ TOPOLOGIES: dict[str, tuple[dict[str, str], str]] = {
         "park.yaml:6: topology.nodes.cam: sensor 'cam-1' is of device class 'camrea', which devices.classes does not "
         "have; did you mean 'camera'? (classes: camera)",
     ),
-    "a cycle": (
-        {"links:\n": "links:\n  - {between: [cloud, mast], rate_bps: 1.0e+9}\n"},
-        "park.yaml:7: topology.links: the links cloud - ... - cloud form a cycle, and two nodes must be joined by "
-        "one way only; remove one link",
-    ),
     "a link to itself": (
         {"[hall, mast]": "[mast, mast]"},
-        "park.yaml:7: topology.links: 'mast' is linked to itself, and a link must join two nodes; remove it",
+        "park.yaml:9: topology.links[1]: 'mast' is linked to itself, and a link must join two nodes; remove it",
     ),
     "a link that stands twice": (
         {"links:\n": "links:\n  - {between: [hall, cloud]}\n"},
@@ -591,10 +582,6 @@ def test_a_wrong_topology(changes: dict[str, str], message: str, refused: Refusa
 
 
 DRAWINGS: dict[str, tuple[dict[str, str], str]] = {
-    "a cycle": (
-        {'{"source": "mast"': '{"source": "mast", "target": "cloud"}, {"source": "mast"'},
-        "park.json: topology.links: the links cloud - ... - cloud form a cycle, ...; remove one link",
-    ),
     "a rate in another unit": (
         {'"mast", "rate_bps"': '"mast", "rate_mbps"'},
         "plant.yaml:5: topology: park.json: link 'hall' - 'mast': 'rate_mbps' is not read; did you mean 'rate_bps'?...",

@@ -191,8 +191,9 @@ def test_who_was_taken_off_one_channel_may_be_on_another(env: Environment, need_
     first, second, third = put(here, 1.0), put(here, need_s), put(here, 4.0)
     here.stop(second)
     other = put(there, 20.0)
+    at(env, 0.5)
     there.start(second)
     at(env, 1.5)
     assert (list(here.flows), list(there.flows)) == ([first, third], [other, second])
     env.run()
-    assert arrivals_s([first, second, third, other]) == [2.0, 2 * need_s, 5.0, 20.0 + need_s]
+    assert arrivals_s([first, second, third, other]) == [2.0, 0.5 + 2 * need_s, 5.0, 20.0 + need_s]

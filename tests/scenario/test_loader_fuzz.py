@@ -92,10 +92,11 @@ PARTS = [(path[-1], at(whole, path)) for whole in RIGHT for path in paths(whole)
 
 
 def values(draw: st.DrawFn, step: str | int) -> Any:
-    """Something to put at a key: what some scenario has at a key of this name, or anywhere, or something odd or random."""
+    """Something to put at a key: what a scenario has at such a key, or anywhere; or something odd or random."""
     kind = draw(st.sampled_from(["like", "like", "like", "part", "odd", "anything"]))
     if kind in ("like", "part"):
-        return draw(st.sampled_from([part for key, part in PARTS if key == step or kind == "part"]))
+        alike = [part for key, part in PARTS if key == step] if kind == "like" else []
+        return draw(st.sampled_from(alike or [part for _, part in PARTS]))
     return draw(st.sampled_from(ODD) if kind == "odd" else ANYTHING)
 
 
@@ -159,7 +160,7 @@ def assignments(draw: st.DrawFn) -> str:
     path = list(draw(st.sampled_from(paths(whole)[1:])))
     if draw(st.integers(0, 4)) == 0:
         path.insert(draw(st.integers(0, len(path))), draw(TEXT | st.integers(-1, 5)))
-    value = values(draw, path[-1]) if path[-1] in dict(PARTS) else draw(ANYTHING)
+    value = values(draw, path[-1])
     text = value if isinstance(value, str) else json.dumps(value).replace("Infinity", ".inf").replace("NaN", ".nan")
     return f"{'.'.join(map(str, path))}={text}" if draw(st.integers(0, 9)) else draw(st.text(max_size=20))
 

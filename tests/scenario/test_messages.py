@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from fedsim import registry
 from fedsim.scenario.document import Document
@@ -18,6 +18,7 @@ from fedsim.settings import (
     Component,
     Count,
     Fraction,
+    Name,
     NonNegative,
     OneOf,
     Positive,
@@ -28,6 +29,10 @@ from fedsim.settings import (
 
 KIND = "test_recipes"
 REGISTRY = {"fedavg": f"{__name__}:Average", "fedprox": f"{__name__}:Proximal", "mu": f"{__name__}:Mu"}
+
+
+def _refuse(word: str) -> str:
+    raise ValueError(f"{word!r} is no word")
 
 
 class Average(Component):
@@ -93,6 +98,8 @@ with pytest.MonkeyPatch.context() as _patch:
         checked: Average | Count = 1
         topology: str | Annotated[Component, OneOf(KIND)] = "star"
         slots: Annotated[dict[Annotated[str, Field(pattern="^[a-z]+$")], Count], Field(max_length=2)] | None = None
+        rooms: dict[Name, Cell] | None = None
+        shops: dict[Name, Annotated[Component, OneOf(KIND)]] | None = None
 
     class Demanding(Settings):
         protocols: Several[Annotated[Component, OneOf(KIND)]] = ()
@@ -128,6 +135,12 @@ ALONE = [
     ("data: {name: x, seeds: []}", "data.seeds: [] must have a length of at least 1"),
     ("data: {name: x, seeds: [0]}", "data.seeds[0]: 0 must be at least 1"),  # long enough, though its item is wrong
     ("slots: {A: 1}", "slots.A: the key 'A' must match the pattern ^[a-z]+$"),
+    ("rooms: {'': {}}", 'rooms."": the key \'\' must have a length of at least 1'),
+    ("shops: {'': {name: mu}}", 'shops."": the key \'\' must have a length of at least 1'),
+    ("cell: {rate_bps: 1.1e18}", "cell.rate_bps: 1.1e+18 must be at most 1e+18, or .inf for no limit"),
+    ("cell: {rate_bps: 1e-300}", "cell.rate_bps: 1e-300 must be at least 1e-18"),
+    ("cell: {delay_s: 1.1e18}", "cell.delay_s: 1.1e+18 must be at most 1e+18"),
+    ("cell: {size_bytes: 1000000001}", "cell.size_bytes: 1000000001 must be at most 1000000000"),
     # keys
     ("data: {}", "data: needs the key 'name'"),
     ("data: {name: x, sedes: [1]}", "data.sedes: unknown key; did you mean 'seeds'? (keys: name, seeds, "
@@ -137,6 +150,14 @@ ALONE = [
     ("cell: {DELAY_S: 3}", "cell.DELAY_S: unknown key; did you mean 'delay_s'? (keys: "),
     ("cell: {cells: {north: {zzz: 1}}}", "cell.cells.north.zzz: unknown key (keys: rate_bps, delay_s, size_bytes,"),
     ('cell: {"odd key": 1}', 'cell."odd key": unknown key (keys: '),
+    ("rooms: {'[key]': {'[key]': 1}}", 'rooms."[key]"."[key]": unknown key (keys: '),
+    # what cannot be seen, and what would be more than a line
+    ('data: {"n\u0430me": x, name: y}', "data.n\u0430me: unknown key; did you mean 'name'? ('\u0430' is U+0430)"),
+    ('data: {"na\\u200bme": x, name: y}', 'data."na\\u200bme": unknown key; did you mean \'name\'? (keys: '),
+    ('data: {name: ["\\e[2J"]}', r"data.name: ['\x1b[2J'] is a list; text is needed"),
+    ('data: {name: {"a\\nb\\u202e": 1}}', r"data.name: {a\nb\u202e: 1} is a mapping; text is needed"),
+    ('"two\\nlines": {}', r'"two\nlines": unknown key (keys: '),
+    ('"gr\u00fcn er": {}', '"gr\u00fcn er": unknown key (keys: '),
     # types
     ("cell: {size_bytes: '5'}", "cell.size_bytes: '5' is text; a whole number is needed (remove the quotes)"),
     ("cell: {delay_s: '5.5'}", "cell.delay_s: '5.5' is text; a number is needed (remove the quotes)"),
@@ -256,6 +277,21 @@ def test_several_mistakes_come_in_the_order_of_the_file_and_five_at_most() -> No
         "s.yaml:8: data.shuffle: 3 is a number; true or false is needed",
         "(and 2 more)",
     ]
+
+
+def test_of_very_many_mistakes_the_first_are_looked_at_and_all_are_counted() -> None:
+    lines = message(f"data: {{name: x, seeds: [{'0, ' * 3_000}0]}}\nzzz: 1\n").splitlines()
+    assert lines[0] == "s.yaml:1: data.seeds[0]: 0 must be at least 1"
+    assert lines[5:] == ["(and 2997 more)"]
+
+
+def test_a_very_long_line_loses_its_middle() -> None:
+    class Wordy(Settings):
+        word: Annotated[str, AfterValidator(_refuse)]
+
+    found = message(f"word: {'x' * 5_000}", root=Wordy)
+    assert len(found) < 2_000
+    assert found.startswith("s.yaml:1: word: 'xxx") and " ... " in found and found.endswith("xxx' is no word")
 
 
 def test_what_is_missing_comes_last_in_one_line_for_each_mapping() -> None:

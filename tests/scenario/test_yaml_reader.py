@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import tracemalloc
@@ -44,6 +45,7 @@ CORE_SCHEMA: list[tuple[str, object]] = [
     ("12", 12), ("012", 12), ("-7", -7), ("+7", 7), ("0o17", 15), ("0x1F", 31), ("0", 0), ("017", 17),
     ("0b11", "0b11"), ("-0x1", "-0x1"), ("0o8", "0o8"), ("1_000", "1_000"), ("1,000", "1,000"), ("1:30", "1:30"),
     ("1.5", 1.5), ("1.", 1.0), (".5", 0.5), ("-.5", -0.5), ("1e6", 1e6), ("1.0e+6", 1e6), ("1E-3", 1e-3), ("+1.5", 1.5),
+    ("0.00e-999", 0.0), ("5e-324", 5e-324), ("+", "+"), ("-x", "-x"), ("0x", "0x"),
     (".inf", math.inf), ("-.inf", -math.inf), ("+.Inf", math.inf), ("inf", "inf"), ("nan", "nan"), (".", "."),
     ("e5", "e5"), ("1e", "1e"), ("1.2.3", "1.2.3"), ("٣", "٣"),
     ("2024-01-31", "2024-01-31"), ("2024-01-31T10:00:00Z", "2024-01-31T10:00:00Z"), ("10 Mbps", "10 Mbps"), ("=", "="),
@@ -102,8 +104,12 @@ def test_a_key_that_is_text_stays_text(key: str) -> None:
         ("- a", "s.yaml:1:1: a scenario is a mapping (key: value); this is a list"),
         ("hello", "s.yaml:1:1: a scenario is a mapping (key: value); this is text"),
         ("a: 1e999", "s.yaml:1:4: 1e999 is too large for a number; write .inf for unlimited"),
+        ("a: -0.01e-999", "s.yaml:1:4: -0.01e-999 is too small for a number; write 0 for nothing"),
         ("a: " + "9" * 5000, "has 5000 digits; a whole number has at most 300"),
         ("a: 0x" + "f" * 5000, "has 5002 digits; a whole number has at most 300"),
+        ("a: 0x" + "f" * 298, "ffffffffff... is too large for a number"),
+        ("? " + "x" * 1025, "has 1025 characters, and a key has at most 1024"),
+        ("a: " + "x" * 100_001, "s.yaml:1:4: the text has 100001 characters, and a text has at most 100000"),
         ("a: " + "[" * 50 + "]" * 50, "s.yaml:1:53: lists and mappings are nested more than 50 deep"),
         ("a: '\0'", "s.yaml:1:5: the character U+0000 cannot stand in YAML; is this a text file?"),
         ("a: 1\nb: \x1b[31m", "s.yaml:2:4: the character U+001B cannot stand in YAML"),
@@ -258,6 +264,20 @@ def test_aliases_count_as_what_they_stand_for(monkeypatch: pytest.MonkeyPatch) -
     assert "more than 13 values" in refusal(text)
 
 
+@pytest.mark.parametrize(("text", "message"), [("a: [1, 2, 3, 4]", "s.yaml:1:14: a list has"), (
+    "b: 1\na: {a: , b: , c: ,\n  d: }", "s.yaml:3:3: a mapping has"
+)])  # fmt: skip
+def test_a_list_or_mapping_has_only_so_many_entries(text: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedsim.scenario.composer.MAX_ENTRIES", 4)
+    assert read(text)
+    monkeypatch.setattr("fedsim.scenario.composer.MAX_ENTRIES", 3)
+    assert refusal(text) == f"{message} more than 3 entries here; put data into another file"
+
+
+def test_a_text_and_a_key_of_the_greatest_length_are_read() -> None:
+    assert read(f"? {'k' * 1024}\n: {'x' * 100_000}") == {"k" * 1024: "x" * 100_000}
+
+
 def test_aliases_do_not_hide_depth() -> None:
     text = "\n".join(["a0: &a0 [1]", *(f"a{level}: &a{level} [*a{level - 1}]" for level in range(1, 60))])
     assert "s.yaml:50:12: lists and mappings are nested more than 50 deep" in refusal(text)
@@ -284,7 +304,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
         (b"name: park\nplace: M\xfcnchen", ":2: is not UTF-8 text (byte 0xfc); save the file as UTF-8"),
         ("name: park".encode("utf-16"), ":1: is not UTF-8 text (byte 0xff); save the file as UTF-8"),
         ("name: park".encode("utf-16-le"), ":1:2: the character U+0000 cannot stand in YAML; is this a text file?"),
-        (b"#" * 10_000_001, ": is too large: a scenario is at most 10 MB; put data into another file"),
+        (b"#" * 10_000_001, ": is too large: a YAML file is at most 10 MB"),
     ],
     ids=["latin-1", "utf-16", "utf-16 without its mark", "large"],
 )
@@ -296,6 +316,17 @@ def test_a_file_that_is_no_scenario_is_one_message(tmp_path: Path, content: byte
     assert str(caught.value) == f"{path}{message}"
 
 
+def test_the_collector_of_garbage_goes_on_as_before() -> None:
+    for switch, running in ((gc.enable, True), (gc.disable, False)):
+        try:
+            switch()
+            read("a: 1")
+            refusal("a: [")
+            assert gc.isenabled() == running
+        finally:
+            gc.enable()
+
+
 def test_a_missing_file_gets_a_hand(tmp_path: Path) -> None:
     (tmp_path / "quickstart.yaml").write_text("name: x")
     for path, message in [
@@ -304,7 +335,6 @@ def test_a_missing_file_gets_a_hand(tmp_path: Path) -> None:
         (tmp_path / "no" / "s.yaml", f": there is no such file, and no folder {str(tmp_path / 'no')!r}"),
         (tmp_path, ": is a folder; the path of a YAML file is needed"),
         (tmp_path / "quickstart.yaml" / "x", ": cannot be read (Not a directory)"),
-        (tmp_path / "nu\0ll", ": cannot be read (embedded null byte)"),
     ]:
         with pytest.raises(UserError) as caught:
             read_yaml(path)

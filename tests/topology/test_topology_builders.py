@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -44,6 +45,12 @@ def test_what_is_registered_builds_a_topology(name: str) -> None:
                 "cam": {"kind": "sensor", "count": 3, "attach": "bs"},
             },
             "links": [{"between": ["cloud", "bs"]}],
+        },
+        "imported": {
+            "path": str(Path(__file__).parents[2] / "topologies/backbone.graphml"),
+            "clouds": ["0", "1", "2"],
+            "sensors_per_station": 1,
+            "parallel": "fastest",
         },
     }
     settings = registry.load("topologies", name).model_validate({"name": name, **fields[name]})
