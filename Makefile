@@ -64,6 +64,10 @@ golden-accept: $(INSTALLED) ## Write today's traces over yesterday's; read the d
 bench: $(INSTALLED) ## Measure how fast the simulator is.
 	$(PYTEST) benchmarks --benchmark-only
 
+.PHONY: bench-network
+bench-network: $(INSTALLED) ## Measure how a network study grows, from 1,000 to 1,000,000 sensors (a quarter of an hour, 10 GB).
+	$(BIN)/python benchmarks/network_growth.py
+
 .PHONY: docs
 docs: $(INSTALLED) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py

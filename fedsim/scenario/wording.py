@@ -120,8 +120,8 @@ def _nearest_key(spot: Spot) -> str:
     stem = word.rpartition("_")[0]
     other_unit = [key for key in keys if key.startswith(f"{word}_") or (stem and key.rpartition("_")[0] == stem)]
     hand = _hand(word, keys) if len(other_unit) != 1 else f"; did you mean {other_unit[0]!r}?"
-    foreign = next((letter for letter in word if not letter.isascii()), None)  # it may look like another one
-    letter = f" ({foreign!r} is U+{ord(foreign):04X})" if hand and foreign else ""
+    foreign = next((letter for letter in word if letter.isprintable() and not letter.isascii()), None)
+    letter = f" ({foreign!r} is U+{ord(foreign):04X})" if hand and foreign else ""  # it may look like another one
     return f"{hand}{letter} (keys: {', '.join(keys) or 'none'})"
 
 

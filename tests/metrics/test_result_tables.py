@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
-from small_worlds import Line
+from small_worlds import NO_CONTENTION, Line, simulated
 
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.kernel.trace import Outcome, Trace
@@ -117,6 +117,25 @@ def test_what_is_in_flight_stands_last_with_what_is_known_of_it(until_s: float) 
     assert (table["bytes"] + table["withdrawn_bytes"]).tolist() == [1_000.0, 1_000.0]
     assert table["bytes"].sum() == 125 * until_s
     assert table.index.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("until_s", "sent"),
+    [
+        # Down at 2000 bit/s: 500 B until the outage, from 5 on all of it again. Bytes, again, withdrawn, queued, airtime.
+        (2.0, (500.0, 0.0, 500.0, 0.0, 2.0)),
+        (4.0, (500.0, 500.0, 1_000.0, 0.0, 2.0)),
+        (6.0, (750.0, 500.0, 750.0, 0.0, 3.0)),
+    ],
+)
+def test_of_what_is_in_flight_a_part_may_have_been_in_vain(until_s: float, sent: tuple[float, ...]) -> None:
+    away = {"node": "station", "at_s": 2.0, "for_s": 3.0}
+    faults = {"faults": {"scheduled": [away], "messages": "restart"}, "topology.devices": 1}
+    world = simulated(NO_CONTENTION | faults | {"stop": {"sim_time_s": until_s}})
+    table = transfers_table(world.trace, list(world.network.in_flight), world.network.links, CLIENTS)
+    names = ["bytes", "retransmitted_bytes", "withdrawn_bytes", "queued_s", "airtime_s"]
+    (row,) = table[table["outcome"] == "in_flight"][names].itertuples(index=False)
+    assert tuple(row) == sent
 
 
 def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:

@@ -55,8 +55,7 @@ FAULTS = (
         "            self.spent_s,",
         "            1.05 * self.spent_s,",
         theory(
-            "test_littles_law_holds_on_every_hop_of_a_line[SerialChannel]",
-            "test_littles_law_holds_on_every_hop_of_a_line[FairChannel]",
+            "test_littles_law_holds_on_every_hop_of_a_line",
             "test_littles_law_holds_on_every_channel_of_a_whole_scenario",
         ),
         by_each=True,

@@ -1,4 +1,4 @@
-"""Faults in rounds, deadlines, streams and tables."""
+"""Faults in the clock, in rounds and their ends, in streams and in tables."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from mutants.fault import Fault, theory
 
 GATHER = "fedsim/kernel/gather.py"
 CLOCK = "fedsim/kernel/clock.py"
+TRIP = "fedsim/kernel/trip.py"
 STREAMS = "fedsim/kernel/streams.py"
 JOURNEY = "fedsim/protocols/journey.py"
 SELECTION = "fedsim/protocols/selection.py"
 RUN_LOOP = "fedsim/protocols/run_loop.py"
 PARALLEL = "fedsim/protocols/parallel_rounds.py"
 TABLES = "fedsim/metrics/tables.py"
+TEST_CLOCK = "tests/kernel/test_clock.py"
 TEST_GATHER = "tests/kernel/test_gather.py"
 TEST_COHORTS = "tests/protocols/test_cohorts.py"
 TEST_ROUNDS = "tests/protocols/test_rounds.py"
@@ -44,7 +46,28 @@ FAULTS = (
         CLOCK,
         "            self._urgent.append(event)\n",
         "            self._soon.append(event)\n",
-        ("tests/kernel/test_clock.py",),
+        (TEST_CLOCK,),
+    ),
+    Fault(
+        "what is far ahead is not put in order",
+        CLOCK,
+        "        self._far.sort()",
+        "        self._far[:0] = ()",
+        (TEST_CLOCK,),
+    ),
+    Fault(
+        "what comes soon is taken for far ahead",
+        CLOCK,
+        "            if entry < self._horizon:",
+        "            if len(self._queue) < self.MOST_NEAR // 2:",
+        (TEST_CLOCK,),
+    ),
+    Fault(
+        "who is interrupted does not give up what he waits for",
+        TRIP,
+        "            target.give_up()\n",
+        "            pass\n",
+        (TEST_ROUNDS,),
     ),
     Fault(
         "a stream forgets its use",

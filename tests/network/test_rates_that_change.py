@@ -190,6 +190,8 @@ def test_on_dedicated_air_nobody_notices_the_others_rate() -> None:
         # Client 0 leaves from 2 to 6, and client 1 can use all of it for 2000 bit/s: 6000 bits in 3 s.
         ([(2.0, 0, up(0.0, 0.5)), (2.0, 1, up(2_000.0, 1.0)), (6.0, 0, up(1_000.0, 0.5))],
          [(1, 5.0, 1.0 + 3.0), (0, 12.0, 1.0 + 3.0)]),
+        # A quarter of the air is all that client 0 can use: the other three are client 1's until 8, and 2000 bits left.
+        ([(0.0, 0, up(1_000.0, 0.25)), (0.0, 1, up(1_000.0, 1.0))], [(0, 8.0, 2.0), (1, 10.0, 6.0 + 2.0)]),
         # The rate follows the share: with the half of the air that it is given client 1 gets 1500 bit/s of 3000.
         ([(2.0, 1, up(3_000.0, 1.0))], [(1, 6.0, 1.0 + 2.0), (0, 8.0, 4.0)]),
     ],
@@ -248,6 +250,17 @@ def test_after_an_outage_all_of_it_is_sent_again_at_the_rate_of_then(discipline:
         world.env.run()
         assert over_the_air(world) == [(0, 9.0, 0.0, 2.0 + 4.0)]
         assert crossed(world)[0][5:8] == (1_250.0, 250.0, 0.0)
+
+
+@EVERY_DISCIPLINE
+def test_a_message_that_waits_for_coverage_is_lost_with_its_device(discipline: str) -> None:
+    changes = [(2.0, 0, up(0.0)), (20.0, 0, up(1_000.0))]
+    dies = {"scheduled": [{"node": "sensor-1", "at_s": 7.0, "for_s": 1.0}]}
+    world = with_rates(*changes, faults=dies, network__cell__discipline={"name": discipline})
+    journey = send(world)
+    world.env.run()
+    assert isinstance(journey.value, TransferLost)
+    assert [row[2:8] for row in crossed(world)] == [(0.0, 7.0, "lost", 250.0, 0.0, 750.0)]
 
 
 # -- when nothing more will come ---------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from simpy import Environment
-from small_worlds import scenario, simulated
+from small_worlds import BASE, scenario, simulated
 
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
@@ -111,6 +111,24 @@ def test_a_cell_of_a_station_that_does_not_exist_is_refused() -> None:
     radio = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}}
     with pytest.raises(UserError, match="'statoin', which is no base station with sensors; did you mean 'station'"):
         wires({"network.cells": {"statoin": radio}})
+
+
+def test_weights_are_by_device_class_and_for_the_air_only() -> None:
+    nodes = {"cloud": {"kind": "cloud"}, "bs": {"kind": "base_station"}} | {
+        name: {"kind": "sensor", "attach": "bs", "device": name} for name in ("light", "heavy")
+    }
+    found = wires(
+        {
+            "topology": {"name": "explicit", "nodes": nodes, "links": [{"between": ["cloud", "bs"]}]},
+            "network.cell.discipline": {"name": "fair", "weights": {"heavy": 3.0}},
+            "network.link.discipline": {"name": "fair"},
+            "devices.classes": {name: BASE["devices"]["classes"]["sensor"] for name in ("light", "heavy")},
+        }
+    )
+    for name, weight in (("light", 1.0), ("heavy", 3.0)):
+        attachment = attached(found, name)
+        assert [hop.weight for hop in attachment.uplink] == [weight, 1.0]
+        assert [hop.weight for hop in attachment.downlink] == [1.0, weight]
 
 
 @pytest.mark.parametrize(

@@ -327,14 +327,23 @@ def test_a_deadline_meets_outages(fault: dict[str, Any], counts: tuple[Any, ...]
     assert rounds(world, *COUNTS) == [counts]
 
 
-def test_an_outage_in_the_instant_of_the_deadline_comes_before_it() -> None:
-    # What is destroyed then is lost, not late.
-    world = simulated(
-        NO_CONTENTION
-        | {"protocols": [FEDAVG | {"deadline_s": 12.0}]}
-        | failing(away(12.0, 1.0, "station"), messages="lose")
-    )
-    assert rounds(world, *COUNTS) == [(12.0, 2, 0, 2, 0)]
+@pytest.mark.parametrize(
+    ("messages", "counts", "outcome", "sent"),
+    [
+        ("lose", (12.0, 1, 0, 1, 0), "lost", [375.0, 0.0, 625.0]),  # what is destroyed then is lost, not late
+        ("wait", (12.0, 1, 0, 0, 1), "cancelled", [375.0, 0.0, 625.0]),
+        ("restart", (12.0, 1, 0, 0, 1), "cancelled", [375.0, 375.0, 1_000.0]),
+    ],
+)
+def test_an_outage_in_the_instant_of_the_deadline_comes_before_it(
+    messages: str, counts: tuple[Any, ...], outcome: str, sent: list[float]
+) -> None:
+    protocol = {"protocols": [FEDAVG | {"deadline_s": 12.0}], "network.late_transfers": "cancel"}
+    world = simulated(NO_CONTENTION | ALONE | protocol | failing(away(12.0, 1.0, "station"), messages=messages))
+    assert rounds(world, *COUNTS) == [counts]
+    up = world.trace.hops.array()[-1]
+    assert (up["end_s"], Outcome(up["outcome"]).name.lower()) == (12.0, outcome)
+    assert [up[name] for name in ("bytes", "retransmitted_bytes", "withdrawn_bytes")] == sent
 
 
 def test_those_who_were_asked_too_many_step_in_for_those_who_fail() -> None:

@@ -1,0 +1,106 @@
+"""A fair cell against what one would write first in SimPy: re-scheduling every flow whenever one comes or goes.
+
+As many devices as the name says send 1 MB each, at random times within a minute, over cells of 10 Mbit/s with 100
+devices each.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator
+
+import pytest
+import simpy
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Clock
+from fedsim.network.disciplines.channel import Flow
+from fedsim.network.disciplines.fair import FairChannel
+
+PER_CELL, AIRTIME_S, WITHIN_S = 100, 8e6 / 10e6, 60.0
+
+
+def arrivals_s(devices: int) -> list[list[float]]:
+    """When the devices of each cell begin to send."""
+    rng = random.Random(1)
+    return [[rng.uniform(0.0, WITHIN_S) for _ in range(PER_CELL)] for _ in range(devices // PER_CELL)]
+
+
+class Sent(Flow):
+    """A message that is counted when it has been sent."""
+
+    __slots__ = ("channel", "ends")
+
+    def __init__(self, ends: list[float], channel: FairChannel) -> None:
+        super().__init__()
+        self.ends, self.channel = ends, channel
+        self.offer(AIRTIME_S, channel.env.now)
+        channel.start(self)
+
+    def arrived(self) -> None:
+        self.ends.append(self.channel.env.now)
+
+
+def with_virtual_clocks(cells: list[list[float]]) -> list[float]:
+    clock, ends = Clock(), []
+    for times in cells:
+        channel = FairChannel(clock)
+        for at_s in times:
+            Alarm(clock, at_s, lambda _, channel=channel: Sent(ends, channel))
+    clock.run()
+    return ends
+
+
+class NaiveCell:
+    """Every flow is a process that is interrupted whenever its rate changes."""
+
+    def __init__(self, env: simpy.Environment) -> None:
+        self.env = env
+        self.flows: list[simpy.Process] = []
+
+    def changed(self) -> None:
+        for flow in self.flows:
+            if flow is not self.env.active_process:
+                flow.interrupt()
+
+
+def naive_flow(env: simpy.Environment, cell: NaiveCell, at_s: float, ends: list[float]) -> Generator:
+    yield env.timeout(at_s)
+    left_s = AIRTIME_S
+    cell.flows.append(env.active_process)
+    cell.changed()
+    while True:
+        begun_s, sharing = env.now, len(cell.flows)
+        try:
+            yield env.timeout(left_s * sharing)
+            break
+        except simpy.Interrupt:
+            left_s = max(0.0, left_s - (env.now - begun_s) / sharing)
+    cell.flows.remove(env.active_process)
+    cell.changed()
+    ends.append(env.now)
+
+
+def re_scheduled(cells: list[list[float]]) -> list[float]:
+    env, ends = simpy.Environment(), []
+    for times in cells:
+        cell = NaiveCell(env)
+        for at_s in times:
+            env.process(naive_flow(env, cell, at_s, ends))
+    env.run()
+    return ends
+
+
+@pytest.mark.parametrize("way", [with_virtual_clocks, re_scheduled])
+@pytest.mark.parametrize("devices", [1_000, 10_000])
+def test_fair_cells(benchmark: BenchmarkFixture, devices: int, way: Callable[[list[list[float]]], list[float]]) -> None:
+    benchmark.group = f"{devices} devices send 1 MB over fair cells of {PER_CELL}"
+    cells = arrivals_s(devices)
+    ends = benchmark.pedantic(way, (cells,), rounds=3 if way is with_virtual_clocks else 1)
+    assert len(ends) == devices
+
+
+def test_both_ways_agree() -> None:
+    cells = arrivals_s(300)
+    assert sorted(with_virtual_clocks(cells)) == pytest.approx(sorted(re_scheduled(cells)), rel=1e-9)
