@@ -61,6 +61,6 @@ class Coverage:
         for hop in attachment.air:
             for transfer in self._network.on_hop(hop):
                 transfer.adapt()
-        if attachment.in_coverage != before:
+        if attachment.in_coverage and not before:
             self._on_change()
         self._await_next()

@@ -85,7 +85,7 @@ class Wires:
     def let_rates_change(self, network: Network, on_change: Callable[[], None]) -> None:
         """What the radios announce for later comes true on *network*'s clock.
 
-        *on_change* is told whenever a sensor comes into coverage or leaves it.
+        *on_change* is told whenever a sensor comes into coverage, or has left it for ever.
         """
         for attachment in self.attachments:
             station = self._topology.cell_of(attachment.sensor)

@@ -122,8 +122,8 @@ def test_what_is_in_flight_stands_last_with_what_is_known_of_it(until_s: float) 
 @pytest.mark.parametrize(
     ("until_s", "sent"),
     [
-        # Down at 2000 bit/s: 500 B until the outage, from 5 on all of it again. Bytes, again, withdrawn, queued, airtime.
-        (2.0, (500.0, 0.0, 500.0, 0.0, 2.0)),
+        # Bytes, again, withdrawn, queued, airtime, at 2000 bit/s: 500 B until the outage, from 5 on all of it again.
+        (1.5, (375.0, 0.0, 625.0, 0.0, 1.5)),
         (4.0, (500.0, 500.0, 1_000.0, 0.0, 2.0)),
         (6.0, (750.0, 500.0, 750.0, 0.0, 3.0)),
     ],

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from sending import failing, send
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, RING, prepared
-from watching import History, times_s, watch
+from watching import History, history_of, times_s
 
 from fedsim.protocols.world import World
 
@@ -24,12 +24,6 @@ SIGMAS = 4.0
 def by_chance(*random: dict[str, Any], seed: int = 1, **changes: Any) -> World:
     paths = {path.replace("__", "."): value for path, value in changes.items()}
     return prepared(paths | {"faults": {"random": list(random)}}, seed=seed)[0]
-
-
-def history_of(world: World, until_s: float) -> History:
-    history = watch(world)
-    world.env.run(until=until_s)
-    return history
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +141,7 @@ def test_failures_by_chance_and_planned_ones_overlap() -> None:
     random = {"of": "base_stations", "mean_up_s": 5.0, "mean_down_s": 5.0}
     planned = {"node": "station", "at_s": 0.0, "for_s": 2.0, "every_s": 4.0}
     world = failing(planned, faults={"random": [random]})
-    history = watch(world)
-    journey = send(world)
-    world.env.run(until=journey)
+    history = history_of(world, ended=send(world))
     (air,) = (row for row in world.trace.hops.array() if row["access"])
     changes = [
         (0.0, frozenset()),
@@ -177,10 +169,8 @@ def histories(*changes: dict[str, Any], seeds: tuple[int, ...] = (1,)) -> list[H
     for change in changes:
         for seed in seeds:
             world, protocol = prepared(EVERYTHING_HAPPENS | {"faults": EVERYTHING_FAILS} | change, seed=seed)
-            history = watch(world)
             world.env.process(protocol.run(world))
-            world.env.run(until=200.0)
-            found.append(history)
+            found.append(history_of(world, 200.0))
     return found
 
 

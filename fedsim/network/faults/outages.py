@@ -71,7 +71,7 @@ class Outages:
         self._dead: set[Attachment] = set()
         """Devices that have failed for ever."""
         self.changed: Event = Event(env)
-        """Happens when a sensor may next become reachable or cease to be; then there is a new one."""
+        """Happens when a sensor may next have become reachable, or be lost for ever; then there is a new one."""
         self.on_device_failure: Callable[[Attachment], None] = lambda _: None
         """What else happens when a device fails."""
         for position, fault in enumerate(settings.scheduled):
@@ -131,7 +131,9 @@ class Outages:
             if for_ever:
                 self._dead.add(part.device)
             self._switch_off(part.device)
-        self._changed(part)
+        self._reroute(part)
+        if for_ever:
+            self.tell()
 
     def _repair(self, part: _Part) -> None:
         for link in part.links:
@@ -146,7 +148,9 @@ class Outages:
                 part.device.on = True
                 for hop in part.device.air:
                     hop.closed = not part.device.covered and hop.rate_bps == 0
-        self._changed(part)
+        self._reroute(part)
+        if part.device is None or part.device.reachable:
+            self.tell()
 
     def _close(self, link: Link) -> None:
         rule = "lose" if link in self._gone else self._settings.messages
@@ -169,13 +173,12 @@ class Outages:
                 transfer.fail()
         self.on_device_failure(device)
 
-    def _changed(self, part: _Part) -> None:
+    def _reroute(self, part: _Part) -> None:
         if part.links and self._settings.routing == "around_outages":
             self._wires.reroute({link for link in self._wires.links if link.closed}, self._gone)
-        self.tell()
 
     def tell(self) -> None:
-        """Somebody may have become reachable, or ceased to be."""
+        """Somebody may have become reachable, or never will be again."""
         changed, self.changed = self.changed, Event(self._env)
         changed.succeed()
 
