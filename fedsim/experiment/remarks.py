@@ -26,7 +26,8 @@ def remarks(results: Results) -> list[str]:
 
 def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]:
     if cut_short is not None:
-        yield f"the run ended early, after {0 if rounds is None else len(rounds)} rounds: {cut_short}"
+        done = 0 if rounds is None else len(rounds)
+        yield f"the run ended early, after {done} round{'' if done == 1 else 's'}: {cut_short}"
     if rounds is None:
         yield "no round ended before the run did, so there is nothing to compare"
         return

@@ -30,6 +30,7 @@ class Alarm:
     def stop(self) -> None:
         """Never ring."""
         self.callbacks = ()
+        self.of = None
 
 
 def happen(event: Event, value: Any = None, *, ok: bool = True) -> None:

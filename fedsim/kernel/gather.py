@@ -17,7 +17,7 @@ from fedsim.kernel.trip import Lost, Trip
 Journey = Process | Trip
 """What can be waited for: a trip, or a SimPy process."""
 
-__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Lost", "any_ended", "at_the_end_of", "gather"]
+__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Lost", "at_the_end_of", "gather"]
 
 LAST_IN_ITS_INSTANT = EventPriority(2)  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
 
@@ -66,23 +66,6 @@ def gather(
         at_the_end_of(env, deadline_s).callbacks.append(waiting.close)
     if not journeys:
         waiting.close()
-    return done
-
-
-def any_ended(env: Environment, journeys: Sequence[Journey]) -> Event:
-    """An event that happens when the first of some journeys under way has ended, in whatever way.
-
-    The journeys' failures stay the business of whoever gathers them.
-    """
-    done = Event(env)
-
-    def ended(_: Event) -> None:
-        if not done.triggered:
-            done.succeed()
-
-    for journey in journeys:
-        assert journey.callbacks is not None, "it has ended already"
-        journey.callbacks.append(ended)
     return done
 
 

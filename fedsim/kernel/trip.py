@@ -74,12 +74,18 @@ class Trip:
             self._proceed(self._generator.throw, Interrupt(cause))
 
     def _resume(self, event: Any) -> None:
+        self._proceed(self._answer(event), event._value)
+
+    def _answer(self, event: Any) -> Callable[[Any], Any]:
+        """How to hand over the value of *event*, which has happened: sent as a result, or thrown as an exception."""
         assert self._generator is not None
         if event._ok:
-            self._proceed(self._generator.send, event._value)
+            return self._generator.send
+        if isinstance(event, Trip):
+            event.defused = True
         else:
             event._defused = True
-            self._proceed(self._generator.throw, event._value)
+        return self._generator.throw
 
     def _proceed(self, step: Callable[[Any], Any], value: Any) -> None:
         """Go on until it waits for something, or ends."""
@@ -87,10 +93,12 @@ class Trip:
         try:
             target = step(value)
             while target.callbacks is None:  # it has happened already
-                assert self._generator is not None
-                target = self._generator.send(target._value)
+                target = self._answer(target)(target._value)
         except StopIteration as end:
             self._end(True, end.value)
+        except Lost as failure:
+            failure.__traceback__ = failure.__context__ = None  # or it would keep all that the journey knew alive
+            self._end(False, failure)
         except Exception as failure:
             self._end(False, failure)
         else:

@@ -55,11 +55,11 @@ class Coverage:
 
     def _change(self, rates: Rates) -> None:
         attachment = self._attachment
-        before = attachment.in_coverage
+        before, rates_before = attachment.in_coverage, [(hop.rate_bps, hop.share) for hop in attachment.air]
         attachment.air_uplink.set_rate(rates.uplink_bps, rates.uplink_share)
         attachment.air_downlink.set_rate(rates.downlink_bps, rates.downlink_share)
-        for hop in attachment.air:
-            for transfer in self._network.on_hop(hop):
+        for hop, known in zip(attachment.air, rates_before, strict=True):
+            for transfer in self._network.on_hop(hop) if (hop.rate_bps, hop.share) != known else ():
                 transfer.adapt()
         if attachment.in_coverage and not before:
             self._on_change()

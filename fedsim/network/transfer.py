@@ -46,7 +46,9 @@ class Carrier(Protocol):
 class Transfer(Flow):
     """A message on its way: a flow on the channel of one hop after the other.
 
-    It is its own event: one may wait for it as for a `simpy.Event`. When it is lost, that fails with `TransferLost`.
+    It is its own event: one may wait for it as for a `simpy.Event`, but not in conditions (``a & b``); to wait for the
+    first of several things, make it a process of its own with `Network.carry`. When it is lost, the event fails with
+    `TransferLost`.
     """
 
     __slots__ = (

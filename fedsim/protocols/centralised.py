@@ -17,6 +17,7 @@ from fedsim.learning.batches import POOL
 from fedsim.learning.objectives import Plain
 from fedsim.network.network import TransferLost
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import Client, World
 
 __all__ = ["Centralised"]
@@ -62,16 +63,22 @@ class Centralised(Protocol):
             world.loop.finish_round(model, selected=everybody, participants=everybody)
 
 
-def raw_samples_journey(world: World, client: Client) -> Generator[Event, Any, None]:
+def raw_samples_journey(world: World, client: Client) -> Generator[Any, Any, None]:
     """All raw samples of a client go up to the cloud, again and again until they have arrived.
 
-    Raises `fedsim.protocols.run_loop.NobodyLeft` when they never can.
+    Raises `fedsim.protocols.run_loop.NobodyLeft` when they never can, or were lost a thousand times.
     """
     assert client.raw_bytes is not None  # checked before the run
-    while True:
+    for _ in range(MOST_UPLOADS):
         try:
-            yield from world.network.carry(client.index, client.uplink, client.raw_bytes)
+            yield world.network.send(client.index, client.uplink, client.raw_bytes)
         except TransferLost:
             yield from world.until_reachable(client)
         else:
             return
+    raise NobodyLeft(
+        f"the samples of {client.name!r} were lost {MOST_UPLOADS} times: it is never reachable long enough"
+    )
+
+
+MOST_UPLOADS = 1_000

@@ -60,7 +60,7 @@ class LocalWork:
     """Training on the client's own samples, for as long as its device takes; its value is what was `Trained`.
 
     Its batches are consumed and its memory advances when the work is finished, whether or not the result arrives; work
-    that is given up before consumes nothing. One may wait for it as for a `simpy.Event`.
+    that is given up before consumes nothing. One may wait for it as for a `simpy.Event`, but not in conditions.
     """
 
     __slots__ = ("_ok", "_value", "callbacks", "client", "samples", "start_s", "task", "world")
@@ -80,6 +80,7 @@ class LocalWork:
         """Stop, with nothing learned."""
         self.callbacks = []
         self._note(Outcome.CANCELLED)
+        del self.task  # the clock holds on to this until the work would have ended
 
     def _finish(self, _: Any) -> None:
         self._note(Outcome.ARRIVED)

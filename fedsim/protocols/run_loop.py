@@ -25,6 +25,7 @@ from fedsim.settings import Count, Fraction, Positive, Settings, Several
 __all__ = ["EvaluateSettings", "NobodyLeft", "Round", "RunLoop", "Stop"]
 
 MOST_ROUNDS_IN_AN_INSTANT = 1_000
+MOST_ROUNDS_WITHOUT_TRAFFIC = 1_000
 
 
 class Stop(Settings):
@@ -147,9 +148,7 @@ class RunLoop:
 
     def _enough(self, done: Round) -> bool:
         rounds, traffic = self.stop.rounds, self.stop.transfer_bytes
-        return (rounds is not None and done.number >= rounds) or (
-            traffic is not None and done.uplink_bytes + done.downlink_bytes >= traffic
-        )
+        return (rounds is not None and done.number >= rounds) or (traffic is not None and _traffic(done) >= traffic)
 
     def _check_that_time_passes(self) -> None:
         self._rounds_in_this_instant = self._rounds_in_this_instant + 1 if self._env.now == self._start_s else 0
@@ -160,9 +159,20 @@ class RunLoop:
                 f"rounds take no simulated time, so sim_time_s={stop.sim_time_s:g} is never reached; "
                 "give stop.rounds too, or rates and speeds that are not infinite"
             )
+        if stop.transfer_bytes is not None and stop.rounds is None and stop.sim_time_s is None:
+            last = self.rounds_done[-MOST_ROUNDS_WITHOUT_TRAFFIC:]
+            if len(last) == MOST_ROUNDS_WITHOUT_TRAFFIC and _traffic(last[0]) == _traffic(last[-1]):
+                raise UserError(
+                    f"nothing was sent over the air in {len(last)} rounds, so transfer_bytes={stop.transfer_bytes:g} "
+                    "is never reached; give stop.rounds or stop.sim_time_s too"
+                )
 
     def _score(self, done: Round) -> None:
         for name in self._evaluate.on:
             metrics = self._learner.evaluate(self.model, name, round_number=done.number)
             if metrics is not None:
                 done.metrics[name] = metrics
+
+
+def _traffic(done: Round) -> float:
+    return done.uplink_bytes + done.downlink_bytes

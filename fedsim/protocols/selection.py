@@ -12,10 +12,10 @@ from collections.abc import Generator
 from typing import Any, Literal, Self
 
 from pydantic import model_validator
-from simpy import AnyOf, Event
+from simpy import Event
 
 from fedsim.errors import Misfit
-from fedsim.kernel.gather import any_ended, at_the_end_of
+from fedsim.kernel.gather import at_the_end_of
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
@@ -101,7 +101,7 @@ def _eligible(world: World, cohort: CohortSettings) -> list[Client]:
 
 def _somebody_may_be_free(world: World) -> Event:
     """The next time that a journey ends, or that somebody may be reachable. Raises `NobodyLeft` without hope."""
-    under_way = [client.journey for client in world.clients if client.journey is not None and client.journey.is_alive]
-    if not under_way and all(map(world.outages.hopeless, (client.attachment for client in world.clients))):
-        raise NobodyLeft("every device, or the way to it, has failed for ever")
-    return AnyOf(world.env, [any_ended(world.env, under_way), world.outages.changed])
+    clients = world.clients
+    if not any(client.busy for client in clients) and all(world.outages.hopeless(one.attachment) for one in clients):
+        raise NobodyLeft("every device, or the way to it, has failed or is out of coverage for ever")
+    return world.outages.changed

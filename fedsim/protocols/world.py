@@ -118,8 +118,12 @@ class World:
         if trip.callbacks is None:
             client.journey = None
         else:
-            trip.callbacks.append(client.journey_ended)
+            trip.callbacks += (client.journey_ended, self._somebody_is_free)
         return trip
+
+    def _somebody_is_free(self, _: Trip) -> None:
+        if self.outages.changed.callbacks:
+            self.outages.tell()
 
     def until_reachable(self, client: Client) -> Generator[Event, Any, None]:
         """Wait while *client* cannot be reached. Raises `NobodyLeft` when it never can be again."""

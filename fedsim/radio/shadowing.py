@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import count
-from typing import Self
+from typing import Annotated, Self
 
+from annotated_types import Interval
 from pydantic import model_validator
 
 from fedsim.errors import Misfit
@@ -31,7 +32,7 @@ class Shadowing(Settings):
 
     sigma_db: Positive
     """Standard deviation."""
-    redraw_every_s: Positive | None = None
+    redraw_every_s: Annotated[float, Interval(ge=1e-3, le=1e12)] | None = None
     """Seconds between two draws for one device; left out, one draw is for ever."""
     correlation_s: Positive | None = None
     """Seconds after which a draw's correlation with later ones has fallen to 1/e; left out, draws are independent."""

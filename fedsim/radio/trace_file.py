@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fedsim.errors import UserError
 from fedsim.files import read_text_file
+from fedsim.settings import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -179,7 +180,7 @@ def _append(series: Series, device: str, quantity: Quantity, cells: Sequence[str
         time_s = uplink = downlink = math.nan
     if not math.isfinite(time_s + uplink + downlink):
         _refuse_what_is_no_number(quantity, cells)
-    if uplink < 0 or downlink < 0 or quantity == "snr":
+    if min(uplink, downlink) < SMALLEST or max(uplink, downlink) > LARGEST or quantity == "snr":
         _refuse_what_is_impossible(quantity, uplink, downlink)
     if not series.time_s:
         if time_s != 0:
@@ -207,5 +208,7 @@ def _refuse_what_is_impossible(quantity: Quantity, uplink: float, downlink: floa
     for name, value in zip(COLUMNS[quantity], (uplink, downlink), strict=True):
         if quantity == "rate" and value < 0:
             raise _Bad(f"{name}={value:g} must be at least 0; 0 is no coverage")
+        if quantity == "rate" and value != 0 and not SMALLEST <= value <= LARGEST:
+            raise _Bad(f"{name}={value:g} must be 0 or from {SMALLEST:g} to {LARGEST:g}")
         if quantity == "snr" and abs(value) > MOST_DB:
             raise _Bad(f"{name}={value:g} must be from {-MOST_DB:g} to {MOST_DB:g} dB; {-MOST_DB:g} is no coverage")

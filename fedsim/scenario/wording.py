@@ -140,7 +140,11 @@ def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
 
 
 def _singular(kind: str) -> str:
-    return (kind[:-3] + "y" if kind.endswith("ies") else kind.removesuffix("s")).replace("_", " ")
+    ending = {"ies": "y", "sses": "ss"}
+    for plural, singular in ending.items():
+        if kind.endswith(plural):
+            return (kind.removesuffix(plural) + singular).replace("_", " ")
+    return kind.removesuffix("s").replace("_", " ")
 
 
 def _quoted(text: str) -> tuple[str, ...]:

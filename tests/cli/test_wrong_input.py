@@ -328,7 +328,8 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "accounting without formula": (
         {STOP: STOP + "\naccounting: [event, formula]"},
-        "plant.yaml:5: accounting: 'formula' needs the key formula, which says which one (known: hfedms, fedgsp, fedgs)",
+        "plant.yaml:5: accounting: 'formula' needs the key formula, which says which one "
+        "(known: hfedms, fedgsp, fedgs)",
     ),
     "formula of a protocol that has none": (
         {
@@ -750,6 +751,13 @@ def test_a_torch_device_that_no_executor_computes_on(refused: Refusals) -> None:
     lay_out({"plant.yaml": PLANT}, refused.folder)
     message = "executor 'auto' does not compute on torch device 'cuda'; it does on: cpu"
     refused.check("run", "plant.yaml", "--torch-device", "cuda", message=message)
+
+
+def test_a_store_with_something_else_in_its_place(refused: Refusals, capsys: pytest.CaptureFixture[str]) -> None:
+    lay_out({"plant.yaml": PLANT, "store/metrics": "no folder"}, refused.folder)
+    assert main(["run", "plant.yaml", "--store", "store", "--quiet"]) == 2
+    message = "fedsim: store cannot be a store (File exists); choose another one with --store\n"
+    assert capsys.readouterr().err == message
 
 
 def test_a_partition_that_only_some_seeds_allow(refused: Refusals) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy import Environment, Event
 
-from fedsim.kernel.gather import Gathered, Lost, any_ended, at_the_end_of, gather
+from fedsim.kernel.gather import Gathered, Lost, at_the_end_of, gather
 
 
 @pytest.fixture
@@ -188,25 +188,6 @@ def test_every_journey_is_arrived_lost_or_late_by_its_time_alone(
     else:
         assert len(result.arrived) <= count
     assert len(result.arrived) + len(result.lost) + len(result.late) == len(journeys)
-
-
-def test_any_ended_happens_with_the_first_end_of_any_kind(env: Environment) -> None:
-    slow, fast = env.process(arriving(env, 3.0)), env.process(arriving(env, 2.0))
-    env.run(until=any_ended(env, [slow, fast]))
-    assert env.now == 2.0
-    assert slow.is_alive and not fast.is_alive
-
-
-def test_any_ended_leaves_failures_to_whoever_gathers_them(env: Environment) -> None:
-    journeys = [env.process(lost(env, 1.0)), env.process(arriving(env, 3.0, "c"))]
-    everything = gather(env, journeys)
-    env.run(until=any_ended(env, journeys))
-    assert env.now == 1.0
-    assert env.run(until=everything).arrived == ["c"]
-
-    env = Environment()
-    with pytest.raises(Lost):  # nobody gathers it
-        env.run(until=any_ended(env, [env.process(lost(env, 1.0))]))
 
 
 def test_the_end_of_an_instant_comes_after_all_that_happens_in_it(env: Environment) -> None:

@@ -56,7 +56,7 @@ FAULTS = (
     Fault(
         "what a narrow one uses is given to others too",
         FAIR_SHARING,
-        "                left -= one.flows * one.share\n",
+        "                left = max(0.0, left - one.flows * one.share)\n",
         "",
         (FAIR, EXACT),
     ),

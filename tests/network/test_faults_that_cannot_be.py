@@ -61,13 +61,13 @@ SCHEDULED, RANDOM = "  scheduled:\n    - ", "  random:\n    - "
         ),
         (
             SCHEDULED + "{node: station, at_s: 5, every_s: 10}",
-            "16: faults.scheduled[0]: every_s=10 must be more than the outage lasts (for ever)",
+            "16: faults.scheduled[0]: every_s=10 must be more than the outage lasts (for ever); give for_s",
         ),
         (SCHEDULED + "{node: station}", "16: faults.scheduled[0]: needs the key 'at_s'"),
         (SCHEDULED + "{node: station, at_s: -1}", "16: faults.scheduled[0].at_s: -1 must be at least 0"),
         (
             SCHEDULED + "{node: station, at_s: 1, for_s: 0}",
-            "16: faults.scheduled[0].for_s: 0 must be greater than 0",
+            "16: faults.scheduled[0].for_s: 0 must be at least 0.001",
         ),
         (
             RANDOM + "{of: sensors, mean_up_s: 9, mean_down_s: 1, only: [sensor-1, sensor-9]}",
@@ -98,7 +98,7 @@ SCHEDULED, RANDOM = "  scheduled:\n    - ", "  random:\n    - "
         ),
         (
             RANDOM + "{of: sensors, mean_up_s: 0, mean_down_s: 1}",
-            "16: faults.random[0].mean_up_s: 0 must be greater than 0",
+            "16: faults.random[0].mean_up_s: 0 must be at least 0.001",
         ),
         (
             RANDOM + "{of: sensors, mean_up_s: .inf, mean_down_s: 1}",

@@ -180,7 +180,7 @@ UP_OVER_THE_RING = ["cell east-station", "east -- east-station", "cloud -- east"
         ({"link": ["cloud", "east"]}, {"cloud -- east"}),
         ({"node": "east-1"}, set()),
     ],
-    ids=str,
+    ids=["station", "edge", "cloud", "wire", "wire, the other way round", "sensor"],
 )
 def test_a_node_fails_with_all_its_links_and_a_wire_alone(fault: dict[str, Any], closed: set[str]) -> None:
     world = failing(fault | {"at_s": 0.0, "for_s": 5.0}, topology=RING)

@@ -266,7 +266,7 @@ def test_when_everything_has_failed_for_ever_the_run_ends_with_the_rounds_that_i
 ) -> None:
     learner = PlainLearner()
     world = simulated(NO_CONTENTION | {"stop": stop} | failing(*faults), learner=lambda *_: learner)
-    assert world.loop.cut_short == "every device, or the way to it, has failed for ever"
+    assert world.loop.cut_short == "every device, or the way to it, has failed or is out of coverage for ever"
     assert rounds(world, *COUNTS)[0] == (17.0, 2, 2, 0, 0)
     assert len(world.loop.rounds_done) <= 3
     assert [number for number, _, _ in learner.evaluations] == [done.number for done in world.loop.rounds_done]

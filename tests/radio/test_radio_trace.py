@@ -230,9 +230,13 @@ BROKEN: dict[str, tuple[str, str]] = {
     "NaN": (TO_ALL + "0,nan,2\n", "hall.csv:2: uplink_bps='nan' must be a finite number"),
     "infinite": (TO_ALL + "0,1,inf\n", "hall.csv:2: downlink_bps='inf' must be a finite number"),
     "overflow": (TO_ALL + "0,1,1e999\n", "hall.csv:2: downlink_bps='1e999' must be a finite number"),
-    "a sum that is too large": (
-        TO_ALL + "0,1e308,1e308\n5,1,\n",
-        "hall.csv:3: downlink_bps='' must be a finite number",
+    "too fast for anything": (
+        TO_ALL + "0,1e308,1e308\n",
+        "hall.csv:2: uplink_bps=1e+308 must be 0 or from 1e-18 to 1e+18",
+    ),
+    "too slow for anything": (
+        TO_ALL + "0,1,1\n5,1,1e-308\n",
+        "hall.csv:3: downlink_bps=1e-308 must be 0 or from 1e-18 to 1e+18",
     ),
     "long": (TO_ALL + f"0,1,{'9' * 400}x\n", f"hall.csv:2: downlink_bps='{'9' * 30}' must be a finite number"),
     "negative": (TO_ALL + "0,1,2\n1,-3,2\n", "hall.csv:3: uplink_bps=-3 must be at least 0; 0 is no coverage"),

@@ -196,7 +196,7 @@ class FairChannel(Channel):
                 one.speed = 0.0
             elif one.share * weights <= one.weight * left:  # it needs no more than its part
                 one.speed = 1.0
-                left -= one.flows * one.share
+                left = max(0.0, left - one.flows * one.share)
                 weights = weights_of_last[behind]
             else:
                 one.speed = min(1.0, one.weight * left / (weights * one.share))

@@ -71,7 +71,7 @@ class Outages:
         self._dead: set[Attachment] = set()
         """Devices that have failed for ever."""
         self.changed: Event = Event(env)
-        """Happens when a sensor may next have become reachable, or be lost for ever; then there is a new one."""
+        """Happens when a sensor may have become reachable or free, or be lost for ever; then there is a new one."""
         self.on_device_failure: Callable[[Attachment], None] = lambda _: None
         """What else happens when a device fails."""
         for position, fault in enumerate(settings.scheduled):

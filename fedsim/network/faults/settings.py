@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from typing import Annotated, Literal, Self
 
-from pydantic import Strict, model_validator
+from annotated_types import Ge, Interval
+from pydantic import AllowInfNan, Strict, model_validator
 
-from fedsim.settings import NonNegative, Positive, PositiveOrInfinite, Settings, Several
+from fedsim.errors import Misfit
+from fedsim.settings import Settings, Several
 
 __all__ = ["FaultsSettings", "RandomFaults", "ScheduledFault"]
 
 Ends = Annotated[tuple[str, str], Strict(False)]
+
+Seconds = Annotated[float, Interval(ge=1e-3, le=1e12)]
+"""From a millisecond (what is shorter is a lost packet) to 30,000 years, in which the clock still resolves 0.1 ms."""
 
 
 class ScheduledFault(Settings):
@@ -21,11 +26,11 @@ class ScheduledFault(Settings):
     """A sensor, base station, edge server or cloud: it fails with all its links; or give ``link``."""
     link: Ends | None = None
     """The two ends of a wire; or give ``node``."""
-    at_s: NonNegative
+    at_s: Annotated[float, Interval(ge=0, le=1e12)]
     """When it fails (first)."""
-    for_s: Positive | None = None
+    for_s: Seconds | None = None
     """How long; left out: for ever."""
-    every_s: Positive | None = None
+    every_s: Seconds | None = None
     """It fails again after every so many seconds, counted from failure to failure; left out: once."""
 
     @model_validator(mode="after")
@@ -34,7 +39,8 @@ class ScheduledFault(Settings):
             raise ValueError("give either node or link, one of them and not both")
         if self.every_s is not None and (self.for_s is None or self.for_s >= self.every_s):
             lasts = "for ever" if self.for_s is None else f"for_s={self.for_s:g}"
-            raise ValueError(f"every_s={self.every_s:g} must be more than the outage lasts ({lasts})")
+            way_out = "; give for_s" if self.for_s is None else ""
+            raise ValueError(f"every_s={self.every_s:g} must be more than the outage lasts ({lasts}){way_out}")
         return self
 
     @property
@@ -48,12 +54,18 @@ class RandomFaults(Settings):
 
     of: Literal["sensors", "base_stations", "edges", "clouds", "wires"]
     """What fails; a node fails with all its links."""
-    mean_up_s: Positive
+    mean_up_s: Seconds
     """Mean time from the start, or from a repair, to the next failure."""
-    mean_down_s: PositiveOrInfinite
+    mean_down_s: Annotated[float, AllowInfNan(True), Ge(1e-3)]
     """Mean time from a failure to its repair; ``.inf``: never repaired."""
     only: Several[str] = ()
     """Only these nodes, by name; left out, all of the kind. Not for wires."""
+
+    @model_validator(mode="after")
+    def _a_number(self) -> Self:
+        if math.isnan(self.mean_down_s):
+            raise Misfit("nan must be a number", "mean_down_s")
+        return self
 
     @model_validator(mode="after")
     def _wires_have_no_names(self) -> Self:
