@@ -124,8 +124,8 @@ FAULTS = (
     Fault(
         "only what goes up counts towards an end",
         RUN_LOOP,
-        "done.uplink_bytes + done.downlink_bytes >= traffic",
-        "done.uplink_bytes >= traffic",
+        "return done.uplink_bytes + done.downlink_bytes\n",
+        "return done.uplink_bytes\n",
         (TEST_STOPS,),
     ),
     Fault(
