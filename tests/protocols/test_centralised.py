@@ -147,3 +147,10 @@ def test_a_sensor_out_of_coverage_is_one_too_few(tmp_path: Path) -> None:
         UserError, match="trains on everybody's samples, and 'sensor-2' is out of coverage and can never"
     ):
         prepared(CLOUD | {"network.cell.radio": radio})
+
+
+def test_windows_that_are_always_too_short_for_an_upload_are_no_endless_loop() -> None:
+    fault = {"node": "sensor-1", "at_s": 0.0, "for_s": 20.0, "every_s": 25.0}  # 5 s at a time, and it needs 8
+    world = simulated(FAST_WIRE | {"topology.devices": 1, "faults": {"scheduled": [fault]}})
+    assert world.loop.cut_short == "the samples of 'sensor-1' were lost 1000 times: it is never reachable long enough"
+    assert len(world.loop.rounds_done) == 0

@@ -57,6 +57,14 @@ def test_when_so_many_bytes_have_crossed_the_clients_own_hops_up_and_down(transf
     assert done(simulated({"stop": {"transfer_bytes": transfer_bytes}})) == rounds
 
 
+def test_bytes_that_are_never_sent_are_no_end() -> None:
+    # The wire takes 1000 s, the deadline leaves 10: whatever is on its way is given up before it is on the air.
+    changes = {"stop": {"transfer_bytes": 1.0}, "network.late_transfers": "cancel", "network.link.rate_bps": 8}
+    protocol = {"name": "fedavg", "fraction": 1.0, "deadline_s": 10.0}
+    with pytest.raises(UserError, match="nothing was sent over the air in 1000 rounds, so transfer_bytes=1 is never"):
+        simulated(changes | {"protocols": [protocol]})
+
+
 @pytest.mark.parametrize(
     ("stop", "rounds"),
     [
