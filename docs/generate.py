@@ -226,9 +226,9 @@ def hints(settings: type[Settings]) -> dict[str, Any]:
 def type_text(hint: Any) -> str:
     """What a key takes, in words.
 
-    >>> from fedsim.settings import Count, Fraction, Positive, Several
-    >>> type_text(Count), type_text(Fraction | None), type_text(Several[Positive])
-    ('whole number, at least 1', 'number, above 0, at most 1', 'list of: number, above 0')
+    >>> from fedsim.settings import Count, Fraction, Several
+    >>> type_text(Count), type_text(Several[Fraction])
+    ('whole number, at least 1, at most 1,000,000,000', 'list of: number, above 0, at most 1')
     """
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
