@@ -57,11 +57,12 @@ def gather(
     waiting = _Waiting(Event(env), list(journeys), len(journeys) if count is None else count)
     done = waiting.done
     assert done is not None
+    ended = waiting.ended
     for journey in journeys:
         if journey.callbacks is None:
-            waiting.ended(journey)
+            ended(journey)
         else:
-            journey.callbacks.append(waiting.ended)
+            journey.callbacks.append(ended)
     if deadline_s is not None:
         at_the_end_of(env, deadline_s).callbacks.append(waiting.close)
     if not journeys:
@@ -80,18 +81,19 @@ class _Waiting:
         self.outcomes: dict[Journey, bool] = {}  # arrived or lost
 
     def ended(self, journey: Any) -> None:
-        failed_softly = not journey.ok and isinstance(journey.value, Lost)
+        ok = journey.ok
+        failed_softly = not ok and isinstance(journey.value, Lost)
         if failed_softly:
             journey.defused = True
         if self.done is None:
             return
-        if not journey.ok and not failed_softly:
+        if not ok and not failed_softly:
             journey.defused = True
             self.done.fail(cast(Exception, journey.value))
             self._forget()
             return
-        self.outcomes[journey] = journey.ok
-        self.arrived += journey.ok
+        self.outcomes[journey] = ok
+        self.arrived += ok
         if self.arrived == self.wanted or len(self.outcomes) == len(self.journeys):
             self.close()
 

@@ -26,9 +26,11 @@ class Abandoned(Lost):
 class Trip:
     """A generator that is resumed by the events which it yields. It may be waited for like an event."""
 
-    __slots__ = ("_generator", "_ok", "_target", "_value", "callbacks", "defused")
+    __slots__ = ("_generator", "_ok", "_target", "_value", "callbacks", "defused", "of")
 
-    def __init__(self, generator: Generator[Event, Any, Any]) -> None:
+    def __init__(self, generator: Generator[Event, Any, Any], of: Any = None) -> None:
+        self.of = of
+        """Whatever those who wait for it want to find here."""
         self.callbacks: list[Callable[[Any], None]] | None = []
         """Whom to call when it has ended; None afterwards."""
         self.defused = False
@@ -66,14 +68,15 @@ class Trip:
         """
         target = self._target
         assert self._generator is not None and target is not None, "it has ended, or is running"
-        target.callbacks.remove(self._resume)
+        target.callbacks.remove(self)
         if hasattr(target, "give_up"):
             target.give_up()
             self._proceed(self._generator.throw, Abandoned(cause))
         else:
             self._proceed(self._generator.throw, Interrupt(cause))
 
-    def _resume(self, event: Any) -> None:
+    def __call__(self, event: Any) -> None:
+        """Go on, as *event*, which it waits for, has happened: a trip is what an event calls back."""
         self._proceed(self._answer(event), event._value)
 
     def _answer(self, event: Any) -> Callable[[Any], Any]:
@@ -103,7 +106,7 @@ class Trip:
             self._end(False, failure)
         else:
             self._target = target
-            target.callbacks.append(self._resume)
+            target.callbacks.append(self)
 
     def _end(self, ok: bool, value: Any) -> None:
         self._generator = None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
-from fedsim.network.disciplines.channel import Channel
+from fedsim.network.disciplines.channel import Channel, Flow
 from fedsim.network.packets import Loss
 
 __all__ = ["Direction", "Hop", "Link"]
@@ -34,6 +34,8 @@ class Link:
     """Whether there is an outage now."""
     refuses: bool = False
     """Whether what is handed to it now is lost at once, instead of waiting for the outage to end."""
+    uncovered: dict[Flow, None] = field(default_factory=dict)
+    """What has been handed to it, and is on no channel until its device is covered again."""
 
 
 @dataclass(eq=False, slots=True)
@@ -53,6 +55,11 @@ class Hop:
     """Its part relative to others when there is not enough for all."""
     closed: bool = False
     """Whether the client's own end has failed: what is handed to it now, or comes down to it, is lost."""
+    is_uplink: bool = field(init=False)
+    """Whether its direction is the uplink."""
+
+    def __post_init__(self) -> None:
+        self.is_uplink = self.direction is Direction.UPLINK  # a member of an enumeration takes long to look up
 
     def set_rate(self, rate_bps: float, share: float) -> None:
         """From now on the client has another full rate, for which it needs *share* of a channel shared at once."""

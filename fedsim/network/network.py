@@ -26,11 +26,10 @@ class Network:
     ) -> None:
         self.env = env
         self.links = tuple(links)
-        self.in_flight: dict[Transfer, None] = {}
-        self.uncovered: dict[Transfer, None] = {}
-        """Those in flight that wait until their device is covered again."""
+        self.doomed: dict[Transfer, None] = {}
+        """Messages that will be lost in this instant."""
         self._uplink_bytes = self._downlink_bytes = 0.0
-        self._trace = trace
+        self._hops = trace.hops
         self._transport = transport
         self._streams = streams
         self._transfers = 0
@@ -43,6 +42,15 @@ class Network:
         """Bytes put on the clients' own hops so far, by direction; every attempt counts."""
         return {Direction.UPLINK: self._uplink_bytes, Direction.DOWNLINK: self._downlink_bytes}
 
+    @property
+    def in_flight(self) -> list[Transfer]:
+        """The messages on their way, in the order in which they were sent."""
+        flows = [flow for link in self.links for flow in link.uncovered]
+        for channel in dict.fromkeys(channel for link in self.links for channel in link.channels):
+            flows += (*channel.flows, *channel.sent)
+        messages = {flow for flow in flows if isinstance(flow, Transfer)} | self.doomed.keys()
+        return sorted(messages, key=lambda message: message.number)
+
     def send(self, client: int, route: Sequence[Hop], size_bytes: float) -> Transfer:
         """Send *size_bytes* for a client (-1: between servers) over the hops of *route*, one after the other.
 
@@ -50,8 +58,6 @@ class Network:
         """
         transfer = Transfer(self, self._transfers, client, route, size_bytes)
         self._transfers += 1
-        if route:
-            self.in_flight[transfer] = None
         return transfer
 
     def carry(self, client: int, route: Sequence[Hop], size_bytes: float) -> Generator[Event, None, None]:
@@ -78,21 +84,16 @@ class Network:
     def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:
         """A message has left *hop*, on which *put_bytes* have been put for it: its row for the trace."""
         if hop.link.access:
-            if hop.direction is Direction.UPLINK:
+            if hop.is_uplink:
                 self._uplink_bytes += put_bytes
             else:
                 self._downlink_bytes += put_bytes
-        self._trace.hops.append(row)
-
-    def forget(self, transfer: Transfer) -> None:
-        """A message is over."""
-        self.in_flight.pop(transfer, None)
+        self._hops.append(row)
 
     def on_link(self, link: Link) -> list[Transfer]:
         """The messages on *link* whose last bit has not been sent."""
-        waiting = [flow for channel in dict.fromkeys(link.channels) for flow in channel.flows]
-        uncovered = [transfer for transfer in self.uncovered if transfer.hop.link is link]
-        return [flow for flow in waiting if isinstance(flow, Transfer)] + uncovered
+        flows = [flow for channel in dict.fromkeys(link.channels) for flow in channel.flows]
+        return [flow for flow in (*flows, *link.uncovered) if isinstance(flow, Transfer)]
 
     def on_hop(self, hop: Hop) -> list[Transfer]:
         """The messages on *hop* whose last bit has not been sent."""

@@ -15,11 +15,13 @@ from fedsim.kernel.alarm import Alarm, happen
 from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Lost
 from fedsim.network.disciplines.channel import Flow
-from fedsim.network.hop import Direction, Hop
+from fedsim.network.hop import Hop
 from fedsim.network.packets import Attempted
 from fedsim.units import bits
 
 __all__ = ["Carrier", "Transfer", "TransferLost"]
+
+ARRIVED, LOST, CANCELLED = Outcome.ARRIVED, Outcome.LOST, Outcome.CANCELLED  # members take long to look up
 
 
 class TransferLost(Lost):
@@ -30,17 +32,14 @@ class Carrier(Protocol):
     """What a message needs to know of the network that carries it."""
 
     env: Environment
-    uncovered: dict[Transfer, None]
-    """Those that wait until their device is covered again."""
+    doomed: dict[Transfer, None]
+    """Messages that will be lost in this instant."""
 
     def attempt(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
         """What *size_bytes* become on *hop*."""
 
     def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:
         """A message has left *hop*, on which *put_bytes* have been put for it: its row for the trace."""
-
-    def forget(self, transfer: Transfer) -> None:
-        """A message is over."""
 
 
 class Transfer(Flow):
@@ -81,7 +80,7 @@ class Transfer(Flow):
         if route:
             self._begin()
         else:
-            self._end()
+            happen(self)  # type: ignore[arg-type]
 
     def _begin(self) -> None:
         """Hand it to the present hop of its route."""
@@ -100,7 +99,7 @@ class Transfer(Flow):
         elif rate_bps > 0:
             hop.channel.start(self)
         else:
-            network.uncovered[self] = None
+            hop.link.uncovered[self] = None
 
     @property
     def bytes(self) -> float:
@@ -132,8 +131,7 @@ class Transfer(Flow):
     def give_up(self) -> None:
         """Its journey is over; what has been sent is counted."""
         self._leave()
-        self._note(Outcome.CANCELLED)
-        self.network.forget(self)
+        self._note(CANCELLED)
 
     def fail(self) -> None:
         """An outage destroys it, unless its last bit is on the way already."""
@@ -166,9 +164,9 @@ class Transfer(Flow):
                 channel.adjust(self, self._left_bits(channel.progress(self).share_sent) / rate_bps, share)
             else:
                 channel.stop(self)
-                self.network.uncovered[self] = None
-        elif self in self.network.uncovered and rate_bps > 0:
-            del self.network.uncovered[self]
+                self.hop.link.uncovered[self] = None
+        elif self in self.hop.link.uncovered and rate_bps > 0:
+            del self.hop.link.uncovered[self]
             self.need_s, self.share = self._left_bits(self.share_sent) / rate_bps, share
             channel.start(self)
 
@@ -177,46 +175,44 @@ class Transfer(Flow):
 
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""
-        if not self.attempted.delivered or (self.hop.closed and self.hop.direction is Direction.DOWNLINK):
+        if not self.attempted.delivered or (self.hop.closed and not self.hop.is_uplink):
             self._lose()
             return
-        self._note(Outcome.ARRIVED)
+        self._note(ARRIVED)
         self.stage += 1
         if self.stage < len(self.route):
             self._begin()
         else:
-            self._end()
+            happen(self)  # type: ignore[arg-type]
 
     def _fail(self) -> None:
         """Lost in this instant, but not before whoever caused it has gone on."""
+        self.network.doomed[self] = None
         self.alarm = Alarm(self.network.env, 0.0, self._lose)
 
     def _lose(self, _: Alarm | None = None) -> None:
-        self._note(Outcome.LOST)
-        self.network.forget(self)
+        self.network.doomed.pop(self, None)
+        self._note(LOST)
         happen(self, TransferLost(self.number, self.client, self.hop.link.label), ok=False)  # type: ignore[arg-type]
 
     def _is_being_sent(self) -> bool:
         """Whether its last bit is not yet on the link."""
-        return self.hop.channel.holds(self) or self in self.network.uncovered
+        return self.hop.channel.holds(self) or self in self.hop.link.uncovered
 
     def _leave(self) -> None:
         """Off the channel, or out of wherever it waits."""
-        channel = self.hop.channel
-        if self in self.network.uncovered:
-            del self.network.uncovered[self]
-        elif self.alarm is not None and not channel.holds(self):
-            self.alarm.stop()  # it was about to be lost
+        if self in self.hop.link.uncovered:
+            del self.hop.link.uncovered[self]
+        elif self in self.network.doomed:
+            del self.network.doomed[self]
+            self.alarm.stop()  # type: ignore[union-attr]
         else:
-            channel.stop(self)
-
-    def _end(self) -> None:
-        self.network.forget(self)
-        happen(self)  # type: ignore[arg-type]
+            self.hop.channel.stop(self)
 
     def _note(self, outcome: Outcome) -> None:
         """A row in the trace, for the hop that it leaves."""
         hop, attempted, share_sent = self.hop, self.attempted, self.share_sent
+        link = hop.link
         now_s = self.network.env.now
         begun_s = now_s if self.begun_s is None or self.begun_s > now_s else self.begun_s
         sent_bytes = attempted.bytes * share_sent
@@ -224,9 +220,9 @@ class Transfer(Flow):
         row = (
             self.number,
             self.client,
-            hop.link.index,
-            hop.direction is Direction.UPLINK,
-            hop.link.access,
+            link.index,
+            hop.is_uplink,
+            link.access,
             self.start_s,
             now_s,
             begun_s - self.offered_s,

@@ -25,6 +25,8 @@ from fedsim.protocols.world import Client, World
 
 __all__ = ["LocalWork", "Task", "Update", "journey"]
 
+ARRIVED, CANCELLED = Outcome.ARRIVED, Outcome.CANCELLED  # members take long to look up
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -69,7 +71,7 @@ class LocalWork:
         self.world, self.client, self.task = world, client, task
         self.start_s = world.env.now
         self.samples = client.samples * world.training.epochs
-        self.callbacks: list[Callable[[Any], None]] = [self._finish]
+        self.callbacks: list[Callable[[Any], None]] = [LocalWork._finish]
         self._ok = True
         seconds = world.compute_seconds(client, self.samples)
         client.attempts += 1
@@ -79,11 +81,11 @@ class LocalWork:
     def give_up(self) -> None:
         """Stop, with nothing learned."""
         self.callbacks = []
-        self._note(Outcome.CANCELLED)
+        self._note(CANCELLED)
         del self.task  # the clock holds on to this until the work would have ended
 
-    def _finish(self, _: Any) -> None:
-        self._note(Outcome.ARRIVED)
+    def _finish(self) -> None:
+        self._note(ARRIVED)
         client, task = self.client, self.task
         self._value = trained = self.world.learner.train(
             task.model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,11 +51,6 @@ class Client:
     known_work: tuple[int, float] | None = None
     """The samples and seconds of its last training, when the same work always takes it the same time."""
 
-    def journey_ended(self, journey: Trip) -> None:
-        """Forget it, or the device would keep its last update alive until its next journey."""
-        if self.journey is journey:
-            self.journey = None
-
     @property
     def uplink(self) -> tuple[Hop, ...]:
         """The hops from the sensor to the server, as they are used now."""
@@ -100,8 +95,10 @@ class World:
     """Whether a device that fails forgets what it remembers from one training to the next."""
     cancel_late: bool
     """Whether what is late is stopped at the end of its round, or goes on and keeps its device and the air busy."""
+    _at_the_end_of_a_journey: Callable[[Trip], None] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._at_the_end_of_a_journey = self._journey_ended  # once, not for each of a million journeys
         self.outages.on_device_failure = self._device_failed
 
     def _device_failed(self, attachment: Attachment) -> None:
@@ -114,22 +111,25 @@ class World:
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
         """Send a client on a journey, now; it is busy until the journey ends."""
-        trip = client.journey = Trip(journey)
+        trip = client.journey = Trip(journey, of=client)
         if trip.callbacks is None:
             client.journey = None
         else:
-            trip.callbacks += (client.journey_ended, self._somebody_is_free)
+            trip.callbacks.append(self._at_the_end_of_a_journey)
         return trip
 
-    def _somebody_is_free(self, _: Trip) -> None:
+    def _journey_ended(self, trip: Trip) -> None:
+        client: Client = trip.of
+        if client.journey is trip:
+            client.journey = None  # or the device would keep its last update alive until its next journey
         if self.outages.changed.callbacks:
             self.outages.tell()
 
     def until_reachable(self, client: Client) -> Generator[Event, Any, None]:
         """Wait while *client* cannot be reached. Raises `NobodyLeft` when it never can be again."""
         while not client.attachment.reachable:
-            if self.outages.hopeless(client.attachment):
-                raise NobodyLeft(f"{client.name!r}, or the way to it, has failed for ever, and is needed")
+            if fate := self.outages.fate(client.attachment):
+                raise NobodyLeft(f"{client.name!r} is needed, and can never be reached again ({fate})")
             yield self.outages.changed
 
     def compute_seconds(self, client: Client, samples: int) -> float:

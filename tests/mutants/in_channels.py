@@ -44,6 +44,13 @@ FAULTS = (
         (CHANNELS,),
     ),
     Fault(
+        "all that wait arrive with the first",
+        SERIAL,
+        "while queue and queue[0].due_s <= due_s:",
+        "while queue:",
+        (CHANNELS, exact("serial")),
+    ),
+    Fault(
         "who stops leaves his turn empty",
         SERIAL,
         "        flow.ticket = -1\n        self._replan_soon()\n",

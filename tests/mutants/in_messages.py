@@ -9,6 +9,7 @@ PACKETS = "fedsim/network/packets.py"
 NETWORK = "fedsim/network/network.py"
 TEST_TRANSFERS = "tests/network/test_transfers.py"
 TEST_PACKETS = "tests/network/test_packets.py"
+TEST_CONSERVATION = "tests/laws/test_conservation.py"
 EVERY_MEAN = theory(
     "test_the_mean_sojourn_on_a_serial_hop_is_pollaczek_and_khinchines",
     "test_each_sojourn_on_a_serial_hop_is_the_work_found_and_its_own",
@@ -134,8 +135,8 @@ FAULTS = (
     Fault(
         "up is counted as down",
         NETWORK,
-        "            if hop.direction is Direction.UPLINK:",
-        "            if hop.direction is Direction.DOWNLINK:",
+        "            if hop.is_uplink:",
+        "            if not hop.is_uplink:",
         (TEST_TRANSFERS, "tests/protocols/test_stops.py"),
     ),
     Fault(
@@ -146,10 +147,31 @@ FAULTS = (
         (TEST_TRANSFERS,),
     ),
     Fault(
+        "what has been sent and has not arrived is in no book",
+        NETWORK,
+        "flows += (*channel.flows, *channel.sent)",
+        "flows += channel.flows",
+        (TEST_CONSERVATION,),
+    ),
+    Fault(
+        "what waits for coverage is in no book",
+        NETWORK,
+        "flows = [flow for link in self.links for flow in link.uncovered]",
+        "flows = []",
+        (TEST_CONSERVATION,),
+    ),
+    Fault(
+        "what is about to be lost is in no book",
+        NETWORK,
+        " | self.doomed.keys()",
+        "",
+        (TEST_CONSERVATION,),
+    ),
+    Fault(
         "giving up leaves the message on the channel",
         TRANSFER,
-        "        else:\n            channel.stop(self)\n\n    def _end",
-        "        else:\n            pass\n\n    def _end",
+        "        else:\n            self.hop.channel.stop(self)\n",
+        "        else:\n            pass\n",
         (TEST_TRANSFERS,),
     ),
     Fault(

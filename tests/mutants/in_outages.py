@@ -130,7 +130,7 @@ FAULTS = (
     Fault(
         "without coverage a message goes on at its old rate",
         TRANSFER,
-        "                channel.stop(self)\n                self.network.uncovered[self] = None\n",
+        "                channel.stop(self)\n                self.hop.link.uncovered[self] = None\n",
         "                pass\n",
         (TEST_RATES,),
     ),

@@ -110,6 +110,11 @@ class Channel(ABC):
     def flows(self) -> Collection[Flow]:
         """All of which something is still to be sent, in the order in which they were started."""
 
+    @property
+    def sent(self) -> Collection[Flow]:
+        """All whose last bit has been sent and has not arrived."""
+        return [flow for _, flow in self._on_the_way]
+
     @abstractmethod
     def start(self, flow: Flow) -> None:
         """Take *flow* on. It is told when it has arrived, never within this call."""

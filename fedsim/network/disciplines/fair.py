@@ -103,6 +103,11 @@ class FairChannel(Channel):
         present = [entry for one in self._classes for entry in one.queue if entry[1] not in one.void]
         return [flow for _, _, flow in sorted(present, key=_ticket)]
 
+    @property
+    def sent(self) -> Collection[Flow]:
+        """With those that leave now and have not been told so yet."""
+        return [*self._leaving, *super().sent]
+
     def start(self, flow: Flow) -> None:
         """Share the channel with one more from now on."""
         now_s = self.env.now

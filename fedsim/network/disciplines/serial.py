@@ -39,6 +39,11 @@ class SerialChannel(Channel):
         """In the order in which they are served."""
         return [flow for flow in self._queue if self.holds(flow)]
 
+    @property
+    def sent(self) -> Collection[Flow]:
+        """Those at the head of the queue that are on the way."""
+        return [flow for flow in self._queue if not self.holds(flow)]
+
     def start(self, flow: Flow) -> None:
         """Queue a message behind those that came before."""
         flow.ticket = 0
@@ -134,11 +139,13 @@ class SerialChannel(Channel):
         if flow is None or flow is not alarm.of or flow.due_s == math.inf:  # the plan has changed since
             self._set_alarm(self.env.now)
             return
-        queue.popleft()
+        due_s = flow.due_s
+        while queue and queue[0].due_s <= due_s:  # at an infinite rate many arrive together
+            flow = queue.popleft()
+            if flow.ticket >= 0:
+                flow.book_all()
+            flow.arrived()
         self._set_alarm(self.env.now)
-        if flow.ticket >= 0:
-            flow.book_all()
-        flow.arrived()
 
 
 class Serial(Discipline):
