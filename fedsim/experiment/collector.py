@@ -1,8 +1,9 @@
 """Python's garbage collector, kept from looking at a whole simulated world again and again.
 
 A world is millions of small objects that live until its end, and the clock leaves hardly any cycles behind. So the
-collector looks at what is new only after a hundred thousand objects instead of seven hundred; cycles that a learner
-leaves are found all the same, and a world that is over is given back at once.
+collector looks at what is new only after a hundred thousand objects instead of seven hundred, and while a world runs
+only when there are more than a round has under way; cycles that a learner leaves are found all the same, and a world
+that is over is given back at once.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from contextlib import contextmanager
 
 __all__ = ["rare_collections", "set_aside"]
 
+MANY_OBJECTS = 100_000
+OBJECTS_PER_JOURNEY = 10
+
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
-    """Let the collector run seldom inside."""
+def rare_collections(*, journeys: int = 0) -> Iterator[None]:
+    """Let the collector run seldom inside, and not for the sake of so many *journeys* that are under way together."""
     thresholds = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 1_000)
+    gc.set_threshold(MANY_OBJECTS + OBJECTS_PER_JOURNEY * journeys, 50, 1_000)
     try:
         yield
     finally:
@@ -26,11 +30,11 @@ def rare_collections() -> Iterator[None]:
 
 
 @contextmanager
-def set_aside() -> Iterator[None]:
+def set_aside(*, journeys: int) -> Iterator[None]:
     """The same, and what exists at the beginning is not looked at inside."""
     gc.freeze()
     try:
-        with rare_collections():
+        with rare_collections(journeys=journeys):
             yield
     finally:
         gc.unfreeze()

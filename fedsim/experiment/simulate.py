@@ -19,7 +19,7 @@ def simulate(world: World, protocol: Protocol, stop: Stop) -> None:
     if stop.sim_time_s is not None:
         ended = AnyOf(world.env, [ended, at_the_end_of(world.env, stop.sim_time_s, after=1)])
     try:
-        with set_aside():
+        with set_aside(journeys=len(world.clients)):
             world.env.run(until=ended)
     except NobodyLeft as reason:
         world.loop.cut_short = str(reason)
