@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["Misfit", "UserError", "nearest"]
+__all__ = ["Misfit", "UserError", "nearest", "some"]
 
 
 class UserError(Exception):
@@ -38,3 +38,13 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(word, list(choices), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """The first of some *names*, and how many others there are.
+
+    >>> some(["cam-1", "cam-2"]), some(["cam-1", "cam-2", "cam-3", "cam-4"], most=2)
+    ("'cam-1', 'cam-2'", "'cam-1', 'cam-2' and 2 more")
+    """
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

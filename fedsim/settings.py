@@ -23,6 +23,7 @@ __all__ = [
     "MOST",
     "MOST_DEVICES",
     "SMALLEST",
+    "AtLeastOne",
     "Component",
     "Count",
     "DeviceCount",
@@ -102,6 +103,8 @@ Real = Annotated[float, Interval(ge=-LARGEST, le=LARGEST)]
 """Any number up to `LARGEST`, and down to its negative."""
 Positive = Annotated[float, Gt(0), Le(LARGEST), AfterValidator(_not_tiny)]
 """From `SMALLEST` to `LARGEST`."""
+AtLeastOne = Annotated[float, Interval(ge=1, le=LARGEST)]
+"""A number from 1 to `LARGEST`, not necessarily whole."""
 PositiveOrInfinite = Annotated[
     float,
     AllowInfNan(True),

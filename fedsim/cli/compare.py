@@ -31,6 +31,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_comparison
     from fedsim.experiment.compare import compare
     from fedsim.experiment.results import load_results
+    from fedsim.scenario.scalars import printable
 
     results = [load_results(folder) for folder in arguments.folders]
     show_comparison(results)
@@ -38,5 +39,6 @@ def _execute(arguments: argparse.Namespace) -> int:
         try:
             compare(results).to_csv(arguments.csv, index=False, lineterminator="\n")
         except OSError as error:
-            raise UserError(f"--csv: cannot write {arguments.csv}: {error.strerror or error}") from None
+            place = printable(str(arguments.csv))
+            raise UserError(f"--csv: cannot write {place}: {error.strerror or error}") from None
     return 0

@@ -18,7 +18,8 @@ def add_to(commands: Commands) -> None:
         "draw",
         help="Draw the network of a scenario.",
         description="Draw a scenario's topology: sensors, base stations, edge servers, clouds and wires, in place if "
-        "they have positions. Nothing is run. With --run, colours show how loaded the air and wires of a run were.",
+        "they have positions; wires with planned outages are dashed. Nothing is run. With --run, colours show how "
+        "loaded the air and wires of a run were.",
         allow_abbrev=False,
     )
     add_scenario(parser)

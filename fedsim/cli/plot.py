@@ -38,6 +38,7 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
     from fedsim.experiment.results import load_results
+    from fedsim.scenario.scalars import printable
     from fedsim.viz.save import save_figures
     from fedsim.viz.topology_map.save import draw_run
 
@@ -53,9 +54,10 @@ def _execute(arguments: argparse.Namespace) -> int:
             try:
                 paths.append(draw_run(result, folder / f"{which}.{arguments.format}", name))
             except UserError as error:  # the tables are enough for all other figures
-                remarks.append(f"fedsim: the network of {result.folder} is not drawn: {error}\n")
+                remarks.append(f"fedsim: the network of {printable(str(result.folder))} is not drawn: {error}\n")
     except OSError as error:
-        raise UserError(f"cannot write figures into {folder}: {error.strerror or error}") from None
-    sys.stdout.writelines(f"{path}\n" for path in paths)
+        problem = f"cannot write figures into {printable(str(folder))}: {error.strerror or error}"
+        raise UserError(problem) from None
+    sys.stdout.writelines(f"{printable(str(path))}\n" for path in paths)
     sys.stderr.writelines(remarks)
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,6 +74,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_comparison, show_paper_table
     from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S
     from fedsim.experiment.run import run
+    from fedsim.experiment.shell import command_line
 
     scenario = _scenario(arguments)
     try:
@@ -97,7 +97,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         show_paper_table(scenario.paper_table, results)
     if not arguments.quiet:
         sys.stdout.flush()
-        folder = shlex.quote(str(results.folder))
+        folder = command_line([str(results.folder)])
         nothing_new = "" if display.saw_a_run else " (it was there already: nothing was run)"
         sys.stderr.write(f"Results: {folder}{nothing_new}\nDraw figures: fedsim plot {folder}\n")
     return 0
@@ -136,5 +136,7 @@ def _called(text: str, protocols: tuple[Protocol, ...]) -> list[Protocol]:
 
 
 def _command_to_resume(arguments: argparse.Namespace) -> str:
+    from fedsim.experiment.shell import command_line
+
     words: list[str] = arguments.words
-    return shlex.join(["fedsim", *words, *([] if "--resume" in words else ["--resume"])])
+    return command_line(["fedsim", *words, *([] if "--resume" in words else ["--resume"])])

@@ -54,7 +54,9 @@ class Hop:
     weight: float = 1.0
     """Its part relative to others when there is not enough for all."""
     closed: bool = False
-    """Whether the client's own end has failed: what is handed to it now, or comes down to it, is lost."""
+    """Whether the client's device has failed, or is out of coverage for ever: what is handed to it now is lost."""
+    device_failed: bool = False
+    """Whether it is the device: what comes down to it now is lost too, even if it was sent before."""
     is_uplink: bool = field(init=False)
     """Whether its direction is the uplink."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
@@ -95,9 +95,10 @@ class Network:
         flows = [flow for channel in dict.fromkeys(link.channels) for flow in channel.flows]
         return [flow for flow in (*flows, *link.uncovered) if isinstance(flow, Transfer)]
 
-    def on_hop(self, hop: Hop) -> list[Transfer]:
-        """The messages on *hop* whose last bit has not been sent."""
-        return [transfer for transfer in self.on_link(hop.link) if transfer.hop is hop]
+    def on_hops(self, hops: Collection[Hop]) -> list[Transfer]:
+        """The messages on *hops* whose last bit has not been sent."""
+        links = dict.fromkeys(hop.link for hop in hops)
+        return [transfer for link in links for transfer in self.on_link(link) if transfer.hop in hops]
 
     def _luck(self, client: int, hop: Hop) -> np.random.Generator:
         """What decides on losses: a stream for each time that the client crosses the hop, whatever others do."""

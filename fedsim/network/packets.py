@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedsim.settings import Count, NonNegative, Positive, Probability, Settings
+from fedsim.settings import AtLeastOne, Count, NonNegative, Probability, Settings
 
 __all__ = ["Attempted", "Loss", "Transport", "put_on_link"]
 
@@ -20,7 +20,7 @@ __all__ = ["Attempted", "Loss", "Transport", "put_on_link"]
 class Transport(Settings):
     """How messages are cut into packets. By default a message is one packet without a header."""
 
-    payload_bytes: Positive | None = None
+    payload_bytes: AtLeastOne | None = None
     """Bytes of the message in one packet; absent: the whole message is one packet."""
     header_bytes: NonNegative = 0.0
     """Bytes in front of each packet, sent again with it (TCP/IPv4 without options: 40, RFC 9293 and RFC 791)."""

@@ -175,7 +175,7 @@ class Transfer(Flow):
 
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""
-        if not self.attempted.delivered or (self.hop.closed and not self.hop.is_uplink):
+        if not self.attempted.delivered or (self.hop.device_failed and not self.hop.is_uplink):
             self._lose()
             return
         self._note(ARRIVED)
@@ -214,7 +214,7 @@ class Transfer(Flow):
         hop, attempted, share_sent = self.hop, self.attempted, self.share_sent
         link = hop.link
         now_s = self.network.env.now
-        begun_s = now_s if self.begun_s is None or self.begun_s > now_s else self.begun_s
+        begun_s = now_s if self.begun_s is None else self.begun_s
         sent_bytes = attempted.bytes * share_sent
         put_bytes = self.repeated_bytes + sent_bytes
         row = (

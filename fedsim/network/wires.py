@@ -74,26 +74,27 @@ class Wires:
                 self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"], upwards=ends)
         for station in self.cells:
             self._backbones[station] = Backbone(*self._ways(station, towards))
-        for station, cell in self.cells.items():
+        for station in {id(cell.settings.radio): name for name, cell in self.cells.items()}.values():
             with self._about_radio(station):
-                cell.settings.radio.check_sensors(topology.sensors)
+                self.cells[station].settings.radio.check_sensors(topology.sensors)
         self.attachments = tuple(self._attach(index, sensor) for index, sensor in enumerate(topology.sensors))
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):
-            raise Misfit("the air reaches none of the sensors, so nobody can take part", "cell", "radio")
+            problem = "the air reaches none of the sensors, so nobody can take part"
+            raise Misfit(f"{problem}; bring at least one of them into coverage", "cell", "radio")
 
     def let_rates_change(self, network: Network, on_change: Callable[[], None]) -> None:
         """What the radios announce for later comes true on *network*'s clock.
 
         *on_change* is told whenever a sensor comes into coverage, or has left it for ever.
         """
+        coverage = Coverage(self._env, network, on_change)
         for attachment in self.attachments:
             station = self._topology.cell_of(attachment.sensor)
             radio = self.cells[station].settings.radio
             if type(radio).changes is not RadioSettings.changes:
                 with self._about_radio(station):
-                    changes = radio.changes(self._place(attachment.client, attachment.sensor))
-                    Coverage(self._env, network, attachment, changes, on_change)
+                    coverage.follow(attachment, radio.changes(self._place(attachment.client, attachment.sensor)))
 
     def path(self, *nodes: str) -> tuple[Hop, ...]:
         """The hops over the wires along *nodes*, for messages between servers."""

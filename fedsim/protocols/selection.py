@@ -8,6 +8,7 @@ The draw comes from the stream of the round, so protocols on one seed choose ali
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Generator
 from typing import Any, Literal, Self
 
@@ -16,6 +17,7 @@ from simpy import Event
 
 from fedsim.errors import Misfit
 from fedsim.kernel.gather import at_the_end_of
+from fedsim.network.faults.outages import Fate
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
@@ -101,7 +103,9 @@ def _eligible(world: World, cohort: CohortSettings) -> list[Client]:
 
 def _somebody_may_be_free(world: World) -> Event:
     """The next time that a journey ends, or that somebody may be reachable. Raises `NobodyLeft` without hope."""
-    clients = world.clients
-    if not any(client.busy for client in clients) and all(world.outages.hopeless(one.attachment) for one in clients):
-        raise NobodyLeft("every device, or the way to it, has failed or is out of coverage for ever")
+    clients, fate_of = world.clients, world.outages.fate
+    if not any(client.busy for client in clients) and all(fate_of(client.attachment) for client in clients):
+        fates = Counter(fate_of(client.attachment) for client in clients)
+        counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
+        raise NobodyLeft(f"no device can ever be reached again ({counts})")
     return world.outages.changed

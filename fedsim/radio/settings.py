@@ -73,11 +73,11 @@ class RadioSettings(Component):
 
     @property
     def excludes_uncovered(self) -> bool:
-        """Whether a device that can never send or never receive is left out, rather than refused."""
+        """Whether a device that never has an uplink and a downlink together is left out, rather than refused."""
         return False
 
     def why_no_coverage(self, place: Place) -> str | None:
-        """Why the device can never send or never receive, with the numbers and the way out; None when it can."""
+        """Why the device never has an uplink and a downlink together, and the way out; None when it has."""
         return None
 
     def check_sensors(self, sensors: Collection[str]) -> None:
@@ -88,8 +88,8 @@ class PartialCoverage(RadioSettings):
     """A radio that may not reach every device."""
 
     out_of_coverage: Literal["refuse", "exclude"] = "refuse"
-    """What to do with a device that can never send or never receive: refuse the scenario, or exclude the device, which
-    then never takes part."""
+    """What to do with a device that never has an uplink and a downlink together: refuse the scenario, or exclude the
+    device, which then never takes part."""
 
     @property
     def excludes_uncovered(self) -> bool:

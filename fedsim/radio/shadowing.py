@@ -42,7 +42,7 @@ class Shadowing(Settings):
         if self.correlation_s is not None and self.redraw_every_s is None:
             raise Misfit(
                 f"correlation_s={self.correlation_s:g} needs redraw_every_s: one draw that is for ever has no others "
-                "to go with; leave it out, or say how often to draw",
+                "to go with; give redraw_every_s, or leave correlation_s out",
                 "correlation_s",
             )
         return self

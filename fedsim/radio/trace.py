@@ -12,7 +12,7 @@ from typing import Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from fedsim.errors import Misfit, UserError, nearest
+from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Place, Rates, UpDown
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
@@ -78,20 +78,26 @@ class Trace(PartialCoverage):
                     yield turn * self.repeat_every_s + times_s[row], self._rates(file, series, row)
 
     def why_no_coverage(self, place: Place) -> str | None:
-        """Of a direction that has no rate in any row."""
+        """Of a direction that has no rate in any row, or of both when they never have one together."""
         file = self._file()
         series = self._series(file, place)
         best = self._rates_at(file, UpDown(max(series.uplink), max(series.downlink)))
         if best.uplink_bps == 0.0:
             return self._why(file, series, place, "uplink")
-        return self._why(file, series, place, "downlink") if best.downlink_bps == 0.0 else None
+        if best.downlink_bps == 0.0:
+            return self._why(file, series, place, "downlink")
+        rows = [self._rates(file, series, row) for row in range(len(series.time_s))]
+        return None if any(min(rates.uplink_bps, rates.downlink_bps) > 0 for rates in rows) else self._never_both(place)
 
     def check_sensors(self, sensors: Collection[str]) -> None:
         """Every device in the file is a sensor; `Misfit` names the line of the first that is not."""
-        for device, series in self._file().series.items():
-            if device != EVERYBODY and device not in sensors:
-                hand = nearest(device, sensors) or "; rename or remove its rows"
-                raise Misfit(f"{self.path}:{series.line}: the topology has no sensor {device!r}{hand}", "path")
+        rows, known = self._file().series, {EVERYBODY, *sensors}
+        for device, series in rows.items():
+            if device not in known:
+                free = [sensor for sensor in sensors if sensor not in rows]
+                hand = nearest(device, free) or nearest(device.lower(), free)
+                way_out = hand or f", only {some(list(sensors))}; rename or remove its rows"
+                raise Misfit(f"{self.path}:{series.line}: the topology has no sensor {device!r}{way_out}", "path")
 
     def _file(self) -> TraceFile:
         try:
@@ -118,7 +124,7 @@ class Trace(PartialCoverage):
         series = file.series.get(place.sensor) or file.series.get(EVERYBODY)
         if series is None:
             raise Misfit(
-                f"{self.path} has no rows for sensor {place.sensor!r}{nearest(place.sensor, file.series)}; "
+                f"{self.path} has no rows for sensor {place.sensor!r}, only for {some(list(file.series))}; "
                 f"add some, or rows for the device {EVERYBODY}",
                 "path",
             )
@@ -139,14 +145,20 @@ class Trace(PartialCoverage):
         assert self.carrier is not None  # `_file` has seen to it
         return self.carrier.rates_at(values)
 
-    def _why(self, file: TraceFile, series: Series, place: Place, direction: Literal["uplink", "downlink"]) -> str:
-        best = max(getattr(series, direction))
-        rows = "its only row" if len(series.time_s) == 1 else f"all of its {len(series.time_s)} rows"
-        found = f"{rows} in {self.path} say 0"
-        if self.carrier is not None:
-            needed_db = getattr(self.carrier.efficiency, direction).snr_min_db
-            found = f"its SNR in {self.path} is {best:g} dB at best, and {self.carrier.profile} needs {needed_db:g} dB"
+    def _never_both(self, place: Place) -> str:
         return (
-            f"sensor {place.sensor!r} has no coverage in the {direction}: {found}; correct the file, or leave such "
-            "sensors out with out_of_coverage: exclude"
+            f"sensor {place.sensor!r} is never in coverage: {self.path} gives it no row with both an uplink and a "
+            "downlink; add one, or leave such sensors out with out_of_coverage: exclude"
+        )
+
+    def _why(self, file: TraceFile, series: Series, place: Place, direction: Literal["uplink", "downlink"]) -> str:
+        best, rows = max(getattr(series, direction)), len(series.time_s)
+        column = f"{direction}_bps"
+        found = f"{column}=0 in {'its only row' if rows == 1 else f'all of its {rows} rows'}"
+        if self.carrier is not None:
+            column, needed_db = f"{direction}_snr_db", getattr(self.carrier.efficiency, direction).snr_min_db
+            found = f"{column}={best:g} at best, and {self.carrier.profile} needs {needed_db:g}"
+        return (
+            f"sensor {place.sensor!r} has no coverage in the {direction}: {self.path} gives it {found}; write a larger "
+            f"{column}, or leave such sensors out with out_of_coverage: exclude"
         )

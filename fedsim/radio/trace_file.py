@@ -22,7 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fedsim.errors import UserError
+from fedsim.errors import UserError, some
 from fedsim.files import read_text_file
 from fedsim.settings import LARGEST, SMALLEST
 
@@ -154,16 +154,11 @@ def _places(names: Sequence[str]) -> tuple[Quantity, int | None, int, int, int]:
             raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
         other = "" if found else f" (or {' and '.join(COLUMNS['snr'])})"
         raise _Bad(
-            f"no column is called {missing[0]!r}; the columns are {_some(names)}, and "
+            f"no column is called {missing[0]!r}; the columns are {some([name[:30] for name in names], most=10)}, and "
             f"{', '.join(needed)}{other} are needed"
         )
     time, uplink, downlink = map(names.index, needed)
     return quantity, names.index("device") if "device" in names else None, time, uplink, downlink
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:30]) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
 def _begun(device: str, line: int) -> Series:
@@ -185,7 +180,7 @@ def _append(series: Series, device: str, quantity: Quantity, cells: Sequence[str
     if not series.time_s:
         if time_s != 0:
             problem = f"the first row of {device!r} is at time_s={time_s:g} and must be at 0"
-            raise _Bad(f"{problem}; say what holds from the start")
+            raise _Bad(f"{problem}; add a row with time_s=0 before it")
     elif time_s <= series.time_s[-1]:
         before_s = series.time_s[-1]
         raise _Bad(f"time_s={time_s:g} of {device!r} comes after {before_s:g}, and times must increase; sort the rows")

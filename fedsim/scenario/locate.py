@@ -36,6 +36,10 @@ class Spot:
     """The unions on the way, outermost first: the path of each, and pydantic's label of the branch it tried."""
     is_key: bool
     """The error is about the last key itself, not about its value."""
+    items: int | None
+    """How many items the list that may stand here has, where that is fixed."""
+    keys: tuple[str, ...]
+    """The keys of the mapping that may stand here, where they are fixed."""
 
 
 def keys_of(settings: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -50,7 +54,8 @@ def locate(loc: Sequence[str | int], root: type[BaseModel], data: object) -> Spo
         walk.take(step, is_last=position == len(loc) - 1)
     walk.unwrap()
     kind = walk.marker.kind if walk.marker else None
-    return Spot(walk.path, walk.owner, kind, walk.has_default, walk.unions, walk.is_key)
+    keys = tuple(keys_of(walk.here)) if _is_settings(walk.here) else ()
+    return Spot(walk.path, walk.owner, kind, walk.has_default, walk.unions, walk.is_key, _length(walk.here), keys)
 
 
 class _Walk:
@@ -156,6 +161,12 @@ def _item(collection: object, step: str | int) -> object:
     if origin is tuple and Ellipsis not in arguments and isinstance(step, int):
         return arguments[min(step, len(arguments) - 1)]
     return arguments[0]
+
+
+def _length(collection: object) -> int | None:
+    """The number of items of an annotated tuple, if it is always the same."""
+    arguments = get_args(collection)
+    return len(arguments) if get_origin(collection) is tuple and Ellipsis not in arguments else None
 
 
 def _holds(value: object, step: str | int) -> bool:

@@ -73,6 +73,9 @@ def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
     match details["type"]:
         case "extra_forbidden":
             return Sentence(path, f"unknown key{_nearest_key(spot)}")
+        case "missing" | "too_long" if spot.items is not None and isinstance(value, list | tuple):
+            items = "1 item" if len(value) == 1 else f"{len(value)} items"
+            return Sentence(path, f"{show(value)} has {items}, and {spot.items} are needed")
         case "missing":
             return Sentence(path[:-1], f"needs the key {str(path[-1])!r}", missing=str(path[-1]))
         case "union_tag_invalid" | "union_tag_not_found":
@@ -155,6 +158,8 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     """The sentence for a value that is none of the kinds which *errors*, one per branch of a union, ask for."""
     value = errors[0]["input"]
     needs = list(dict.fromkeys(WRONG_TYPE[details["type"]] or details["ctx"]["expected"] for details in errors))
+    if needs == ["a list"] and spot.items is not None:
+        needs = [f"a list of {spot.items} items"]
     literals = [details["ctx"]["expected"] for details in errors if not WRONG_TYPE[details["type"]]]
     near = _hand(value, _quoted(" ".join(literals))) if isinstance(value, str) else ""
     if isinstance(value, str) and len(literals) == len(errors):
@@ -164,6 +169,8 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
         kind = "not whole" if not value.is_integer() else "written with a point or an exponent"
     if spot.kind and "a mapping" in needs:
         hint = _component_hint(value, registry.names(spot.kind))
+    elif needs == ["a mapping"] and spot.keys and len(errors) == 1 and value is not None:
+        hint = f" (keys: {', '.join(spot.keys)})"
     else:
         hint = _text_hint(value, needs, spot) if isinstance(value, str) else _hint(value, needs, spot)
     if hint.startswith("; write the number"):

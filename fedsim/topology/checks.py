@@ -9,7 +9,7 @@ from typing import Any
 
 import networkx as nx
 
-from fedsim.errors import Misfit, UserError, nearest
+from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.topology.kinds import NodeKind
 
 __all__ = [
@@ -136,7 +136,7 @@ def refuse_islands(graph: nx.Graph[str], infrastructure: nx.Graph[str], cloud: s
     others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
     raise Misfit(
         f"{graph.nodes[name]['kind']} {name!r}{others} has no way to the cloud {cloud!r}, and must have one; "
-        f"link {_some([end for end in ends if end in island])} to a node that has",
+        f"link {some([end for end in ends if end in island])} to a node that has",
         "nodes",
         name,
     )
@@ -152,7 +152,7 @@ def _misplaced(sensor: str, neighbours: list[str], graph: nx.Graph[str]) -> Misf
         problem = f"sensor {sensor!r} is linked to nothing and must be to one base station; attach it to one"
     elif len(neighbours) > 1:
         problem = (
-            f"sensor {sensor!r} is linked to {len(neighbours)} nodes ({_some(neighbours)}) and must be "
+            f"sensor {sensor!r} is linked to {len(neighbours)} nodes ({some(neighbours)}) and must be "
             "to one base station only; keep one link"
         )
     else:
@@ -172,8 +172,3 @@ def _no_wire(sensor: str, station: str, link: Mapping[str, float | None]) -> Mis
         "nodes",
         sensor,
     )
-
-
-def _some(names: list[str], most: int = 3) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

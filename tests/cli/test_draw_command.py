@@ -45,6 +45,13 @@ def test_values_can_be_changed_first(tmp_path: Path) -> None:
     assert "<!-- 7 sensors -->" in path.read_text()
 
 
+def test_planned_outages_are_drawn(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    words = ["draw", str(write_scenario(tmp_path)), "--out", str(path)]
+    assert main([*words, "--set", "faults.scheduled=[{link: [cloud, station], at_s: 5}]"]) == 0
+    assert "<!-- 1 with planned outages -->" in path.read_text()
+
+
 def test_with_a_run_its_loads_are_drawn_for_each_protocol(tmp_path: Path, run_folder: Path) -> None:
     path = tmp_path / "a.svg"
     assert main(["draw", str(write_scenario(tmp_path)), "--run", str(run_folder), "--out", str(path)]) == 0

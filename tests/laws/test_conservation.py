@@ -159,7 +159,7 @@ def change_rates(world: World, client: int, changes: list[tuple[float, Rates]]) 
     """The client's air becomes another: so many seconds from now, and so many after that, and so on."""
     times_s = accumulate((gap_s for gap_s, _ in changes), initial=world.env.now)
     when = [(at_s, then) for at_s, (_, then) in zip(list(times_s)[1:], changes, strict=True)]
-    Coverage(world.env, world.network, world.clients[client].attachment, iter(when), world.outages.tell)
+    Coverage(world.env, world.network, world.outages.tell).follow(world.clients[client].attachment, iter(when))
 
 
 changes_of_rates = st.lists(st.tuples(times_s.map(lambda gap_s: gap_s + 0.25), rates), max_size=6)

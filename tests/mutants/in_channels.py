@@ -13,7 +13,7 @@ FAULTS = (
     Fault(
         "a serial channel does not wait for those before",
         SERIAL,
-        "        if begin_s < now_s:\n",
+        "        if self._free_s < now_s:\n",
         "        if True:\n",
         theory(
             "test_the_mean_sojourn_on_a_serial_hop_is_pollaczek_and_khinchines",
@@ -25,15 +25,15 @@ FAULTS = (
     Fault(
         "a serial channel is busy while its message is on the way",
         SERIAL,
-        "self._free_s = end_s = begin_s + flow.need_s",
-        "self._free_s = end_s = begin_s + flow.need_s + self.delay_s",
+        "self._work_s += flow.need_s\n",
+        "self._work_s += flow.need_s + self.delay_s\n",
         (CHANNELS,),
     ),
     Fault(
         "the delay counts twice",
         SERIAL,
-        "flow.due_s = end_s + self.delay_s",
-        "flow.due_s = end_s + 2 * self.delay_s",
+        "Alarm(self.env, max(0.0, flow.due_s + self.delay_s - now_s)",
+        "Alarm(self.env, max(0.0, flow.due_s + 2 * self.delay_s - now_s)",
         (CHANNELS,),
     ),
     Fault(
@@ -41,6 +41,13 @@ FAULTS = (
         CHANNEL,
         "self._on_the_way.append((self.env.now + self.delay_s, flow))",
         "self._on_the_way.append((self.env.now + 2 * self.delay_s, flow))",
+        (CHANNELS,),
+    ),
+    Fault(
+        "roundings add up in a queue",
+        SERIAL,
+        "self._free_s = flow.due_s = self._busy_since_s + self._work_s",
+        "self._free_s = flow.due_s = self._free_s + flow.need_s",
         (CHANNELS,),
     ),
     Fault(

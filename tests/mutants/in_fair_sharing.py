@@ -105,9 +105,23 @@ FAULTS = (
     Fault(
         "who is due is found by comparing rounded times",
         FAIR_SHARING,
-        "        due.clock_s = due.next_reading_s()\n",
-        "        due.next_reading_s()\n",
+        "reading_s = max(due.next_reading_s(), due.clock_s)",
+        "reading_s = due.clock_s",
         (EXACT,),
+    ),
+    Fault(
+        "roundings add up over departures",
+        FAIR_SHARING,
+        "        reading_s = max(due",
+        "        due.clock_s = reading_s = max(due",
+        (FAIR,),
+    ),
+    Fault(
+        "void entries are cleared out of order",
+        FAIR_SHARING,
+        "            heapify(self.queue)\n",
+        "",
+        (FAIR,),
     ),
     Fault(
         "those who leave together leave in the opposite order",

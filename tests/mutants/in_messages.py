@@ -9,6 +9,7 @@ PACKETS = "fedsim/network/packets.py"
 NETWORK = "fedsim/network/network.py"
 TEST_TRANSFERS = "tests/network/test_transfers.py"
 TEST_PACKETS = "tests/network/test_packets.py"
+TEST_LOSSES = "tests/network/test_random_losses.py"
 TEST_CONSERVATION = "tests/laws/test_conservation.py"
 EVERY_MEAN = theory(
     "test_the_mean_sojourn_on_a_serial_hop_is_pollaczek_and_khinchines",
@@ -166,6 +167,27 @@ FAULTS = (
         " | self.doomed.keys()",
         "",
         (TEST_CONSERVATION,),
+    ),
+    Fault(
+        "luck is the same up and down",
+        NETWORK,
+        "network/loss/{hop.link.index}/{hop.direction.value}",
+        "network/loss/{hop.link.index}",
+        (TEST_LOSSES,),
+    ),
+    Fault(
+        "luck is the same on every link",
+        NETWORK,
+        "network/loss/{hop.link.index}/",
+        "network/loss/",
+        (TEST_LOSSES,),
+    ),
+    Fault(
+        "servers have the same luck with every message",
+        NETWORK,
+        "self._crossings[client, hop.link.index, hop.direction] += 1",
+        "self._crossings[client, hop.link.index, hop.direction] += client >= 0",
+        (TEST_LOSSES,),
     ),
     Fault(
         "giving up leaves the message on the channel",

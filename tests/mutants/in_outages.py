@@ -8,10 +8,13 @@ OUTAGES = "fedsim/network/faults/outages.py"
 COVERAGE = "fedsim/network/coverage.py"
 TRANSFER = "fedsim/network/transfer.py"
 WORLD = "fedsim/protocols/world.py"
+WIRES = "fedsim/network/wires.py"
+ATTACHMENT = "fedsim/network/attachment.py"
 TEST_OUTAGES = "tests/network/test_outages.py"
 TEST_RANDOM = "tests/network/test_random_faults.py"
 TEST_ROUTES = "tests/network/test_routes_around_outages.py"
 TEST_RATES = "tests/network/test_rates_that_change.py"
+TEST_WIRES = "tests/network/test_wires.py"
 TEST_DEVICES = "tests/protocols/test_failing_devices.py"
 
 FAULTS = (
@@ -53,8 +56,8 @@ FAULTS = (
     Fault(
         "a device that fails does not free the air",
         OUTAGES,
-        "                transfer.fail()\n        self.on_device_failure(device)\n",
-        "                pass\n        self.on_device_failure(device)\n",
+        "            transfer.fail()\n        self.on_device_failure(device)\n",
+        "            pass\n        self.on_device_failure(device)\n",
         (TEST_DEVICES,),
     ),
     Fault(
@@ -128,6 +131,76 @@ FAULTS = (
         (TEST_OUTAGES,),
     ),
     Fault(
+        "a device that fails loses what it had sent",
+        TRANSFER,
+        "(self.hop.device_failed and not self.hop.is_uplink)",
+        "self.hop.device_failed",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "coverage that ends for ever loses what was sent before",
+        TRANSFER,
+        "(self.hop.device_failed and",
+        "(self.hop.closed and",
+        (TEST_RATES,),
+    ),
+    Fault(
+        "a restarted message is sent without its headers",
+        TRANSFER,
+        "whole_s = bits(self.attempted.bytes)",
+        "whole_s = bits(self.size_bytes)",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "a message has its attempts once for all hops",
+        TRANSFER,
+        "        self.repeats = 0\n",
+        "        self.repeats = 0 if self.stage == 0 else self.repeats\n",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "who is covered again has his old share",
+        TRANSFER,
+        "self.need_s, self.share = self._left_bits(self.share_sent) / rate_bps, share",
+        "self.need_s = self._left_bits(self.share_sent) / rate_bps",
+        (TEST_RATES,),
+    ),
+    Fault(
+        "a repaired device is covered again",
+        OUTAGES,
+        "hop.closed = not part.device.covered and hop.rate_bps == 0",
+        "hop.closed = False",
+        (TEST_RATES,),
+    ),
+    Fault(
+        "a station that is the server never fails",
+        ATTACHMENT,
+        "and not up.link.closed and",
+        "and",
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "what fails for ever loses nothing",
+        OUTAGES,
+        'rule = "lose" if link in self._gone else',
+        'rule = "lose" if link in self._gone and link.access else',
+        (TEST_OUTAGES,),
+    ),
+    Fault(
+        "a failure for ever tells nobody",
+        OUTAGES,
+        "        if for_ever:\n            self.tell()\n",
+        "",
+        ("tests/protocols/test_centralised.py",),
+    ),
+    Fault(
+        "a wire with a rate of its own has no delay",
+        WIRES,
+        "default.delay_s if default else 0.0",
+        "default.delay_s if default and rate_bps is None else 0.0",
+        (TEST_WIRES,),
+    ),
+    Fault(
         "without coverage a message goes on at its old rate",
         TRANSFER,
         "                channel.stop(self)\n                self.hop.link.uncovered[self] = None\n",
@@ -144,15 +217,15 @@ FAULTS = (
     Fault(
         "a new rate does not reach those who are sending",
         COVERAGE,
-        "                transfer.adapt()\n",
-        "                pass\n",
+        "            transfer.adapt()\n",
+        "            pass\n",
         (TEST_RATES,),
     ),
     Fault(
         "who has lost coverage for good is waited for",
         COVERAGE,
-        "            self._attachment.covered = False\n",
-        "            self._attachment.covered = True\n",
+        "            attachment.covered = False\n",
+        "            attachment.covered = True\n",
         (TEST_RATES, TEST_DEVICES),
     ),
 )

@@ -55,6 +55,20 @@ FAULTS = (
         "if snr_db < -1000:",
         (TEST_EFFICIENCY,),
     ),
+    Fault(
+        "the loss at the reference is that at 1 m",
+        LOG_DISTANCE,
+        "free_space_db(self.reference_distance_m, carrier_hz)",
+        "free_space_db(1.0, carrier_hz)",
+        (TEST_PATH_LOSS,),
+    ),
+    Fault(
+        "one direction is coverage enough",
+        "fedsim/network/wires.py",
+        "if min(rates.uplink_bps, rates.downlink_bps) == 0",
+        "if max(rates.uplink_bps, rates.downlink_bps) == 0",
+        (TEST_TRACE,),
+    ),
     Fault("Friis with 19 lg d", FREE_SPACE, "return 20 * math.log10(4", "return 19 * math.log10(4", (TEST_PATH_LOSS,)),
     Fault("Friis with 2 pi", FREE_SPACE, "math.log10(4 * math.pi", "math.log10(2 * math.pi", (TEST_PATH_LOSS,)),
     Fault(

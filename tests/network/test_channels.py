@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from flows import CHANNELS, Note, at, put
@@ -408,3 +409,14 @@ def test_stopping_a_dedicated_message_disturbs_nobody(env: Environment) -> None:
     env.run()
     assert channel.progress(first).share_sent == 0.25
     assert second.arrived_s == 2.0
+
+
+def test_the_roundings_of_many_messages_in_a_queue_do_not_add_up() -> None:
+    start_s = 1e8
+    need_s = 1.0 + 0.45 * math.ulp(start_s)
+    env = Environment(start_s)
+    channel = SerialChannel(env)
+    flows = [put(channel, need_s) for _ in range(4_000)]
+    env.run()
+    for place, flow in enumerate(flows, start=1):
+        assert abs(Fraction(flow.arrived_s) - Fraction(start_s) - place * Fraction(need_s)) <= 4 * math.ulp(start_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -197,3 +198,35 @@ def test_who_was_taken_off_one_channel_may_be_on_another(env: Environment, need_
     assert (list(here.flows), list(there.flows)) == ([first, third], [other, second])
     env.run()
     assert arrivals_s([first, second, third, other]) == [2.0, 0.5 + 2 * need_s, 5.0, 20.0 + need_s]
+
+
+def test_many_who_stop_leave_the_others_in_order(env: Environment, channel: FairChannel) -> None:
+    # Three quarters of them stop, which is when the queue is cleared of void entries; the k-th shortest of the n others
+    # leaves when k have had its work, and n - k more as much as the k-th had.
+    needs_s = np.random.default_rng(3).permutation(np.arange(1.0, 401.0)).tolist()
+    flows = [put(channel, need_s) for need_s in needs_s]
+    stay = np.random.default_rng(4).permutation(400)[:100].tolist()
+    for number, flow in enumerate(flows):
+        if number not in stay:
+            channel.stop(flow)
+    env.run()
+    in_order_s = np.sort([needs_s[number] for number in stay])
+    expected_s = np.cumsum(np.diff(in_order_s, prepend=0.0) * np.arange(100, 0, -1))
+    found_s = [flows[number].arrived_s for number in sorted(stay, key=lambda number: needs_s[number])]
+    assert found_s == pytest.approx(expected_s.tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("start_s", [8_000.0, 1e8])
+def test_the_roundings_of_many_departures_do_not_add_up(start_s: float) -> None:
+    # Gaps of a little less than half a unit in the last place of the clock, all rounded alike.
+    gap_s = 1.0 + 0.45 * math.ulp(start_s)
+    needs_s = np.cumsum([gap_s / sharing for sharing in range(4_000, 0, -1)]).tolist()
+    env = Environment(start_s)
+    channel = FairChannel(env)
+    flows = [put(channel, need_s) for need_s in needs_s]
+    env.run()
+    exact_s, sent_s = Fraction(start_s), Fraction(0)
+    for place, (flow, need_s) in enumerate(zip(flows, needs_s, strict=True)):
+        exact_s += (Fraction(need_s) - sent_s) * (len(flows) - place)
+        sent_s = Fraction(need_s)
+        assert abs(Fraction(flow.arrived_s) - exact_s) <= 20 * math.ulp(start_s)

@@ -45,15 +45,35 @@ SCHEDULED, RANDOM = "  scheduled:\n    - ", "  random:\n    - "
         ),
         (
             SCHEDULED + "{link: [cloud, cloud], at_s: 5}",
-            "16: faults.scheduled[0].link: the topology has no wire between 'cloud' and 'cloud'",
+            "16: faults.scheduled[0].link: the topology has no wire between 'cloud' and 'cloud'; 'cloud' has wires to "
+            "'station'",
+        ),
+        (
+            SCHEDULED + "{link: [station], at_s: 5}",
+            "16: faults.scheduled[0].link: ['station'] has 1 item, and 2 are needed",
+        ),
+        (SCHEDULED + "{link: [], at_s: 5}", "16: faults.scheduled[0].link: [] has 0 items, and 2 are needed"),
+        (
+            SCHEDULED + "{link: [station, cloud, cloud], at_s: 5}",
+            "16: faults.scheduled[0].link: ['station', 'cloud', 'cloud'] has 3 items, and 2 are needed",
+        ),
+        (
+            SCHEDULED + "{link: station, at_s: 5}",
+            "16: faults.scheduled[0].link: 'station' is text; a list of 2 items is needed",
+        ),
+        (
+            SCHEDULED + "[station, cloud]",
+            "16: faults.scheduled[0]: ['station', 'cloud'] is a list; a mapping is needed (keys: node, link, at_s, "
+            "for_s, every_s)",
         ),
         (
             SCHEDULED + "{at_s: 5}",
-            "16: faults.scheduled[0]: give either node or link, one of them and not both",
+            "16: faults.scheduled[0]: give either node or link, one of them and not both; nothing is given",
         ),
         (
             SCHEDULED + "{node: station, link: [cloud, station], at_s: 5}",
-            "16: faults.scheduled[0]: give either node or link, one of them and not both",
+            "16: faults.scheduled[0]: give either node or link, one of them and not both; node='station' and "
+            "link=['cloud', 'station'] is given",
         ),
         (
             SCHEDULED + "{node: station, at_s: 5, for_s: 10, every_s: 10}",
@@ -85,7 +105,8 @@ SCHEDULED, RANDOM = "  scheduled:\n    - ", "  random:\n    - "
         ),
         (
             RANDOM + "{of: edges, mean_up_s: 9, mean_down_s: 1}",
-            "16: faults.random[0].of: the topology has no edges",
+            "16: faults.random[0].of: 'edges' means nodes of kind 'edge', and the topology has none; name one of "
+            "sensors, base_stations, clouds, wires",
         ),
         (
             RANDOM + "{of: wires, mean_up_s: 9, mean_down_s: 1, only: [cloud]}",

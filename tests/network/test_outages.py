@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from sending import crossed, failing, send
-from small_worlds import RING
+from small_worlds import RING, prepared
 
 from fedsim.network.coverage import Coverage
 from fedsim.network.network import TransferLost
@@ -309,7 +309,7 @@ def test_a_message_without_coverage_meets_the_outage_too(rule: str, there_s: flo
     world = failing({"node": "station", "at_s": 4.0, "for_s": 3.0}, faults=the(rule))
     covered = Rates(1_000.0, 2_000.0)
     changes = iter([(2.0, Rates(0.0, 2_000.0)), (20.0, covered)])
-    Coverage(world.env, world.network, world.clients[0].attachment, changes, world.outages.tell)
+    Coverage(world.env, world.network, world.outages.tell).follow(world.clients[0].attachment, changes)
     journey = send(world)
     world.env.run()
     air = crossed(world)[0]
@@ -367,3 +367,59 @@ def test_giving_up_in_the_very_instant_of_an_outage_leaves_one_row(discipline: s
         assert row[3:5] == (2.0, "cancelled")
         assert row.bytes == 250.0
         assert not world.network.in_flight
+
+
+def test_each_hop_has_its_own_attempts_after_outages() -> None:
+    # The air is interrupted once and the wire once; two attempts are allowed on each.
+    world = failing(
+        {"node": "station", "at_s": 2.0, "for_s": 1.0},
+        {"link": ["cloud", "station"], "at_s": 11.5, "for_s": 1.0},
+        faults={"messages": "restart"},
+        network__cell__loss={"attempts": 2},
+        network__link={"rate_bps": 8_000.0, "loss": {"attempts": 2}},
+    )
+    assert world.env.run(until=send(world)) == 12.5 + 1.0
+    assert [row.bytes for row in crossed(world)] == [1_250.0, 1_500.0]
+
+
+def test_a_restarted_message_takes_the_time_of_all_its_attempts_again() -> None:
+    # 1000 B with a header of 250: 10 s, of which 2 are in vain.
+    world = failing(
+        {"node": "station", "at_s": 2.0, "for_s": 1.0},
+        faults={"messages": "restart"},
+        network__transport={"header_bytes": 250.0},
+    )
+    world.env.run(until=send(world))
+    assert crossed(world)[0].end_s == 3.0 + 10.0
+
+
+@pytest.mark.parametrize("discipline", ["serial", "dedicated", "fair"])
+def test_what_a_device_has_sent_before_it_fails_arrives(discipline: str) -> None:
+    sensor = prepared()[0].clients[0].name
+    world = failing(
+        {"node": sensor, "at_s": 9.0, "for_s": 5.0},
+        network__cell__delay_s=2.0,
+        network__cell__discipline={"name": discipline},
+    )
+    assert world.env.run(until=send(world)) == 8.0 + 2.0 + 1.0
+
+
+def test_where_the_server_is_the_base_station_its_failure_makes_its_sensors_unreachable() -> None:
+    world = failing({"node": "station", "at_s": 2.0, "for_s": 3.0}, network__server="station")
+    attachment = world.clients[0].attachment
+    world.env.run(until=3.0)
+    assert not attachment.reachable
+    world.env.run(until=6.0)
+    assert attachment.reachable
+
+
+@pytest.mark.parametrize("rule", ["wait", "restart", "lose"])
+def test_a_wire_that_fails_for_ever_loses_what_is_on_it(rule: str) -> None:
+    world = failing({"link": ["cloud", "station"], "at_s": 8.5}, faults={"messages": rule})
+    there, later = send(world), send(world, at_s=9.0)
+    world.env.run()
+    assert isinstance(there.value, TransferLost) and isinstance(later.value, TransferLost)
+    assert [(row.link, row.end_s) for row in crossed(world) if row.outcome == "lost"] == [
+        ("cloud -- station", 8.5),
+        ("cloud -- station", 17.0),
+    ]

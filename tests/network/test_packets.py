@@ -124,7 +124,7 @@ def test_a_certain_loss_and_impossible_numbers_are_refused() -> None:
         Loss(probability=1.0)
     with pytest.raises(ValidationError, match="greater than or equal to 1"):
         Loss(attempts=0)
-    with pytest.raises(ValidationError, match="greater than 0"):
-        Transport(payload_bytes=0.0)
+    with pytest.raises(ValidationError, match="greater than or equal to 1"):
+        Transport(payload_bytes=0.5)
     with pytest.raises(ValidationError, match="greater than or equal to 0"):
         Transport(header_bytes=-1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from sending import failing, send
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, RING, prepared
 from watching import History, history_of, times_s
 
+from fedsim.network.faults.outages import Fate
 from fedsim.protocols.world import World
 
 DEVICES, CYCLES = 40, 500
@@ -83,8 +85,8 @@ def test_what_is_never_repaired_dies_out_exponentially() -> None:
     world.env.run(until=100.0)
     working = [client.attachment for client in world.clients if client.attachment.on]
     assert abs(len(working) - 2_000 / math.e) < SIGMAS * math.sqrt(2_000 * (1 - 1 / math.e) / math.e)
-    hopeless = sum(world.outages.hopeless(client.attachment) for client in world.clients)
-    assert hopeless == 2_000 - len(working)
+    fates = Counter(world.outages.fate(client.attachment) for client in world.clients)
+    assert fates == {Fate.FAILED: 2_000 - len(working), None: len(working)}
 
 
 # -- what fails --------------------------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from sending import crossed, failing, send
-from small_worlds import NO_CONTENTION, simulated
+from small_worlds import NO_CONTENTION, prepared, simulated
 
 from fedsim.network.coverage import Coverage
+from fedsim.network.faults.outages import Fate
 from fedsim.network.network import TransferLost
 from fedsim.protocols.world import World
 from fedsim.radio.settings import Rates
@@ -24,9 +25,11 @@ EVERY_DISCIPLINE = pytest.mark.parametrize("discipline", ["serial", "dedicated",
 def with_rates(*changes: tuple[float, int, Rates], **also: Any) -> World:
     """The base world, in which these become the rates of these clients at these times."""
     world = failing(**also)
+    coverage = Coverage(world.env, world.network, world.outages.tell)
     for client in world.clients:
-        of_it = [(at_s, rates) for at_s, index, rates in changes if index == client.index]
-        Coverage(world.env, world.network, client.attachment, iter(of_it), world.outages.tell)
+        coverage.follow(
+            client.attachment, iter([(at_s, rates) for at_s, index, rates in changes if index == client.index])
+        )
     return world
 
 
@@ -145,7 +148,7 @@ def test_resent_packets_count_in_proportion_however_often_the_rate_changes(disci
         ([(2.0, 1, up(0.0)), (9.5, 1, up(1_000.0))], [(0, 8.0, 0.0, 8.0), (1, 17.5, 9.5, 8.0)]),
         ([(2.0, 0, up(500.0)), (2.0, 1, up(2_000.0))], [(0, 14.0, 0.0, 14.0), (1, 18.0, 14.0, 4.0)]),
         ([(2.0, 0, up(0.0)), (2.0, 1, up(0.0)), (5.0, 1, up(1_000.0)), (6.0, 0, up(1_000.0))],
-         [(1, 13.0, 2.0, 8.0), (0, 19.0, 0.0, 8.0)]),  # client 1 was first given the channel at 2, for no time
+         [(1, 13.0, 5.0, 8.0), (0, 19.0, 0.0, 8.0)]),
     ],
 )  # fmt: skip
 def test_in_a_queue_a_slower_one_keeps_its_place_and_one_without_coverage_leaves_it(
@@ -164,7 +167,7 @@ def test_of_those_who_are_covered_again_in_one_instant_each_comes_once() -> None
     for client in range(2):
         send(world, client=client)
     world.env.run()
-    assert over_the_air(world) == [(0, 11.0, 0.0, 8.0), (1, 19.0, 2.0, 8.0)]
+    assert over_the_air(world) == [(0, 11.0, 0.0, 8.0), (1, 19.0, 11.0, 8.0)]
 
 
 def test_on_dedicated_air_nobody_notices_the_others_rate() -> None:
@@ -280,7 +283,7 @@ def test_when_coverage_has_ended_for_good_messages_are_lost(discipline: str) -> 
     assert down.value == 5.0  # that direction is still covered
     assert others.value > 8.0
     assert not world.clients[0].attachment.reachable
-    assert world.outages.hopeless(world.clients[0].attachment)
+    assert world.outages.fate(world.clients[0].attachment) is Fate.UNCOVERED
 
 
 @pytest.mark.parametrize("away", ["0,2000", "1000,0"], ids=["up", "down"])
@@ -321,4 +324,57 @@ def test_when_nobody_will_be_covered_again_the_run_ends_with_the_rounds_that_it_
     world = simulated(NO_CONTENTION | changes)
     # The second round stands still from 20 to 25; the third is lost on its way down, or has been sent up by then.
     assert world.trace.rounds.array()[["end_s", "participants"]].tolist() == [(17.0, 2), (39.0, 2), (56.0, 2)]
-    assert world.loop.cut_short is not None
+    assert world.loop.cut_short == "no device can ever be reached again (2 out of coverage)"
+
+
+def test_who_comes_back_into_coverage_has_the_share_of_his_new_rate() -> None:
+    # From 2 to 4 there is no coverage; afterwards a quarter of the air is enough: the other one has three quarters.
+    world = failing(network__cell__discipline={"name": "fair"})
+    changes = iter([(2.0, Rates(0.0, 2_000.0)), (4.0, Rates(1_000.0, 2_000.0, 0.25, 1.0))])
+    Coverage(world.env, world.network, world.outages.tell).follow(world.clients[0].attachment, changes)
+    send(world), send(world, client=1)
+    world.env.run()
+    # client 1: 1 s + 2 s by 4 s, then 5 s of work at 3/4; client 0: 1 s of 8 by 2 s, then 7 s at its full rate
+    assert {row.client: row.end_s for row in crossed(world) if row.link == "cell station"} == pytest.approx(
+        {1: 4.0 + 5.0 / 0.75, 0: 4.0 + 7.0}
+    )
+
+
+def test_a_device_that_lost_its_coverage_for_ever_and_is_repaired_is_still_out_of_it() -> None:
+    sensor = prepared()[0].clients[0].name
+    world = failing({"node": sensor, "at_s": 4.0, "for_s": 1.0})
+    attachment = world.clients[0].attachment
+    Coverage(world.env, world.network, world.outages.tell).follow(attachment, iter([(2.0, Rates(0.0, 2_000.0))]))
+    later = send(world, at_s=6.0)
+    world.env.run()
+    assert isinstance(later.value, TransferLost)
+    assert crossed(world)[0].end_s == 6.0
+
+
+@pytest.mark.parametrize("later", [(), ((20.0, Rates(1_000.0, 2_000.0)),)])
+def test_what_has_been_sent_down_arrives_whether_or_not_there_ever_is_coverage_again(later: tuple[Any, ...]) -> None:
+    # Sent from 1 to 5, and 2 s on the way; no coverage from 6 on.
+    world = failing(network__cell__delay_s=2.0)
+    changes = iter([(6.0, Rates(0.0, 0.0)), *later])
+    Coverage(world.env, world.network, world.outages.tell).follow(world.clients[0].attachment, changes)
+    assert world.env.run(until=send(world, up=False)) == 7.0
+
+
+@pytest.mark.parametrize("discipline", ["serial", "fair"])
+def test_a_cell_is_planned_once_when_the_rates_of_many_change_in_one_instant(
+    discipline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = failing(topology__devices=40, network__cell__discipline={"name": discipline})
+    channel = world.clients[0].attachment.air_uplink.channel
+    planned, looked_for = [], []
+    plan = "_replan" if discipline == "serial" else "_ring"
+    original, on_link = getattr(channel, plan), world.network.on_link
+    monkeypatch.setattr(channel, plan, lambda alarm: (planned.append(world.env.now), original(alarm)))
+    monkeypatch.setattr(world.network, "on_link", lambda link: (looked_for.append(link), on_link(link))[1])
+    coverage = Coverage(world.env, world.network, world.outages.tell)
+    for client in world.clients:
+        coverage.follow(client.attachment, iter([(3.0, up(2_000.0))]))
+        send(world, client=client.index)
+    world.env.run(until=3.5)
+    assert len(looked_for) == 1
+    assert planned == ([3.0] if discipline == "serial" else [])

@@ -13,6 +13,7 @@ from sending import crossed, failing, send
 from small_worlds import NO_CONTENTION, RING, simulated
 
 from fedsim.network.attachment import Attachment
+from fedsim.network.faults.outages import Fate
 from fedsim.network.network import TransferLost
 from fedsim.protocols.world import World
 
@@ -121,7 +122,7 @@ def test_where_no_way_is_open_that_one_is_taken_which_will_be() -> None:
     late = send(again, at_s=8.0)
     again.env.run()
     assert late.value == 61.0
-    assert not any(again.outages.hopeless(client.attachment) for client in again.clients)
+    assert not any(again.outages.fate(client.attachment) for client in again.clients)
 
 
 def test_where_every_way_is_gone_messages_are_lost() -> None:
@@ -131,8 +132,8 @@ def test_where_every_way_is_gone_messages_are_lost() -> None:
     assert isinstance(lost.value, TransferLost)
     assert [row.outcome for row in crossed(world) if row.client == 0] == ["arrived", "lost"]
     assert well.value == 7.0 + 8.0 + 2 * 1.0
-    hopeless = [world.outages.hopeless(client.attachment) for client in world.clients]
-    assert hopeless == [True, True, False, False]
+    fates = [world.outages.fate(client.attachment) for client in world.clients]
+    assert fates == [Fate.CUT_OFF, Fate.CUT_OFF, None, None]
 
 
 def test_a_message_that_finds_its_detour_closed_stays_on_it() -> None:

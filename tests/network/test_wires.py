@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sending import failing, send
 from simpy import Environment
 from small_worlds import BASE, scenario, simulated
 
@@ -99,6 +101,13 @@ def test_a_wire_without_any_rate_is_refused() -> None:
         wires({"network.link": None})
 
 
+def test_a_network_whose_air_reaches_nobody_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hall.csv").write_text("time_s,uplink_bps,downlink_bps\n0,0,2000\n", encoding="utf-8")
+    radio = {"name": "trace", "path": str(tmp_path / "hall.csv"), "out_of_coverage": "exclude"}
+    with pytest.raises(UserError, match="reaches none of the sensors.*; bring at least one of them into coverage"):
+        simulated({"network.cell.radio": radio})
+
+
 def test_a_cell_of_its_own_goes_before_the_common_one() -> None:
     slow = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}, "delay_s": 0.3, "loss": {"probability": 0.1}}
     found = wires({"topology": PARK, "network.cells": {"factory-2/station-1": slow}})
@@ -172,3 +181,11 @@ def test_bytes_are_counted_by_link_direction_and_client_wasted_ones_included() -
     }
     cut = table[table["outcome"] == "cancelled"]
     assert (cut["bytes"].tolist(), cut["withdrawn_bytes"].tolist()) == ([500.0], [500.0])
+
+
+def test_a_wire_with_a_rate_of_its_own_has_the_default_delay() -> None:
+    world = failing(
+        topology={"name": "star", "devices": 2, "backhaul_rate_bps": 4_000.0},
+        network__link={"rate_bps": 8_000.0, "delay_s": 3.0},
+    )
+    assert world.env.run(until=send(world)) == 8.0 + 2.0 + 3.0

@@ -129,7 +129,15 @@ def test_what_an_outage_destroys_is_sent_again_as_soon_as_there_is_a_way(
 @pytest.mark.parametrize("messages", ["wait", "restart", "lose"])
 def test_without_everybodys_samples_it_cannot_begin(messages: str) -> None:
     world = simulated(FAST_WIRE | {"faults": {"scheduled": [away(3.0, None)], "messages": messages}})
-    assert world.loop.cut_short == "'sensor-1', or the way to it, has failed for ever, and is needed"
+    assert world.loop.cut_short == "'sensor-1' is needed, and can never be reached again (failed)"
+    assert (len(world.loop.rounds_done), world.env.now) == (0, 3.0)
+
+
+def test_a_sensor_that_coverage_leaves_for_ever_is_told_from_one_that_fails(tmp_path: Path) -> None:
+    (tmp_path / "hall.csv").write_text("time_s,uplink_bps,downlink_bps\n0,1000,2000\n3,0,2000\n", encoding="utf-8")
+    radio = {"name": "trace", "path": str(tmp_path / "hall.csv")}
+    world = simulated(FAST_WIRE | {"network.cell.radio": radio, "topology.devices": 1})
+    assert world.loop.cut_short == "'sensor-1' is needed, and can never be reached again (out of coverage)"
     assert (len(world.loop.rounds_done), world.env.now) == (0, 3.0)
 
 

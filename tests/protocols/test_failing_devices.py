@@ -6,6 +6,7 @@ wire takes 1 s more each way: down from 1 to 5, work until 10, up until 18, ther
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,14 +248,20 @@ def test_once_everybody_is_back_the_same_are_chosen_as_if_nobody_had_failed() ->
 EVERYBODY = [away(20.0, None), away(30.0, None, "sensor-2")]
 
 
+CUT_OFF = "2 cut off by a failure on the way"
+
+
 @pytest.mark.parametrize(
-    "faults",
+    ("faults", "fates"),
     [
-        EVERYBODY,
-        [away(20.0, None, "station")],
-        [away(20.0, None, "cloud")],
-        [{"link": ["cloud", "station"], "at_s": 20.0}],
-        [away(20.0, None), away(20.0, 2.0, "station"), {"link": ["cloud", "station"], "at_s": 21.0}],
+        (EVERYBODY, "2 failed"),
+        ([away(20.0, None, "station")], CUT_OFF),
+        ([away(20.0, None, "cloud")], CUT_OFF),
+        ([{"link": ["cloud", "station"], "at_s": 20.0}], CUT_OFF),
+        (
+            [away(20.0, None), away(20.0, 2.0, "station"), {"link": ["cloud", "station"], "at_s": 21.0}],
+            "1 failed, 1 cut off by a failure on the way",
+        ),
     ],
     ids=["devices", "station", "cloud", "wire", "all kinds"],
 )
@@ -262,16 +269,30 @@ EVERYBODY = [away(20.0, None), away(30.0, None, "sensor-2")]
     "stop", [{"rounds": 9}, {"sim_time_s": 1e6}, {"transfer_bytes": 1e9}], ids=lambda stop: next(iter(stop))
 )
 def test_when_everything_has_failed_for_ever_the_run_ends_with_the_rounds_that_it_has(
-    faults: list[dict[str, Any]], stop: dict[str, Any]
+    faults: list[dict[str, Any]], fates: str, stop: dict[str, Any]
 ) -> None:
     learner = PlainLearner()
     world = simulated(NO_CONTENTION | {"stop": stop} | failing(*faults), learner=lambda *_: learner)
-    assert world.loop.cut_short == "every device, or the way to it, has failed or is out of coverage for ever"
+    assert world.loop.cut_short == f"no device can ever be reached again ({fates})"
     assert rounds(world, *COUNTS)[0] == (17.0, 2, 2, 0, 0)
     assert len(world.loop.rounds_done) <= 3
     assert [number for number, _, _ in learner.evaluations] == [done.number for done in world.loop.rounds_done]
     assert not world.network.in_flight
     assert world.env.now < 60.0
+
+
+def test_who_has_failed_is_told_from_who_is_out_of_coverage(tmp_path: Path) -> None:
+    (tmp_path / "hall.csv").write_text(
+        "time_s,device,uplink_bps,downlink_bps\n0,*,1000,2000\n0,sensor-2,1000,2000\n25,sensor-2,0,0\n",
+        encoding="utf-8",
+    )
+    radio = {"network.cell.radio": {"name": "trace", "path": str(tmp_path / "hall.csv")}}
+    for faults, fates in (
+        ([away(20.0, None)], "1 failed, 1 out of coverage"),
+        ([away(30.0, None, "station")], "1 out of coverage, 1 cut off by a failure on the way"),
+    ):
+        world = simulated(NO_CONTENTION | radio | {"stop": {"rounds": 9}} | failing(*faults))
+        assert world.loop.cut_short == f"no device can ever be reached again ({fates})"
 
 
 def test_a_run_that_ends_by_itself_is_not_cut_short() -> None:

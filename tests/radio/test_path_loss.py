@@ -138,3 +138,9 @@ def test_a_reference_in_the_near_field_needs_its_loss() -> None:
 def test_a_model_that_makes_no_sense_is_refused(keys: dict[str, float]) -> None:
     with pytest.raises(ValidationError):
         LogDistance(**{"exponent": 2.0, **keys})
+
+
+def test_the_reference_loss_is_that_of_free_space_at_the_reference_distance() -> None:
+    assert LogDistance(exponent=3.0, reference_distance_m=10.0).loss_db(10.0, 0.9e9) == free_space_db(10.0, 0.9e9)
+    beyond_db = LogDistance(exponent=3.0, reference_distance_m=10.0).loss_db(100.0, 0.9e9) - free_space_db(10.0, 0.9e9)
+    assert beyond_db == pytest.approx(30.0, abs=1e-12)

@@ -16,7 +16,7 @@ from fedsim.radio.settings import RadioSettings
 from fedsim.radio.trace import Trace
 
 REDRAWN = {"sigma_db": 8.0, "redraw_every_s": 0.1, "correlation_s": 3.0}
-ROWS = "time_s,device,uplink_bps,downlink_bps\n0,*,5,0\n0.1,*,0,7\n0,cam-2,1,2\n"
+ROWS = "time_s,device,uplink_bps,downlink_bps\n0,*,5,0\n0.1,*,0,7\n0.2,*,3,4\n0,cam-2,1,2\n"
 
 
 def traced(folder: Path) -> Trace:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from radio_places import place
+from small_worlds import prepared
 
-from fedsim.errors import Misfit
+from fedsim.errors import Misfit, UserError
 from fedsim.radio import trace_file
 from fedsim.radio.settings import Rates
 from fedsim.radio.trace import Trace
@@ -134,16 +135,20 @@ def test_a_device_whose_rate_comes_back_is_covered(trace: Write) -> None:
 @pytest.mark.parametrize(
     ("content", "keys", "why"),
     [
-        (TO_ALL + "0,0,1\n", {}, "has no coverage in the uplink: its only row in hall.csv say"),
+        (
+            TO_ALL + "0,0,1\n",
+            {},
+            "has no coverage in the uplink: hall.csv gives it uplink_bps=0 in its only row; write a larger uplink_bps",
+        ),
         (
             TO_ALL + "0,1,0\n5,1,0\n",
             {},
-            "has no coverage in the downlink: all of its 2 rows in hall.csv say 0; correct the",
+            "has no coverage in the downlink: hall.csv gives it downlink_bps=0 in all of its 2 rows; write a larger do",
         ),
         (
             "time_s,uplink_snr_db,downlink_snr_db\n0,-11,5\n9,-12,5\n",
             {"carrier": {"profile": "lte_36942", "bandwidth_hz": 1e6}},
-            "has no coverage in the uplink: its SNR in hall.csv is -11 dB at best, and lte_36942 needs -10 dB; correct",
+            "has no coverage in the uplink: hall.csv gives it uplink_snr_db=-11 at best, and lte_36942 needs -10; wri",
         ),
     ],
 )
@@ -169,8 +174,24 @@ def test_every_device_in_the_file_must_be_a_sensor(trace: Write) -> None:
 
 def test_every_sensor_must_have_rows(trace: Write) -> None:
     radio = trace("time_s,device,uplink_bps,downlink_bps\n0,cam-1,1,2\n")
-    expected = "hall.csv has no rows for sensor 'cam-2'; did you mean 'cam-1'?; add some, or rows for the device *"
+    expected = "hall.csv has no rows for sensor 'cam-2', only for 'cam-1'; add some, or rows for the device *"
     assert refusal(radio, "cam-2") == expected
+
+
+@pytest.mark.parametrize(
+    ("device", "sensors", "hand"),
+    [
+        ("cam2", ["cam-1", "cam-2"], "; did you mean 'cam-2'?"),
+        ("CAM-2", ["cam-1", "cam-2"], "; did you mean 'cam-2'?"),
+        ("cam-3", ["cam-1"], ", only 'cam-1'; rename or remove its rows"),  # which has rows of its own
+        ("x", ["cam-1", "b", "c", "d", "e"], ", only 'cam-1', 'b', 'c' and 2 more; rename or remove its rows"),
+    ],
+)
+def test_the_nearest_sensor_without_rows_is_named(device: str, sensors: list[str], hand: str, trace: Write) -> None:
+    radio = trace(f"{DEVICES}0,cam-1,1,2\n0,{device},1,2\n")
+    with pytest.raises(Misfit) as refused:
+        radio.check_sensors(sensors)
+    assert str(refused.value) == f"{radio.path}:3: the topology has no sensor {device!r}{hand}"
 
 
 # -- what is wrong with a file ----------------------------------------------------------------------------------------
@@ -247,11 +268,11 @@ BROKEN: dict[str, tuple[str, str]] = {
     ),
     "late start": (
         DEVICES + "0,*,1,2\n3,a,1,2\n",
-        "hall.csv:3: the first row of 'a' is at time_s=3 and must be at 0; say",
+        "hall.csv:3: the first row of 'a' is at time_s=3 and must be at 0; add a row with time_s=0 before it",
     ),
     "before the start": (
         TO_ALL + "-1,1,2\n",
-        "hall.csv:2: the first row of '*' is at time_s=-1 and must be at 0; say what",
+        "hall.csv:2: the first row of '*' is at time_s=-1 and must be at 0; add a row with",
     ),
     "twice at once": (
         TO_ALL + "0,1,2\n0,1,2\n",
@@ -395,3 +416,19 @@ def test_a_scenario_with_a_digest_can_be_read_without_the_file(trace: Write) -> 
     again = Trace.model_validate(written.model_dump())
     assert again == written
     assert "there is no such file" in refusal(again)
+
+
+def test_a_device_without_coverage_in_one_direction_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("time_s,uplink_bps,downlink_bps\n0,1000,0\n")
+    with pytest.raises(UserError, match="has no coverage in the downlink"):
+        prepared({"network.cell.radio": {"name": "trace", "path": str(tmp_path / "one.csv")}})
+
+
+def test_a_device_that_can_never_receive_and_send_at_the_same_time_is_refused(tmp_path: Path) -> None:
+    # It would wait for its turn without end: nobody is asked who could not answer.
+    (tmp_path / "one.csv").write_text("time_s,uplink_bps,downlink_bps\n0,1000,0\n10,0,1000\n")
+    radio = {"name": "trace", "path": str(tmp_path / "one.csv"), "repeat_every_s": 20.0}
+    with pytest.raises(UserError, match="is never in coverage: .* no row with both an uplink and a downlink"):
+        prepared({"network.cell.radio": radio})
+    (tmp_path / "one.csv").write_text("time_s,uplink_bps,downlink_bps\n0,1000,0\n10,0,1000\n15,1,1\n")
+    prepared({"network.cell.radio": radio})

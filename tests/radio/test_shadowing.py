@@ -133,7 +133,10 @@ def test_the_least_loss_to_count_on_is_exceeded_once_in_a_million() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"correlation_s": 3.0}, "correlation_s=3 needs redraw_every_s"),
+        (
+            {"correlation_s": 3.0},
+            "correlation_s=3 needs redraw_every_s.*; give redraw_every_s, or leave correlation_s out",
+        ),
         ({"sigma_db": 0.0}, "greater than 0"),
         ({"redraw_every_s": 0.0}, "greater than or equal to 0.001"),
         ({"redraw_every_s": 1.0, "correlation_s": -1.0}, "greater than 0"),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, Strict, ValidationError, model_validator
 
 from fedsim import registry
 from fedsim.scenario.document import Document
@@ -92,7 +92,7 @@ with pytest.MonkeyPatch.context() as _patch:
         one: Annotated[Component, OneOf(KIND)] | None = None
         named: dict[str, Annotated[Component, OneOf(KIND)]] | None = None
         rate_bps: Positive | Literal["auto", "nominal"] = "auto"
-        pair: tuple[int, str] | None = None
+        pair: Annotated[tuple[int, str], Strict(False)] | None = None
         part: Cell | Several[Cell] | PositiveOrInfinite = 1.0
         either: Cell | Data = Cell()
         checked: Average | Count = 1
@@ -175,7 +175,8 @@ ALONE = [
     ("data: {name: x, seeds: 1}", "data.seeds: 1 is a number; a list is needed: write [1]"),
     ("data: {name: x, seeds: {a: 1}}", "data.seeds: {a: 1} is a mapping; a list is needed (start each item with '- ')"),
     ("data: {name: x, seeds: [1, [2]]}", "data.seeds[1]: [2] is a list; a whole number is needed"),
-    ("data: digits", "data: 'digits' is text; a mapping is needed"),
+    ("data: digits", "data: 'digits' is text; a mapping is needed (keys: name, seeds, path, shuffle)"),
+    ("named: [1]", "named: [1] is a list; a mapping is needed"),
     ("cell: {duplex: ful}", "cell.duplex: 'ful' is not 'full' or 'half'; did you mean 'full'?"),
     ("cell: {duplex: 1}", "cell.duplex: 1 is a number; 'full' or 'half' is needed"),
     # units
@@ -229,7 +230,11 @@ ALONE = [
     ("topology: {name: fedprox, mu: -1}", "topology.mu: -1 must be at least 0"),
     ("topology: {name: q}", "topology.name: no test recipe is called 'q' (known: "),
     ("topology: 3", "topology: 3 is a number; text or a mapping is needed, such as {name: fedavg} (known: "),
-    ("pair: x", "pair: 'x' is text; a list is needed"),
+    ("pair: x", "pair: 'x' is text; a list of 2 items is needed"),
+    ("pair: {}", "pair: {} is a mapping; a list of 2 items is needed"),
+    ("pair: []", "pair: [] has 0 items, and 2 are needed"),
+    ("pair: [1]", "pair: [1] has 1 item, and 2 are needed"),
+    ("pair: [1, x, 2]", "pair: [1, 'x', 2] has 3 items, and 2 are needed"),
     # the whole
     ("dta: {}", "dta: unknown key; did you mean 'data'? (keys: data, cell, protocols,"),
 ]  # fmt: skip
@@ -239,6 +244,10 @@ ALONE = [
 def test_one_mistake_is_one_line(text: str, expected: str) -> None:
     found = message(f"# a comment\n{text}")
     assert found.startswith(f"s.yaml:2: {expected}") and "\n" not in found
+
+
+def test_of_a_mapping_that_may_be_one_of_two_no_keys_are_named() -> None:
+    assert message("either: [1]") == "s.yaml:1: either: [1] is a list; a mapping is needed"
 
 
 def test_a_key_missing_at_the_top_has_no_path() -> None:
@@ -297,7 +306,8 @@ def test_a_very_long_line_loses_its_middle() -> None:
 def test_what_is_missing_comes_last_in_one_line_for_each_mapping() -> None:
     text = "one: {mu: 1}\nprotocols:\n- {name: fedprox}\npeers:\n  frist: {}\nrate_bps: -1\n"
     assert message(text, "peers.second=3", root=Demanding).splitlines() == [
-        "--set peers.second=3: peers.second: 3 is a number; a mapping is needed",
+        "--set peers.second=3: peers.second: 3 is a number; a mapping is needed (keys: rate_bps, delay_s, "
+        "size_bytes, duplex, shares, cells, limit)",
         "s.yaml:5: peers.frist: unknown key; did you mean 'first'? (keys: first, second, third)",
         "s.yaml:6: rate_bps: -1 must be greater than 0",
         "s.yaml:1: one: needs the key 'name' (known: fedavg, fedprox, mu)",

@@ -322,7 +322,7 @@ JSON: dict[str, tuple[str | bytes, str]] = {
     ),
     "links that are text": (
         '{"nodes": [], "links": "b"}',
-        ": the links are a str, and must be a list of objects with ...",
+        ": links='b' must be a list of objects with the keys 'source' and 'target'",
     ),
     "a link that is a pair": (
         drawn(links='["c", "b"]'),
@@ -343,11 +343,11 @@ JSON: dict[str, tuple[str | bytes, str]] = {
     ),
     "a position in words": (
         drawn(position_m='"here"'),
-        ": topology.nodes.b.position_m: 'here' is text; a list is needed...",
+        ": topology.nodes.b.position_m: 'here' is text; a list of 2 items is needed...",
     ),
     "a position in space": (
         drawn(position_m="[1, 2, 3]"),
-        ": topology.nodes.b.position_m: [1, 2, 3] must have a length of at most 2",
+        ": topology.nodes.b.position_m: [1, 2, 3] has 3 items, and 2 are needed",
     ),
     "a position at infinity": (drawn(x="Infinity", y="0"), ": topology.nodes.b.position_m[0]: .inf must be finite"),
     "a device that is a number": (drawn(device="3"), ": topology.nodes.b.device: 3 is a number; text is needed..."),
@@ -373,7 +373,7 @@ JSON: dict[str, tuple[str | bytes, str]] = {
     ),
     "positions for names": (
         '{"nodes": [{"name": "a"}], "links": [{"source": 0, "target": 0}]}',
-        f": nodes[0]: id=None {ID}",
+        ": nodes[0]={'name': 'a'} needs the key 'id', the name of a node",
     ),
 }
 

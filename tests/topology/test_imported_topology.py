@@ -680,7 +680,8 @@ REFUSED: dict[str, tuple[nx.Graph[Any] | str, dict[str, Any], str, str]] = {
         triangle(),
         {"sensors_per_station": None},
         "sensors_per_station",
-        "zoo.json has no sensors, and there must be some: they hold the data; say how many stand at each base station",
+        "zoo.json has no sensors, and there must be some: they hold the data; set "
+        "sensors_per_station to the number at each base station",
     ),
     "no base stations": (
         triangle(),

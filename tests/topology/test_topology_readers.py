@@ -256,12 +256,20 @@ REFUSED_JSON: dict[str, tuple[str, str]] = {
     ),
     "edges by name": (
         '{"nodes": [], "edges": {}}',
-        "the links are a dict, and must be a list of objects with source and target",
+        "edges={} must be a list of objects with the keys 'source' and 'target'",
+    ),
+    "lists of neighbours by name": (
+        '{"nodes": [], "adjacency": {}}',
+        "adjacency={} must be a list of lists, one for each node",
+    ),
+    "edge as a pair": (
+        '{"nodes": [], "edges": [["a", "b"]]}',
+        "edges[0]=['a', 'b'] must be an object with the key 'source'",
     ),
     "node by name": ('{"nodes": ["a"], "edges": []}', "nodes[0]='a' must be an object with the key 'id'"),
     "node without id": (
         '{"nodes": [{"kind": "edge"}], "edges": []}',
-        "nodes[0]: id=None must be the name of a node, a text or a whole number",
+        "nodes[0]={'kind': 'edge'} needs the key 'id', the name of a node",
     ),
     "id that is a truth": (
         '{"nodes": [{"id": true}], "edges": []}',
@@ -269,7 +277,7 @@ REFUSED_JSON: dict[str, tuple[str, str]] = {
     ),
     "link without target": (
         '{"nodes": [], "links": [{"source": "a"}]}',
-        "links[0]: target=None must be the name of a node, a text or a whole number",
+        "links[0]={'source': 'a'} needs the key 'target', the name of a node",
     ),
     "duplicate name": (
         '{"nodes": [{"id": "a", "kind": "edge"}, {"id": "a", "kind": "cloud"}], "edges": []}',

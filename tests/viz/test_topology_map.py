@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
+from fedsim.network.faults.settings import ScheduledFault
 from fedsim.topology.factory_park import FactoryPark
 from fedsim.topology.graph import Topology
+from fedsim.topology.regions import Regions
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
 from fedsim.viz.topology_map.colours import IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Scale
@@ -142,6 +145,21 @@ def test_each_half_of_a_wire_has_the_colour_of_what_its_end_sends() -> None:
     assert from_edge == pytest.approx(scale.colour(0.02))
 
 
+@pytest.mark.parametrize("with_loads", [False, True], ids=["plain", "loads"])
+def test_wires_with_planned_outages_are_dashed_and_the_legend_says_so(with_loads: bool) -> None:
+    loads = measured_on(plant()) if with_loads else None
+    whole = ScheduledFault(link=("cloud", "edge"), at_s=3.0), ScheduledFault(node="a", at_s=3.0)  # which is a sensor
+    for faults, dashed in ((whole, 1), ((ScheduledFault(node="edge", at_s=3.0, for_s=1.0),), 3), ((), 0)):
+        with mpl.rc_context(RC):
+            figure = network_figure("tiny", Net(plant(), faults), loads)
+        drawn = [one for one in figure.axes[0].collections if type(one) is LineCollection]
+        halves = [len(one.get_segments()) for one in drawn if one.get_linestyle()[0][1] is not None]
+        assert sum(halves) == 2 * dashed
+        assert [entry for entry in entries(figure) if "wire" in entry] == ["3 wires"]
+        said = [entry for entry in entries(figure) if "planned" in entry]
+        assert said == ([f"{dashed} with planned outages"] if dashed else [])
+
+
 def test_where_nothing_was_sent_is_white_and_the_legend_says_so() -> None:
     silent = measured_on(plant(), links_table(plant(), lambda *_: 0.0))
     figure = picture(plant(), silent)
@@ -215,7 +233,7 @@ def test_a_map_has_metres_on_its_axes_and_a_drawing_without_positions_none() -> 
 
 def test_the_caption_tells_what_is_not_in_place() -> None:
     text = caption(picture(FactoryPark(factories=4, devices_per_factory=6).build()))
-    assert "What is above the dashed line has no position." in text
+    assert "What is above the dotted line has no position." in text
     assert "4 nodes are drawn beside the position, where another one stands." in text
     crowded = many()["regions"]
     assert "Where they are, nodes would hide each other or wires" in caption(picture(crowded))
@@ -225,7 +243,7 @@ def test_the_caption_tells_what_is_not_in_place() -> None:
 def test_a_few_sensors_have_names_and_many_have_none(devices: int) -> None:
     (ax,) = picture(FactoryPark(factories=3, devices_per_factory=devices, factory_spacing_m=150).build()).axes
     assert markers(ax)["sensor"] == 3 * devices
-    assert ("sensor-1" in words(ax)) is (devices == 3)
+    assert ("factory-2/sensor-1" in words(ax)) is (devices == 3)
 
 
 def test_cells_that_do_not_show_their_sensors_say_how_many_they_have() -> None:
@@ -233,7 +251,7 @@ def test_cells_that_do_not_show_their_sensors_say_how_many_they_have() -> None:
     figure = picture(without_positions(park))
     (ax,) = figure.axes
     assert "sensor" not in markers(ax)
-    assert words(ax).count("station-1\n200 sensors") == 4
+    assert {f"factory-{number}/station-1\n200 sensors" for number in range(1, 5)} <= set(words(ax))
     assert "4 cells of 200 sensors" in entries(figure)
 
 
@@ -258,8 +276,29 @@ def test_a_hundred_thousand_sensors_are_a_thousand_discs() -> None:
 
 
 def test_a_name_does_not_repeat_the_path_of_the_one_above() -> None:
-    (ax,) = picture(FactoryPark(factories=4, devices_per_factory=6).build()).axes
-    assert sorted(words(ax)) == ["cloud", *(f"factory-{i}/edge" for i in range(1, 5)), *["station-1"] * 4]
+    nodes = {"cloud": "cloud", "hall/edge": "edge", "hall/one": "base_station", "hall/two": "base_station"}
+    links = [("cloud", "hall/edge"), ("hall/edge", "hall/one"), ("hall/edge", "hall/two"), ("hall/one", "s")]
+    said = words(picture(network({**nodes, "s": "sensor"}, links)).axes[0])
+    assert said == ["cloud", "hall/edge", "one", "two", "s"]
+
+
+def test_no_two_nodes_are_called_alike() -> None:
+    said = words(picture(FactoryPark(factories=4, devices_per_factory=6).build()).axes[0])
+    stations, edges = ([f"factory-{i}/{what}" for i in range(1, 5)] for what in ("station-1", "edge"))
+    assert said == ["cloud", *edges, *stations]
+
+
+def test_names_that_are_too_long_for_one_line_take_several() -> None:
+    said = words(picture(Regions(regions=3, factories_per_region=2, devices_per_factory=10).build()).axes[0])
+    each = [f"region-{i}/\nfactory-{j}/" for i in (1, 2, 3) for j in (1, 2)]
+    assert said[3:] == [f"{place}\n{node}" for node in ("edge", "station-1") for place in each]
+    assert said[:3] == [f"region-{i}/cloud" for i in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("name", many())
+def test_names_tell_nodes_apart(name: str) -> None:
+    said = [re.sub(r"\n[0-9,]+ sensors?$", "", word) for word in words(picture(many()[name]).axes[0])]
+    assert len(set(said)) == len(said) > 0
 
 
 def test_a_kind_for_whose_names_there_is_little_room_has_none() -> None:

@@ -42,7 +42,7 @@ class Flow:
         self.since: float
         """When it was last booked, as a time or as the reading of a virtual clock: the channel's own affair."""
         self.due_s: float
-        """When it arrives, as planned: the channel's own affair."""
+        """When its last bit is sent, as planned: the channel's own affair."""
         self.offered_s: float
         self.begun_s: float | None
         """When it is first given the channel, which may be in the future; None while that is not known."""

@@ -9,8 +9,9 @@ Transactions on Networking 1, 1993; weights: discriminatory processor sharing, A
 2006).
 
 One alarm waits for the next departure. Arrivals only put it off, so the alarm is left as it is, and set again when it
-rings too early. The flow that is due is taken by identity and its clock set to the reading that it waited for: no
-comparison of rounded times can keep it from leaving. Leaves out the slots of real schedulers: sharing is fluid.
+rings too early. The flow that is due is taken by identity, whatever its clock reads: no comparison of rounded times can
+keep it from leaving. Nor is the clock set to what was due, or roundings would add up over many departures. Leaves out
+the slots of real schedulers: sharing is fluid.
 """
 
 from __future__ import annotations
@@ -242,8 +243,8 @@ class FairChannel(Channel):
     def _depart(self, due: _Class) -> None:
         """Let the first flow of a class leave, and those that are sent at the same reading of its clock."""
         self._read_clocks()
-        due.clock_s = due.next_reading_s()
-        while due.queue and due.queue[0][0] <= due.clock_s:
+        reading_s = max(due.next_reading_s(), due.clock_s)
+        while due.queue and due.queue[0][0] <= reading_s:
             _, ticket, flow = heappop(due.queue)
             if ticket in due.void:
                 due.void.remove(ticket)

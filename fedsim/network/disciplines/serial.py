@@ -30,6 +30,9 @@ class SerialChannel(Channel):
         """Those that have not arrived, in the order in which they are sent; ``since`` says from when on."""
         self._free_s = env.now
         """When all of them will have been sent."""
+        self._busy_since_s = env.now
+        self._work_s = 0.0
+        """What is sent from then on, one after the other: a sum of its own, as late times round more."""
         self._alarm: Alarm | None = None
         """Rings when the first one arrives, or before."""
         self._replanning: Alarm | None = None
@@ -53,20 +56,15 @@ class SerialChannel(Channel):
             flow.since = flow.due_s = math.inf
             return
         now_s = self.env.now
-        begin_s = self._free_s
-        if begin_s < now_s:
-            begin_s = now_s
-        self._free_s = end_s = begin_s + flow.need_s
-        flow.since = begin_s
-        if flow.begun_s is None:
-            flow.begun_s = begin_s
-        flow.due_s = end_s + self.delay_s
+        if self._free_s < now_s:
+            self._become_free(now_s)
+        self._plan(flow)
         if self._alarm is None:
-            self._alarm = Alarm(self.env, flow.due_s - now_s, self._ring, flow)
+            self._alarm = Alarm(self.env, flow.due_s + self.delay_s - now_s, self._ring, flow)
 
     def holds(self, flow: Flow) -> bool:
         """Whether it is in the queue or being sent."""
-        if flow.ticket >= 0 and flow.since + flow.need_s <= self.env.now:
+        if flow.ticket >= 0 and flow.due_s <= self.env.now:
             flow.book_all()
         return flow.ticket >= 0
 
@@ -98,6 +96,18 @@ class SerialChannel(Channel):
         self.paused = False
         self._replan_soon()
 
+    def _become_free(self, at_s: float) -> None:
+        self._free_s = self._busy_since_s = at_s
+        self._work_s = 0.0
+
+    def _plan(self, flow: Flow) -> None:
+        """Send it when all that is planned has been sent."""
+        flow.since = self._free_s
+        if flow.begun_s is None:
+            flow.begun_s = flow.since
+        self._work_s += flow.need_s
+        self._free_s = flow.due_s = self._busy_since_s + self._work_s
+
     def _unplan(self, flow: Flow) -> None:
         """Book what *flow* has been given; if that is not all of it, plan nothing more."""
         if self.holds(flow):
@@ -113,15 +123,12 @@ class SerialChannel(Channel):
 
     def _replan(self, _: Alarm) -> None:
         self._replanning = None
-        now_s = self._free_s = self.env.now
+        now_s = self.env.now
+        self._become_free(now_s)
         for flow in self._queue if not self.paused else ():
             self._unplan(flow)
             if self.holds(flow):
-                flow.since = self._free_s
-                if flow.begun_s is None:
-                    flow.begun_s = flow.since
-                self._free_s += flow.need_s
-                flow.due_s = self._free_s + self.delay_s
+                self._plan(flow)
         if self._alarm is not None:
             self._alarm.stop()
         self._set_alarm(now_s)
@@ -131,7 +138,7 @@ class SerialChannel(Channel):
         self._alarm = None
         if self._queue and self._queue[0].due_s < math.inf:
             flow = self._queue[0]
-            self._alarm = Alarm(self.env, max(0.0, flow.due_s - now_s), self._ring, flow)
+            self._alarm = Alarm(self.env, max(0.0, flow.due_s + self.delay_s - now_s), self._ring, flow)
 
     def _ring(self, alarm: Alarm) -> None:
         queue = self._queue

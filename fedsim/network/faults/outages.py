@@ -12,10 +12,11 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from simpy import Environment, Event
 
-from fedsim.errors import Misfit, nearest
+from fedsim.errors import Misfit, nearest, some
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment
@@ -27,7 +28,7 @@ from fedsim.topology.checks import of_kind
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
 
-__all__ = ["Outages"]
+__all__ = ["Fate", "Outages"]
 
 KINDS = {
     "sensors": NodeKind.SENSOR,
@@ -35,6 +36,14 @@ KINDS = {
     "edges": NodeKind.EDGE,
     "clouds": NodeKind.CLOUD,
 }
+
+
+class Fate(StrEnum):
+    """Why a sensor can never be reached again."""
+
+    FAILED = "failed"
+    UNCOVERED = "out of coverage"
+    CUT_OFF = "cut off by a failure on the way"
 
 
 @dataclass(frozen=True)
@@ -79,10 +88,13 @@ class Outages:
         for position, faults in enumerate(settings.random):
             self._expect(faults, position)
 
-    def hopeless(self, attachment: Attachment) -> bool:
-        """Whether a sensor can never be reached again, by the way that its messages take now."""
-        dead = attachment in self._dead or not attachment.covered
-        return dead or any(hop.link in self._gone for hop in attachment.uplink)
+    def fate(self, attachment: Attachment) -> Fate | None:
+        """Why a sensor can never be reached again, by the way that its messages take now; None when it can."""
+        if attachment in self._dead:
+            return Fate.FAILED
+        if not attachment.covered:
+            return Fate.UNCOVERED
+        return Fate.CUT_OFF if any(hop.link in self._gone for hop in attachment.uplink) else None
 
     def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:
         part = self._node(fault.node, *key, "node") if fault.node is not None else self._wire(fault.link, *key, "link")
@@ -147,6 +159,7 @@ class Outages:
             if not self._failures[part.device]:
                 part.device.on = True
                 for hop in part.device.air:
+                    hop.device_failed = False
                     hop.closed = not part.device.covered and hop.rate_bps == 0
         self._reroute(part)
         if part.device is None or part.device.reachable:
@@ -168,9 +181,9 @@ class Outages:
     def _switch_off(self, device: Attachment) -> None:
         device.on = False
         for hop in device.air:
-            hop.closed = True
-            for transfer in self._network.on_hop(hop):
-                transfer.fail()
+            hop.closed = hop.device_failed = True
+        for transfer in self._network.on_hops(device.air):
+            transfer.fail()
         self.on_device_failure(device)
 
     def _reroute(self, part: _Part) -> None:
@@ -187,7 +200,9 @@ class Outages:
             return [(link.index, _Part((link,))) for link in self._wires.links if not link.access]
         nodes, wanted = of_kind(KINDS[faults.of], self._topology.graph), faults.of.replace("_", " ")
         if not nodes:
-            raise Misfit(f"the topology has no {wanted}", "random", position, "of")
+            others = [of for of, kind in KINDS.items() if of_kind(kind, self._topology.graph)]
+            problem = f"of={faults.of!r} means nodes of kind {str(KINDS[faults.of])!r}, and the topology has none"
+            raise Misfit(f"{problem}; name one of {', '.join(others)}, wires", "random", position, "of")
         for name in faults.only:
             kind = self._kind(name, "random", position, "only")
             if kind != KINDS[faults.of]:
@@ -207,8 +222,10 @@ class Outages:
         assert ends is not None
         kinds = [self._kind(name, *key) for name in ends]
         if ends not in self._wires.wires:
-            way_out = "; where there is air, name the node that fails" if NodeKind.SENSOR in kinds else ""
-            raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}{way_out}", *key)
+            way_out = f"{ends[0]!r} has wires to {some(list(self._topology.infrastructure.adj.get(ends[0], ())))}"
+            if NodeKind.SENSOR in kinds:
+                way_out = "where there is air, name the node that fails"
+            raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}; {way_out}", *key)
         return _Part((self._wires.wires[ends],))
 
     def _kind(self, name: str, *key: str | int) -> NodeKind:

@@ -35,7 +35,8 @@ class ScheduledFault(Settings):
     @model_validator(mode="after")
     def _one_thing_and_in_order(self) -> Self:
         if (self.node is None) == (self.link is None):
-            raise ValueError("give either node or link, one of them and not both")
+            given = "nothing" if self.node is None else f"node={self.node!r} and link={list(self.link or ())}"
+            raise ValueError(f"give either node or link, one of them and not both; {given} is given")
         if self.every_s is not None and (self.for_s is None or self.for_s >= self.every_s):
             lasts = "for ever" if self.for_s is None else f"for_s={self.for_s:g}"
             way_out = "; give for_s" if self.for_s is None else ""

@@ -45,15 +45,15 @@ def read_json(path: str, text: str) -> Drawn:
         raise drawn.error(
             f"JSON of a graph holds one of 'edges', 'links' and 'adjacency', and this has {found}; give one list"
         )
-    if not isinstance(data[lists[0]], list):
-        raise drawn.error(
-            f"the links are a {type(data[lists[0]]).__name__}, and must be a list of objects with source and target"
-        )
-    if lists == ["adjacency"]:
-        _add_neighbours(drawn, names, data["adjacency"], directed=directed)
+    [key] = lists
+    if not isinstance(data[key], list):
+        content = "lists, one for each node" if key == "adjacency" else "objects with the keys 'source' and 'target'"
+        raise drawn.error(f"{key}={shown(data[key])} must be a list of {content}")
+    if key == "adjacency":
+        _add_neighbours(drawn, names, data[key], directed=directed)
     else:
-        for i, link in enumerate(data[lists[0]]):
-            source, target = (_name(drawn, link, end, f"links[{i}]") for end in ("source", "target"))
+        for i, link in enumerate(data[key]):
+            source, target = (_name(drawn, link, end, f"{key}[{i}]") for end in ("source", "target"))
             drawn.add_link(source, target, link, directed=directed)
     drawn.check_ends()
     return drawn
@@ -120,7 +120,9 @@ def _finite(text: str) -> float:
 def _name(drawn: Drawn, item: Any, key: str, where: str) -> str:
     if not isinstance(item, dict):
         raise drawn.error(f"{where}={shown(item)} must be an object with the key {key!r}")
-    name = item.get(key)
+    if key not in item:
+        raise drawn.error(f"{where}={shown(item)} needs the key {key!r}, the name of a node")
+    name = item[key]
     if isinstance(name, bool) or not isinstance(name, (str, int)):
         raise drawn.error(f"{where}: {key}={shown(name)} must be the name of a node, a text or a whole number")
     return str(name)

@@ -104,8 +104,8 @@ class _Translation:
         if each is None:
             if not self._of_kind(NodeKind.SENSOR):
                 raise Misfit(
-                    f"{path} has no sensors, and there must be some: they hold the data; say how many stand at each "
-                    "base station",
+                    f"{path} has no sensors, and there must be some: they hold the data; set sensors_per_station to "
+                    "the number at each base station",
                     "sensors_per_station",
                 )
             return

@@ -14,7 +14,7 @@ from matplotlib.colors import ListedColormap, Normalize, to_rgba
 
 from fedsim.viz.topology_map.loads import Load, Measured
 
-__all__ = ["CASING", "DARK", "IDLE", "OWN_CHANNELS", "PLAIN_DISC", "PLAIN_WIRE", "Colour", "Scale"]
+__all__ = ["CASING", "DARK", "FAILING", "IDLE", "OWN_CHANNELS", "PLAIN_DISC", "PLAIN_WIRE", "Colour", "Scale"]
 
 Colour = tuple[float, float, float, float]
 
@@ -27,6 +27,8 @@ PLAIN_WIRE = to_rgba("#8d959d")
 IDLE = to_rgba("#ffffff")
 OWN_CHANNELS = "/////"
 """The hatch of a disc in which nothing can be full."""
+FAILING = (0.0, (2.5, 1.0))
+"""The dashes of a wire that will fail, in widths of the line."""
 _COLOURS = ListedColormap(colormaps["magma_r"](np.linspace(0.06, 0.86, 256)), name="load")
 _STEPS: list[Colour] = [to_rgba(colour) for colour in _COLOURS(np.arange(256))]
 

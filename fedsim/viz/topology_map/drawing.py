@@ -17,7 +17,7 @@ from matplotlib.patches import Circle, Patch, Wedge
 from matplotlib.ticker import MaxNLocator
 
 from fedsim.topology.kinds import NodeKind
-from fedsim.viz.topology_map.colours import CASING, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
+from fedsim.viz.topology_map.colours import CASING, FAILING, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
 from fedsim.viz.topology_map.detail import Detail, markers
 from fedsim.viz.topology_map.lines import halves, wire_line
 from fedsim.viz.topology_map.loads import Loads
@@ -74,7 +74,7 @@ class _Drawing:
         ax.set_ylabel(f"y, {name}", y=(highest - bottom) / 2 / (top - bottom))
         ax.spines["left"].set_bounds(bottom, highest)
         if places.divider is not None:
-            ax.axhline(places.divider, color="#c3c8ce", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0.5)
+            ax.axhline(places.divider, color="#c3c8ce", linewidth=0.8, linestyle="dotted", zorder=0.5)
 
     def discs(self) -> None:
         """The cells: large ones below the wires, small ones above; hatched where nothing can be full."""
@@ -97,9 +97,9 @@ class _Drawing:
             self._patches(own, [IDLE], zorder, hatch=OWN_CHANNELS)
 
     def wires(self) -> list[Points]:
-        """Lines, each half in its own colour; those that end inside a disc lie above it."""
+        """Lines, each half in its own colour, with gaps if they will fail; those that end inside a disc lie above."""
         lines = []
-        drawn: dict[float, list[tuple[Points, Colour]]] = {2.0: [], 4.0: []}
+        drawn: dict[tuple[float, bool], list[tuple[Points, Colour]]] = {}
         for a, b in self.net.wires.edges:
             start, end = self.places.nodes[a], self.places.nodes[b]
             line = wire_line(start, end, self._obstacles(a, b), clear=1.2 * self.detail.node * self.places.point)
@@ -109,10 +109,11 @@ class _Drawing:
             parts = halves(line, from_a, from_b, gap=0.0)
             if parts is not None:
                 colours = (self._sent(a, b), self._sent(b, a))
-                drawn[4.0 if above else 2.0] += zip(parts, colours, strict=True)
+                kind = 4.0 if above else 2.0, frozenset((a, b)) in self.net.failing
+                drawn.setdefault(kind, []).extend(zip(parts, colours, strict=True))
         arrows = self.loads is not None and self.net.wires.number_of_edges() <= _MOST_ARROWS
-        for zorder, coloured in drawn.items():
-            self._lines(coloured, zorder)
+        for (zorder, failing), coloured in drawn.items():
+            self._lines(coloured, zorder, failing=failing)
             if arrows:
                 self._arrows(coloured, zorder)
         return lines
@@ -158,13 +159,14 @@ class _Drawing:
             return markers[0], markers[1], True
         return from_a, from_b, False
 
-    def _lines(self, drawn: list[tuple[Points, Colour]], zorder: float) -> None:
+    def _lines(self, drawn: list[tuple[Points, Colour]], zorder: float, *, failing: bool) -> None:
         lines, width = [line for line, _ in drawn], (self.detail.wire if self.loads else 0.6 * self.detail.wire)
         if self.loads is not None and width >= _CASED:
             casing = LineCollection(lines, colors=CASING, linewidths=1.35 * width, zorder=zorder, capstyle="butt")
             self.ax.add_collection(casing, autolim=False)
         colours = [colour for _, colour in drawn]
         collection = LineCollection(lines, colors=colours, linewidths=width, zorder=zorder + 0.1, capstyle="butt")
+        collection.set_linestyle(FAILING if failing else "solid")
         self.ax.add_collection(collection, autolim=False)
 
     def _arrows(self, drawn: list[tuple[Points, Colour]], zorder: float) -> None:

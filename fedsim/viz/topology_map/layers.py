@@ -25,7 +25,7 @@ _SLOTS = (64.0, 52.0, 44.0, 38.0, 32.0, 28.0, 24.0, 20.0, 17.0, 14.0, 12.0, 10.0
 _ROW = 88.0  # from one layer to the next, where there is room
 _BELOW_CLOUDS = 40.0  # to the next row, at least
 _LARGEST_DISC = 32.0
-_NAME = 24.0  # room for it below the lowest discs
+_NAME = 30.0  # room for it below the lowest discs
 
 
 def in_layers(net: Net, width: float) -> Places:

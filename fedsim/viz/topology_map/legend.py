@@ -9,7 +9,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from fedsim.topology.kinds import NodeKind
-from fedsim.viz.topology_map.colours import CASING, DARK, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
+from fedsim.viz.topology_map.colours import (
+    CASING,
+    DARK,
+    FAILING,
+    IDLE,
+    OWN_CHANNELS,
+    PLAIN_DISC,
+    PLAIN_WIRE,
+    Colour,
+    Scale,
+)
 from fedsim.viz.topology_map.detail import MARKERS, Detail
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
@@ -38,7 +48,9 @@ def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
             cells = f"{len(counts):,} base stations, each a cell"
         yield _disc(PLAIN_DISC, f"{cells} of {each}")
     if wires := net.wires.number_of_edges():
-        yield Line2D([], [], color=PLAIN_WIRE, linewidth=2.0, label=f"{wires:,} wire{'' if wires == 1 else 's'}")
+        yield _wire(f"{wires:,} wire{'' if wires == 1 else 's'}")
+    if net.failing:
+        yield _wire(f"{len(net.failing):,} with planned outages", failing=True)
     if scale is not None:
         if None in scale.measured.every():
             yield _disc(IDLE, "nothing sent")
@@ -64,7 +76,7 @@ def caption(places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
         )
         yield f"{why}: each one stands below the next on its way to the cloud."
     if places.divider is not None:
-        yield "What is above the dashed line has no position."
+        yield "What is above the dotted line has no position."
     if places.enlarged:
         yield "Small cells are drawn larger than they are."
     if places.moved:
@@ -95,6 +107,10 @@ def _marker(kind: NodeKind, label: str) -> Line2D:
         markeredgewidth=0.6,
         label=label,
     )
+
+
+def _wire(label: str, *, failing: bool = False) -> Line2D:
+    return Line2D([], [], color=PLAIN_WIRE, linewidth=2.0, linestyle=FAILING if failing else "solid", label=label)
 
 
 def _disc(colour: Colour, label: str) -> Line2D:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,7 +14,7 @@ from fedsim.topology.kinds import NodeKind
 from fedsim.viz.style import plain
 from fedsim.viz.topology_map.colours import DARK
 from fedsim.viz.topology_map.detail import Detail
-from fedsim.viz.topology_map.labels import Board, Marks, Wish, legible, shortened
+from fedsim.viz.topology_map.labels import Board, Label, Marks, Wish, legible, shortened
 from fedsim.viz.topology_map.lines import spaced
 from fedsim.viz.topology_map.places import Box, Net, Places, Point, Points
 
@@ -31,22 +33,30 @@ _SIDES = {  # with what the next best one costs
 _SENSOR_SIDES = ("below above right left corners", 1.5)
 
 
+_Above = Mapping[str, str | None]
+"""Node -> the next one on the way to a cloud, if there is one."""
+_Writer = Callable[[str, str], Wish]
+"""From a node and a text to where that is to be written."""
+
+
 def write_names(ax: Axes, net: Net, places: Places, detail: Detail, lines: Sequence[Points]) -> None:
     """Write the names of clouds, edge servers, base stations and sensors beside them, or of none of a kind.
 
-    A name does not repeat what it shares with the name, if that is written, of the next node on the way to the cloud:
-    ``hall-3/station`` is ``station`` beside ``hall-3/edge``. *lines* are those of the wires, which names avoid.
+    A name does not repeat what it shares with the name, if that is written, of the next node on the way to the cloud
+    (``hall-3/station`` is ``station`` beside ``hall-3/edge``), unless two nodes would be called alike. *lines* are
+    those of the wires, which names avoid.
     """
     left, bottom, _, _ = places.frame
     on_lines = [spaced(line, 3.0 * places.point) for line in lines] if len(places.nodes) <= 3 * _MOST else []
     points = (np.vstack([np.empty((0, 2)), *on_lines]) - (left, bottom)) / places.point
     board = Board(_frame(places), _marks(net, places, detail), _sensors(places, detail), points)
-    written: set[str] = set()
-    for wishes in _wishes(net, places, detail, written):
-        labels = {name: label for name, wish in wishes.items() if (label := board.place(wish)) is not None}
-        if len(labels) < _WORTHWHILE * len(wishes):
+    written: dict[str, str] = {}
+    for above, wish in _groups(net, places, detail):
+        filled, labels, texts = _placed(board, above, wish, written)
+        if len(labels) < _WORTHWHILE * len(above):
             continue
-        written.update(labels)
+        board = filled
+        written |= {name: texts[name] for name in labels}
         for label in labels.values():
             text = ax.text(
                 left + label.x * places.point,
@@ -65,36 +75,66 @@ def write_names(ax: Axes, net: Net, places: Places, detail: Detail, lines: Seque
                 text.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
 
 
+def _placed(
+    board: Board, above: _Above, wish: _Writer, written: Mapping[str, str]
+) -> tuple[Board, dict[str, Label], dict[str, str]]:
+    """The board with texts beside nodes, and the texts: the first that all have room, or else most."""
+    best: tuple[Board, dict[str, Label], dict[str, str]] = (board, {}, {})
+    for texts in _texts(above, written):
+        trial = copy(board)
+        labels = {name: label for name, text in texts.items() if (label := trial.place(wish(name, text))) is not None}
+        if len(labels) > len(best[1]):
+            best = trial, labels, texts
+        if len(labels) == len(texts):
+            break
+    return best
+
+
 def sensors(count: int) -> str:
     """How many, in words."""
     return "1 sensor" if count == 1 else f"{count:,} sensors"
 
 
-def _wishes(net: Net, places: Places, detail: Detail, written: Set[str]) -> Iterator[dict[str, Wish]]:
-    """What to write beside each node, by kinds and hops to the cloud, when those before are *written*."""
+def _groups(net: Net, places: Places, detail: Detail) -> Iterator[tuple[_Above, _Writer]]:
+    """Nodes that have names if there is room for most of them."""
     for kind in _SIDES:
         names = net.of_kind(kind)
         for hops in sorted({net.hops[name] for name in names}) if len(names) <= _MOST else ():
-            yield {name: _node(name, net, places, detail, written) for name in names if net.hops[name] == hops}
+            of_these = {name: _above(name, net) for name in names if net.hops[name] == hops}
+            yield of_these, partial(_node, net, places, detail)
     if detail.sensor is not None and sum(map(len, net.cells.values())) <= _MOST_SENSORS:
-        yield {
-            name: Wish(
-                shortened(_own_part(name, station if station in written else None)),
-                _points(places, (spot[0], spot[1])),
-                detail.sensor / 2,
-                _SENSOR_FONT,
-                *_SENSOR_SIDES,
-                on_colour=True,
-            )
-            for station, disc in places.discs.items()
+        spots = {
+            name: _points(places, (spot[0], spot[1]))
+            for disc in places.discs.values()
             for name, spot in zip(disc.names, disc.sensors, strict=True)
         }
+        stations = {name: station for station, disc in places.discs.items() for name in disc.names}
+        radius = detail.sensor / 2
+        yield stations, lambda name, text: Wish(text, spots[name], radius, _SENSOR_FONT, *_SENSOR_SIDES, on_colour=True)
 
 
-def _node(name: str, net: Net, places: Places, detail: Detail, written: Set[str]) -> Wish:
+def _above(name: str, net: Net) -> str | None:
+    """The next node on the way to a cloud."""
     above = min(net.wires[name], key=lambda other: net.hops[other], default=name)
-    is_below = net.hops[above] < net.hops[name] and above in written
-    text = shortened(_own_part(name, above if is_below else None))
+    return above if net.hops[above] < net.hops[name] else None
+
+
+def _texts(above: _Above, written: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """What to call nodes, so that no two of all that is *written* are called alike, the shortest first.
+
+    >>> above = {"hall-1/station": "hall-1/edge", "hall-2/station": "hall-2/edge"}
+    >>> [list(texts.values()) for texts in _texts(above, {name: name for name in above.values()})]
+    [['hall-1/station', 'hall-2/station'], ['hall-1/\\nstation', 'hall-2/\\nstation']]
+    """
+    own = {name: _own_part(name, other if other in written else None) for name, other in above.items()}
+    lines = {name: name.replace("/", "/\n") for name in above}
+    for names in (own, {name: name for name in above}, lines):
+        texts = {name: "\n".join(map(shortened, text.split("\n"))) for name, text in names.items()}
+        if len({*texts.values(), *written.values()}) == len(texts) + len(written):
+            yield texts
+
+
+def _node(net: Net, places: Places, detail: Detail, name: str, text: str) -> Wish:
     radius, on_colour = detail.size(net.kinds[name]) / 2, False
     if name in places.discs:
         disc = places.discs[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from fedsim.network.faults.settings import ScheduledFault
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
 from fedsim.topology.layout import GOLDEN_ANGLE
@@ -29,13 +31,16 @@ TALLEST = 1.1
 
 
 class Net:
-    """A topology as a drawing sees it: nodes and wires, and for each base station its sensors."""
+    """A topology as a drawing sees it: nodes and wires, for each base station its sensors, and what will fail."""
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, faults: Collection[ScheduledFault] = ()) -> None:
         nodes = topology.graph.nodes
         self.wires = topology.infrastructure
         self.kinds: dict[str, NodeKind] = {name: nodes[name]["kind"] for name in self.wires}
         """Of every node that is no sensor."""
+        links, ends = {frozenset(fault.link or ()) for fault in faults}, {fault.node for fault in faults}
+        self.failing = {wire for wire in map(frozenset, self.wires.edges) if wire in links or wire & ends}
+        """Wires, by their two ends, with a planned outage of their own or of one end."""
         self.cells: dict[str, list[str]] = {}
         """Base station -> its sensors; only those that have any."""
         for sensor in topology.sensors:

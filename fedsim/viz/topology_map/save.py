@@ -34,11 +34,13 @@ def draw_run(results: Results, path: Path, title: str | None = None) -> Path:
 def draw_scenario(scenario: Scenario, path: Path, results: Results | None = None, title: str | None = None) -> Path:
     """Draw a scenario's topology, with the loads of a run on it if there is one, into *path*; returns *path*.
 
+    Wires with planned outages are dashed.
+
     Raises `UserError` when the topology is none, and when the run was on another one.
     """
     with scenario.about("topology"):
         topology = scenario.topology.build()
-    net, loads, seeds, subject = Net(topology), None, 1, ""
+    net, loads, seeds, subject = Net(topology, scenario.faults.scheduled), None, 1, ""
     if results is not None:
         if not (results.folder / "links.csv").is_file():
             raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")
