@@ -133,6 +133,13 @@ def test_without_everybodys_samples_it_cannot_begin(messages: str) -> None:
     assert (len(world.loop.rounds_done), world.env.now) == (0, 3.0)
 
 
+def test_who_waits_for_a_repair_gives_up_when_it_cannot_help_any_more() -> None:
+    faults = [away(0.0, 100.0), away(5.0, None, "station")]
+    world = simulated(FAST_WIRE | {"topology.devices": 1, "faults": {"scheduled": faults}})
+    reason = "'sensor-1' is needed, and can never be reached again (cut off by a failure on the way)"
+    assert (world.loop.cut_short, world.env.now) == (reason, 5.0)
+
+
 def test_a_sensor_that_coverage_leaves_for_ever_is_told_from_one_that_fails(tmp_path: Path) -> None:
     (tmp_path / "hall.csv").write_text("time_s,uplink_bps,downlink_bps\n0,1000,2000\n3,0,2000\n", encoding="utf-8")
     radio = {"name": "trace", "path": str(tmp_path / "hall.csv")}
