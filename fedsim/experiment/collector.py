@@ -2,8 +2,8 @@
 
 A world is millions of small objects that live until its end, and the clock leaves hardly any cycles behind. So the
 collector looks at what is new only after a hundred thousand objects instead of seven hundred, and while a world runs
-only when there are more than a round has under way; cycles that a learner leaves are found all the same, and a world
-that is over is given back at once.
+only after as many more as its journeys are made of; cycles that a learner leaves are found all the same, if later, and
+a world that is over is given back at once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ __all__ = ["rare_collections", "set_aside"]
 
 MANY_OBJECTS = 100_000
 OBJECTS_PER_JOURNEY = 10
+"""At the most at one time: a trip and its generator, a message or local work, their lists of who waits."""
 
 
 @contextmanager

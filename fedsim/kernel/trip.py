@@ -62,8 +62,9 @@ class Trip:
         return self._value
 
     def interrupt(self, cause: Any = None) -> None:
-        """Raise `Abandoned` in it, now, and give up what it waits for. Must not be called from within it.
+        """Raise `Abandoned` in it, now, and give up what it waits for.
 
+        Must not be called from within it, nor while what it waits for is calling back those who wait.
         Where it waits for what cannot be given up (has no ``give_up()``), `simpy.Interrupt` is raised instead.
         """
         target = self._target

@@ -57,15 +57,19 @@ class Coverage:
         changed: dict[Hop, None] = {}  # not a set: what happens in one instant happens in the same order in every run
         somebody_is_back = False
         for attachment, rates, _ in due:
-            before, known = attachment.in_coverage, [(hop, hop.rate_bps, hop.share) for hop in attachment.air]
+            before, known = attachment.in_coverage, [(hop.rate_bps, hop.share) for hop in attachment.air]
             attachment.air_uplink.set_rate(rates.uplink_bps, rates.uplink_share)
             attachment.air_downlink.set_rate(rates.downlink_bps, rates.downlink_share)
-            changed |= {hop: None for hop, *was in known if [hop.rate_bps, hop.share] != was}
+            for hop, was in zip(attachment.air, known, strict=True):
+                if (hop.rate_bps, hop.share) != was:
+                    changed[hop] = None
             somebody_is_back |= attachment.in_coverage and not before
         for transfer in self._network.on_hops(changed):
             transfer.adapt()
-        last = [attachment for attachment, _, changes in due if not self._expect_next(attachment, changes)]
-        lost = [attachment for attachment in last if not attachment.in_coverage]
+        lost = []
+        for attachment, _, changes in due:
+            if not self._expect_next(attachment, changes) and not attachment.in_coverage:
+                lost.append(attachment)
         self._lose(lost)
         if somebody_is_back or lost:
             self._on_change()

@@ -56,7 +56,7 @@ class Hop:
     closed: bool = False
     """Whether the client's device has failed, or is out of coverage for ever: what is handed to it now is lost."""
     device_failed: bool = False
-    """Whether it is the device: what comes down to it now is lost too, even if it was sent before."""
+    """Whether the client's device has failed: then what was sent down to it before, and comes now, is lost too."""
     is_uplink: bool = field(init=False)
     """Whether its direction is the uplink."""
 

@@ -74,9 +74,12 @@ class Wires:
                 self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"], upwards=ends)
         for station in self.cells:
             self._backbones[station] = Backbone(*self._ways(station, towards))
-        for station in {id(cell.settings.radio): name for name, cell in self.cells.items()}.values():
+        checked: set[int] = set()  # most cells share one radio
+        for station, cell in self.cells.items():
             with self._about_radio(station):
-                self.cells[station].settings.radio.check_sensors(topology.sensors)
+                if id(cell.settings.radio) not in checked:
+                    cell.settings.radio.check_sensors(topology.sensors)
+            checked.add(id(cell.settings.radio))
         self.attachments = tuple(self._attach(index, sensor) for index, sensor in enumerate(topology.sensors))
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):

@@ -39,8 +39,8 @@ FAULTS = (
     Fault(
         "the delay counts twice where all send at once",
         CHANNEL,
-        "self._on_the_way.append((self.env.now + self.delay_s, flow))",
-        "self._on_the_way.append((self.env.now + 2 * self.delay_s, flow))",
+        "self._on_the_way[flow] = self.env.now + self.delay_s",
+        "self._on_the_way[flow] = self.env.now + 2 * self.delay_s",
         (CHANNELS,),
     ),
     Fault(
@@ -102,8 +102,8 @@ FAULTS = (
     Fault(
         "what is taken back on its way arrives",
         CHANNEL,
-        "if entry[1] is not flow)",
-        "if True)",
+        "        del self._on_the_way[flow]\n",
+        "        pass\n",
         (CHANNELS, exact("fair")),
     ),
     Fault(

@@ -230,3 +230,10 @@ def test_the_roundings_of_many_departures_do_not_add_up(start_s: float) -> None:
         exact_s += (Fraction(need_s) - sent_s) * (len(flows) - place)
         sent_s = Fraction(need_s)
         assert abs(Fraction(flow.arrived_s) - exact_s) <= 20 * math.ulp(start_s)
+
+
+def test_a_message_of_no_length_does_not_wait_whatever_the_weights(env: Environment, channel: FairChannel) -> None:
+    long = put(channel, 1e6, weight=1e18)
+    empty = put(channel, 0.0, weight=1.0)
+    env.run()
+    assert (empty.arrived_s, long.arrived_s) == (0.0, 1e6)

@@ -7,7 +7,7 @@ same bits). A channel knows neither bytes nor routes: it tells a flow when all o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
@@ -100,8 +100,8 @@ class Channel(ABC):
         self.delay_s = delay_s
         """From a flow's last bit sent to its last bit received; the channel is free for others meanwhile."""
         self.paused = False
-        self._on_the_way: deque[tuple[float, Flow]] = deque()
-        """What has been sent and not yet received, with the time of its arrival."""
+        self._on_the_way: OrderedDict[Flow, float] = OrderedDict()  # the first of a plain dict is slow to find
+        """What has been sent and not yet received, with the time of its arrival, in order."""
         self._reception: Alarm | None = None
         """Rings when the first of these arrives."""
 
@@ -113,7 +113,7 @@ class Channel(ABC):
     @property
     def sent(self) -> Collection[Flow]:
         """All whose last bit has been sent and has not arrived."""
-        return [flow for _, flow in self._on_the_way]
+        return self._on_the_way.keys()
 
     @abstractmethod
     def start(self, flow: Flow) -> None:
@@ -156,21 +156,23 @@ class Channel(ABC):
         if self.delay_s == 0:
             flow.arrived()
             return
-        self._on_the_way.append((self.env.now + self.delay_s, flow))
+        self._on_the_way[flow] = self.env.now + self.delay_s
         if self._reception is None:
             self._reception = Alarm(self.env, self.delay_s, self._receive)
 
     def _recall(self, flow: Flow) -> None:
         """Forget *flow*, whose last bit is on the way."""
-        self._on_the_way = deque(entry for entry in self._on_the_way if entry[1] is not flow)
+        del self._on_the_way[flow]
 
     def _receive(self, _: Alarm) -> None:
         """Everything that is due arrives, in the order in which it was sent."""
         self._reception = None
-        while self._on_the_way and self._on_the_way[0][0] <= self.env.now:
-            self._on_the_way.popleft()[1].arrived()
-        if self._on_the_way and self._reception is None:
-            self._reception = Alarm(self.env, self._on_the_way[0][0] - self.env.now, self._receive)
+        way, now_s = self._on_the_way, self.env.now
+        while way and (first := next(iter(way.items())))[1] <= now_s:
+            del way[first[0]]
+            first[0].arrived()
+        if way and self._reception is None:
+            self._reception = Alarm(self.env, next(iter(way.values())) - now_s, self._receive)
 
 
 class Discipline(Component):

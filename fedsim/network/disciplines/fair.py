@@ -211,8 +211,10 @@ class FairChannel(Channel):
         """When the next flow is sent, and its class."""
         due_s, due = math.inf, None
         for one in self._classes:
-            if one.flows and one.speed > 0:
+            if one.flows and not self.paused:
                 left_s = one.next_reading_s() - one.clock_s
+                if left_s > 0 and one.speed == 0:  # beside one of a weight that is beyond all measure
+                    continue
                 at_s = self._since_s + left_s / one.speed if left_s > 0 else self._since_s
                 if at_s < due_s:
                     due_s, due = at_s, one

@@ -222,7 +222,8 @@ class Outages:
         assert ends is not None
         kinds = [self._kind(name, *key) for name in ends]
         if ends not in self._wires.wires:
-            way_out = f"{ends[0]!r} has wires to {some(list(self._topology.infrastructure.adj.get(ends[0], ())))}"
+            others = list(self._topology.infrastructure.adj.get(ends[0], ()))
+            way_out = f"{ends[0]!r} has wires to {some(others) if others else 'nobody'}"
             if NodeKind.SENSOR in kinds:
                 way_out = "where there is air, name the node that fails"
             raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}; {way_out}", *key)
