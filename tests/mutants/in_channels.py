@@ -109,7 +109,7 @@ FAULTS = (
     Fault(
         "only the first that is on the way arrives",
         CHANNEL,
-        "        if self._on_the_way and self._reception is None:\n",
+        "        if way and self._reception is None:\n",
         "        if False:\n",
         (CHANNELS, exact("fair")),
     ),
