@@ -1,17 +1,20 @@
 """The command ``fedsim``: each sub-command is one file, which loads its libraries when it is executed.
 
-Exit status: 0 done, 1 failed (a bug: with a traceback), 2 the input is wrong, 130 interrupted.
+Exit status: 0 done, 1 failed (the disk or the memory is full; or a bug: with a traceback), 2 the input is wrong, 130
+interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
 from collections.abc import Sequence
 
 from fedsim.cli import compare, draw, listing, plot, run, schema, validate
+from fedsim.cli.arguments import reason
 from fedsim.errors import UserError, nearest
 
 __all__ = ["main"]
@@ -27,19 +30,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     standard error; anything else that goes wrong is a bug, and travels on.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what it has no letters for is written as an escape
+            stream.reconfigure(errors="backslashreplace")
     try:
         status = _execute(words)
         sys.stdout.flush()
     except UserError as error:
-        sys.stderr.write(f"fedsim: {error}\n")
+        sys.stderr.write(f"fedsim: {_shown(str(error))}\n")
         return 2
+    except MemoryError:
+        sys.stderr.write("fedsim: there is not enough memory for this\n")
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("fedsim: interrupted\n")
         return 130
     except BrokenPipeError:  # whoever read the output has seen enough: `fedsim list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        sys.stderr.write(f"fedsim: {_shown(reason(error))}\n")
+        return 1
     return status
+
+
+def _shown(message: str) -> str:
+    """A message that cannot tell a terminal what to do, whatever it quotes."""
+    from fedsim.scenario.scalars import printable
+
+    return "\n".join(map(printable, message.split("\n")))
 
 
 def _execute(words: list[str]) -> int:

@@ -7,7 +7,16 @@ import math
 from pathlib import Path
 from typing import TypeAlias
 
-__all__ = ["Commands", "add_overrides", "add_run_folders", "add_scenario", "positive_seconds", "whole_numbers", "words"]
+__all__ = [
+    "Commands",
+    "add_overrides",
+    "add_run_folders",
+    "add_scenario",
+    "positive_seconds",
+    "reason",
+    "whole_numbers",
+    "words",
+]
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -71,3 +80,13 @@ def positive_seconds(text: str) -> float:
     if not seconds > 0:
         raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds above 0, as in 30")
     return seconds
+
+
+def reason(error: OSError) -> str:
+    """What the system says, and of which file.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "plant.yaml"))
+    'No such file or directory: plant.yaml'
+    """
+    said = error.strerror or str(error)
+    return said if error.filename is None else f"{said}: {error.filename}"

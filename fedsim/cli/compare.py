@@ -34,11 +34,20 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.scenario.scalars import printable
 
     results = [load_results(folder) for folder in arguments.folders]
+    path: Path | None = arguments.csv
+    if path is not None and (problem := _why_no_file(path)):
+        raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
     show_comparison(results)
-    if arguments.csv is not None:
-        try:
-            compare(results).to_csv(arguments.csv, index=False, lineterminator="\n")
-        except OSError as error:
-            place = printable(str(arguments.csv))
-            raise UserError(f"--csv: cannot write {place}: {error.strerror or error}") from None
+    if path is not None:
+        numbers = compare(results).to_csv(index=False, lineterminator="\n")
+        path.write_text(numbers, encoding="utf-8", newline="")
     return 0
+
+
+def _why_no_file(path: Path) -> str | None:
+    """Why nothing can be written to *path*, as far as that can be known before."""
+    from fedsim.files import why_no_folder
+
+    if path.is_dir():
+        return "it is a folder"
+    return why_no_folder(path.parent) or (None if path.parent.is_dir() else "there is no such folder")

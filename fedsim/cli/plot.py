@@ -38,6 +38,7 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
     from fedsim.experiment.results import load_results
+    from fedsim.files import why_no_folder
     from fedsim.scenario.scalars import printable
     from fedsim.viz.save import save_figures
     from fedsim.viz.topology_map.save import draw_run
@@ -46,6 +47,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     if arguments.out is None and len(results) > 1:
         raise UserError("several run folders share their figures: say where to put them with --out DIR")
     folder = arguments.folders[0] / "figures" if arguments.out is None else arguments.out
+    if problem := why_no_folder(folder):
+        raise UserError(f"{problem}; choose another folder with --out")
     remarks = []
     try:
         paths = save_figures(results, folder, arguments.format)

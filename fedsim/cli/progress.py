@@ -129,6 +129,7 @@ class Lines(Display):
         super().__init__(now)
         self._stream = stream
         self._written = ""
+        self._is_read = True
 
     def _opened(self, run: _Run, clients: int) -> None:
         self._write(f"{run.name}: begins with {clients} clients")
@@ -143,8 +144,13 @@ class Lines(Display):
 
     def _write(self, line: str) -> None:
         self._written = line
-        self._stream.write(line + "\n")
-        self._stream.flush()
+        if not self._is_read:
+            return
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except BrokenPipeError:  # whoever read the lines has seen enough, and the run goes on
+            self._is_read = False
 
 
 class Bars(Display):

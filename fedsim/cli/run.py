@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_overrides, add_scenario, positive_seconds, whole_numbers
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario, positive_seconds, reason, whole_numbers
 from fedsim.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S
     from fedsim.experiment.run import run
     from fedsim.experiment.shell import command_line
+    from fedsim.scenario.scalars import printable
 
     scenario = _scenario(arguments)
     try:
@@ -92,6 +93,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"fedsim: interrupted; go on with: {_command_to_resume(arguments)}\n")
         return 130
+    except OSError as error:  # the disk is full, or gone
+        said = printable(reason(error))
+        sys.stderr.write(f"fedsim: the run failed ({said}); go on with: {_command_to_resume(arguments)}\n")
+        return 1
     show_comparison([results])
     if scenario.paper_table is not None:
         show_paper_table(scenario.paper_table, results)

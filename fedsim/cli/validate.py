@@ -26,6 +26,7 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.validate import validate
     from fedsim.scenario.load import load
+    from fedsim.scenario.scalars import printable
 
     scenario = load(arguments.scenario, overrides=arguments.overrides)
     materials = validate(scenario)
@@ -35,7 +36,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         _count(len(scenario.seeds), "seed"),
         f"a model of {materials.table.parameters():,.0f} parameters ({materials.table.bytes():,.0f} bytes)",
     )
-    sys.stdout.write(f"{arguments.scenario} is fine: {', '.join(counts)}\n")
+    sys.stdout.write(f"{printable(str(arguments.scenario))} is fine: {', '.join(counts)}\n")
     return 0
 
 

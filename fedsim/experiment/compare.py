@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from fedsim.experiment.results import Results, load_results
+from fedsim.scenario.scalars import printable
 
 __all__ = ["CONFIDENCE", "METRICS", "compare", "half_width", "run_names"]
 
@@ -61,7 +62,8 @@ def compare(results: Sequence[Results | Path | str]) -> pd.DataFrame:
 def run_names(results: Sequence[Results]) -> list[str]:
     """How runs are called beside each other: by their scenario, or by their folder where scenarios share a name."""
     names = [result.name for result in results]
-    return [name if names.count(name) == 1 else str(result.folder) for name, result in zip(names, results, strict=True)]
+    folders = [printable(str(result.folder)) for result in results]
+    return [name if names.count(name) == 1 else folder for name, folder in zip(names, folders, strict=True)]
 
 
 def half_width(values: Sequence[float]) -> float:

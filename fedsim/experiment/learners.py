@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from fedsim import registry
 from fedsim.errors import UserError, nearest
+from fedsim.files import why_no_folder
 from fedsim.kernel.streams import Streams
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
@@ -21,7 +22,7 @@ from fedsim.scenario.build import Materials
 if TYPE_CHECKING:
     from fedsim.learning.executors.executor import Executor
 
-__all__ = ["CHECKPOINT_INTERVAL_S", "Host", "Learners", "host_for"]
+__all__ = ["CHECKPOINT_INTERVAL_S", "Host", "Learners", "check_host", "check_store", "host_for"]
 
 CHECKPOINT_INTERVAL_S = 30.0
 """Real seconds between checkpoints: what a kill costs at most, beside one chunk of training."""
@@ -44,17 +45,22 @@ class Host:
         return f"{self.executor.numeric_family(self.torch_device)}/sum{PARTIAL_SUM}"
 
 
-def host_for(executor: str, *, learn: bool, torch_device: str, checkpoint_interval_s: float) -> Host:
-    """The host for an executor's name; ``auto`` is ``serial``, the only executor there is.
-
-    Raises `UserError` when there is no such executor, or when it does not compute on *torch_device*.
-    """
+def check_host(executor: str, *, checkpoint_interval_s: float) -> None:
+    """Raise `UserError` for what is wrong with a host as far as that can be told before it is loaded."""
     if not checkpoint_interval_s > 0:
         raise UserError(f"checkpoint_interval_s={checkpoint_interval_s} must be positive")
     known = ("auto", *registry.names("executors"))
     if executor not in known:
         near = nearest(executor, known)
         raise UserError(f"--executor: no executor is called {executor!r}{near} (known: {', '.join(known)})")
+
+
+def host_for(executor: str, *, learn: bool, torch_device: str, checkpoint_interval_s: float) -> Host:
+    """The host for an executor's name; ``auto`` is ``serial``, the only executor there is.
+
+    Raises `UserError` when there is no such executor, or when it does not compute on *torch_device*.
+    """
+    check_host(executor, checkpoint_interval_s=checkpoint_interval_s)
     if not learn:
         return Host(None, torch_device, checkpoint_interval_s)
     chosen: type[Executor] = registry.load("executors", "serial" if executor == "auto" else executor)
@@ -64,6 +70,13 @@ def host_for(executor: str, *, learn: bool, torch_device: str, checkpoint_interv
             f"it does on: {', '.join(chosen.torch_devices)}"
         )
     return Host(chosen, torch_device, checkpoint_interval_s)
+
+
+def check_store(folder: Path) -> None:
+    """Raise `UserError` when *folder*, which need not be there yet, cannot be a store. Nothing is written."""
+    for place in (folder, *(folder / name for name in ("metrics", "ledger", "tensors", "index"))):
+        if problem := why_no_folder(place):
+            raise UserError(f"{problem}; choose another store with --store")
 
 
 class Learners:
@@ -88,12 +101,7 @@ class Learners:
             self._executor = materials, host.executor(materials.table, materials.dataset, host.torch_device)
         executor, label = self._executor[1], f"{protocol.title}/{materials.seed}"
         known = self._store.all_metrics if self._store else None
-        try:
-            store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
-        except OSError as error:
-            raise UserError(
-                f"{self._folder} cannot be a store ({error.strerror}); choose another one with --store"
-            ) from error
+        store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
         graph = Graph(str(host.numeric_family))
         return GraphLearner(
             graph=graph,

@@ -16,6 +16,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.learners import Host
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.models.table import ModelTable
+from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["new_manifest", "peak_memory_bytes"]
@@ -29,9 +30,9 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
     Raises `UserError` when the run was begun with another arithmetic.
     """
     before: Mapping[str, Any] = folder.manifest
-    if before and before["numeric_family"] != host.numeric_family:
+    if before and (begun := before.get("numeric_family")) != host.numeric_family:
         raise UserError(
-            f"the run in {folder.path} was begun with the arithmetic {before['numeric_family']!r} and would go on "
+            f"the run in {printable(str(folder.path))} was begun with the arithmetic {show(begun)} and would go on "
             f"with {host.numeric_family!r}; numbers would differ, so choose another folder with --out"
         )
     return {

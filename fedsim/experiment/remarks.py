@@ -31,7 +31,7 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]
     if rounds is None:
         yield "no round ended before the run did, so there is nothing to compare"
         return
-    if not rounds["participants"].any():
+    if "participants" in rounds and not rounds["participants"].any():
         yield f"no update arrived in time in any of {len(rounds)} rounds, so the model was never trained"
     if (rounds["loss"] == math.inf).any():
         first = rounds.loc[rounds["loss"] == math.inf, "round"].iloc[0]

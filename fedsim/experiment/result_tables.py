@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -37,12 +37,13 @@ class ResultTables:
     links: list[pd.DataFrame] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     _transfers: pq.ParquetWriter | None = None
+    _file: BinaryIO | None = None
 
     def add(self, protocol: Protocol, seed: int, world: World) -> None:
         """Measure a world in which *protocol* has ended."""
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
         rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on)
-        in_flight = list(world.network.in_flight)
+        in_flight = world.network.in_flight
         links = links_table(world.trace, in_flight, world.network.links, duration_s=world.env.now)
         first = {"protocol": protocol.title, "seed": seed}
         self.rounds.append(_with_columns(first, rounds))
@@ -67,9 +68,10 @@ class ResultTables:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._transfers is None:
+        if self._transfers is None or self._file is None:
             return
         self._transfers.close()
+        self._file.close()
         if error is None:
             self._scratch.replace(self.folder.path / "transfers.parquet")
 
@@ -80,7 +82,8 @@ class ResultTables:
     def _append_transfers(self, transfers: pd.DataFrame) -> None:
         table = pa.Table.from_pandas(transfers, preserve_index=False)
         if self._transfers is None:
-            self._transfers = pq.ParquetWriter(self._scratch, table.schema)
+            self._file = self._scratch.open("wb")  # a path could also be taken for an address
+            self._transfers = pq.ParquetWriter(self._file, table.schema)
         self._transfers.write_table(table)
 
     def _summary_rows(self, protocol: Protocol, world: World, rounds: pd.DataFrame) -> Sequence[dict[str, Any]]:

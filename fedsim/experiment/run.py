@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedsim.errors import UserError
 from fedsim.experiment.collector import rare_collections
-from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S, Host, Learners, host_for
+from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S, Host, Learners, check_host, check_store, host_for
 from fedsim.experiment.manifest import new_manifest, peak_memory_bytes
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.result_tables import ResultTables
@@ -22,7 +21,6 @@ from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate
-from fedsim.files import why_no_folder
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
@@ -48,8 +46,13 @@ def run(
     `UserError` when anything asked for is wrong; nothing has been written then.
     """
     path = Path("runs") / scenario.name if out is None else Path(out)
-    if store is not None and (problem := why_no_folder(Path(store))):
-        raise UserError(f"{problem}; choose another store with --store")
+    check_host(executor, checkpoint_interval_s=checkpoint_interval_s)
+    folder = RunFolder(path, scenario, resume=resume)
+    asked = None if store is None else Path(store)
+    place = folder.store(asked)
+    if folder.finished:
+        return Results(path)
+    check_store(place)
     with rare_collections():
         materials = validate(scenario)  # first, as a host takes a while to load
     host = host_for(
@@ -58,9 +61,9 @@ def run(
         torch_device=torch_device,
         checkpoint_interval_s=checkpoint_interval_s,
     )
-    with RunFolder(path, scenario, resume=resume) as folder:
-        if not folder.finished:
-            place = folder.store(None if store is None else Path(store))
+    with folder:
+        if not folder.finished:  # somebody else may have been faster
+            place = folder.store(asked)
             folder.manifest = new_manifest(scenario, materials.table, host, place, folder)
             _run_all(scenario, materials, host, place, folder, observer or Observer())
     return Results(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,38 +12,35 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from fedsim.errors import UserError
+from fedsim.experiment.kept import read_manifest
 from fedsim.files import why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.load import load, written_out
-from fedsim.scenario.scalars import show
+from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
-from fedsim.scenario.yaml_reader import parse_yaml, read_yaml
 
 __all__ = ["RunFolder"]
 
 
 class RunFolder:
-    """The folder, locked while it is open. Its ``manifest`` is on disk after each `save_manifest`."""
+    """The folder: what is in it is known at once, and a ``with`` block locks it and makes it the scenario's.
+
+    Its ``manifest`` is on disk after each `save_manifest`. Raises `UserError` when there is something in it that is not
+    to be lost; nothing is written then.
+    """
 
     def __init__(self, path: Path, scenario: Scenario, *, resume: bool) -> None:
         self.path = path
         self.manifest: dict[str, Any] = {}
+        self._scenario = scenario
+        self._written = written_out(scenario).encode()
+        self._resume = resume
+        self._shown = printable(str(path))
         self._lock = FileLock(path / ".lock")
         try:
-            self._check(scenario, resume)
-            path.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise UserError(
-                f"another run is at work in {path}; wait for it, or choose another folder with --out"
-            ) from None
+            self._look()
         except OSError as error:
-            raise UserError(
-                f"{path} cannot be a run folder ({error.strerror}); choose another one with --out"
-            ) from None
-        self._check(scenario, resume)  # again, now that nobody else can change it
-        if not self.manifest:
-            write_atomically(path / "scenario.yaml", written_out(scenario).encode())
+            raise self._unusable(error) from None
 
     @property
     def finished(self) -> bool:
@@ -57,9 +54,10 @@ class RunFolder:
         """
         if not self.manifest:
             return self.path / "store" if asked is None else asked
-        begun = self.path / str(self.manifest["store"])
+        begun = self.path / str(self.manifest.get("store", "store"))
         if asked is not None and asked.resolve() != begun.resolve():
-            raise UserError(f"the run in {self.path} has its store in {begun}; leave --store out, or give that one")
+            place = printable(str(begun))
+            raise UserError(f"the run in {self._shown} has its store in {place}; leave --store out, or give that one")
         return begun
 
     def save_manifest(self) -> None:
@@ -75,6 +73,23 @@ class RunFolder:
             write_atomically(path, table.to_parquet(index=False))
 
     def __enter__(self) -> Self:
+        try:
+            for part in (*reversed(self.path.parents), self.path):
+                part.mkdir(exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise UserError(
+                f"another run is at work in {self._shown}; wait for it, or choose another folder with --out"
+            ) from None
+        except OSError as error:
+            raise self._unusable(error) from None
+        try:
+            self._look()  # again, now that nobody else can change it
+            if not self.manifest:
+                write_atomically(self.path / "scenario.yaml", self._written)
+        except BaseException:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(
@@ -82,46 +97,59 @@ class RunFolder:
     ) -> None:
         self._lock.release()  # the file stays: unlinking it would let two others lock two different files
 
-    def _check(self, scenario: Scenario, resume: bool) -> None:
+    def _look(self) -> None:
+        """Read the manifest, if there is one. Raises `UserError` when this run is not to go on in this folder."""
         path = self.path
         if problem := why_no_folder(path):
             raise UserError(f"{problem}; choose another one with --out")
         if not path.exists():
             return
-        written = path / "scenario.yaml"
-        if not written.exists():
-            strangers = [inside.name for inside in path.iterdir() if not inside.name.startswith(".")]
-            if strangers:
+        if not os.path.lexists(path / "manifest.json"):
+            if (stranger := self._stranger()) is not None:
                 raise UserError(
-                    f"{path} is not empty and is no run folder (it has {strangers[0]}); choose another with --out"
+                    f"{self._shown} is not empty and is no run folder (it has {stranger}); choose another with --out"
                 )
             return
-        if (difference := _difference(written, scenario)) is not None:
+        if (difference := _difference(path / "scenario.yaml", self._scenario)) is not None:
             raise UserError(
-                f"{path} holds the run of a different scenario ({difference}); "
+                f"{self._shown} holds the run of a different scenario ({difference}); "
                 "choose another folder with --out, or remove that one"
             )
-        try:
-            with suppress(FileNotFoundError):
-                self.manifest = dict(json.loads((path / "manifest.json").read_bytes()))
-        except (ValueError, TypeError):
-            raise UserError(f"{path / 'manifest.json'} is not readable as a manifest; remove {path}") from None
-        if not self.finished and not resume and self.manifest:
+        self.manifest = read_manifest(path / "manifest.json")
+        if not self.finished and not self._resume:
             raise UserError(
-                f"the run in {path} is not finished; go on with --resume, or choose another folder with --out"
+                f"the run in {self._shown} is not finished; go on with --resume, or choose another folder with --out"
             )
+
+    def _unusable(self, error: OSError) -> UserError:
+        return UserError(f"{self._shown} cannot be a run folder ({error.strerror}); choose another one with --out")
+
+    def _stranger(self) -> str | None:
+        """What a run has not left that was killed before it had a manifest: anything but its scenario."""
+        for inside in self.path.iterdir():
+            own = inside.name == "scenario.yaml" and inside.is_file() and inside.read_bytes() == self._written
+            if not own and not inside.name.startswith("."):
+                return printable(inside.name)
+        return None
 
 
 def _difference(written: Path, scenario: Scenario) -> str | None:
     """The first key in which *scenario* differs from the one in a file, and its values; None when they are equal."""
     try:
-        if load(written) == scenario:
-            return None
+        there, here = (plain.model_dump(mode="json") for plain in (load(written), scenario))
     except UserError:
         return "its scenario.yaml is not one that this version reads"
-    there, here = read_yaml(written).data, parse_yaml(written_out(scenario), "").data
+    if _are_alike(there, here):
+        return None
     path, old, new = _first_difference((), there, here)
+    if old == new:
+        return f"{dotted(path)} stands in another order there"
     return f"{dotted(path)} is {_shown(old)} there and {_shown(new)} here"
+
+
+def _are_alike(there: object, here: object) -> bool:
+    """Equal, and in the same order: sensors are numbered as they stand."""
+    return json.dumps(there) == json.dumps(here)
 
 
 def _shown(value: object) -> str:
@@ -136,6 +164,6 @@ def _first_difference(path: KeyPath, there: object, here: object) -> tuple[KeyPa
     elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
         pairs = dict(enumerate(zip(there, here, strict=True)))
     for step, (old, new) in pairs.items():
-        if old != new:
+        if not _are_alike(old, new):
             return _first_difference((*path, step), old, new)
     return path, there, here

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from fedsim.errors import Misfit
 from fedsim.learning.learner import NoLearner
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import RunLoop
+from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.scenario.load import written_out
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["validate"]
 
 
 def validate(scenario: Scenario) -> Materials:
-    """Build every protocol's world on the first seed, and the first one's on the others, without running any of them.
+    """Build the world of every seed, and let every protocol look at it, without running any of them.
 
-    Returns what the protocols share. Raises `UserError`, with the key and where it was written, when parts of the
-    scenario do not fit each other.
+    Returns what the protocols share on the first seed. Raises `UserError`, with the key and where it was written, when
+    parts of the scenario do not fit each other, or cannot be kept in a run folder.
     """
+    written_out(scenario)
     first, *others = scenario.seeds
     materials = gather_materials(scenario, first)
-    clients = len(materials.topology.sensors)
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
-            _check_cohort(protocol, clients)
-        build_world(scenario, protocol, materials, lambda *_: NoLearner())
+            _check_cohort(protocol, len(materials.topology.sensors))
+    _check_world(scenario, materials)
     for seed in others:  # a draw may leave somebody without samples, or out of coverage, on one seed and not on another
-        build_world(scenario, scenario.protocols[0], gather_materials(scenario, seed), lambda *_: NoLearner())
+        _check_world(scenario, gather_materials(scenario, seed))
     return materials
 
 
@@ -33,3 +38,25 @@ def _check_cohort(protocol: Protocol, clients: int) -> None:
     size = protocol.cohort_size(clients)
     if size is not None and size > clients:
         raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", "clients")
+
+
+def _check_world(scenario: Scenario, materials: Materials) -> None:
+    """The world of one seed is built once: for the first protocol, which checks it, and then for the others."""
+    first, *others = scenario.protocols
+    world = build_world(scenario, first, materials, lambda *_: NoLearner())
+    for protocol in others:
+        with scenario.about(*scenario.place_of(protocol)):
+            protocol.check(_seen_by(protocol, world, scenario))
+
+
+def _seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:
+    """The world as it would have been built for *protocol*."""
+    loop = RunLoop(
+        world.env,
+        world.trace,
+        world.network,
+        world.learner,
+        stop=protocol.stop or scenario.stop,
+        evaluate=scenario.evaluate,
+    )
+    return dataclasses.replace(world, training=protocol.training or scenario.training, loop=loop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 
 __all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials"]
+
+_MOST_COMPARED = 1_000
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,8 @@ def _check_weights(scenario: Scenario) -> None:
     for place, cell in cells.items():
         for named in cell.discipline.weights if isinstance(cell.discipline, Fair) else ():
             if named not in classes:
-                problem = f"{named!r} is no device class{nearest(named, classes)} (classes: {', '.join(classes)})"
+                near = nearest(named, islice(classes, _MOST_COMPARED))
+                problem = f"{named!r} is no device class{near} (classes: {', '.join(classes)})"
                 raise Misfit(problem, *place, "discipline", "weights", named)
 
 
@@ -173,7 +177,7 @@ def _compute(scenario: Scenario, topology: Topology, sensor: str) -> ComputeSett
     if named not in classes:
         raise Misfit(
             f"sensor {sensor!r} is of device class {named!r}, which devices.classes does not have"
-            f"{nearest(named, classes)} (classes: {', '.join(classes)})",
+            f"{nearest(named, islice(classes, _MOST_COMPARED))} (classes: {', '.join(classes)})",
             "topology",
             *scenario.topology.key_of(sensor),
         )

@@ -16,16 +16,28 @@ from fedsim.errors import nearest
 from fedsim.scenario.document import NOTHING_INSIDE, Mark, Place
 from fedsim.scenario.scalars import kind_of, scalar, show, show_text
 
-__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "MAX_KEY", "MAX_TEXT", "MAX_VALUES", "UNUSABLE", "Composer", "YamlError"]
+__all__ = [
+    "MAX_ANCHORS",
+    "MAX_DEPTH",
+    "MAX_ENTRIES",
+    "MAX_KEY",
+    "MAX_TEXT",
+    "MAX_VALUES",
+    "UNUSABLE",
+    "Composer",
+    "YamlError",
+]
 
 MAX_DEPTH = 50
 MAX_VALUES = 1_000_000  # aliases counted as if they were written out
-MAX_ENTRIES = 150_000  # in one list or mapping
+MAX_ENTRIES = 250_000  # in one list or mapping
 MAX_KEY = 1_024  # characters, as YAML 1.2.2, 7.4.2 has it for keys without a question mark
 MAX_TEXT = 100_000  # characters
+MAX_ANCHORS = 10_000
 
 UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
 _MOST_COMPARED = 1_000
+_MOST_SHARED = 1_000
 
 
 class YamlError(Exception):
@@ -51,7 +63,7 @@ class _Node:
     key: tuple[str, Place] | None = None  # of a mapping: the key that waits for its value
 
     def mark(self, place: Place) -> Mark:
-        return Mark(place, self.parts or NOTHING_INSIDE)
+        return Mark(place.line, place.column, self.parts or NOTHING_INSIDE)
 
 
 class Composer:
@@ -61,11 +73,12 @@ class Composer:
         self._root: _Node | None = None
         self._open: list[_Node] = []
         self._anchors: dict[str, _Node] = {}
+        self._shared: dict[str, str] = {}
 
     def result(self) -> tuple[object, Mark]:
         """The value and its mark; None when there was no document."""
         if self._root is None:
-            return None, Mark(Place(1, 1))
+            return None, Mark(1, 1)
         return self._root.value, self._root.mark(self._root.place)
 
     def take(self, event: yaml.Event) -> None:
@@ -91,14 +104,21 @@ class Composer:
         if event.style == '"' and UNUSABLE.search(event.value):
             raise YamlError(place, "the text holds a null character or half a character (by \\0 or \\ud800)")
         if self._wants_key():
-            return _Node(_key(event, place, self._before()), place)
+            return _Node(self._one_of(_key(event, place, self._before())), place)
         if len(event.value) > MAX_TEXT:
             raise YamlError(place, f"the text has {len(event.value)} characters, and a text has at most {MAX_TEXT}")
         try:
             value = event.value if event.style else scalar(event.value)
         except ValueError as error:
             raise YamlError(place, str(error)) from None
+        value = self._one_of(value) if isinstance(value, str) else value
         return self._anchored(_Node(value, place, event.anchor))
+
+    def _one_of(self, text: str) -> str:
+        """The same text as before where it has been seen: the keys of a hundred thousand nodes are alike."""
+        if len(self._shared) < _MOST_SHARED:
+            return self._shared.setdefault(text, text)
+        return self._shared.get(text, text)
 
     def _begin(self, value: object, event: yaml.CollectionStartEvent, place: Place) -> None:
         _refuse_tag(event, place)
@@ -113,6 +133,8 @@ class Composer:
             if node.anchor in self._anchors:
                 name, first = show_text(node.anchor), self._anchors[node.anchor].place.line
                 raise YamlError(node.place, f"the anchor &{name} stands twice: in line {first} and here")
+            if len(self._anchors) == MAX_ANCHORS:
+                raise YamlError(node.place, f"there are more than {MAX_ANCHORS} anchors; put data into another file")
             self._anchors[node.anchor] = node
         return node
 
@@ -161,7 +183,7 @@ class Composer:
 
     def _put_key(self, mapping: _Node, key: str, place: Place) -> None:
         if key in mapping.parts:
-            first = mapping.parts[key].place.line
+            first = mapping.parts[key].line
             raise YamlError(place, f"the key {show(key)} stands twice: in line {first} and in line {place.line}")
         mapping.key = key, place
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from fedsim.scenario.scalars import printable
 
@@ -20,8 +21,8 @@ KeyPath = tuple[str | int, ...]
 class Place:
     """Where something was written: line and column, both counted from 1.
 
-    *origin* replaces the document's own source where a value came from elsewhere; line 0 means that there are no lines
-    (a value from the command line).
+    *origin* replaces the document's own source where a value came from elsewhere: the path of another file, as it is,
+    or with line 0, which means that there are no lines, an option of the command line.
     """
 
     line: int
@@ -34,7 +35,7 @@ class Place:
         >>> Place(12, 3).text("scenario.yaml"), Place(0, 0, "--set seeds=[1]").text("scenario.yaml")
         ('scenario.yaml:12', '--set seeds=[1]')
         """
-        origin = source if self.origin is None else self.origin
+        origin = printable(source if self.origin is None else self.origin)
         return f"{origin}:{self.line}" if self.line else origin
 
 
@@ -42,15 +43,17 @@ NOTHING_INSIDE: Mapping[str | int, Mark] = MappingProxyType({})
 """The parts of a mark without parts: one for all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The place of one value and the marks of what is inside it.
+class Mark(NamedTuple):
+    """Line and column of one value and the marks of what is inside it; a file may have a million of them.
 
     The value behind a key has the place of its key. What is inside an alias has the place where its anchor wrote it.
+    *origin* is that of the place, and of all places inside that have none of their own.
     """
 
-    place: Place
-    parts: Mapping[str | int, Mark] = field(default_factory=lambda: NOTHING_INSIDE)
+    line: int
+    column: int
+    parts: Mapping[str | int, Mark] = NOTHING_INSIDE
+    origin: str | None = None
 
 
 class Places(Mapping[KeyPath, Place]):
@@ -60,10 +63,10 @@ class Places(Mapping[KeyPath, Place]):
         self._root = root
 
     def __getitem__(self, path: KeyPath) -> Place:
-        mark = self._root
-        for step in path:
-            mark = mark.parts[step]
-        return mark.place
+        place, missing = self._walked(path)
+        if missing:
+            raise KeyError(path)
+        return place
 
     def __iter__(self) -> Iterator[KeyPath]:
         pending: list[tuple[KeyPath, Mark]] = [((), self._root)]
@@ -77,37 +80,42 @@ class Places(Mapping[KeyPath, Place]):
 
     def nearest(self, path: KeyPath) -> Place:
         """The place of *path*, or of its nearest ancestor that has one."""
-        mark = self._root
-        for step in path:
+        return self._walked(path)[0]
+
+    def _walked(self, path: KeyPath) -> tuple[Place, KeyPath]:
+        """The place as near to *path* as there is one, and the steps from there that lead nowhere."""
+        mark, origin = self._root, self._root.origin
+        for walked, step in enumerate(path):
             if step not in mark.parts:
-                break
+                return Place(mark.line, mark.column, origin), path[walked:]
             mark = mark.parts[step]
-        return mark.place
+            origin = origin if mark.origin is None else mark.origin
+        return Place(mark.line, mark.column, origin), ()
 
     def replaced(self, path: KeyPath, place: Place) -> Places:
         """A copy in which the value at *path* (whose parent exists) and all that is inside it stand at *place*."""
+        new = Mark(place.line, place.column, NOTHING_INSIDE, place.origin)
 
         def renewed(mark: Mark, rest: KeyPath) -> Mark:
             if not rest:
-                return Mark(place)
-            inner = mark.parts.get(rest[0], Mark(place))
-            return Mark(mark.place, {**mark.parts, rest[0]: renewed(inner, rest[1:])})
+                return new
+            inner = mark.parts.get(rest[0], new)
+            return mark._replace(parts={**mark.parts, rest[0]: renewed(inner, rest[1:])})
 
         return Places(renewed(self._root, path))
 
     def grafted(self, key: str, inner: Places, source: str) -> Places:
         """A copy in which what is below the top-level *key* was read from another document, *source*."""
-
-        def moved(mark: Mark) -> Mark:
-            place = Place(mark.place.line, mark.place.column, mark.place.origin or source)
-            return Mark(place, {step: moved(part) for step, part in mark.parts.items()})
-
-        return Places(Mark(self._root.place, {**self._root.parts, key: moved(inner._root)}))
+        graft = inner._root._replace(origin=source)
+        return Places(self._root._replace(parts={**self._root.parts, key: graft}))
 
 
 @dataclass(frozen=True)
 class Document:
-    """What `read_yaml` returns. *data* may share parts (aliases): never change it in place."""
+    """What `read_yaml` returns. *data* may share parts (aliases): never change it in place.
+
+    *source* is the path as it is, for files that are named relative to it; `where` makes it printable.
+    """
 
     data: dict[str, object]
     source: str

@@ -1,28 +1,32 @@
-"""Reading a scenario: YAML, the topology file that it names, overrides from the command line, and all checks."""
+"""Reading a scenario: YAML, the topology file that it names, overrides from the command line, and all checks.
+
+And writing it out again, as a run folder keeps it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.files import read_text_file
 from fedsim.registry import names
-from fedsim.scenario.document import Document, Mark, Place, Places
+from fedsim.scenario.checking import checked
+from fedsim.scenario.document import Document, Mark, Places
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
-from fedsim.scenario.scalars import message_line, printable, scalar
+from fedsim.scenario.scalars import message_line
 from fedsim.scenario.schema import Scenario
 from fedsim.scenario.yaml_reader import read_yaml
-from fedsim.topology.readers import read_topology_data
+from fedsim.scenario.yaml_writer import OneLine, yaml_text
+from fedsim.topology.explicit import Explicit
+from fedsim.topology.readers import MOST_BYTES, read_topology_data
 
 __all__ = ["load", "written_out"]
-
-MOST_TOPOLOGY_BYTES = 32_000_000
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -37,14 +41,31 @@ def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
     document = _with_topology(apply(document, other_topology), Path(path).parent)
     document = apply(document, [assignment for assignment in overrides if assignment not in other_topology])
     try:
-        return Scenario.model_validate(document.data, context=document)
+        return checked(document)
     except ValidationError as error:
         raise explain(error, document, Scenario) from None
 
 
 def written_out(scenario: Scenario) -> str:
-    """The scenario as YAML with every default in it; `load` gives the same scenario again."""
-    return yaml.dump(scenario.model_dump(mode="json"), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    """The scenario as YAML with every default in it; `load` gives the same scenario again.
+
+    Only nodes and links that are listed one by one go without what they do not have. Raises `UserError` for what no
+    file can hold, or `load` would not read: a million sensors in a list, each with an entry of its own.
+    """
+    with scenario.about():
+        try:
+            return yaml_text(_plain(scenario))
+        except Misfit as error:
+            raise Misfit(f"cannot be kept in a run folder: {error}", *error.key) from error
+
+
+def _plain(scenario: Scenario) -> dict[str, Any]:
+    data = scenario.model_dump(mode="json")
+    if isinstance(scenario.topology, Explicit):
+        topology = data["topology"] = scenario.topology.model_dump(mode="json", exclude_none=True)
+        topology["nodes"] = {name: OneLine(node) for name, node in topology["nodes"].items()}
+        topology["links"] = [OneLine(link) for link in topology["links"]]
+    return data
 
 
 def _with_topology(document: Document, folder: Path) -> Document:
@@ -64,24 +85,6 @@ def _with_topology(document: Document, folder: Path) -> Document:
 def _read_topology(path: Path) -> Document:
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_yaml(path, holds="a topology")
-    nowhere = Places(Mark(Place(0, 0)))  # these formats' readers keep no lines
-    text = read_text_file(path, what="a topology file", most_bytes=MOST_TOPOLOGY_BYTES)
-    return Document(read_topology_data(path, text), printable(str(path)), nowhere)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes text that YAML 1.2 would read as something else, such as ``1e6``."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    try:
-        plain = scalar(text) == text
-    except ValueError:
-        plain = False
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
-
-
-_Dumper.add_representer(str, _text)
+    nowhere = Places(Mark(0, 0))  # these formats' readers keep no lines
+    text = read_text_file(path, what="a topology file", most_bytes=MOST_BYTES)
+    return Document(read_topology_data(path, text), str(path), nowhere)

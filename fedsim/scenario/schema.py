@@ -6,7 +6,7 @@ import re
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, Literal, Self
 
-from annotated_types import Interval, MinLen
+from annotated_types import Interval, MaxLen, MinLen
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from fedsim import registry
@@ -42,6 +42,10 @@ def _folder_name(name: str) -> str:
     return name
 
 
+MOST_SEEDS = 10_000
+MOST_PROTOCOLS = 1_000
+"""Both are gone through before a run begins."""
+
 Seed = Annotated[int, Interval(ge=0, lt=2**63)]
 """Any whole number that a table can hold."""
 
@@ -53,7 +57,7 @@ class Scenario(Settings):
     """Letters, digits, dots, dashes and underscores; results go to ``runs/<name>`` by default."""
     description: str = ""
     """What the scenario is about, for people."""
-    seeds: Annotated[Several[Seed], MinLen(1)] = (1,)
+    seeds: Annotated[Several[Seed], MinLen(1), MaxLen(MOST_SEEDS)] = (1,)
     """One replication of every protocol for each seed."""
     learn: bool = True
     """false: a network study; nothing is trained and torch is never loaded (the same as ``--no-training``)."""
@@ -75,7 +79,7 @@ class Scenario(Settings):
     """What is trained."""
     training: TrainingSettings
     """How a client trains on its own samples."""
-    protocols: Annotated[Several[Annotated[Protocol, OneOf("protocols")]], MinLen(1)]
+    protocols: Annotated[Several[Annotated[Protocol, OneOf("protocols")]], MinLen(1), MaxLen(MOST_PROTOCOLS)]
     """The protocols to compare, each run from the start on every seed."""
     accounting: Annotated[Several[Literal["event", "formula"]], MinLen(1)] = ("event",)
     """Costs as simulated, and beside them as a paper's closed form gives them."""
@@ -103,11 +107,12 @@ class Scenario(Settings):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        titles = [protocol.title for protocol in self.protocols]
-        for position, title in enumerate(titles):
-            if title in titles[:position]:
-                other = f"protocols[{titles.index(title)}]"
-                raise Misfit(f"is called {title!r} in results, as {other} is; give it a label", "protocols", position)
+        first: dict[str, int] = {}
+        for position, protocol in enumerate(self.protocols):
+            title = protocol.title
+            if (other := first.setdefault(title, position)) != position:
+                problem = f"is called {title!r} in results, as protocols[{other}] is; give it a label"
+                raise Misfit(problem, "protocols", position)
         if len(set(self.seeds)) < len(self.seeds):
             raise Misfit(f"{list(self.seeds)} must differ from each other", "seeds")
         return self

@@ -19,11 +19,21 @@ from fedsim.errors import UserError
 from fedsim.files import read_text_file
 from fedsim.scenario.composer import Composer, YamlError
 from fedsim.scenario.document import Document, KeyPath, Mark, Place, Places
-from fedsim.scenario.scalars import kind_of, message_line, printable
+from fedsim.scenario.scalars import kind_of, message_line
 
-__all__ = ["Document", "KeyPath", "Mark", "Place", "YamlError", "parse_value", "parse_yaml", "read_yaml"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "Document",
+    "KeyPath",
+    "Mark",
+    "Place",
+    "YamlError",
+    "parse_value",
+    "parse_yaml",
+    "read_yaml",
+]
 
-MAX_FILE_BYTES = 10_000_000
+MAX_FILE_BYTES = 20_000_000
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # YAML 1.2.2, 5.1
@@ -35,11 +45,11 @@ def read_yaml(path: Path, *, holds: str = "a scenario") -> Document:
     Raises `UserError` naming file, line and column when it cannot be read or is not a mapping in YAML 1.2.
     """
     text = read_text_file(path, what="a YAML file", most_bytes=MAX_FILE_BYTES)
-    return parse_yaml(text, printable(str(path)), holds=holds)
+    return parse_yaml(text, str(path), holds=holds)
 
 
 def parse_yaml(text: str, source: str, *, holds: str = "a scenario") -> Document:
-    """The scenario (or whatever it *holds*) written in *text*; *source* names it in messages.
+    """The scenario (or whatever it *holds*) written in *text*; *source* is its path, which messages name.
 
     Raises `UserError` naming source, line and column when it is not a mapping in YAML 1.2.
 
@@ -50,7 +60,9 @@ def parse_yaml(text: str, source: str, *, holds: str = "a scenario") -> Document
     try:
         data, mark = parse_value(text)
         if not isinstance(data, dict):
-            raise YamlError(mark.place, f"{holds} is a mapping (key: value); this is {kind_of(data)}")
+            raise YamlError(
+                Place(mark.line, mark.column), f"{holds} is a mapping (key: value); this is {kind_of(data)}"
+            )
     except YamlError as error:
         place = f"{source}:{error.place.line}:{error.place.column}"
         raise UserError(message_line(f"{place}: {error.problem}")) from error

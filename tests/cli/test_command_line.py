@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
+from scenario_texts import write_scenario
 
 from fedsim import cli
 from fedsim.cli import main
@@ -106,3 +109,28 @@ def test_a_reader_who_has_seen_enough_is_no_failure() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is always full")
+def test_output_that_cannot_be_written_is_no_bug() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-m", "fedsim", "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "fedsim: No space left on device\n")
+
+
+def test_too_little_memory_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def too_much() -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(cli.schema, "scenario_schema", too_much)
+    assert main(["schema"]) == 1
+    assert capsys.readouterr().err == "fedsim: there is not enough memory for this\n"
+
+
+def test_letters_that_the_output_has_not_are_escaped(tmp_path: Path) -> None:
+    path = write_scenario(tmp_path).rename(tmp_path / "wärme\u202e.yaml")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    words = [sys.executable, "-m", "fedsim", "validate", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{tmp_path}/w\\xe4rme\\u202e.yaml is fine: ")

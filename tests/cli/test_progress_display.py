@@ -55,6 +55,26 @@ def test_lines_keep_their_distance_and_the_last_round_is_always_told() -> None:
     assert all(later - earlier >= apart for earlier, later in itertools.pairwise(told[:-1]))
 
 
+class Closed(io.StringIO):
+    """A pipe whose reader has seen enough after a line."""
+
+    def write(self, text: str) -> int:
+        if self.getvalue():
+            raise BrokenPipeError
+        return super().write(text)
+
+
+def test_lines_that_nobody_reads_any_more_end_no_run() -> None:
+    stream, clock = Closed(), Clock()
+    lines = Lines(stream, clock)
+    lines.begin(FEDAVG, 1, Stop(rounds=3), clients=80)
+    for number in (1, 2, 3):
+        clock.now_s += LINE_INTERVAL_S
+        lines.round_done(FEDAVG, 1, round_number(number))
+    lines.end(FEDAVG, 1)
+    assert stream.getvalue() == "fedavg seed 1: begins with 80 clients\n"
+
+
 def test_the_last_round_is_told_once() -> None:
     stream = io.StringIO()
     lines = Lines(stream, Clock())

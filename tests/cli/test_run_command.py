@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from scenario_texts import THREE_DEVICES, write_scenario
 
 import fedsim
 from fedsim.cli import main
+from fedsim.experiment.run_folder import RunFolder
 
 Capture = pytest.CaptureFixture[str]
 
@@ -201,3 +204,22 @@ def test_a_csv_that_cannot_be_written_is_wrong_input(tmp_path: Path, capsys: Cap
     assert run(tmp_path, "--no-training", "--quiet") == 0
     assert main(["compare", str(tmp_path / "out"), "--csv", str(tmp_path / "no/such/folder.csv")]) == 2
     assert "--csv: cannot write" in capsys.readouterr().err
+
+
+def test_a_full_disk_fails_a_run_that_can_go_on(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "save_table", full_disk)
+        assert run(tmp_path, "--no-training", "--quiet") == 1
+    said = capsys.readouterr().err
+    assert said.startswith(
+        f"fedsim: the run failed (No space left on device: {tmp_path}/a.csv); go on with: fedsim run "
+    )
+    assert said.endswith(" --resume\n") and said.count("\n") == 1
+    assert run(tmp_path, "--no-training", "--quiet") == 2
+    assert run(tmp_path, "--no-training", "--quiet", "--resume") == 0
+
+
+def full_disk(folder: RunFolder, name: str, table: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.path.parent / "a.csv"))

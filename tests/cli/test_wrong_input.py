@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from tiny_results import rounds_of, write_results
 
 from fedsim.cli import main
 
@@ -698,8 +699,30 @@ WORDS: dict[str, tuple[list[str], str]] = {
     "comparing a file": (["compare", "plant.yaml"], "plant.yaml is no run folder: it has no manifest.json"),
     "comparing any folder": (["compare", "runs"], "runs is no run folder: it has no manifest.json"),
     "plotting any folder": (["plot", "runs"], "runs is no run folder: it has no manifest.json"),
-    "a manifest that is none": (["compare", "runs/list"], "runs/list/manifest.json is not readable as a manifest"),
-    "half a manifest": (["plot", "runs/half"], "runs/half/manifest.json is not readable as a manifest"),
+    "numbers in a folder": (
+        ["compare", "runs/fine", "--csv", "runs"],
+        "--csv: cannot write runs: it is a folder",
+    ),
+    "numbers nowhere": (
+        ["compare", "runs/fine", "--csv", "nowhere/numbers.csv"],
+        "--csv: cannot write nowhere/numbers.csv: there is no such folder",
+    ),
+    "numbers in a file": (
+        ["compare", "runs/fine", "--csv", "plant.yaml/numbers.csv"],
+        "--csv: cannot write plant.yaml/numbers.csv: plant.yaml is not a folder",
+    ),
+    "figures in a file": (
+        ["plot", "runs/fine", "--out", "plant.yaml"],
+        "plant.yaml is not a folder; choose another folder with --out",
+    ),
+    "a manifest that is none": (
+        ["compare", "runs/list"],
+        "runs/list/manifest.json is not readable as a manifest; run the scenario again, into another folder",
+    ),
+    "half a manifest": (
+        ["plot", "runs/half"],
+        "runs/half/manifest.json is not readable as a manifest; run the scenario again, into another folder",
+    ),
     "a run without its tables": (
         ["plot", "runs/plant"],
         "runs/plant has lost its rounds.parquet; run the scenario again, into another folder",
@@ -713,9 +736,10 @@ WORDS: dict[str, tuple[list[str], str]] = {
 
 @pytest.mark.parametrize(("words", "message"), WORDS.values(), ids=WORDS)
 def test_a_wrong_command(words: list[str], message: str, refused: Refusals) -> None:
-    manifests = {"list": "[]", "half": "{", "plant": '{"status": "finished", "scenario": "plant"}'}
+    manifests = {"list": "[]", "half": "{", "plant": '{"status": "finished", "scenario": "plant", "runs": []}'}
     files = {f"runs/{name}/manifest.json": manifest for name, manifest in manifests.items()}
     lay_out({"plant.yaml": PLANT, **files}, refused.folder)
+    write_results(refused.folder / "runs/fine", [rounds_of("fedavg", 1, [0.2, 0.8])])
     refused.check(*words, message=message)
 
 
@@ -753,11 +777,10 @@ def test_a_torch_device_that_no_executor_computes_on(refused: Refusals) -> None:
     refused.check("run", "plant.yaml", "--torch-device", "cuda", message=message)
 
 
-def test_a_store_with_something_else_in_its_place(refused: Refusals, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_with_something_else_in_its_place(refused: Refusals) -> None:
     lay_out({"plant.yaml": PLANT, "store/metrics": "no folder"}, refused.folder)
-    assert main(["run", "plant.yaml", "--store", "store", "--quiet"]) == 2
-    message = "fedsim: store cannot be a store (File exists); choose another one with --store\n"
-    assert capsys.readouterr().err == message
+    message = "store/metrics is not a folder; choose another store with --store"
+    refused.check("run", "plant.yaml", "--store", "store", message=message)
 
 
 def test_a_partition_that_only_some_seeds_allow(refused: Refusals) -> None:
@@ -767,6 +790,33 @@ def test_a_partition_that_only_some_seeds_allow(refused: Refusals) -> None:
     assert main(["validate", "plant.yaml", "--set", "seeds=[3]"]) == 0
     message = "plant.yaml:16: data.partition: QuantitySkew(...) left some of 4 clients with fewer than ..."
     refused.check("run", "plant.yaml", "--seeds", "3,1", message=message)
+
+
+FAR = {
+    "devices: 4}": "devices: 4, radius_m: 300.0}",
+    "{name: fixed, uplink_bps: 1.0e+6, downlink_bps: 2.0e+6}": """
+      name: shannon
+      profile: nr_38803
+      bandwidth_hz: 20.0e+6
+      out_of_coverage: exclude
+      snr:
+        name: link_budget
+        carrier_hz: 3.7e+9
+        device_power_dbm: 23.0
+        station_power_dbm: 30.0
+        device_noise_figure_db: 9.0
+        station_noise_figure_db: 5.0
+        path_loss: {name: log_distance, exponent: 3.0}
+        shadowing: {sigma_db: 12.0}""",
+    FEDPROX: "  - {name: centralised}\n",
+}
+
+
+def test_coverage_that_the_last_protocol_lacks_on_the_last_seed_only(refused: Refusals) -> None:
+    lay_out({"plant.yaml": edited(PLANT, FAR)}, refused.folder)
+    assert [main(["validate", "plant.yaml", "--set", f"seeds=[{seed}]"]) for seed in (4, 3)] == [0, 2]
+    message = "plant.yaml:...: protocols[1]: centralised trains on everybody's samples, and 'sensor-...' is out of ..."
+    refused.check("run", "plant.yaml", "--seeds", "4,3", message=message)
 
 
 # -- run folders that are not what the command is about --------------------------------------------------------------
@@ -810,14 +860,16 @@ def test_a_folder_with_an_unfinished_run(finished: Refusals) -> None:
 
 def test_a_folder_with_half_a_manifest(finished: Refusals) -> None:
     (finished.folder / "runs/plant/manifest.json").write_text("{", "utf-8")
-    message = "runs/plant/manifest.json is not readable as a manifest; remove runs/plant"
+    message = "runs/plant/manifest.json is not readable as a manifest; run the scenario again, into another folder"
     finished.check("run", "plant.yaml", "--no-training", message=message)
 
 
 def test_a_folder_in_which_another_run_is_at_work(finished: Refusals) -> None:
+    path = finished.folder / "runs/plant/manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "status": "running"}), "utf-8")
     with FileLock("runs/plant/.lock"):
         message = "another run is at work in runs/plant; wait for it, or choose another folder with --out"
-        finished.check("run", "plant.yaml", "--no-training", message=message)
+        finished.check("run", "plant.yaml", "--no-training", "--resume", message=message)
 
 
 # -- the command as a process ----------------------------------------------------------------------------------------

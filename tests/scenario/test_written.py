@@ -1,15 +1,20 @@
-"""Where a scenario was written is for messages only: it changes neither what the scenario is nor where it can go."""
+"""Where a scenario was written is for messages only: it changes neither what the scenario is nor where it can go.
+
+And what a run folder keeps of it is read back.
+"""
 
 from __future__ import annotations
 
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_worlds import scenario
 
 from fedsim.errors import Misfit, UserError
+from fedsim.experiment.run import run
 from fedsim.experiment.validate import validate
 from fedsim.scenario.load import load, written_out
 from fedsim.scenario.schema import Scenario
@@ -61,3 +66,48 @@ def test_a_misfit_keeps_its_key_when_it_is_made_again() -> None:
     error = Misfit("links[2]: no such node", "links", 2)
     again = type(error)(*error.args)
     assert (str(again), again.key) == (str(error), error.key) == ("links[2]: no such node", ("links", 2))
+
+
+# -- kept in a run folder ---------------------------------------------------------------------------------------------
+
+
+def one_by_one(sensors: int) -> dict[str, Any]:
+    """A network in which every sensor has an entry of its own."""
+    nodes: dict[str, dict[str, Any]] = {"cloud": {"kind": "cloud"}, "mast": {"kind": "base_station"}}
+    for number in range(sensors):
+        place_m = [number / 7, number / 11]
+        nodes[f"camera-{number:06}"] = {"kind": "sensor", "position_m": place_m, "attach": "mast"}
+    return {"name": "explicit", "nodes": nodes, "links": [{"between": ["cloud", "mast"]}]}
+
+
+def test_a_node_is_a_line_of_what_it_has() -> None:
+    text = written_out(scenario({"topology": one_by_one(2)}))
+    assert "\n    camera-000000: {kind: sensor, position_m: [0.0, 0.0], attach: mast}\n" in text
+    assert "\n  links:\n  - {between: [cloud, mast]}\n" in text
+
+
+@pytest.mark.slow
+def test_what_lists_a_hundred_thousand_sensors_one_by_one_is_read_back(tmp_path: Path) -> None:
+    whole = scenario({"topology": one_by_one(100_000)})
+    path = tmp_path / "large.yaml"
+    path.write_text(written_out(whole), encoding="utf-8")
+    assert load(path) == whole
+
+
+def test_what_could_not_be_read_back_is_refused_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedsim.scenario.yaml_writer.MAX_ENTRIES", 20)
+    refused = "topology.nodes: cannot be kept in a run folder: has 32 entries, and at most 20 are read back; describe"
+    with pytest.raises(UserError, match=refused):
+        run(scenario({"topology": one_by_one(30)}), out=tmp_path / "run")
+    with pytest.raises(UserError, match=refused):
+        validate(scenario({"topology": one_by_one(30)}))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["half a \ud800", "null \0", "x" * 100_001], ids=["half", "null", "long"])
+def test_text_that_no_scenario_can_hold_is_refused_before_a_run(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^description: cannot be kept in a run folder: '.*'"):
+        run(scenario({"description": text}), out=tmp_path / "run")
+    assert not list(tmp_path.iterdir())

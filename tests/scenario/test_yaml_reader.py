@@ -304,7 +304,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
         (b"name: park\nplace: M\xfcnchen", ":2: is not UTF-8 text (byte 0xfc); save the file as UTF-8"),
         ("name: park".encode("utf-16"), ":1: is not UTF-8 text (byte 0xff); save the file as UTF-8"),
         ("name: park".encode("utf-16-le"), ":1:2: the character U+0000 cannot stand in YAML; is this a text file?"),
-        (b"#" * 10_000_001, ": is too large: a YAML file is at most 10 MB"),
+        (b"#" * 20_000_001, ": is too large: a YAML file is at most 20 MB"),
     ],
     ids=["latin-1", "utf-16", "utf-16 without its mark", "large"],
 )

@@ -1,0 +1,238 @@
+"""What a run folder keeps, read back: it may be cut off, changed by hand, of another program, or no file at all.
+
+All that is wrong with it becomes a `UserError` with the file's path. Left out: whether the numbers are those that the
+run came to.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from annotated_types import Ge
+from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
+
+from fedsim.errors import UserError
+from fedsim.files import read_text_file
+from fedsim.scenario.scalars import message_line, printable, show, show_text
+from fedsim.settings import NonNegative
+
+__all__ = ["AGAIN", "LINKS", "ROUNDS", "SUMMARY", "TRANSFERS", "Columns", "read_manifest", "read_table"]
+
+AGAIN = "run the scenario again, into another folder"
+"""The way out where something is lost."""
+MOST_MANIFEST_BYTES = 20_000_000
+MOST_COLUMNS = 100
+LONGEST_HEADER = 10_000  # bytes
+
+
+# -- the manifest -----------------------------------------------------------------------------------------------------
+
+
+def _shown_as_it_is(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be printable")
+    return text
+
+
+def _file_name(text: str) -> str:
+    if not re.fullmatch("[0-9a-f]{32}", text):
+        raise ValueError("must be 32 hexadecimal digits")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_shown_as_it_is)]
+
+
+class _Part(BaseModel):
+    """What is read of a manifest has the right type; what else is in it is kept."""
+
+    model_config = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+
+
+class _Row(_Part):
+    """One protocol on one seed."""
+
+    protocol: Line
+    seed: int
+    cut_short: Line | None = None
+    final_weights: dict[str, str] = {}
+
+
+class _Manifest(_Part):
+    """Of a run under way or finished."""
+
+    scenario: Line
+    status: Literal["running", "finished"]
+    runs: list[_Row]
+    run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
+    store: InstanceOf[str] = "store"  # as any path, it may hold bytes that are no UTF-8
+    numeric_family: Line | None = None
+    real_seconds: NonNegative = 0.0
+    peak_memory_bytes: Annotated[int, Ge(0)] = 0
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest in the file *path*. Raises `UserError` when there is none, or one that cannot be relied on."""
+    text = read_text_file(path, what="a manifest", most_bytes=MOST_MANIFEST_BYTES)
+    try:
+        manifest: dict[str, Any] = json.loads(text)
+        _Manifest.model_validate(manifest)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{printable(str(path))} is not readable as a manifest{_first_of(error)}; {AGAIN}") from None
+    return manifest
+
+
+def _first_of(error: Exception) -> str:
+    """The key that is wrong, where there is one."""
+    if not isinstance(error, ValidationError) or not (key := error.errors(include_url=False)[0]["loc"]):
+        return ""
+    return f" (its key {'.'.join(map(str, key))!r})"
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is read of a table; it may have other columns."""
+
+    text: tuple[str, ...]
+    whole: tuple[str, ...]
+    numbers: tuple[str, ...]
+    """Not below 0; empty where something is not known."""
+    infinite: tuple[str, ...] = ()
+    """Of `numbers`: those that may be infinite."""
+    optional: tuple[str, ...] = ()
+    """More numbers, which not every table has."""
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of `text`: columns with only so many values."""
+    has_rows: bool = False
+    """Always; a run in which no round ended has none in some tables."""
+    complete: tuple[str, ...] = ()
+    """Columns of which each combination of values has one row for each protocol and seed."""
+
+
+_COSTS = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
+_SCORES = ("final_accuracy", "best_accuracy", "loss", "time_to_target_s", "bytes_to_target", "rounds_to_target")
+
+ROUNDS = Columns(
+    text=("protocol",),
+    whole=("seed", "round"),
+    numbers=(*_COSTS, "accuracy", "loss"),
+    infinite=("loss",),
+    optional=("participants",),
+)
+SUMMARY = Columns(
+    text=("protocol", "accounting"),
+    whole=("seed",),
+    numbers=(*_COSTS, *_SCORES),
+    infinite=("loss",),
+    optional=("rounds", "communication_s", "computation_s"),
+    choices={"accounting": ("event", "formula")},
+    has_rows=True,
+)
+LINKS = Columns(
+    text=("protocol", "link", "direction"),
+    whole=("seed",),
+    numbers=("bytes", "utilisation", "mean_queue"),
+    choices={"direction": ("uplink", "downlink")},
+    has_rows=True,
+    complete=("link", "direction"),
+)
+TRANSFERS = Columns(text=("protocol",), whole=("seed",), numbers=("bytes",))
+
+
+def read_table(path: Path, columns: Columns) -> pd.DataFrame:
+    """The table in the file *path*, CSV or Parquet by its name.
+
+    Raises `UserError` when there is none, or it is not made of these *columns* and others.
+    """
+    if not path.is_file():
+        raise UserError(f"{printable(str(path.parent))} has lost its {path.name}; {AGAIN}")
+    try:
+        with path.open("rb") as file:  # a path could also be taken for an address
+            table = _READERS[path.suffix](file, path.stat().st_size)
+        _check(table, columns)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = show_text(" ".join(str(error).split()))
+        raise UserError(message_line(f"{path} is no table of a run ({reason}); {AGAIN}")) from None
+    return table
+
+
+def _read_parquet(file: BinaryIO, size_bytes: int) -> pd.DataFrame:
+    opened = pq.ParquetFile(file)
+    if opened.metadata.num_columns > MOST_COLUMNS:
+        raise ValueError(f"{opened.metadata.num_columns} columns")
+    if opened.metadata.num_rows > size_bytes:  # each row has its own time, and that takes more
+        raise ValueError(f"{opened.metadata.num_rows} rows in {size_bytes} bytes")
+    table: pd.DataFrame = opened.read().to_pandas()
+    return table
+
+
+def _read_csv(file: BinaryIO, size_bytes: int) -> pd.DataFrame:
+    """Names stay text, also when a protocol is called 1 or NA; an empty cell is not known."""
+    header = file.readline(LONGEST_HEADER)
+    if len(header) == LONGEST_HEADER or header.count(b",") >= MOST_COLUMNS:
+        raise ValueError("too many columns")
+    file.seek(max(0, size_bytes - 1))
+    if file.read() != b"\n":
+        raise ValueError("the last line has no end")
+    file.seek(0)
+    names = {"protocol": str, "link": str}
+    table = pd.read_csv(file, dtype=names, keep_default_na=False, na_values=[""])
+    if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is beyond the header for names of rows
+        raise ValueError("rows that are longer than the first")
+    return table
+
+
+_READERS: dict[str, Callable[[BinaryIO, int], pd.DataFrame]] = {".csv": _read_csv, ".parquet": _read_parquet}
+
+
+def _check(table: pd.DataFrame, columns: Columns) -> None:
+    """Raise `ValueError` unless the table has the *columns*; what is not known in any row becomes a number too."""
+    numbers = [*columns.numbers, *filter(table.columns.__contains__, columns.optional)]
+    for column in (*columns.text, *columns.whole, *numbers):
+        if column not in table:
+            raise ValueError(f"no column {column}")
+    if columns.has_rows and table.empty:
+        raise ValueError("no rows")
+    for column in columns.text:
+        _check_text(column, table[column].unique(), columns.choices.get(column))
+    for column in columns.whole:
+        if not (table.empty or pd.api.types.is_integer_dtype(table[column])):
+            raise ValueError(f"{column} is no whole number")
+    for column in numbers:
+        if table[column].isna().all():
+            table[column] = math.nan
+        _check_numbers(column, table[column].dropna(), finite=column not in columns.infinite)
+    if columns.complete:
+        _check_complete(table, columns.complete)
+
+
+def _check_text(column: str, values: Iterable[object], choices: tuple[str, ...] | None) -> None:
+    for value in values:
+        if not isinstance(value, str) or not value.isprintable() or (choices and value not in choices):
+            raise ValueError(f"{column}={show(value)}")
+
+
+def _check_numbers(column: str, values: pd.Series[Any], *, finite: bool) -> None:
+    if not pd.api.types.is_numeric_dtype(values):
+        raise ValueError(f"{column} is no number")
+    if (values < 0).any() or (finite and (values == math.inf).any()):
+        raise ValueError(f"{column} is below 0 or infinite")
+
+
+def _check_complete(table: pd.DataFrame, columns: tuple[str, ...]) -> None:
+    runs = ["protocol", "seed"]
+    expected = table.groupby(runs).ngroups * math.prod(table[column].nunique() for column in columns)
+    if len(table) != expected or table.duplicated([*runs, *columns]).any():
+        raise ValueError("rows are missing, or stand twice")

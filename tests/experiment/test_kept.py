@@ -1,0 +1,315 @@
+"""A run folder that was cut off, changed by hand or stuffed with something else: one message, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from small_worlds import scenario
+
+from fedsim.cli import main
+from fedsim.errors import UserError
+from fedsim.experiment.results import Results, load_results
+from fedsim.experiment.run import run
+
+AGAIN = "; run the scenario again, into another folder"
+TABLES = {"rounds.parquet": "rounds", "summary.csv": "summary", "links.csv": "links", "transfers.parquet": "transfers"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run."""
+    return run(scenario({"seeds": [1, 2]}), out=tmp_path_factory.mktemp("whole") / "run").folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, called ``run`` and next to nothing else."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(whole, "run")
+    return Path("run")
+
+
+def everything_in(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """What is there, and when files were changed; that of folders changes when one tries whether they can be."""
+    found = {str(path): path.lstat() for path in sorted(folder.rglob("*"))}
+    changed = {path: 0 if stat.S_ISDIR(status.st_mode) else status.st_mtime_ns for path, status in found.items()}
+    return {path: (status.st_mode, status.st_size, changed[path]) for path, status in found.items()}
+
+
+def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a command is refused with, which changes nothing."""
+    before = everything_in(Path())
+    capsys.readouterr()
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("fedsim: ") and said.count("\n") == 1 and said[:-1].isprintable() and len(said) < 1_000
+    assert everything_in(Path()) == before
+    return said.removeprefix("fedsim: ").removesuffix("\n")
+
+
+def test_a_whole_folder_is_read(folder: Path) -> None:
+    results = load_results(folder)
+    assert [len(getattr(results, table)) for table in TABLES.values()] == [2, 2, 8, 16]
+
+
+# -- the manifest -----------------------------------------------------------------------------------------------------
+
+
+def a_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_link_to(target: str) -> Callable[[Path], None]:
+    return lambda path: path.symlink_to(target)
+
+
+MANIFESTS: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
+    "empty": (b"", "run/manifest.json is not readable as a manifest" + AGAIN),
+    "half": (b'{"status": "fini', "run/manifest.json is not readable as a manifest" + AGAIN),
+    "a list": (b"[]", "run/manifest.json is not readable as a manifest" + AGAIN),
+    "a number": (b"NaN", "run/manifest.json is not readable as a manifest" + AGAIN),
+    "brackets": (b"[" * 100_000, "run/manifest.json is not readable as a manifest" + AGAIN),
+    "digits": (b"9" * 100_000, "run/manifest.json is not readable as a manifest" + AGAIN),
+    "zeros": (bytes(100), "run/manifest.json is not readable as a manifest" + AGAIN),
+    "another encoding": (
+        b'{"a": "\xff"}',
+        "run/manifest.json:1: is not UTF-8 text (byte 0xff); save the file as UTF-8",
+    ),
+    "too large": (b" " * 20_000_001, "run/manifest.json: is too large: a manifest is at most 20 MB"),
+    "a folder": (a_folder, "run/manifest.json: is a folder; the path of a manifest is needed"),
+    "a pipe": (a_pipe, "run/manifest.json: is a pipe, and a manifest must be a regular file; save its content in one"),
+    "without end": (
+        a_link_to("/dev/zero"),
+        "run/manifest.json: is a device, and a manifest must be a regular file; save its content in one",
+    ),
+    "a link to itself": (
+        a_link_to("manifest.json"),
+        "run/manifest.json: cannot be read (Too many levels of symbolic links)",
+    ),
+    "a link to nothing": (
+        a_link_to("nowhere"),
+        "run/manifest.json: there is no such file: the link leads to 'nowhere', which is not there",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), MANIFESTS.values(), ids=MANIFESTS)
+def test_a_manifest_that_is_none(
+    content: bytes | Callable[[Path], None], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "manifest.json"
+    path.unlink()
+    if callable(content):
+        content(path)
+    else:
+        path.write_bytes(content)
+    again = ["run", "run/scenario.yaml", "--out", "run"]
+    for words in (["compare", "run"], ["plot", "run"], again, [*again, "--resume"]):
+        assert refusal(words, capsys) == message
+
+
+KEYS: dict[str, tuple[str, object]] = {
+    "no scenario": ("scenario", None),
+    "a scenario with a terminal escape": ("scenario", "\x1b[2J"),
+    "another status": ("status", "done"),
+    "a run that leads elsewhere": ("run", "../../elsewhere"),
+    "a run without a name": ("run", ""),
+    "a store that is a number": ("store", 3),
+    "a store of nothing": ("store", None),
+    "endless seconds": ("real_seconds", math.inf),
+    "seconds that are none": ("real_seconds", math.nan),
+    "seconds below nothing": ("real_seconds", -1.0),
+    "memory in words": ("peak_memory_bytes", "much"),
+    "runs that are none": ("runs", None),
+    "runs of numbers": ("runs", [1]),
+    "runs without a protocol": ("runs", [{"seed": 1}]),
+    "runs of half a seed": ("runs", [{"protocol": "fedavg", "seed": 1.5}]),
+    "runs of a terminal escape": ("runs", [{"protocol": "\x1b[2J", "seed": 1}]),
+    "runs that ended in a list": ("runs", [{"protocol": "fedavg", "seed": 1, "cut_short": []}]),
+    "weights that are none": ("runs", [{"protocol": "fedavg", "seed": 1, "final_weights": [1]}]),
+}
+
+
+@pytest.mark.parametrize(("key", "value"), KEYS.values(), ids=KEYS)
+def test_a_manifest_with_something_else_in_it(
+    key: str, value: object, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "status": "running", key: value}))
+    message = f"run/manifest.json is not readable as a manifest (its key '{key}"
+    for words in (["compare", "run"], ["run", "run/scenario.yaml", "--out", "run", "--resume"]):
+        assert refusal(words, capsys).startswith(message)
+
+
+@pytest.mark.parametrize("key", ["run", "store", "real_seconds", "peak_memory_bytes", "model", "packages"])
+def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) -> None:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    del manifest[key]
+    path.write_text(json.dumps({**manifest, "status": "running"}))
+    assert run(scenario({"seeds": [1, 2]}), out=folder, resume=True).manifest["status"] == "finished"
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+CUT: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda content: b"",
+    "half": lambda content: content[: len(content) // 2],
+    "zeros": lambda content: bytes(len(content)),
+    "text": lambda content: b"hello\nworld, this is\nno, table, at all\n",
+    "brackets": lambda content: b"[" * 100_000,
+    "commas": lambda content: b"," * 100_000,
+    "quotes": lambda content: b'"' * 100_001,
+}
+
+
+@pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_is_none(name: str, cut: Callable[[bytes], bytes], folder: Path) -> None:
+    path = folder / name
+    path.write_bytes(cut(path.read_bytes()))
+    with pytest.raises(UserError, match=rf"^run/{name} is no table of a run \(.+\){AGAIN}$") as refused:
+        getattr(Results(folder), TABLES[name])
+    assert str(refused.value).isprintable() and len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("make", [a_folder, a_pipe, a_link_to("/dev/zero"), a_link_to("summary.csv")])
+def test_a_table_that_is_no_file(
+    make: Callable[[Path], None], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "summary.csv").unlink()
+    make(folder / "summary.csv")
+    for words in (["compare", "run"], ["plot", "run"], ["run", "run/scenario.yaml", "--out", "run"]):
+        assert refusal(words, capsys) == f"run has lost its summary.csv{AGAIN}"
+
+
+SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
+    "no rows": ("summary.csv", lambda table: table[:0], "no rows"),
+    "no links": ("links.csv", lambda table: table[:0], "no rows"),
+    "no protocol": ("summary.csv", lambda table: table.drop(columns="protocol"), "no column protocol"),
+    "no time": ("rounds.parquet", lambda table: table.drop(columns="sim_time_s"), "no column sim_time_s"),
+    "numbers for protocols": ("rounds.parquet", lambda table: table.assign(protocol=3), "protocol=3"),
+    "a terminal escape": ("summary.csv", lambda table: table.assign(protocol="\x1b[2J"), r"protocol='\x1b[2J'"),
+    "another accounting": ("summary.csv", lambda table: table.assign(accounting="mine"), "accounting='mine'"),
+    "another direction": ("links.csv", lambda table: table.assign(direction="up"), "direction='up'"),
+    "half a seed": ("rounds.parquet", lambda table: table.assign(seed=1.5), "seed is no whole number"),
+    "words for bytes": ("summary.csv", lambda table: table.assign(uplink_bytes="many"), "uplink_bytes is no number"),
+    "words for rounds": ("summary.csv", lambda table: table.assign(rounds="many"), "rounds is no number"),
+    "endless time": (
+        "rounds.parquet",
+        lambda table: table.assign(sim_time_s=math.inf),
+        "sim_time_s is below 0 or infinite",
+    ),
+    "fewer bytes than none": ("links.csv", lambda table: table.assign(bytes=-1.0), "bytes is below 0 or infinite"),
+    "a row that is missing": ("links.csv", lambda table: table[:-1], "rows are missing, or stand twice"),
+    "a row that stands twice": (
+        "links.csv",
+        lambda table: pd.concat([table[:-1], table[:1]]),
+        "rows are missing, or stand twice",
+    ),
+    "a thousand columns": (
+        "links.csv",
+        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(1_000)))], axis=1),
+        "too many columns",
+    ),
+    "a thousand columns in Parquet": (
+        "rounds.parquet",
+        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(1_000)))], axis=1),
+        "1015 columns",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "spoil", "reason"), SPOILT.values(), ids=SPOILT)
+def test_a_table_of_something_else(
+    name: str, spoil: Callable[[pd.DataFrame], pd.DataFrame], reason: str, folder: Path
+) -> None:
+    table: pd.DataFrame = spoil(getattr(load_results(folder), TABLES[name]))
+    if name.endswith(".csv"):
+        table.to_csv(folder / name, index=False)
+    else:
+        table.to_parquet(folder / name, index=False)
+    with pytest.raises(UserError) as refused:
+        getattr(Results(folder), TABLES[name])
+    assert str(refused.value) == f"run/{name} is no table of a run ({reason}){AGAIN}"
+
+
+def test_a_small_file_of_a_hundred_million_rows_is_not_unpacked(folder: Path) -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int8()), pa.array(["fedavg"]))
+    table = pa.table({"protocol": column})
+    with pq.ParquetWriter(folder / "rounds.parquet", table.schema) as writer:
+        for _ in range(100):
+            writer.write_table(table)
+    assert (folder / "rounds.parquet").stat().st_size < 1_000_000
+    with pytest.raises(UserError, match=r"\(100000000 rows in [0-9]+ bytes\)"):
+        _ = Results(folder).rounds
+
+
+def test_what_no_run_knows_is_a_number_all_the_same(folder: Path) -> None:
+    rounds = load_results(folder).rounds.assign(accuracy=None, energy_j=None)
+    rounds.to_parquet(folder / "rounds.parquet")
+    found = load_results(folder).rounds
+    assert found["accuracy"].dtype == found["energy_j"].dtype == float
+    assert bool(found["accuracy"].isna().all())
+
+
+def test_a_run_in_which_no_round_ended_has_no_rounds(tmp_path: Path) -> None:
+    results = run(scenario({"stop": {"sim_time_s": 1.0}}), out=tmp_path / "run")
+    assert load_results(results.folder).rounds.empty
+    assert len(load_results(results.folder).summary) == 1
+
+
+def test_a_link_to_itself_is_not_taken_for_another_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ruin").symlink_to("ruin")
+    assert refusal(["compare", "ruin"], capsys) == "there is no run folder ruin; did you mean 'run'?"
+
+
+# -- what is not a run's is never overwritten -------------------------------------------------------------------------
+
+
+def test_a_scenario_of_ones_own_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = Path("study") / "scenario.yaml"
+    own.parent.mkdir()
+    own.write_text("# my remarks\n" + (folder / "scenario.yaml").read_text())
+    message = "study is not empty and is no run folder (it has scenario.yaml); choose another with --out"
+    assert refusal(["run", str(own), "--out", "study"], capsys) == message
+
+
+def test_tables_without_a_manifest_are_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "manifest.json").unlink()
+    words = ["run", "run/scenario.yaml", "--out", "run", "--resume"]
+    assert refusal(words, capsys).startswith("run is not empty and is no run folder (it has ")
+
+
+def test_a_run_that_was_killed_before_it_had_a_manifest_begins_anew(whole: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    shutil.copy(whole / "scenario.yaml", tmp_path / "run")
+    (tmp_path / "run" / ".lock").touch()
+    assert run(scenario({"seeds": [1, 2]}), out=tmp_path / "run").manifest["status"] == "finished"
+
+
+def of_sensors(*names: str) -> dict[str, Any]:
+    nodes: dict[str, Any] = {"cloud": {"kind": "cloud"}, "mast": {"kind": "base_station"}}
+    nodes |= {name: {"kind": "sensor", "attach": "mast"} for name in names}
+    return {"topology": {"name": "explicit", "nodes": nodes, "links": [{"between": ["cloud", "mast"]}]}}
+
+
+def test_sensors_in_another_order_are_another_scenario(tmp_path: Path) -> None:
+    run(scenario(of_sensors("a", "b")), out=tmp_path / "run")
+    with pytest.raises(UserError, match=r"a different scenario \(topology\.nodes stands in another order there\)"):
+        run(scenario(of_sensors("b", "a")), out=tmp_path / "run")
