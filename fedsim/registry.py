@@ -24,6 +24,8 @@ KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REG
     "computes": "fedsim.devices",
     "datasets": "fedsim.data",
     "partitions": "fedsim.data.partition",
+    "feature_skews": "fedsim.data.feature_skew",
+    "drifts": "fedsim.data.stream.drift",
     "models": "fedsim.models",
     "executors": "fedsim.learning.executors",
     "cost_models": "fedsim.metrics.cost_models",

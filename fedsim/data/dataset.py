@@ -1,7 +1,6 @@
 """A federated data set is one pile of samples and, for each client, the ids of those it owns.
 
-The pile is shared, so that 100 clients cost no more memory than one. Left out: samples that arrive over time, and
-features that differ between clients other than through the samples themselves.
+The pile is shared, so that 100 clients cost no more memory than one, and stays as it was measured: a byte for a pixel.
 """
 
 from __future__ import annotations
@@ -14,16 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.data.encoding import AS_IT_IS, Encoding
+from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import UserError
 
 __all__ = ["FederatedDataset", "class_counts"]
 
-CONTENT_VERSION = 1  # raise it when the digest of the same content changes
+CONTENT_VERSION = 2  # raise it when the digest of the same content changes
 
 
 @dataclass(frozen=True, eq=False)
 class FederatedDataset:
-    """Who holds which samples. All arrays are read-only; ids are row numbers of ``x``, ascending, used at most once.
+    """Who holds which samples. All arrays are read-only; ids are row numbers of ``x``, ascending.
+
+    What somebody trains on is in no other set. Test sets may share samples: the global one may be everybody's own.
 
     A data set that is only *declared* has numbers and nothing else: ``x``, ``y``, ``classes`` and ``sample_shape`` are
     None, and there are no ids. Raises `ValueError` where the parts contradict each other.
@@ -32,31 +35,41 @@ class FederatedDataset:
     name: str
     """The registered name."""
     classes: int | None
-    """Labels run from 0 to classes - 1."""
+    """Labels run from 0 to classes - 1; None for regression, where ``y`` holds numbers."""
     sample_shape: tuple[int, ...] | None
-    """Shape of one sample, channels first."""
+    """Shape of one sample once it is decoded, channels first."""
     sample_bytes: float | None
     """Bytes of one raw sample and its label on the wire; None when nobody said so."""
     client_samples: NDArray[np.int64]
     """(clients,) training samples of each client, at least 1."""
-    x: NDArray[np.float32] | None = None
-    """(samples, *sample_shape)"""
-    y: NDArray[np.int64] | None = None
-    """(samples,)"""
+    x: NDArray[Any] | None = None
+    """(samples, ...) uint8, int16 or float32, as stored; `samples` decodes them."""
+    y: NDArray[Any] | None = None
+    """(samples,) int64 labels; float32 for regression."""
+    encoding: Encoding = AS_IT_IS
+    """From stored to decoded samples."""
     train_ids: tuple[NDArray[np.int64], ...] = ()
     """One array for each client."""
     test_ids: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """The global test set, which no client holds."""
     client_test_ids: tuple[NDArray[np.int64], ...] = ()
     """One array for each client: what it keeps back to test on. May be empty."""
+    unseen_test_ids: tuple[NDArray[np.int64], ...] = ()
+    """One array for each unseen client, which takes part in nothing but tests."""
+    class_names: tuple[str, ...] = ()
+    """One for each class, or none at all."""
+    stream: StreamSettings | None = None
+    """How samples come and go; None when every client keeps all of its own."""
+    remarks: tuple[str, ...] = ()
+    """What was left out or changed on the way from the source, in sentences for people."""
     digest: str = field(init=False)
-    """Address of all that training can see (not the name, not the bytes on the wire). It is computed, never given."""
+    """Address of all samples that training and tests can see (not the name, the bytes on the wire, or the stream)."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays, check them, and address the content."""
         for name in ("client_samples", "x", "y", "test_ids"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-        for name in ("train_ids", "client_test_ids"):
+        for name in ("train_ids", "client_test_ids", "unseen_test_ids"):
             object.__setattr__(self, name, tuple(map(_read_only, getattr(self, name))))
         for fault in _faults(self):
             raise ValueError(f"data set {self.name!r}: {fault}")
@@ -66,6 +79,26 @@ class FederatedDataset:
     def clients(self) -> int:
         """How many clients there are."""
         return len(self.client_samples)
+
+    @property
+    def regression(self) -> bool:
+        """Whether models learn to tell numbers, not classes."""
+        return self.y is not None and self.classes is None
+
+    @property
+    def outputs(self) -> int | None:
+        """What a model has to give for each sample: a score for each class, or one number; None when only declared."""
+        return 1 if self.regression else self.classes
+
+    @property
+    def vocabulary(self) -> int | None:
+        """Decoded samples are ids below this number; None when they are numbers."""
+        return self.encoding.vocabulary
+
+    def samples(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+        """(ids, *sample_shape) decoded samples, in new memory: float32, or int64 where there is a vocabulary."""
+        assert self.x is not None, "only declared"
+        return self.encoding.decode(self.x[ids])
 
     def raw_bytes(self, client: int) -> float:
         """Bytes on the wire when *client* sends all of its raw training samples, labels included.
@@ -108,32 +141,45 @@ def _faults(data: FederatedDataset) -> Iterable[str]:
         yield from _faults_of_declared(data)
     else:
         yield from _faults_of_samples(data, data.x)
+        yield from _faults_of_targets(data, len(data.x))
         yield from _faults_of_ids(data, len(data.x))
 
 
 def _faults_of_declared(data: FederatedDataset) -> Iterable[str]:
     if not (data.y is None and data.classes is None and data.sample_shape is None):
-        yield "x, y, classes and sample_shape must be given together, or all be None"
+        yield "x, y and sample_shape must be given together, or all be None"
     if data.train_ids or data.client_test_ids or data.test_ids.size:
         yield "ids need samples to point at, but x is None"
 
 
-def _faults_of_samples(data: FederatedDataset, x: NDArray[np.float32]) -> Iterable[str]:
-    if data.y is None or data.classes is None or data.sample_shape is None:
-        yield "x, y, classes and sample_shape must be given together, or all be None"
+def _faults_of_samples(data: FederatedDataset, x: NDArray[Any]) -> Iterable[str]:
+    if data.y is None or data.sample_shape is None:
+        yield "x, y and sample_shape must be given together, or all be None"
         return
-    if x.dtype != np.float32 or x.shape[1:] != data.sample_shape:
-        yield f"x is {x.dtype} {x.shape}, not float32 (samples, *{data.sample_shape})"
-    if not np.isfinite(x).all():
+    if x.dtype not in (np.uint8, np.int16, np.float32) or data.encoding.sample_shape(x.shape[1:]) != data.sample_shape:
+        yield f"x is {x.dtype} {x.shape}, not uint8, int16 or float32 that {data.encoding} makes {data.sample_shape}"
+    if x.dtype == np.float32 and not np.isfinite(x).all():
         yield "x must be finite"
-    if not _is(data.y, np.int64, 1) or len(data.y) != len(x):
-        yield f"y is {data.y.dtype} {data.y.shape}, not int64 ({len(x)},)"
-    if len(data.y) and not 0 <= data.y.min() <= data.y.max() < data.classes:
-        yield f"labels run from {data.y.min()} to {data.y.max()}, not from 0 to {data.classes - 1}"
+    if data.vocabulary is not None and x.size and not 0 <= x.min() <= x.max() < data.vocabulary:
+        yield f"ids run from {x.min()} to {x.max()}, not from 0 to {data.vocabulary - 1}"
+
+
+def _faults_of_targets(data: FederatedDataset, samples: int) -> Iterable[str]:
+    y = data.y
+    assert y is not None
+    if not _is(y, np.float32 if data.classes is None else np.int64, 1) or len(y) != samples:
+        yield f"y is {y.dtype} {y.shape}, not int64 (float32 without classes) ({samples},)"
+    if data.classes is None:
+        if not np.isfinite(y).all():
+            yield "y must be finite"
+    elif len(y) and not 0 <= y.min() <= y.max() < data.classes:
+        yield f"labels run from {y.min()} to {y.max()}, not from 0 to {data.classes - 1}"
+    if data.class_names and len(data.class_names) != data.classes:
+        yield f"there are {len(data.class_names)} names for {data.classes} classes"
 
 
 def _faults_of_ids(data: FederatedDataset, samples: int) -> Iterable[str]:
-    groups = (*data.train_ids, *data.client_test_ids, data.test_ids)
+    groups = (*data.train_ids, *data.client_test_ids, *data.unseen_test_ids, data.test_ids)
     if len(data.train_ids) != data.clients or len(data.client_test_ids) != data.clients:
         yield f"train_ids and client_test_ids must hold one array for each of {data.clients} clients"
     if not all(_is(ids, np.int64, 1) for ids in groups):
@@ -146,8 +192,11 @@ def _faults_of_ids(data: FederatedDataset, samples: int) -> Iterable[str]:
     group = np.repeat(np.arange(len(groups)), [len(ids) for ids in groups])
     if ((group[1:] == group[:-1]) & (pooled[1:] <= pooled[:-1])).any():
         yield "ids must ascend within a client"
-    if pooled.size and np.bincount(pooled).max() > 1:
-        yield f"sample {np.bincount(pooled).argmax()} belongs to two sets; all must be disjoint"
+    trained = np.bincount(np.concatenate(data.train_ids), minlength=samples)
+    tested = np.zeros(samples, np.int64)
+    tested[np.concatenate(groups[data.clients :])] = 1
+    if (trained + tested > 1).any():
+        yield f"sample {(trained + tested).argmax()} is trained on, and belongs to another set too"
 
 
 def _is(array: NDArray[Any], dtype: type[np.generic], dimensions: int) -> bool:
@@ -156,10 +205,12 @@ def _is(array: NDArray[Any], dtype: type[np.generic], dimensions: int) -> bool:
 
 def _content_digest(data: FederatedDataset) -> str:
     """SHA-256 over everything that training can see, independent of the machine's byte order."""
-    digest = hashlib.sha256(f"fedsim data {CONTENT_VERSION} {data.classes} {data.sample_shape}".encode())
-    client_tests = np.array([len(ids) for ids in data.client_test_ids], np.int64)
-    ids = np.concatenate((data.test_ids, *data.train_ids, *data.client_test_ids))
-    for array in (data.client_samples, client_tests, ids, data.x, data.y):
+    facts = f"fedsim data {CONTENT_VERSION} {data.classes} {data.sample_shape} {data.encoding!r}"
+    digest = hashlib.sha256(facts.encode())
+    own_tests = np.array([len(ids) for ids in data.client_test_ids], np.int64)
+    unseen = np.array([len(ids) for ids in data.unseen_test_ids], np.int64)
+    ids = np.concatenate((data.test_ids, *data.train_ids, *data.client_test_ids, *data.unseen_test_ids))
+    for array in (data.client_samples, own_tests, unseen, ids, data.x, data.y):
         if array is None:
             digest.update(b"none")
             continue

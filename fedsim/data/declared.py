@@ -8,6 +8,7 @@ import numpy as np
 from annotated_types import Interval
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.pile import Clients
 from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.settings import Count
 
@@ -23,10 +24,10 @@ class Declared(DatasetSettings):
     sample_bytes: Annotated[float, Interval(ge=1e-3, le=1e9)] | None = None
     """Bytes of one raw sample and its label; needed only where raw samples are sent."""
 
-    def load(self, clients: int, stream: Generators) -> FederatedDataset:
+    def load(self, clients: Clients, stream: Generators) -> FederatedDataset:
         """Equal clients. Nothing is drawn.
 
-        >>> data = Declared(samples_per_client=600, sample_bytes=785).load(3, stream=lambda purpose: None)
+        >>> data = Declared(samples_per_client=600, sample_bytes=785).load(Clients(3), stream=lambda purpose: None)
         >>> data.client_samples.tolist(), data.raw_bytes(0), data.x
         ([600, 600, 600], 471000.0, None)
         """
@@ -35,5 +36,5 @@ class Declared(DatasetSettings):
             classes=None,
             sample_shape=None,
             sample_bytes=self.sample_bytes,
-            client_samples=np.full(clients, self.samples_per_client, np.int64),
+            client_samples=np.full(clients.count, self.samples_per_client, np.int64),
         )

@@ -13,12 +13,9 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from fedsim.data.dataset import FederatedDataset
-from fedsim.data.partition.iid import Iid
-from fedsim.data.partition.settings import PartitionSettings
-from fedsim.data.settings import DatasetSettings, Generators
-from fedsim.data.splits import hold_out, stratified_sample
-from fedsim.settings import OneOf, Probability
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.sampled import SampledDataset
+from fedsim.data.settings import Generators
 
 __all__ = ["Digits", "bilinear"]
 
@@ -27,42 +24,22 @@ WHITE = 16.0  # pixel values run from 0 to 16
 LABEL_BYTES = 1
 
 
-class Digits(DatasetSettings):
+class Digits(SampledDataset):
     """1,797 real handwritten digits of 8 x 8 pixels in 10 classes, from scikit-learn; nothing is downloaded."""
 
     name: Literal["digits"] = "digits"
-    partition: Annotated[PartitionSettings, OneOf("partitions")] = Iid()
-    """How the training samples are spread over the clients."""
-    test_fraction: Annotated[float, Interval(gt=0, lt=1)] = 0.2
-    """Share of each class that nobody trains on: the global test set, the same for every partition."""
-    client_test_fraction: Probability = 0.0
-    """Share of its own samples that each client keeps back for tests; one is always left for training."""
     pixels: Annotated[int, Interval(ge=8, le=256)] = 8
     """Pixels per side. 8 is as they are; a larger size is bilinear interpolation."""
 
-    def load(self, clients: int, stream: Generators) -> FederatedDataset:
-        """Samples of shape (1, pixels, pixels) in [0, 1].
-
-        Draws from ``data/test_split``, ``data/partition`` and ``data/client_test``, each for itself. On the wire a
-        sample is one byte for each pixel and one for the label. Raises `UserError` for too many clients.
-        """
+    def pile(self, clients: Clients, stream: Generators) -> Pile:
+        """Samples of shape (1, pixels, pixels) in [0, 1]; on the wire one byte for each pixel and one for the label."""
         images, y = _handwritten()
-        test_ids = stratified_sample(y, self.test_fraction, stream("data/test_split"))
-        training = np.setdiff1d(np.arange(len(y)), test_ids)
-        shares = self.partition.split(y[training], clients, stream("data/partition"))
-        rng = stream("data/client_test")
-        held = [hold_out(training[share], self.client_test_fraction, rng) for share in shares]
-        return FederatedDataset(
-            name=self.name,
-            classes=CLASSES,
-            sample_shape=(1, self.pixels, self.pixels),
-            sample_bytes=float(self.pixels**2 + LABEL_BYTES),
-            client_samples=np.array([len(kept) for kept, _ in held], np.int64),
+        return Pile(
             x=bilinear(images, self.pixels).astype(np.float32)[:, None],
             y=y,
-            train_ids=tuple(kept for kept, _ in held),
-            test_ids=test_ids,
-            client_test_ids=tuple(out for _, out in held),
+            classes=CLASSES,
+            class_names=tuple("0123456789"),
+            sample_bytes=float(self.pixels**2 + LABEL_BYTES),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.pile import Clients
 from fedsim.settings import Component
 
 __all__ = ["DatasetSettings", "Generators"]
@@ -21,8 +22,8 @@ class DatasetSettings(Component):
     """Base of what is registered under "datasets"."""
 
     @abstractmethod
-    def load(self, clients: int, stream: Generators) -> FederatedDataset:
-        """The samples, spread over *clients* clients; the same for equal settings and equal streams.
+    def load(self, clients: Clients, stream: Generators) -> FederatedDataset:
+        """The samples, spread over *clients*; the same for equal settings and equal streams.
 
         Each purpose of *stream* is asked for at most once. What is drawn for one purpose must not depend on how much
         another one drew: the test set stays the same whatever the partition. Raises `UserError` when there are too

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["hold_out", "stratified_sample"]
+__all__ = ["hold_out", "hold_out_each", "stratified_sample"]
 
 
 def stratified_sample(y: NDArray[np.int64], fraction: float, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -38,3 +40,10 @@ def hold_out(
     number = min(round(fraction * len(ids)), len(ids) - 1)
     mixed = rng.permutation(ids)
     return np.sort(mixed[number:]), np.sort(mixed[:number])
+
+
+def hold_out_each(
+    shares: Sequence[NDArray[np.int64]], fraction: float, rng: np.random.Generator
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """(kept, held out) of each of *shares*, in their order, by `hold_out`."""
+    return [hold_out(share, fraction, rng) for share in shares]

@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.pile import Clients
 from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import Misfit, nearest
 from fedsim.kernel.clock import Clock
@@ -26,6 +27,7 @@ from fedsim.protocols.run_loop import Round, RunLoop
 from fedsim.protocols.world import Client, Cloud, World
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
+from fedsim.topology.places import factories
 
 __all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials"]
 
@@ -52,15 +54,15 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     """
     with scenario.about("topology"):
         topology = scenario.topology.build()
-    dataset = _load_data(scenario, seed, len(topology.sensors))
+    dataset = _load_data(scenario, seed, topology)
     with scenario.about("model"):
-        table = scenario.model.table(dataset.sample_shape, dataset.classes)
+        table = scenario.model.table(dataset.sample_shape, dataset.outputs)
     with scenario.about():
         _check_learning(scenario, dataset, table)
     return Materials(seed, topology, dataset, table)
 
 
-def _load_data(scenario: Scenario, seed: int, clients: int) -> FederatedDataset:
+def _load_data(scenario: Scenario, seed: int, topology: Topology) -> FederatedDataset:
     """The data of a scenario on one seed. Raises `UserError` when there is too little for so many clients."""
     streams = Streams(seed)
 
@@ -68,7 +70,7 @@ def _load_data(scenario: Scenario, seed: int, clients: int) -> FederatedDataset:
         return streams(purpose).generator()
 
     with scenario.about("data"):
-        return scenario.data.load(clients, generator)
+        return scenario.data.load(Clients(len(topology.sensors), factories(topology)), generator)
 
 
 def _check_learning(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:

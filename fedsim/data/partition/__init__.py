@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 REGISTRY = {
+    "natural": "fedsim.data.partition.natural:Natural",
     "iid": "fedsim.data.partition.iid:Iid",
     "dirichlet": "fedsim.data.partition.dirichlet:Dirichlet",
     "shards": "fedsim.data.partition.shards:Shards",

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from fedsim.data.partition.settings import (
     Concentration,
+    Labels,
     PartitionSettings,
     draw_until_enough,
     require_minimum,
     whole_shares,
 )
+from fedsim.data.pile import Clients
 from fedsim.settings import Count
 
 __all__ = ["Dirichlet"]
@@ -43,14 +45,15 @@ class Dirichlet(PartitionSettings):
     capacity_rule: bool = True
     """Whether a client with N/n samples or more gets nothing of the classes that follow."""
 
-    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Raises `UserError` when no draw gives everybody the minimum."""
-        require_minimum(self.minimum_samples, clients, len(y))
-        labels, sizes = np.unique(y, return_counts=True)
-        counts = draw_until_enough(lambda: self._counts(sizes, clients, rng), self.minimum_samples, self)
+        y, total = labels.classes(), clients.total
+        require_minimum(self.minimum_samples, total, len(y))
+        present, sizes = np.unique(y, return_counts=True)
+        counts = draw_until_enough(lambda: self._counts(sizes, total, rng), self.minimum_samples, self)
         owner = np.empty(len(y), np.int64)
-        for label, shares in zip(labels, counts, strict=True):
-            owner[y == label] = rng.permutation(np.repeat(np.arange(clients), shares))
+        for label, shares in zip(present, counts, strict=True):
+            owner[y == label] = rng.permutation(np.repeat(np.arange(total), shares))
         return owner
 
     def _counts(self, sizes: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:

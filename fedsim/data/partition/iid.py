@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.partition.settings import PartitionSettings
+from fedsim.data.partition.settings import Labels, PartitionSettings
+from fedsim.data.pile import Clients
 
 __all__ = ["Iid"]
 
@@ -21,6 +22,6 @@ class Iid(PartitionSettings):
 
     name: Literal["iid"] = "iid"
 
-    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Owners in turn, mixed."""
-        return rng.permutation(np.arange(len(y)) % clients)
+        return rng.permutation(np.arange(len(labels.y)) % clients.total)

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from fedsim.data.partition.settings import (
     Concentration,
+    Labels,
     PartitionSettings,
     draw_until_enough,
     require_minimum,
     whole_shares,
 )
+from fedsim.data.pile import Clients
 from fedsim.settings import Count
 
 __all__ = ["QuantitySkew"]
@@ -32,11 +34,12 @@ class QuantitySkew(PartitionSettings):
     minimum_samples: Count = 1
     """Sizes are drawn again until every client has so many. NIID-Bench uses 10."""
 
-    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Raises `UserError` when no draw gives everybody the minimum."""
-        require_minimum(self.minimum_samples, clients, len(y))
-        alpha = np.full(clients, self.alpha)
+        samples = len(labels.y)
+        require_minimum(self.minimum_samples, clients.total, samples)
+        alpha = np.full(clients.total, self.alpha)
         sizes = draw_until_enough(
-            lambda: whole_shares(rng.dirichlet(alpha), len(y), rng)[None], self.minimum_samples, self
+            lambda: whole_shares(rng.dirichlet(alpha), samples, rng)[None], self.minimum_samples, self
         )
-        return rng.permutation(np.repeat(np.arange(clients), sizes[0]))
+        return rng.permutation(np.repeat(np.arange(clients.total), sizes[0]))

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
+from fedsim.data.pile import Clients
 from fedsim.errors import Misfit
 from fedsim.settings import Component
 
 __all__ = [
     "MAXIMUM_DRAWS",
+    "NOBODY",
     "Concentration",
+    "Labels",
     "PartitionSettings",
     "draw_until_enough",
     "require",
@@ -32,22 +36,51 @@ Concentration = Annotated[float, Interval(gt=0, le=1e6)]
 MAXIMUM_DRAWS = 1000
 
 
+NOBODY = -1
+"""The owner of a sample that is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What a partition may look at."""
+
+    y: NDArray[Any]
+    """(samples,) int64 labels, or float32 values."""
+    owner: NDArray[np.int64] | None = None
+    """(samples,) who made each sample, by the source; None when it does not say."""
+
+    def classes(self) -> NDArray[np.int64]:
+        """(samples,) the labels. Raises `UserError` for values: there are no classes to spread."""
+        if self.y.dtype != np.int64:
+            raise Misfit(
+                "this partition is by class, and the data set has numbers to predict (regression); use natural, iid or "
+                "quantity_skew",
+                "partition",
+            )
+        return self.y
+
+
 class PartitionSettings(Component):
     """Base of what is registered under "partitions"."""
 
-    @abstractmethod
-    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """(samples,) the client that gets each sample; every client gets at least one."""
+    natural: ClassVar[bool] = False
+    """Whether it keeps together what one owner made; then tests are taken from the shares, not before."""
 
-    def split(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-        """Positions into the labels *y* for each client: ascending, disjoint, covering, and never empty.
+    @abstractmethod
+    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+        """(samples,) the client, below ``clients.total``, that gets each sample, or `NOBODY`; all get one or more."""
+
+    def split(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+        """Positions into the labels for each client: ascending, disjoint, and never empty.
 
         Raises `UserError` when there are too few samples for so many clients.
         """
-        require(clients, len(y), f"each of {clients} clients needs one; use fewer clients or more data")
-        owner = self.owners(y, clients, rng)
-        ends = np.cumsum(np.bincount(owner, minlength=clients))
-        return np.split(np.argsort(owner, kind="stable"), ends[:-1])
+        samples = len(labels.y)
+        require(clients.total, samples, f"each of {clients.total} clients needs one; use fewer clients or more data")
+        owner = self.owners(labels, clients, rng)
+        positions = np.argsort(owner, kind="stable")[np.count_nonzero(owner == NOBODY) :]
+        ends = np.cumsum(np.bincount(owner[positions], minlength=clients.total))
+        return np.split(positions, ends[:-1])
 
 
 def require(needed: int, samples: int, why: str) -> None:

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.partition.settings import PartitionSettings, require
+from fedsim.data.partition.settings import Labels, PartitionSettings, require
+from fedsim.data.pile import Clients
 from fedsim.settings import Count
 
 __all__ = ["Shards"]
@@ -25,18 +26,19 @@ class Shards(PartitionSettings):
     shards_per_client: Count = 2
     """Shards dealt to each client."""
 
-    def owners(self, y: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Samples of one class are in random order before the cut. Raises `UserError` for more shards than samples."""
-        shards = clients * self.shards_per_client
+        y = labels.classes()
+        shards = clients.total * self.shards_per_client
         require(
             shards,
             len(y),
-            f"shards_per_client={self.shards_per_client} for each of {clients} clients makes that many shards; "
+            f"shards_per_client={self.shards_per_client} for each of {clients.total} clients makes that many shards; "
             "lower one of them",
         )
         mixed = rng.permutation(len(y))
         by_label = mixed[np.argsort(y[mixed], kind="stable")]
-        dealt = rng.permutation(np.arange(shards) % clients)
+        dealt = rng.permutation(np.arange(shards) % clients.total)
         owner = np.empty(len(y), np.int64)
         owner[by_label] = dealt[np.arange(len(y)) * shards // len(y)]
         return owner

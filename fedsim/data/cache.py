@@ -1,0 +1,118 @@
+"""What took long to read or to make is kept, so that the next run has it at once.
+
+An entry is a folder of plain ``.npy`` files and one JSON file; its name is a digest of the source's content, the
+loader's version and all options. It is written beside its place and renamed, so it is there as a whole or not at all.
+The cache may be deleted at any time. Left out: a bound on its size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.encoding import Affine, Encoding, Ids, OneHot
+from fedsim.data.pile import Pile
+
+__all__ = ["VARIABLE", "cached", "folder"]
+
+VARIABLE = "FEDSIM_CACHE"
+LAYOUT = 1
+MOST_HASHED_BYTES = 1_000_000_000
+ARRAYS = ("x", "y", "owner", "test")
+FACTS = ("classes", "sample_bytes", "class_names", "owner_names", "remarks")
+ENCODINGS: dict[str, type[Encoding]] = {kind.__name__: kind for kind in (Affine, Ids, OneHot)}
+
+
+def folder() -> Path:
+    """Where entries are kept: what FEDSIM_CACHE names, else ``fedsim`` in the user's cache folder."""
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedsim"
+
+
+def cached(
+    name: str, version: int, sources: Sequence[Path], options: Mapping[str, Any], make: Callable[[], Pile]
+) -> Pile:
+    """What *make* returns, kept under *name*, its *version*, the content of *sources* and *options* (JSON-able).
+
+    A file counts by its content; a folder by the names, sizes and times of all files below it. An entry that is
+    damaged is made anew. Where nothing can be written, nothing is kept, and the pile's remarks say so.
+    """
+    identity = json.dumps([LAYOUT, name, version, options], sort_keys=True, allow_nan=False)
+    key = hashlib.blake2b(identity.encode(), digest_size=16)
+    for source in sources:
+        _add_source(key, source)
+    place = folder() / f"{name}-{key.hexdigest()}"
+    found = _read(place)
+    if found is not None:
+        return found
+    pile = make()
+    try:
+        _write(place, pile)
+    except OSError as error:
+        return replace(pile, remarks=(*pile.remarks, f"not kept in the cache: {error.strerror or error}"))
+    return pile
+
+
+def _add_source(key: hashlib.blake2b, source: Path) -> None:
+    if source.is_file() and source.stat().st_size <= MOST_HASHED_BYTES:
+        with source.open("rb") as file:
+            key.update(hashlib.file_digest(file, "blake2b").digest())
+        return
+    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    for path in files:
+        state = path.stat()
+        name = path.relative_to(source).as_posix() if path != source else ""
+        key.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0{state.st_ctime_ns}\0".encode(errors="replace"))
+
+
+def _write(place: Path, pile: Pile) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        scratch.mkdir()
+        digests = {}
+        for name in ARRAYS:
+            array = getattr(pile, name)
+            if array is not None:
+                digests[name] = _digest(array)
+                np.save(scratch / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+        encoding = {"kind": type(pile.encoding).__name__, **vars(pile.encoding)}
+        facts = {name: getattr(pile, name) for name in FACTS} | {"encoding": encoding, "digests": digests}
+        (scratch / "pile.json").write_text(json.dumps(facts), encoding="utf-8")
+        if place.exists():  # damaged, or somebody else was faster
+            shutil.rmtree(place, ignore_errors=True)
+        scratch.rename(place)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _read(place: Path) -> Pile | None:
+    """The entry, or None when there is none, or one that is not what was written."""
+    try:
+        facts = json.loads((place / "pile.json").read_bytes())
+        digests, encoding = facts.pop("digests"), facts.pop("encoding")
+        arrays = {name: np.load(place / f"{name}.npy", allow_pickle=False) for name in digests}
+        if any(_digest(arrays[name]) != digest for name, digest in digests.items()):
+            return None
+        kind = ENCODINGS[encoding.pop("kind")]
+        lists = {name: tuple(facts[name]) for name in ("class_names", "owner_names", "remarks")}
+        return Pile(**arrays, **{**facts, **lists}, encoding=kind(**encoding))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):
+        return None
+
+
+def _digest(array: NDArray[Any]) -> str:
+    content = hashlib.blake2b(f"{array.dtype.str} {array.shape}".encode(), digest_size=16)
+    content.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return content.hexdigest()

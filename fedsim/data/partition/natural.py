@@ -1,0 +1,43 @@
+"""Clients as the source has them: a writer, a speaker, an engine, a machine."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.partition.settings import NOBODY, Labels, PartitionSettings
+from fedsim.data.pile import Clients
+from fedsim.errors import Misfit
+
+__all__ = ["Natural"]
+
+
+class Natural(PartitionSettings):
+    """Everybody keeps what is their own: the owners with most samples are the clients, in the order of the source.
+
+    Of equal owners the one that comes first in the source goes first. Those that come next are the unseen clients;
+    what all others own is left out.
+    """
+
+    name: Literal["natural"] = "natural"
+    natural: ClassVar[bool] = True
+
+    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Nothing is drawn. Raises `UserError` when there are not so many owners."""
+        if labels.owner is None:
+            raise Misfit("natural needs to know who made each sample, and this source does not say", "partition")
+        sizes = np.bincount(labels.owner)
+        ranked = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
+        if len(ranked) < clients.total:
+            unseen = f" and {clients.unseen} unseen ones" if clients.unseen else ""
+            raise Misfit(
+                f"natural has {len(ranked)} owners of samples, and {clients.count} clients{unseen} are wanted; use "
+                "fewer clients, or another partition",
+                "partition",
+            )
+        client_of = np.full(len(sizes), NOBODY)
+        client_of[np.sort(ranked[: clients.count])] = np.arange(clients.count)
+        client_of[ranked[clients.count : clients.total]] = np.arange(clients.count, clients.total)
+        return client_of[labels.owner]

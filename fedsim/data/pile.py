@@ -1,0 +1,70 @@
+"""What a source of data holds, before anybody says who gets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.encoding import AS_IT_IS, Encoding
+
+__all__ = ["Clients", "Pile"]
+
+
+@dataclass(frozen=True, eq=False)
+class Clients:
+    """Those who hold data: how many, in which factory each one is, and how many more are kept unseen.
+
+    >>> Clients(3).factory.tolist(), Clients(4, np.array([0, 0, 1, 1]), unseen=3).all_factories.tolist()
+    ([0, 0, 0], [0, 0, 1, 1, 0, 1, 0])
+    """
+
+    count: int
+    """Clients that take part."""
+    factories: NDArray[np.int64] | None = None
+    """(count,) the factory of each client, numbered from 0 without gaps; None: all are in one."""
+    unseen: int = 0
+    """Clients that never take part; their samples test what the others have learned."""
+
+    @property
+    def total(self) -> int:
+        """All that hold data, unseen ones last."""
+        return self.count + self.unseen
+
+    @property
+    def factory(self) -> NDArray[np.int64]:
+        """(count,) the factory of each client."""
+        return np.zeros(self.count, np.int64) if self.factories is None else self.factories
+
+    @property
+    def all_factories(self) -> NDArray[np.int64]:
+        """(total,) the factory of each one; unseen ones are dealt to the factories in turn."""
+        return np.concatenate([self.factory, np.arange(self.unseen) % (int(self.factory.max()) + 1)])
+
+
+@dataclass(frozen=True, eq=False)
+class Pile:
+    """The samples of one source and all that it says about them."""
+
+    x: NDArray[Any]
+    """(samples, ...) as stored: uint8, int16 or finite float32; see ``encoding``."""
+    y: NDArray[Any]
+    """(samples,) int64 labels from 0 to ``classes - 1``; float32 values when ``classes`` is None (regression)."""
+    classes: int | None
+    """How many classes; None for regression."""
+    sample_bytes: float
+    """Bytes of one raw sample and its label, as a device would send them."""
+    class_names: tuple[str, ...] = ()
+    """One for each class, or none at all."""
+    encoding: Encoding = AS_IT_IS
+    """From stored to decoded samples."""
+    owner: NDArray[np.int64] | None = None
+    """(samples,) who made each sample (a writer, an engine, a speaker), from 0; None when the source does not say."""
+    owner_names: tuple[str, ...] = ()
+    """One for each owner."""
+    test: NDArray[np.bool_] | None = None
+    """(samples,) whether the source itself sets a sample aside for tests; None when it does not."""
+    remarks: tuple[str, ...] = ()
+    """What was left out or changed on the way, in sentences for people."""

@@ -1,0 +1,139 @@
+"""What all data sets with samples share: who gets which, and what is set aside for tests.
+
+Three kinds of test samples: a *global* set that no client holds, each *client's own* that it keeps back, and those of
+*unseen* clients that never take part.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, TypeAlias
+
+import numpy as np
+from annotated_types import Interval
+from numpy.typing import NDArray
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.data.feature_skew.settings import FeatureSkewSettings
+from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.settings import Labels, PartitionSettings
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.settings import DatasetSettings, Generators
+from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
+from fedsim.data.stream.settings import StreamSettings
+from fedsim.errors import Misfit
+from fedsim.settings import DeviceCount, OneOf, Probability
+
+__all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]
+
+DEFAULT_TEST_FRACTION = 0.2
+PartitionField: TypeAlias = Annotated[PartitionSettings, OneOf("partitions")]
+Ids: TypeAlias = NDArray[np.int64]
+
+
+class SampledDataset(DatasetSettings):
+    """Base of data sets that have samples: a subclass only says where its `Pile` comes from."""
+
+    partition: PartitionField = Iid()
+    """How the samples are spread over the clients."""
+    feature_skew: Annotated[FeatureSkewSettings, OneOf("feature_skews")] | None = None
+    """How what clients measure differs between them, beside who holds which samples; left out, it does not."""
+    test_fraction: Annotated[float, Interval(gt=0, lt=1)] | None = None
+    """Share of each class that nobody trains on: the global test set, the same for every partition. With partition
+    natural, share of each client's samples. Left out, what the source sets aside for tests, or else 0.2."""
+    client_test_fraction: Probability = 0.0
+    """Share of its own samples that each client keeps back for tests; one is always left for training. With partition
+    natural the clients' own tests are their parts of the global test set, and this must be left out."""
+    unseen_clients: Annotated[int, Interval(ge=0, le=10**6)] = 0
+    """Clients beside those of the topology that never take part and only test what the others have learned."""
+    stream: StreamSettings | None = None
+    """How samples come and go; left out, every client keeps all of its samples from the start."""
+
+    @abstractmethod
+    def pile(self, clients: Clients, stream: Generators) -> Pile:
+        """All samples of the source. Raises `UserError` with file, value, rule and way out when it is not as it should
+        be."""
+
+    def load(self, clients: Clients, stream: Generators) -> FederatedDataset:
+        """The source's samples, spread over *clients*.
+
+        Draws from ``data/test_split``, ``data/partition``, ``data/client_test`` and ``data/feature_skew``, each for
+        itself. Raises `UserError` for a source that is not as it should be, and for too many clients.
+        """
+        clients = Clients(clients.count, clients.factories, self.unseen_clients)
+        pile = self.pile(clients, stream)
+        split = self._natural if self.partition.natural else self._dealt
+        train, own_tests, test_ids = split(pile, clients, stream)
+        if self.feature_skew is not None:
+            x = self.feature_skew.apply(pile, clients, _everything(train, own_tests), stream("data/feature_skew"))
+        else:
+            x = pile.x
+        seen, unseen = slice(clients.count), range(clients.count, clients.total)
+        return FederatedDataset(
+            name=self.name,
+            classes=pile.classes,
+            class_names=pile.class_names,
+            sample_shape=pile.encoding.sample_shape(pile.x.shape[1:]),
+            encoding=pile.encoding,
+            sample_bytes=pile.sample_bytes,
+            client_samples=np.array([len(ids) for ids in train[seen]], np.int64),
+            x=x,
+            y=pile.y,
+            train_ids=tuple(train[seen]),
+            test_ids=test_ids,
+            client_test_ids=tuple(own_tests[seen]),
+            unseen_test_ids=tuple(np.union1d(train[client], own_tests[client]) for client in unseen),
+            stream=self.stream,
+            remarks=pile.remarks,
+        )
+
+    def _dealt(self, pile: Pile, clients: Clients, stream: Generators) -> tuple[list[Ids], list[Ids], Ids]:
+        """The test set first, the rest dealt out."""
+        test_ids = self._global_test(pile, stream)
+        training = np.setdiff1d(np.arange(len(pile.y)), test_ids)
+        labels = Labels(pile.y[training], None if pile.owner is None else pile.owner[training])
+        shares = self.partition.split(labels, clients, stream("data/partition"))
+        rng = stream("data/client_test")
+        held = [hold_out(training[share], self.client_test_fraction, rng) for share in shares]
+        return [kept for kept, _ in held], [out for _, out in held], test_ids
+
+    def _global_test(self, pile: Pile, stream: Generators) -> Ids:
+        if self.test_fraction is None and pile.test is not None:
+            return np.flatnonzero(pile.test)
+        fraction = self.test_fraction or DEFAULT_TEST_FRACTION
+        strata = pile.y if pile.classes is not None else np.zeros(len(pile.y), np.int64)
+        return stratified_sample(strata, fraction, stream("data/test_split"))
+
+    def _natural(self, pile: Pile, clients: Clients, stream: Generators) -> tuple[list[Ids], list[Ids], Ids]:
+        """Everybody's own samples first, some of them set aside.
+
+        Owners all of whose samples the source sets aside for tests are nobody's clients: they test everybody.
+        """
+        if self.client_test_fraction:
+            raise Misfit(
+                f"client_test_fraction={self.client_test_fraction:g} must be left out with partition natural: the "
+                "clients' own tests are their parts of the global test set; set test_fraction",
+                "client_test_fraction",
+            )
+        owner, test = pile.owner, pile.test if self.test_fraction is None else None
+        if owner is None:
+            raise Misfit("natural needs to know who made each sample, and this source does not say", "partition")
+        testers: Ids = np.empty(0, np.int64)
+        if test is not None:
+            trains = np.bincount(owner[~test], minlength=int(owner.max()) + 1) > 0
+            testers = np.flatnonzero(~trains[owner])
+        members = np.setdiff1d(np.arange(len(pile.y)), testers)
+        shares = self.partition.split(Labels(pile.y[members], owner[members]), clients, stream("data/partition"))
+        shares = [members[share] for share in shares]
+        if test is not None:
+            held = [(share[~test[share]], share[test[share]]) for share in shares]
+        else:
+            fraction = self.test_fraction or DEFAULT_TEST_FRACTION
+            held = hold_out_each(shares, fraction, stream("data/test_split"))
+        own_tests = [out for _, out in held]
+        test_ids = np.sort(np.concatenate([testers, *own_tests[: clients.count]]))
+        return [kept for kept, _ in held], own_tests, test_ids
+
+
+def _everything(train: list[Ids], own_tests: list[Ids]) -> list[Ids]:
+    return [np.union1d(kept, out) for kept, out in zip(train, own_tests, strict=True)]

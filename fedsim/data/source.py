@@ -1,0 +1,49 @@
+"""Where files of data are found: beside the scenario, or in the folder that FEDSIM_DATA names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, ValidationInfo
+
+from fedsim.errors import UserError
+
+__all__ = ["VARIABLE", "SourcePath", "locate"]
+
+VARIABLE = "FEDSIM_DATA"
+
+
+def _beside_the_scenario(path: str, info: ValidationInfo) -> str:
+    """An absolute path when *path* is there, seen from the scenario; else *path* as it was written.
+
+    The validation's context, if there is one, is the document that is read; its ``source`` is its own path.
+    """
+    try:
+        beside = Path(getattr(info.context, "source", "")).parent / path
+        return str(beside.parent.resolve() / beside.name) if beside.exists() else path
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null character
+        raise ValueError(f"{path!r} cannot be looked up ({error})") from error
+
+
+SourcePath = Annotated[str, AfterValidator(_beside_the_scenario)]
+"""A file or folder of data, relative to the scenario or to the folder that the variable FEDSIM_DATA names."""
+
+
+def locate(path: str, *, what: str) -> Path:
+    """Where *path*, a `SourcePath`, is now; *what* says for messages what should be there, and where people get it.
+
+    Raises `UserError` when it is nowhere.
+    """
+    folder = os.environ.get(VARIABLE)
+    found = Path(folder, path) if folder else Path(path)  # an absolute path stays what it is
+    if found.exists():
+        return found
+    if Path(path).is_absolute():
+        looked = f"{path}: is not there"
+    elif folder:
+        looked = f"{path}: is neither beside the scenario nor in {folder}, which {VARIABLE} names"
+    else:
+        looked = f"{path}: is not beside the scenario, and {VARIABLE}, the folder to look in next, is not set"
+    raise UserError(f"{looked}; {what}")
