@@ -22,7 +22,7 @@ from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import Misfit
-from fedsim.settings import DeviceCount, OneOf, Probability
+from fedsim.settings import OneOf, Probability
 
 __all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]
 

@@ -21,7 +21,7 @@ Range = tuple[Annotated[float, Interval(gt=0, le=10)], Annotated[float, Interval
 
 
 class Augmentation(Settings):
-    """Images are changed a little, anew each time: random brightness, and a random crop enlarged (HFedMS, section VI-A)."""
+    """Images are changed a little, anew each time: random brightness, and a random crop enlarged (HFedMS's published code)."""
 
     brightness: Probability = 0.1
     """Every value of an image is multiplied by one factor, uniform in 1 - brightness to 1 + brightness, up to 1."""
