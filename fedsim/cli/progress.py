@@ -31,13 +31,15 @@ class _Run:
     stop: Stop
     began_s: float
     latest: Round | None = None
-    accuracy: float | None = None
+    score: tuple[str, float] | None = None
+    """Accuracy, or the error of a model that predicts numbers."""
     shown_s: float = float("-inf")
 
     def take(self, done: Round) -> None:
         self.latest = done
         for metrics in done.metrics.values():  # the first test set is the one that a target reads
-            self.accuracy = metrics["accuracy"]
+            name = "accuracy" if "accuracy" in metrics else "rmse"
+            self.score = name, metrics[name]
             break
 
     @property
@@ -54,15 +56,15 @@ class _Run:
         return clock(self.latest.sim_time_s if self.latest else 0.0)
 
     @property
-    def accuracy_text(self) -> str:
-        return "" if self.accuracy is None else f"accuracy {self.accuracy:.3f}"
+    def score_text(self) -> str:
+        return "" if self.score is None else f"{self.score[0]} {self.score[1]:.3f}"
 
     @property
     def bytes_text(self) -> str:
         return size(self.latest.uplink_bytes + self.latest.downlink_bytes if self.latest else 0.0)
 
     def __str__(self) -> str:
-        facts = (self.round_text, f"simulated {self.clock_text}", self.accuracy_text, self.bytes_text)
+        facts = (self.round_text, f"simulated {self.clock_text}", self.score_text, self.bytes_text)
         return f"{self.name}: {', '.join(filter(None, facts))}"
 
 
@@ -167,7 +169,7 @@ class Bars(Display):
             TextColumn("sim {task.fields[run].clock_text}", markup=False),
             TextColumn("real"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[run].accuracy_text}", markup=False),
+            TextColumn("{task.fields[run].score_text}", markup=False),
             TextColumn("{task.fields[run].bytes_text}", markup=False),
             console=console,
             transient=True,

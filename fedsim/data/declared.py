@@ -37,4 +37,5 @@ class Declared(DatasetSettings):
             sample_shape=None,
             sample_bytes=self.sample_bytes,
             client_samples=np.full(clients.count, self.samples_per_client, np.int64),
+            stream=self.stream,
         )

@@ -104,4 +104,5 @@ class OneHot(Encoding):
     def decode(self, stored: NDArray[Any]) -> NDArray[np.float32]:
         """float32."""
         rows = np.arange(1, self.size + 1)[None, :, None]
-        return (stored[:, None, :] == rows).astype(np.float32)
+        decoded: NDArray[np.float32] = (stored[:, None, :] == rows).astype(np.float32)
+        return decoded

@@ -20,7 +20,6 @@ from fedsim.data.partition.settings import Labels, PartitionSettings
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
-from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import Misfit
 from fedsim.settings import OneOf, Probability
 
@@ -46,8 +45,6 @@ class SampledDataset(DatasetSettings):
     natural the clients' own tests are their parts of the global test set, and this must be left out."""
     unseen_clients: Annotated[int, Interval(ge=0, le=10**6)] = 0
     """Clients beside those of the topology that never take part and only test what the others have learned."""
-    stream: StreamSettings | None = None
-    """How samples come and go; left out, every client keeps all of its samples from the start."""
 
     @abstractmethod
     def pile(self, clients: Clients, stream: Generators) -> Pile:

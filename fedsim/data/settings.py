@@ -10,6 +10,7 @@ import numpy as np
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.pile import Clients
+from fedsim.data.stream.settings import StreamSettings
 from fedsim.settings import Component
 
 __all__ = ["DatasetSettings", "Generators"]
@@ -20,6 +21,9 @@ Generators: TypeAlias = Callable[[str], np.random.Generator]
 
 class DatasetSettings(Component):
     """Base of what is registered under "datasets"."""
+
+    stream: StreamSettings | None = None
+    """How samples come and go; left out, every client keeps all of its samples from the start."""
 
     @abstractmethod
     def load(self, clients: Clients, stream: Generators) -> FederatedDataset:

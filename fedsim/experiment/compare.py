@@ -25,6 +25,7 @@ METRICS = (
     "final_accuracy",
     "best_accuracy",
     "loss",
+    "rmse",
     "sim_time_s",
     "uplink_bytes",
     "downlink_bytes",

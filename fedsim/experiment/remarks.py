@@ -37,10 +37,10 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]
         first = rounds.loc[rounds["loss"] == math.inf, "round"].iloc[0]
         yield f"training diverged: the loss is no number from round {first}; try a smaller learning_rate"
         return
-    scored = rounds.dropna(subset=["accuracy", "loss"])
+    scored = rounds.dropna(subset=["loss"])
     if len(scored) < 2:
         return
     first, last = scored.iloc[0], scored.iloc[-1]
-    if last["accuracy"] <= first["accuracy"] and last["loss"] > first["loss"]:
+    if last["loss"] > first["loss"] and not last["accuracy"] > first["accuracy"]:
         change = f"loss {first['loss']:.3g} -> {last['loss']:.3g}"
         yield f"the model got worse with training ({change}); try a smaller learning_rate"

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
+from fedsim.experiment.streams_seen import stream_columns
 from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import links_table, rounds_table, transfers_table
 from fedsim.protocols.protocol import Protocol
@@ -89,6 +90,7 @@ class ResultTables:
     def _summary_rows(self, protocol: Protocol, world: World, rounds: pd.DataFrame) -> Sequence[dict[str, Any]]:
         own = protocol.stop.target_accuracy if protocol.stop else None
         event = event_row(rounds, self.scenario.stop.target_accuracy if own is None else own)
+        event |= stream_columns(world.clients)
         rows = {"event": event}
         cohort = protocol.cohort_size(len(world.clients))
         if self.scenario.formula is not None and cohort is not None:

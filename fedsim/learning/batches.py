@@ -1,15 +1,18 @@
-"""Which samples a client trains on, and in which order: a function of its samples and of one named stream."""
+"""Which samples a client trains on, and in which order: a function of its samples and of named random streams."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.stream.captures import Capture, capture_samples
+from fedsim.kernel.streams import Stream, Streams
 
-__all__ = ["POOL", "batches", "training_samples"]
+__all__ = ["POOL", "batches", "mini_batches", "stream_parameters", "training_samples"]
 
 POOL = -1
 """The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
@@ -33,3 +36,33 @@ def batches(
         shuffled = sample_ids[rng.permutation(len(sample_ids))]
         for first in range(0, len(shuffled), batch_size):
             yield shuffled[first : first + batch_size]
+
+
+def stream_parameters(dataset: FederatedDataset, capture: Capture) -> dict[str, Any]:
+    """What a training's key has to hold when it sees a capture of the client's stream."""
+    assert dataset.stream is not None
+    augmentation, drift = dataset.stream.augmentation, dataset.stream.drift
+    return {
+        "capture": [capture.first, capture.samples, capture.mixture],
+        "augmentation": augmentation and augmentation.model_dump(mode="json"),
+        "drift_strength": drift and drift.strength,
+    }
+
+
+def mini_batches(
+    dataset: FederatedDataset, parameters: Mapping[str, Any], stream: Stream
+) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Decoded samples and labels (or values) of each mini-batch of a training with these *parameters* of its node.
+
+    *stream* is the node's own; what a capture draws beside it comes from streams of the same seed.
+    """
+    settings, client, rng = parameters["training"], parameters["client"], stream.generator()
+    sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
+    assert dataset.y is not None
+    if "capture" not in parameters:
+        for ids in batches(training_samples(dataset, client), **sizes, rng=rng):
+            yield dataset.samples(ids), dataset.y[ids]
+        return
+    x, y = capture_samples(dataset, client, Capture(*parameters["capture"]), Streams(stream.seed))
+    for rows in batches(np.arange(len(y)), **sizes, rng=rng):
+        yield x[rows], y[rows]

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.stream.captures import Capture
 from fedsim.kernel.streams import Streams
+from fedsim.learning.batches import stream_parameters
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives import Objective
@@ -63,10 +65,12 @@ class Learner(ABC):
         use: int,
         round_number: int,
         state: Model | None = None,
+        capture: Capture | None = None,
     ) -> Trained:
         """Local training of *client* (or `fedsim.learning.batches.POOL`), starting from *model*.
 
-        *use* counts the client's trainings so far; *state* is what it remembers of them.
+        *use* counts the client's trainings so far; *state* is what it remembers of them. *capture* says which samples
+        of its stream it sees; None: all of its own.
         """
 
     @abstractmethod
@@ -102,6 +106,7 @@ class NoLearner(Learner):
         use: int,
         round_number: int,
         state: Model | None = None,
+        capture: Capture | None = None,
     ) -> Trained:
         """Nothing."""
         return NOTHING
@@ -159,6 +164,7 @@ class GraphLearner(Learner):
         use: int,
         round_number: int,
         state: Model | None = None,
+        capture: Capture | None = None,
     ) -> Trained:
         """A node for one local training; batches come from the stream ``batches/client/use``."""
         parameters = {
@@ -168,6 +174,8 @@ class GraphLearner(Learner):
             "training": self._training.model_dump(mode="json"),
             "objective": objective.parameters(),
         }
+        if capture is not None:
+            parameters |= stream_parameters(self._dataset, capture)
         inputs = {f"model.{part}": handle for part, handle in model.items()}
         inputs |= {f"state.{name}": handle for name, handle in (state or {}).items()}
         node = self._graph.node(
@@ -211,7 +219,7 @@ class GraphLearner(Learner):
         return self._outputs(self._graph.node("add", {}, inputs, tags=tags), total)
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
-        """Metrics on the test set *on* (``global`` or ``clients``)."""
+        """Metrics on the test set *on* (``global``, ``clients`` or ``unseen``)."""
         node = self._graph.node(
             "evaluate",
             {"model": self._table.digest, "data": self._dataset.digest, "on": on},

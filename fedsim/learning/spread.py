@@ -1,4 +1,4 @@
-"""One model, many clients: how well it serves each of them, in five numbers."""
+"""One model, many clients: how well it serves each of them, in a few numbers."""
 
 from __future__ import annotations
 
@@ -9,22 +9,30 @@ __all__ = ["spread"]
 
 
 def spread(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Accuracy and loss over all clients' samples, and how the clients' own accuracies are spread.
+    """Score and loss over all clients' samples, and how the clients' own scores are spread.
 
-    ``accuracy`` and ``loss`` weigh each client by its test samples; ``accuracy_std`` (population), ``accuracy_min`` and
-    ``accuracy_max`` count each client once.
+    The score is the accuracy, or for regression the root of the mean squared error. The score and ``loss`` weigh each
+    client by its test samples; the score's ``std`` (population), ``min`` and ``max`` count each client once.
 
     >>> spread([{"accuracy": 1.0, "loss": 0.0, "samples": 3}, {"accuracy": 0.0, "loss": 4.0, "samples": 1}])
     {'accuracy': 0.75, 'loss': 1.0, 'samples': 4, 'accuracy_std': 0.5, 'accuracy_min': 0.0, 'accuracy_max': 1.0}
+    >>> spread([{"loss": 9.0, "rmse": 3.0, "samples": 1}, {"loss": 1.0, "rmse": 1.0, "samples": 1}])["rmse_std"]
+    1.0
     """
     samples = sum(score["samples"] for score in scores)
-    accuracies = [score["accuracy"] for score in scores]
-    middle = math.fsum(accuracies) / len(accuracies)
+    loss = math.fsum(score["loss"] * score["samples"] for score in scores) / samples
+    name = "accuracy" if "accuracy" in scores[0] else "rmse"
+    own = [score[name] for score in scores]
+    if name == "accuracy":
+        whole = math.fsum(score[name] * score["samples"] for score in scores) / samples
+    else:
+        whole = math.sqrt(loss)
+    middle = math.fsum(own) / len(own)
     return {
-        "accuracy": math.fsum(score["accuracy"] * score["samples"] for score in scores) / samples,
-        "loss": math.fsum(score["loss"] * score["samples"] for score in scores) / samples,
+        name: whole,
+        "loss": loss,
         "samples": samples,
-        "accuracy_std": math.sqrt(math.fsum((accuracy - middle) ** 2 for accuracy in accuracies) / len(accuracies)),
-        "accuracy_min": min(accuracies),
-        "accuracy_max": max(accuracies),
+        f"{name}_std": math.sqrt(math.fsum((score - middle) ** 2 for score in own) / len(own)),
+        f"{name}_min": min(own),
+        f"{name}_max": max(own),
     }

@@ -18,7 +18,7 @@ CUMULATIVE = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", 
 def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, Any]:
     """The summary of a run as simulated; what is not known is NaN."""
     last = rounds.iloc[-1] if len(rounds) else None
-    evaluated = rounds.dropna(subset=["accuracy"])
+    evaluated = rounds.dropna(subset=["loss"])
     reached = _reached(evaluated, target_accuracy)
     return {
         "accounting": "event",
@@ -27,6 +27,7 @@ def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, 
         "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
         "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
         "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
+        **({"rmse": evaluated["rmse"].iloc[-1]} if "rmse" in evaluated and len(evaluated) else {}),
         "time_to_target_s": np.nan if reached is None else reached["sim_time_s"],
         "bytes_to_target": np.nan if reached is None else reached["transfer_bytes"],
         "rounds_to_target": np.nan if reached is None else reached["round"],

@@ -21,7 +21,8 @@ __all__ = ["links_table", "rounds_table", "transfers_table"]
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
 """Round -> test set -> metric -> value."""
 
-SPREAD = ("accuracy_std", "accuracy_min", "accuracy_max")
+SPREAD = ("std", "min", "max")
+"""How the accuracies (or errors) of clients differ: of test sets that are many clients' own."""
 
 
 def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -> pd.DataFrame:
@@ -42,12 +43,20 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
             **{name: rounds[name] for name in ("participants", "selected", "lost", "late")},
         }
     )
+    score = _score(evaluations)
     for position, test_set in enumerate(on):
         ending = f"_{test_set}" if position else ""
-        for metric in ("accuracy", "loss", *(SPREAD if test_set == "clients" else ())):
+        spread = () if test_set == "global" else (f"{score}_{how}" for how in SPREAD)
+        for metric in dict.fromkeys(("accuracy", "loss", score, *spread)):
             values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
             table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
     return table
+
+
+def _score(evaluations: Evaluations) -> str:
+    """What models are told apart by: the error where they predict numbers, else the accuracy."""
+    regression = any("rmse" in metrics for sets in evaluations.values() for metrics in sets.values())
+    return "rmse" if regression else "accuracy"
 
 
 def transfers_table(

@@ -10,5 +10,12 @@ REGISTRY: dict[str, str] = {
     "small_cnn": "fedsim.models.small_cnn:SmallCnn",
     "hfedms_cnn": "fedsim.models.hfedms_cnn:HfedmsCnn",
     "fedgs_cnn": "fedsim.models.fedgs_cnn:FedgsCnn",
+    "leaf_cnn": "fedsim.models.leaf_cnn:LeafCnn",
+    "vgg": "fedsim.models.vgg:Vgg",
+    "resnet": "fedsim.models.resnet:ResNet",
+    "char_cnn": "fedsim.models.char_cnn:CharCnn",
+    "vdcnn": "fedsim.models.vdcnn:Vdcnn",
+    "conv1d": "fedsim.models.conv1d:Conv1dModel",
+    "gru": "fedsim.models.gru:GruModel",
     "declared": "fedsim.models.declared:Declared",
 }

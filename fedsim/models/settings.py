@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from annotated_types import Interval
 
@@ -12,7 +12,7 @@ from fedsim.models.layers import Shape
 from fedsim.models.table import Initialisation, ModelTable
 from fedsim.settings import Component
 
-__all__ = ["LayerModelSettings", "ModelSettings", "Width"]
+__all__ = ["LayerModelSettings", "ModelSettings", "PublishedModelSettings", "Width"]
 
 Width = Annotated[int, Interval(ge=1, le=10_000)]
 """Units, channels or classes of one layer: between two full layers of the most are 1e8 weights, 400 MB."""
@@ -20,6 +20,9 @@ Width = Annotated[int, Interval(ge=1, le=10_000)]
 
 class ModelSettings(Component):
     """A model, as a scenario names it."""
+
+    vocabulary: ClassVar[int | None] = None
+    """For models that read tokens: these are whole numbers from 0 to below it. None for those that read values."""
 
     @abstractmethod
     def table(self, sample_shape: Shape | None, classes: int | None) -> ModelTable:
@@ -33,8 +36,8 @@ class LayerModelSettings(ModelSettings):
     """A model made of layers."""
 
     initialisation: Initialisation = "xavier_uniform"
-    """How weights start: xavier_uniform (Glorot's, zero biases, as in the papers) or torch_default (PyTorch's own).
-    Never compare runs across the two."""
+    """How weights start: xavier_uniform (Glorot's) and kaiming_normal (He's), both with zero biases, or torch_default
+    (PyTorch's own). Each model starts as its paper says; never compare runs that start differently."""
 
     def known_data(self, sample_shape: Shape | None, classes: int | None) -> tuple[Shape, int]:
         """The data set's sample shape and classes, for a model that is cut to fit them.
@@ -44,7 +47,7 @@ class LayerModelSettings(ModelSettings):
         if sample_shape is None or classes is None:
             raise UserError(
                 f"model {self.name!r} takes its shape from the data set, but this one declares sizes only; choose a "
-                "data set with samples, or a model of its own shape (hfedms_cnn, fedgs_cnn, declared)"
+                "data set with samples, or a model of its own shape (such as hfedms_cnn, vgg, or declared)"
             )
         return sample_shape, classes
 
@@ -58,8 +61,32 @@ class LayerModelSettings(ModelSettings):
             raise UserError(
                 f"model {self.name!r} needs samples of shape {needed}, the data set has {sample_shape}; {way_out}"
             )
+        self.check_outputs(classes, outputs=outputs)
+
+    def check_outputs(self, classes: int | None, *, outputs: int) -> None:
+        """Raise `UserError` when the data set has more classes than the model has outputs."""
         if classes is not None and classes > outputs:
             raise UserError(
                 f"model {self.name!r} has {outputs} outputs, the data set has {classes} classes; "
                 f"set model.classes to {classes}"
             )
+
+
+class PublishedModelSettings(LayerModelSettings):
+    """A model with the samples and classes of its paper, which is cut to fit others."""
+
+    PAPER_SHAPE: ClassVar[Shape]
+    PAPER_CLASSES: ClassVar[int]
+
+    classes: Width | None = None
+    """Outputs of the classifier; left out, as many as the data set has classes (as many as in the paper when the data
+    set declares sizes only)."""
+
+    def published_data(self, sample_shape: Shape | None, classes: int | None) -> tuple[Shape, int]:
+        """The shape of a sample and the number of outputs: the data set's, or the paper's where it tells nothing.
+
+        Raises `UserError` when the data set has more classes than the model is told to have outputs.
+        """
+        outputs = self.classes or classes or self.PAPER_CLASSES
+        self.check_outputs(classes, outputs=outputs)
+        return sample_shape or self.PAPER_SHAPE, outputs

@@ -1,8 +1,9 @@
 """A model as the network and the devices see it: parts, parameters, bytes and FLOPs per sample, and no tensor.
 
-A *part* is what a protocol may send alone: the *extractor* (features) and the *classifier* (the last layer). A
-multiply-accumulate is 2 FLOPs; adding biases, activations and pooling are not counted. Training on a sample costs
-3 forward passes: one forward, and one each for the gradients of the activations and of the weights.
+A *part* is what a protocol may send alone: the *extractor* (features) and the *classifier* (what makes scores of
+them: the last layer, or all fully connected ones, as each model says). A multiply-accumulate is 2 FLOPs; adding biases,
+activations, normalisation and pooling are not counted. Training on a sample costs 3 forward passes: one forward, and
+one each for the gradients of the activations and of the weights.
 
 Leaves out: the memory of activations, and what an optimiser keeps or computes.
 """
@@ -14,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from fedsim.errors import UserError, nearest
-from fedsim.models.layers import Layer, Shape
+from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Layer, Shape
 
 __all__ = [
     "BYTES_PER_PARAMETER",
@@ -26,14 +27,28 @@ __all__ = [
     "Initialisation",
     "LayerTable",
     "ModelTable",
+    "SignedLayer",
 ]
 
 BYTES_PER_PARAMETER = 4  # float32
 FLOPS_PER_MAC = 2
 FORWARDS_PER_TRAINING_STEP = 3
 
-Initialisation: TypeAlias = Literal["xavier_uniform", "torch_default"]
-"""How weights start: Glorot uniform with zero biases, or PyTorch's own default (see `fedsim.models.torch_module`)."""
+Initialisation: TypeAlias = Literal["xavier_uniform", "kaiming_normal", "torch_default"]
+"""How weights start: Glorot's or He's way with zero biases, or PyTorch's own (see `fedsim.models.initialisation`)."""
+
+
+class SignedLayer(NamedTuple):
+    """A layer with parameters, as models are compared layer by layer."""
+
+    name: str
+    """Dotted name: ``"conv1"``, or ``"block1.body.conv1"`` inside a residual block."""
+    signature: str
+    """The layer's signature, and that of the normalisation behind it."""
+    part: str
+    """Where the layer is."""
+    states: tuple[str, ...]
+    """Names, in its part's state, of its own parameters and of its normalisation's parameters and statistics."""
 
 
 class ModelTable(ABC):
@@ -67,7 +82,7 @@ class ModelTable(ABC):
         """The number of parameters of *part*, or of the whole model; raises `UserError` when there is no such part."""
 
     def bytes(self, part: str | None = None) -> float:
-        """The bytes of *part* (or of the whole model) on the wire, without headers: 4 per parameter."""
+        """The bytes of *part* (or of the whole model) on the wire, without headers: 4 per number that is sent."""
         return float(BYTES_PER_PARAMETER * self.parameters(part))
 
     def checked_part(self, part: str) -> str:
@@ -105,6 +120,8 @@ class LayerTable(ModelTable):
     """The layers before the classifier; empty when the classifier is the whole model."""
     classifier: tuple[Layer, ...]
     initialisation: Initialisation = "xavier_uniform"
+    takes_ids: bool = False
+    """Whether samples are tokens, whole numbers to be looked up, and not measured values."""
 
     def __post_init__(self) -> None:
         """Pass one sample's shape through all layers."""
@@ -145,21 +162,59 @@ class LayerTable(ModelTable):
         return self.activation_shapes[self.classifier[-1].name][0]
 
     def parameter_shapes(self, part: str) -> dict[str, Shape]:
-        """``"conv1.weight"`` -> shape, in order; raises `UserError` when there is no such part."""
-        return {
-            f"{layer.name}.{kind}": shape
-            for layer in self.layers[self.checked_part(part)]
-            for kind, shape in layer.parameter_shapes.items()
-        }
+        """``"conv1.weight"`` -> shape of what is trained, in order; raises `UserError` when there is no such part."""
+        layers = self.layers[self.checked_part(part)]
+        return {f"{layer.name}.{kind}": shape for layer in layers for kind, shape in layer.parameter_shapes.items()}
+
+    def state_shapes(self, part: str) -> dict[str, Shape]:
+        """As `parameter_shapes`, with running statistics (``"bn1.running_mean"``): all that travels with *part*."""
+        layers = self.layers[self.checked_part(part)]
+        return {f"{layer.name}.{kind}": shape for layer in layers for kind, shape in layer.state_shapes.items()}
 
     def parameters(self, part: str | None = None) -> int:
-        """The number of parameters of *part*, or of the whole model; raises `UserError` when there is no such part."""
+        """The number of trained parameters of *part*, or of the whole model, running statistics not counted.
+
+        Raises `UserError` when there is no such part.
+        """
         counts = self._parameters_by_part
         return sum(counts.values()) if part is None else counts[self.checked_part(part)]
 
     @cached_property
     def _parameters_by_part(self) -> dict[str, int]:
         return {part: sum(map(prod, self.parameter_shapes(part).values())) for part in self.parts}
+
+    def bytes(self, part: str | None = None) -> float:
+        """The bytes of *part* (or of the whole model) on the wire, without headers: 4 per number of its state."""
+        counts = self._state_by_part
+        numbers = sum(counts.values()) if part is None else counts[self.checked_part(part)]
+        return float(BYTES_PER_PARAMETER * numbers)
+
+    @cached_property
+    def _state_by_part(self) -> dict[str, int]:
+        return {part: sum(map(prod, self.state_shapes(part).values())) for part in self.parts}
+
+    def signed_layers(self) -> tuple[SignedLayer, ...]:
+        """The layers with parameters, first to last: what two models have in common is the common start of these.
+
+        Counted are convolutions, fully connected layers, embeddings and recurrent layers; a residual block is entered,
+        its body before its shortcut; a block of layers that count as one is one. Batch normalisation belongs to the
+        layer before it. What has no parameters is not compared, unless it is in such a block: neither activations,
+        pooling and dropout, nor where a shortcut begins and ends.
+        """
+        signed: list[SignedLayer] = []
+        for part, layers in self.layers.items():
+            for name, unit in (item for layer in layers for item in layer.units()):
+                states = tuple(f"{name}.{kind}" for kind in unit.state_shapes)
+                if signed and isinstance(unit, BatchNorm1d | BatchNorm2d):
+                    before = signed.pop()
+                    signed.append(
+                        before._replace(
+                            signature=f"{before.signature} + {unit.signature}", states=before.states + states
+                        )
+                    )
+                elif states:
+                    signed.append(SignedLayer(name, unit.signature, part, states))
+        return tuple(signed)
 
     def forward_macs(self, part: str | None = None) -> int:
         """Multiply-accumulates of one sample's forward pass through *part*, or through the whole model."""
@@ -184,11 +239,9 @@ class LayerTable(ModelTable):
     @cached_property
     def digest(self) -> str:
         """Canonical text of input shape, initialisation, and each part's layers with their names."""
-        facts = [f"input: {'x'.join(map(str, self.input_shape))}", f"initialisation: {self.initialisation}"]
-        facts += [
-            f"{part}: " + " ".join(f"{layer.name}={layer.signature}" for layer in layers)
-            for part, layers in self.layers.items()
-        ]
+        tokens = " tokens" if self.takes_ids else ""
+        facts = [f"input: {'x'.join(map(str, self.input_shape))}{tokens}", f"initialisation: {self.initialisation}"]
+        facts += [f"{part}: " + " ".join(layer.digest for layer in layers) for part, layers in self.layers.items()]
         return "; ".join(facts)
 
     def _layers_with_inputs(self) -> Iterator[tuple[Layer, Shape]]:

@@ -29,8 +29,13 @@ class Centralised(Protocol):
     name: Literal["centralised"] = "centralised"
 
     def check(self, world: World) -> None:
-        """The cloud needs a computer, raw samples a size, and every sensor coverage."""
+        """The cloud needs a computer, raw samples a size and no stream, and every sensor coverage."""
         world.cloud_seconds(1, 0)
+        if any(client.stream is not None for client in world.clients):
+            raise UserError(
+                "centralised trains again and again on everything that was ever measured, and with data.stream samples "
+                "are used once and forgotten; leave one of them out"
+            )
         if any(client.raw_bytes is None for client in world.clients):
             raise UserError("centralised sends raw samples: say how large one is in data.sample_bytes")
         for client in world.clients:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from simpy.events import NORMAL
 
+from fedsim.data.stream.captures import Capture
 from fedsim.kernel.trace import Outcome
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
@@ -45,6 +46,7 @@ class Update(NamedTuple):
     client: int
     model: Model
     samples: int
+    """That it was trained on, each counted once."""
 
 
 def journey(world: World, client: Client, task: Task) -> Generator[Any, Any, Update]:
@@ -53,27 +55,34 @@ def journey(world: World, client: Client, task: Task) -> Generator[Any, Any, Upd
     Raises `fedsim.kernel.trip.Lost` when a transfer is lost or the journey is given up.
     """
     yield world.network.send(client.index, client.downlink, task.downlink_bytes)
-    trained = yield LocalWork(world, client, task)
+    work = LocalWork(world, client, task)
+    trained = yield work
     yield world.network.send(client.index, client.uplink, task.uplink_bytes)
-    return Update(client.index, trained.model, client.samples)
+    return Update(client.index, trained.model, work.samples)
 
 
 class LocalWork:
     """Training on the client's own samples, for as long as its device takes; its value is what was `Trained`.
 
-    Its batches are consumed and its memory advances when the work is finished, whether or not the result arrives; work
-    that is given up before consumes nothing. One may wait for it as for a `simpy.Event`, but not in conditions.
+    Where samples arrive by the clock, it first waits until there are enough. Its batches are consumed and its memory
+    advances when the work is finished, whether or not the result arrives; work that is given up before consumes
+    nothing. One may wait for it as for a `simpy.Event`, but not in conditions.
     """
 
-    __slots__ = ("_ok", "_value", "callbacks", "client", "samples", "start_s", "task", "world")
+    __slots__ = ("_ok", "_value", "callbacks", "capture", "client", "samples", "start_s", "task", "world")
 
     def __init__(self, world: World, client: Client, task: Task) -> None:
         self.world, self.client, self.task = world, client, task
         self.start_s = world.env.now
-        self.samples = client.samples * world.training.epochs
+        self.samples = client.samples
+        self.capture: Capture | None = None
+        if client.stream is not None:
+            self.capture = client.stream.batch(self.start_s, task.round_number)
+            self.samples = self.capture.samples
+            self.start_s += client.stream.wait_s(self.capture, self.start_s)
         self.callbacks: list[Callable[[Any], None]] = [LocalWork._finish]
         self._ok = True
-        seconds = world.compute_seconds(client, self.samples)
+        seconds = self.start_s - world.env.now + world.compute_seconds(client, self._passed)
         client.attempts += 1
         client.work = self
         world.env.schedule(self, NORMAL, seconds)  # type: ignore[arg-type]
@@ -94,10 +103,20 @@ class LocalWork:
             use=client.trainings,
             round_number=task.round_number,
             state=client.state,
+            capture=self.capture,
         )
+        if client.stream is not None and self.capture is not None:
+            client.stream.consume(self.capture, task.round_number)
         client.trainings += 1
         client.state = trained.state
 
     def _note(self, outcome: Outcome) -> None:
         self.client.work = None
-        self.world.trace.work.append((self.client.index, self.start_s, self.world.env.now, self.samples, outcome))
+        now_s = self.world.env.now
+        begin_s = min(self.start_s, now_s)  # it may be given up while it waits
+        self.world.trace.work.append((self.client.index, begin_s, now_s, self._passed, outcome))
+
+    @property
+    def _passed(self) -> int:
+        """Samples that pass through the model: each once in every epoch."""
+        return self.samples * self.world.training.epochs

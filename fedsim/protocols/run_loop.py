@@ -52,8 +52,9 @@ class EvaluateSettings(Settings):
 
     every: Count = 1
     """Evaluate after every so many rounds."""
-    on: Several[Literal["global", "clients"]] = ("global",)
-    """Test sets: the global one, and the clients' own. A target accuracy is one of the first set named."""
+    on: Several[Literal["global", "clients", "unseen"]] = ("global",)
+    """Test sets: the global one, the clients' own, and those of unseen clients that never take part.
+    A target accuracy is one of the first set named."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:

@@ -9,6 +9,7 @@ from typing import Any
 from simpy import Environment, Event
 
 from fedsim.devices.compute import ComputeSettings
+from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
@@ -39,6 +40,8 @@ class Client:
     compute: ComputeSettings
     attachment: Attachment
     """How it is attached to the network."""
+    stream: StreamBuffer | None = None
+    """Its samples as they come and go; None when it keeps all of its own."""
     trainings: int = 0
     """Local trainings finished so far; each one's batches are drawn from a stream of its own."""
     attempts: int = 0

@@ -11,6 +11,7 @@ import numpy as np
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.pile import Clients
 from fedsim.devices.compute import ComputeSettings
+from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import Misfit, nearest
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
@@ -25,6 +26,7 @@ from fedsim.network.wires import Wires
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, RunLoop
 from fedsim.protocols.world import Client, Cloud, World
+from fedsim.scenario.fitting import check_samples, check_that_learning_fits
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories
@@ -55,10 +57,12 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     with scenario.about("topology"):
         topology = scenario.topology.build()
     dataset = _load_data(scenario, seed, topology)
+    with scenario.about():
+        check_samples(scenario, dataset)
     with scenario.about("model"):
         table = scenario.model.table(dataset.sample_shape, dataset.outputs)
     with scenario.about():
-        _check_learning(scenario, dataset, table)
+        check_that_learning_fits(scenario, dataset, table)
     return Materials(seed, topology, dataset, table)
 
 
@@ -71,21 +75,6 @@ def _load_data(scenario: Scenario, seed: int, topology: Topology) -> FederatedDa
 
     with scenario.about("data"):
         return scenario.data.load(Clients(len(topology.sensors), factories(topology)), generator)
-
-
-def _check_learning(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
-    if not scenario.learn:
-        return
-    for key, numbers in (("data", dataset.x is not None), ("model", table.trainable)):
-        if not numbers:
-            raise Misfit(
-                "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
-                "or a model and a data set with numbers in them",
-                key,
-            )
-    if "clients" in scenario.evaluate.on and not any(map(len, dataset.client_test_ids)):
-        problem = "'clients' is named, but no client holds test samples; set data.client_test_fraction"
-        raise Misfit(problem, "evaluate", "on")
 
 
 def build_world(
@@ -149,6 +138,7 @@ def _clients(scenario: Scenario, materials: Materials, wires: Wires) -> tuple[Cl
             raw_bytes=dataset.raw_bytes(index) if known_size else None,
             compute=_compute(scenario, materials.topology, name),
             attachment=wires.attachments[index],
+            stream=None if dataset.stream is None else StreamBuffer(dataset.stream),
         )
         for index, name in enumerate(materials.topology.sensors)
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -33,23 +34,26 @@ _LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
 
 
 def accuracy_over_time(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
-    """Test accuracy over simulated time."""
-    _curves(rounds, ax, "sim_time_s", "accuracy", styles)
-    ax.set(title="Accuracy over simulated time", ylabel="test accuracy")
+    """Test accuracy over simulated time; the test error where models predict numbers."""
+    score = _score(rounds)
+    _curves(rounds, ax, "sim_time_s", score.column, styles)
+    ax.set(title=f"{score.title} over simulated time", ylabel=score.label)
     return _scaled_x(rounds, ax, "sim_time_s", "simulated time", "seconds")
 
 
 def accuracy_over_bytes(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
-    """Test accuracy over the bytes that the clients have sent and received."""
-    _curves(rounds, ax, "transfer_bytes", "accuracy", styles)
-    ax.set(title="Accuracy over traffic", ylabel="test accuracy")
+    """Test accuracy (or error) over the bytes that the clients have sent and received."""
+    score = _score(rounds)
+    _curves(rounds, ax, "transfer_bytes", score.column, styles)
+    ax.set(title=f"{score.title} over traffic", ylabel=score.label)
     return _scaled_x(rounds, ax, "transfer_bytes", "sent and received by clients", "bytes")
 
 
 def accuracy_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
-    """Test accuracy over rounds."""
-    _curves(rounds, ax, "round", "accuracy", styles)
-    ax.set(title="Accuracy over rounds", xlabel="round", ylabel="test accuracy")
+    """Test accuracy (or error) over rounds."""
+    score = _score(rounds)
+    _curves(rounds, ax, "round", score.column, styles)
+    ax.set(title=f"{score.title} over rounds", xlabel="round", ylabel=score.label)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
 
@@ -57,7 +61,7 @@ def accuracy_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = 
 def loss_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
     """Test loss over rounds."""
     _curves(rounds, ax, "round", "loss", styles)
-    ax.set(title="Loss over rounds", xlabel="round", ylabel="test loss (cross-entropy, nats)")
+    ax.set(title="Loss over rounds", xlabel="round", ylabel=f"test loss ({_score(rounds).loss})")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
 
@@ -76,6 +80,22 @@ def time_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = Non
     _bars(summary, ax, ("sim_time_s",), unit, duration, styles)
     ax.set(title="Simulated time", xlabel=f"simulated time, {name}")
     return ax
+
+
+class _Score(NamedTuple):
+    """What tells models apart, and how a figure calls it."""
+
+    column: str
+    title: str
+    label: str
+    loss: str
+
+
+def _score(rounds: pd.DataFrame) -> _Score:
+    """The error where nothing has an accuracy."""
+    if "rmse" in rounds and not rounds["accuracy"].notna().any():
+        return _Score("rmse", "Error", "test error (RMSE)", "mean squared error")
+    return _Score("accuracy", "Accuracy", "test accuracy", "cross-entropy, nats")
 
 
 def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None) -> None:
@@ -114,7 +134,7 @@ def _band_title(scored: pd.DataFrame) -> str | None:
 
 def _scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:
     """Label the x axis in the unit that fits; logarithmic, with a unit at each mark, where protocols end far apart."""
-    scored = rounds.dropna(subset=["accuracy"])
+    scored = rounds.dropna(subset=["loss"])
     ends = scored.groupby("protocol")[column].max()
     if scored[column].min() > 0 and ends.max() / ends.min() >= _LOG_RATIO:
         ax.set_xscale("log")

@@ -38,7 +38,7 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     """
     rounds, summary = _together(results, "rounds"), _together(results, "summary")
     styles = looks([*summary["protocol"], *rounds["protocol"]])
-    learned = bool(rounds["accuracy"].notna().any())
+    learned = bool(rounds["loss"].notna().any())
     tables = {**dict.fromkeys(_LEARNING if learned else (), rounds), **dict.fromkeys(_COSTS, summary)}
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

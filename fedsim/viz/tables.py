@@ -22,6 +22,7 @@ class _Column:
 _COLUMNS = (
     _Column("final_accuracy", "accuracy"),
     _Column("loss", "loss"),
+    _Column("rmse", "RMSE"),
     _Column("sim_time_s", "simulated time", "seconds"),
     _Column("uplink_bytes", "uplink", "bytes"),
     _Column("downlink_bytes", "downlink", "bytes"),

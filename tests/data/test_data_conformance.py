@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,38 +12,63 @@ from hypothesis.extra.numpy import arrays
 
 from fedsim import registry
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.digits import Digits
+from fedsim.data.encoding import Affine, Ids, OneHot
+from fedsim.data.partition.settings import Labels
+from fedsim.data.pile import Clients, Pile
 from fedsim.errors import UserError
 
 REQUIRED = {"declared": {"samples_per_client": 30}}  # for those that cannot be made from their name alone
 EASY = {"dirichlet": {"alpha": 10.0}, "quantity_skew": {"alpha": 10.0}}  # where a draw seldom fails
+FACTORIES = np.array([0, 0, 0, 1, 1, 2])  # of six clients
 
 datasets = pytest.mark.parametrize("dataset", registry.names("datasets"))
 partitions = pytest.mark.parametrize("partition", registry.names("partitions"))
+drawn = pytest.mark.parametrize("partition", [name for name in registry.names("partitions") if name != "natural"])
+feature_skews = pytest.mark.parametrize("feature_skew", registry.names("feature_skews"))
 
 
 def make(kind: str, name: str, options: dict | None = None):
     return registry.load(kind, name)(**(REQUIRED.get(name, {}) if options is None else options))
 
 
-@pytest.mark.parametrize("kind", ["datasets", "partitions"])
+def that_fits(partition: str, y: np.ndarray):
+    """A partition for which the labels *y* suffice, whatever they are."""
+    options = {**EASY, "classes_per_client": {"classes": len(np.unique(y))}}
+    return make("partitions", partition, options.get(partition))
+
+
+def owned(y: np.ndarray, owners: int) -> Labels:
+    """Labels whose samples were made by so many, in turn."""
+    return Labels(y, np.arange(len(y)) % owners)
+
+
+class OwnedDigits(Digits):
+    """Digits by nine people, in turn."""
+
+    def pile(self, clients, stream):
+        return replace(super().pile(clients, stream), owner=np.arange(1797) % 9)
+
+
+@pytest.mark.parametrize("kind", ["datasets", "partitions", "feature_skews", "drifts"])
 def test_each_says_in_one_sentence_what_it_is(kind):
     for name in registry.names(kind):
-        assert make(kind, name).name == name
-        assert registry.first_sentence(kind, name).endswith(".")
         fields = registry.load(kind, name).model_fields
+        assert fields["name"].default == name
+        assert registry.first_sentence(kind, name).endswith(".")
         assert all(field.description for key, field in fields.items() if key != "name")
 
 
 @datasets
 def test_equal_settings_and_seed_make_equal_data(dataset, streams):
-    made = [make("datasets", dataset).load(6, streams(3)) for _ in range(2)]
+    made = [make("datasets", dataset).load(Clients(6, FACTORIES), streams(3)) for _ in range(2)]
     assert made[0].digest == made[1].digest
     assert made[0] is not made[1]
 
 
 @datasets
 def test_data_fits_the_number_of_clients(dataset, streams):
-    data = make("datasets", dataset).load(6, streams(3))
+    data = make("datasets", dataset).load(Clients(6, FACTORIES), streams(3))
     assert isinstance(data, FederatedDataset)
     assert data.name == dataset
     assert data.clients == 6
@@ -49,51 +76,66 @@ def test_data_fits_the_number_of_clients(dataset, streams):
 
 
 @partitions
-def test_a_purpose_is_drawn_from_once(partition, streams):
+@pytest.mark.parametrize("feature_skew", [None, *registry.names("feature_skews")])
+def test_a_purpose_is_drawn_from_once(partition, feature_skew, streams):
     asked: list[str] = []
 
     def listening(purpose: str) -> np.random.Generator:
         asked.append(purpose)
         return streams(3)(purpose)
 
-    registry.load("datasets", "digits")(partition=make("partitions", partition)).load(6, listening)
-    assert len(asked) == len(set(asked)) == 3
-    assert all(purpose.startswith("data/") for purpose in asked)
+    OwnedDigits.model_validate(
+        {"partition": {"name": partition}, "feature_skew": feature_skew and {"name": feature_skew}}
+    ).load(Clients(6, FACTORIES, unseen=2), listening)
+    purposes = {"test_split", "partition", *(() if partition == "natural" else ("client_test",))}
+    purposes |= {"feature_skew"} if feature_skew else set()
+    assert sorted(asked) == sorted(f"data/{purpose}" for purpose in purposes)
 
 
 @partitions
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_shares_are_disjoint_and_cover_every_sample(partition, data):
-    clients = data.draw(st.integers(1, 12))
-    samples = data.draw(st.integers(12 * clients, 20 * clients))
+    """Unseen clients have their shares as all others do; of natural owners, those beyond the clients are left out."""
+    total = data.draw(st.integers(1, 12))
+    unseen = data.draw(st.integers(0, total - 1))
+    factories = data.draw(st.none() | arrays(np.int64, total - unseen, elements=st.integers(0, 3)))
+    samples = data.draw(st.integers(12 * total, 20 * total))
     y = data.draw(arrays(np.int64, samples, elements=st.integers(0, 9)))
+    if partition == "classes_per_client":  # a class of fewer samples than clients cannot be had by all of them
+        y = np.concatenate([np.repeat(np.unique(y), total), y])
+    owners = total + data.draw(st.integers(0, 3))
     seed = data.draw(st.integers(0, 2**32))
+    clients = Clients(
+        total - unseen, factories if factories is None else np.unique(factories, return_inverse=True)[1], unseen
+    )
 
-    shares = make("partitions", partition, EASY.get(partition)).split(y, clients, np.random.default_rng(seed))
+    shares = that_fits(partition, y).split(owned(y, owners), clients, np.random.default_rng(seed))
 
-    assert len(shares) == clients
+    assert len(shares) == total
     assert all(share.dtype == np.int64 and len(share) >= 1 for share in shares)
     assert all((np.diff(share) > 0).all() for share in shares)
-    assert np.array_equal(np.sort(np.concatenate(shares)), np.arange(samples))
+    everything = np.flatnonzero(np.arange(len(y)) % owners < total) if partition == "natural" else np.arange(len(y))
+    assert np.array_equal(np.sort(np.concatenate(shares)), everything)
 
 
-@partitions
+@drawn
 def test_the_generator_alone_decides(partition):
-    y = np.arange(500) % 10
+    labels = Labels(np.arange(500) % 10)
     settled = make("partitions", partition)
-    first, again, other = (settled.split(y, 8, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    first, again, other = (settled.split(labels, Clients(8), np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert all(map(np.array_equal, first, again))
     assert not all(map(np.array_equal, first, other))
 
 
-@partitions
+@drawn
 def test_samples_of_one_class_are_exchangeable(partition):
     """Neighbours share an owner as often as strangers do: 400 replications, 4 standard errors, below 0.15 of 1."""
-    settled = make("partitions", partition, EASY.get(partition))
+    y = np.zeros(100, np.int64)
+    settled = that_fits(partition, y)
     differences = []
     for seed in range(400):
-        owner = settled.owners(np.zeros(100, np.int64), 5, np.random.default_rng(seed))
+        owner = settled.owners(Labels(y), Clients(5), np.random.default_rng(seed))
         differences.append(float(owner[40] == owner[41]) - float(owner[40] == owner[90]))
     error = np.std(differences) / np.sqrt(len(differences))
     assert 4 * error < 0.15
@@ -102,11 +144,71 @@ def test_samples_of_one_class_are_exchangeable(partition):
 
 @partitions
 def test_one_client_gets_everything(partition):
-    [share] = make("partitions", partition).split(np.arange(50) % 10, 1, np.random.default_rng(1))
+    y = np.arange(50) % 10
+    [share] = that_fits(partition, y).split(owned(y, 1), Clients(1), np.random.default_rng(1))
     assert share.tolist() == list(range(50))
 
 
 @partitions
-def test_more_clients_than_samples_is_refused(partition):
+@pytest.mark.parametrize("unseen", [0, 4])
+def test_more_clients_than_samples_is_refused(partition, unseen):
     with pytest.raises(UserError, match=r"11 training samples are needed, but there are only 10.*fewer clients"):
-        make("partitions", partition).split(np.arange(10), 11, np.random.default_rng(1))
+        make("partitions", partition).split(
+            owned(np.arange(10), 10), Clients(11 - unseen, unseen=unseen), np.random.default_rng(1)
+        )
+
+
+@partitions
+def test_numbers_to_predict_are_spread_or_refused_in_one_sentence(partition):
+    """Only those that look at no class can spread a regression's values."""
+    values = Labels(np.linspace(0, 1, 100, dtype=np.float32), np.arange(100) % 5)
+
+    def split():
+        return make("partitions", partition).split(values, Clients(5), np.random.default_rng(1))
+
+    if partition in {"natural", "iid", "quantity_skew"}:
+        assert sum(map(len, split())) == 100
+    else:
+        with pytest.raises(UserError, match=r"numbers to predict \(regression\); use natural, iid or quantity_skew"):
+            split()
+
+
+@feature_skews
+def test_a_feature_skew_changes_what_clients_hold_and_nothing_else(feature_skew, streams):
+    """Who holds what stays, so does the type that is stored, and nobody's samples stay as they were measured."""
+    clients = Clients(6, FACTORIES, unseen=2)
+    plain = OwnedDigits(client_test_fraction=0.2).load(clients, streams(3))
+    options = {"client_test_fraction": 0.2, "feature_skew": {"name": feature_skew}}
+    skewed, again = (OwnedDigits.model_validate(options).load(clients, streams(3)) for _ in range(2))
+
+    assert (skewed.x.dtype, skewed.x.shape) == (plain.x.dtype, plain.x.shape)
+    assert all(map(np.array_equal, skewed.train_ids, plain.train_ids))
+    assert np.array_equal(skewed.x[skewed.test_ids], plain.x[plain.test_ids])
+    assert not np.array_equal(skewed.x[skewed.train_ids[-1]], plain.x[plain.train_ids[-1]])
+    assert not np.array_equal(skewed.x[skewed.client_test_ids[-1]], plain.x[plain.client_test_ids[-1]])
+    assert not np.array_equal(skewed.x[skewed.unseen_test_ids[-1]], plain.x[plain.unseen_test_ids[-1]])
+    assert np.array_equal(skewed.y, plain.y)
+    assert skewed.digest == again.digest != plain.digest
+
+
+@feature_skews
+def test_the_source_is_left_as_it_is(feature_skew):
+    x = np.random.default_rng(1).integers(0, 256, (40, 1, 5, 5)).astype(np.uint8)
+    x.flags.writeable = False
+    pile = Pile(x, np.zeros(40, np.int64), 1, 26.0, encoding=Affine(1 / 255))
+    held = list(np.arange(40).reshape(4, 10))
+    skewed = make("feature_skews", feature_skew).apply(
+        pile, Clients(4, np.array([0, 0, 1, 1])), held, np.random.default_rng(1)
+    )
+    assert skewed.dtype == np.uint8
+    assert not np.shares_memory(skewed, x)
+
+
+@feature_skews
+@pytest.mark.parametrize("encoding", [Ids(70), OneHot(70)])
+def test_characters_have_no_feature_skew(feature_skew, encoding):
+    pile = Pile(np.zeros((10, 12), np.uint8), np.zeros(10, np.int64), 1, 13.0, encoding=encoding)
+    with pytest.raises(UserError, match=f"{feature_skew} needs .*leave feature_skew out"):
+        make("feature_skews", feature_skew).apply(
+            pile, Clients(1, unseen=1), [np.arange(5), np.arange(5, 10)], np.random.default_rng(1)
+        )

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fedsim import registry
 from fedsim.data.dataset import class_counts
 from fedsim.data.digits import Digits, bilinear
+from fedsim.data.pile import Clients
 from fedsim.data.splits import hold_out, stratified_sample
 from fedsim.errors import UserError
 
@@ -20,7 +21,7 @@ def load(streams):
     """Digits for so many clients, by the options of a scenario."""
 
     def made(clients: int = 10, seed: int = 1, **options):
-        return Digits.model_validate(options).load(clients, streams(seed))
+        return Digits.model_validate(options).load(Clients(clients), streams(seed))
 
     return made
 
@@ -59,8 +60,8 @@ def test_no_class_goes_without_tests_or_training(load, test_fraction):
 
 def test_the_test_set_is_the_same_for_every_partition_and_number_of_clients(load):
     expected = load().test_ids
-    for name in registry.names("partitions"):
-        for clients in (3, 20):
+    for name in (name for name in registry.names("partitions") if name != "natural"):
+        for clients in (5, 20):
             data = load(clients, partition={"name": name}, client_test_fraction=0.1, pixels=9)
             assert np.array_equal(data.test_ids, expected)
     assert not np.array_equal(load(seed=2).test_ids, expected)

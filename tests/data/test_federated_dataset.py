@@ -11,6 +11,8 @@ import pytest
 
 from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.data.declared import Declared
+from fedsim.data.encoding import Affine, Ids
+from fedsim.data.pile import Clients
 from fedsim.errors import UserError
 
 
@@ -44,7 +46,9 @@ def test_raw_bytes_by_hand(tiny):
 
 
 def test_arrays_are_read_only(tiny):
-    arrays = [tiny.client_samples, tiny.x, tiny.y, tiny.test_ids, *tiny.train_ids, *tiny.client_test_ids]
+    tiny = replace(tiny, unseen_test_ids=(ids(5),))
+    sets = [tiny.test_ids, *tiny.train_ids, *tiny.client_test_ids, *tiny.unseen_test_ids]
+    arrays = [tiny.client_samples, tiny.x, tiny.y, *sets]
     assert not any(array.flags.writeable for array in arrays)
     with pytest.raises(ValueError, match="read-only"):
         tiny.x[0, 0] = 1.0
@@ -63,15 +67,25 @@ def test_arrays_are_read_only(tiny):
         ({"y": ids(0, 1, 2)}, r"y is int64 \(3,\)"),
         ({"y": np.zeros(6, np.int32)}, "int32"),
         ({"y": ids(0, 1, 2, 0, 1, 3)}, "labels run from 0 to 3, not from 0 to 2"),
-        ({"classes": None}, "together"),
+        ({"classes": None}, r"y is int64 \(6,\), not int64 \(float32 without classes\)"),
+        ({"classes": None, "y": np.full(6, np.nan, np.float32)}, "y must be finite"),
+        ({"y": np.zeros(6, np.float32)}, "y is float32"),
+        ({"y": None}, "together"),
+        ({"sample_shape": None}, "together"),
         ({"x": None, "y": None}, "together"),
+        ({"class_names": ("a", "b")}, "2 names for 3 classes"),
+        ({"encoding": Ids(4), "x": np.full((6, 2), 4, np.uint8)}, "ids run from 4 to 4, not from 0 to 3"),
         ({"x": None, "y": None, "classes": None, "sample_shape": None}, "ids need samples"),
         ({"train_ids": (ids(0, 3), ids(6))}, "ids run from 0 to 6, but there are 6"),
         ({"train_ids": (ids(0, 3), ids(-1))}, "ids run from -1"),
         ({"train_ids": (ids(3, 0), ids(1))}, "ascend"),
-        ({"train_ids": (ids(0, 3), ids(3))}, "sample 3 belongs to two"),
-        ({"test_ids": ids(1)}, "sample 1 belongs to two"),
-        ({"client_test_ids": (ids(0), ids())}, "sample 0 belongs to two"),
+        ({"train_ids": (ids(0, 3), ids(3))}, "sample 3 is trained on, and belongs to another set too"),
+        ({"test_ids": ids(1)}, "sample 1 is trained on"),
+        ({"client_test_ids": (ids(0), ids())}, "sample 0 is trained on"),
+        ({"client_test_ids": (ids(1), ids())}, "sample 1 is trained on"),  # by another client
+        ({"unseen_test_ids": (ids(5), ids(2, 3))}, "sample 3 is trained on"),
+        ({"unseen_test_ids": (ids(5, 4),)}, "ascend"),
+        ({"unseen_test_ids": (ids(6),)}, "ids run from 0 to 6"),
         ({"client_test_ids": ()}, "one array for each of 2 clients"),
         ({"train_ids": (ids(0, 3), np.array([1.0]))}, "ids must be int64"),
     ],
@@ -79,6 +93,18 @@ def test_arrays_are_read_only(tiny):
 def test_contradictions_are_refused(tiny, change, message):
     with pytest.raises(ValueError, match=message):
         replace(tiny, **change)
+
+
+def test_test_sets_may_share_samples(tiny):
+    """With samples kept by those who made them, the global test set is that of all clients together."""
+    shared = replace(tiny, test_ids=ids(2, 4), client_test_ids=(ids(4), ids(2)), unseen_test_ids=(ids(4, 5), ids(5)))
+    assert shared.test_ids.tolist() == [2, 4]
+    assert [own.tolist() for own in (*shared.client_test_ids, *shared.unseen_test_ids)] == [[4], [2], [4, 5], [5]]
+
+
+def test_numbers_to_predict_need_no_classes(tiny):
+    regression = replace(tiny, classes=None, y=np.linspace(0, 1, 6, dtype=np.float32))
+    assert (regression.regression, regression.outputs, tiny.regression, tiny.outputs) == (True, 1, False, 3)
 
 
 def test_digest_is_the_address_of_what_training_can_see(tiny):
@@ -98,13 +124,17 @@ def test_digest_is_the_address_of_what_training_can_see(tiny):
         {"test_ids": ids(2, 5)},
         {"client_test_ids": (ids(), ids(4))},
         {"client_test_ids": (ids(), ids()), "test_ids": ids(2, 4)},
+        {"unseen_test_ids": (ids(5),)},
+        {"unseen_test_ids": (ids(), ids(5))},
+        {"encoding": Affine(scale=2.0)},
+        {"classes": None, "y": tiny.y.astype(np.float32)},
     ]
     digests = {replace(tiny, **change).digest for change in changes}
     assert len(digests | {tiny.digest}) == len(changes) + 1
 
 
 def test_declared_data_has_numbers_only():
-    data = Declared(samples_per_client=600, sample_bytes=785).load(4, stream=np.random.default_rng)
+    data = Declared(samples_per_client=600, sample_bytes=785).load(Clients(4), stream=np.random.default_rng)
     assert (data.clients, data.client_samples.tolist()) == (4, [600] * 4)
     assert data.raw_bytes(2) == 600 * 785
     assert (data.x, data.y, data.classes, data.sample_shape, data.train_ids) == (None, None, None, None, ())
@@ -113,7 +143,7 @@ def test_declared_data_has_numbers_only():
 
 
 def test_unknown_sample_size_is_absent_not_zero():
-    data = Declared(samples_per_client=600).load(4, stream=np.random.default_rng)
+    data = Declared(samples_per_client=600).load(Clients(4), stream=np.random.default_rng)
     assert data.sample_bytes is None
     with pytest.raises(UserError, match=r"give data\.sample_bytes"):
         data.raw_bytes(0)

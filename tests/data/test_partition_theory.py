@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from fedsim.data.partition.dirichlet import Dirichlet
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.quantity_skew import QuantitySkew
-from fedsim.data.partition.settings import whole_shares
+from fedsim.data.partition.settings import Labels, whole_shares
 from fedsim.data.partition.shards import Shards
+from fedsim.data.pile import Clients
 from fedsim.errors import UserError
 
 CLASSES = 10
@@ -22,7 +23,8 @@ CLASSES = 10
 
 def counts(partition, y, clients, seed) -> np.ndarray:
     """(clients, classes) samples."""
-    shares = partition.split(y, clients, np.random.default_rng(seed))
+    clients = Clients(clients) if isinstance(clients, int) else clients
+    shares = partition.split(Labels(y), clients, np.random.default_rng(seed))
     return np.array([np.bincount(y[share], minlength=CLASSES) for share in shares])
 
 

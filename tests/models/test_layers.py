@@ -8,7 +8,28 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU
+from fedsim.models.layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Block,
+    Conv1d,
+    Conv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAveragePool,
+    Gru,
+    KMaxPool,
+    LastStep,
+    Layer,
+    Linear,
+    MaxPool1d,
+    MaxPool2d,
+    OneHot,
+    PadShortcut,
+    ReLU,
+    Residual,
+)
 
 
 def test_convolution_by_hand():
@@ -25,7 +46,72 @@ def test_linear_by_hand():
     assert fc.macs((100,)) == 6_200
 
 
-@pytest.mark.parametrize("layer", [ReLU("relu"), MaxPool2d("pool", kernel=2), Flatten("flatten")])
+def test_convolution_along_a_series_by_hand():
+    conv = Conv1d("conv", in_channels=2, out_channels=3, kernel=5, stride=2, padding=1, bias=False)
+    assert conv.parameter_shapes == {"weight": (3, 2, 5)}
+    assert conv.output_shape((2, 8)) == (3, 3)  # (8 + 2 - 5) // 2 + 1
+    assert conv.macs((2, 8)) == (3 * 3) * (2 * 5)
+
+
+def test_batch_normalisation_has_two_parameters_and_two_statistics_for_each_channel():
+    for norm, shape in ((BatchNorm1d("bn", 3), (3, 9)), (BatchNorm2d("bn", 3), (3, 4, 5))):
+        assert norm.parameter_shapes == {"weight": (3,), "bias": (3,)}
+        assert norm.buffer_shapes == {"running_mean": (3,), "running_var": (3,)}
+        assert list(norm.state_shapes) == ["weight", "bias", "running_mean", "running_var"]
+        assert norm.output_shape(shape) == shape
+        assert norm.macs(shape) == 0
+
+
+def test_a_recurrent_unit_by_hand():
+    gru = Gru("gru", inputs=4, hidden=5)
+    assert list(gru.parameter_shapes.values()) == [(15, 4), (15, 5), (15,), (15,)]
+    assert gru.output_shape((4, 7)) == (5, 7)
+    assert gru.macs((4, 7)) == 7 * (15 * 4 + 15 * 5)
+
+
+def test_a_residual_block_is_the_sum_of_its_branches_work_and_states():
+    conv = Conv2d("conv", 2, 4, kernel=3, stride=2, padding=1, bias=False)
+    block = Residual("block", (conv, BatchNorm2d("bn", 4)), (Conv2d("conv", 2, 4, kernel=1, stride=2),))
+    assert block.output_shape((2, 5, 5)) == (4, 3, 3)
+    assert block.macs((2, 5, 5)) == 36 * 2 * 9 + 36 * 2
+    assert block.state_shapes == {
+        "body.conv.weight": (4, 2, 3, 3),
+        "body.bn.weight": (4,),
+        "body.bn.bias": (4,),
+        "body.bn.running_mean": (4,),
+        "body.bn.running_var": (4,),
+        "shortcut.conv.weight": (4, 2, 1, 1),
+        "shortcut.conv.bias": (4,),
+    }
+    assert set(block.parameter_shapes) | set(block.buffer_shapes) == set(block.state_shapes)
+    assert list(block.buffer_shapes) == ["body.bn.running_mean", "body.bn.running_var"]
+
+
+def test_composites_nest_and_name_their_leaves():
+    inner = Residual("inner", (Linear("fc", 3, 3),))
+    outer = Residual("outer", (Block("pair", (Linear("fc", 3, 3), ReLU("relu"))), inner))
+    assert [name for name, _ in outer.leaves()] == [
+        "outer.body.pair.fc",
+        "outer.body.pair.relu",
+        "outer.body.inner.body.fc",
+    ]
+    assert [name for name, _ in outer.units()] == ["outer.body.pair", "outer.body.inner.body.fc"]
+    assert [f"outer.{kind}" for kind in outer.state_shapes] == [
+        f"{name}.{kind}" for name, leaf in outer.leaves() for kind in leaf.state_shapes
+    ]
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        ReLU("relu"),
+        Dropout("dropout", 0.5),
+        MaxPool2d("pool", kernel=2),
+        Flatten("flatten"),
+        GlobalAveragePool("pool"),
+        PadShortcut("pad", 3, 6, stride=2),
+    ],
+)
 def test_activations_and_pooling_have_no_parameters_and_no_counted_work(layer: Layer):
     assert layer.parameter_shapes == {}
     assert layer.macs((3, 4, 4)) == 0
@@ -54,6 +140,27 @@ def test_convolution_gives_the_shapes_of_pytorch_or_refuses_as_it_does(channels,
 
 
 @settings(max_examples=40, deadline=None)
+@given(
+    length=st.integers(1, 12),
+    kernel=st.integers(1, 5),
+    stride=st.integers(1, 3),
+    padding=st.integers(0, 3),
+)
+def test_series_get_the_shapes_of_pytorch_or_are_refused_as_it_does(length, kernel, stride, padding):
+    conv = Conv1d("conv", 2, 3, kernel=kernel, stride=stride, padding=padding)
+    layers: list[tuple[Layer, nn.Module]] = [(conv, nn.Conv1d(2, 3, kernel, stride=stride, padding=padding))]
+    if 2 * padding <= kernel:
+        pool = MaxPool1d("pool", kernel=kernel, stride=stride, padding=padding)
+        layers.append((pool, nn.MaxPool1d(kernel, stride=stride, padding=padding)))
+    for layer, twin in layers:
+        if length + 2 * padding < kernel:
+            with pytest.raises(ValueError, match="of a length of at least"):
+                layer.output_shape((2, length))
+        else:
+            assert layer.output_shape((2, length)) == tuple(twin(torch.zeros(1, 2, length)).shape[1:])
+
+
+@settings(max_examples=40, deadline=None)
 @given(shape=st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9)), kernel=st.integers(1, 4))
 def test_pooling_and_flattening_give_the_shapes_of_pytorch(shape, kernel):
     assume(min(shape[1:]) >= kernel)
@@ -71,6 +178,20 @@ def test_pooling_and_flattening_give_the_shapes_of_pytorch(shape, kernel):
         (Linear("fc", 100, 62), (1, 10, 10), r"takes vectors of shape \(100,\)"),
         (MaxPool2d("p", kernel=2), (32, 1, 4), "takes images of at least 2 x 2 pixels"),
         (MaxPool2d("p", kernel=2), (32,), "takes images"),
+        (Conv1d("c", 2, 3, kernel=3), (1, 9), r"takes \(2, length\)"),
+        (Conv1d("c", 2, 3, kernel=3), (2, 2), "takes series of a length of at least 3"),
+        (MaxPool1d("p", kernel=3, stride=2), (2, 2), r"takes series \(channels, length\) of a length of at least 3"),
+        (KMaxPool("p", k=8), (64, 7), "of a length of at least 8"),
+        (GlobalAveragePool("p"), (64,), "takes channels of one or more axes"),
+        (BatchNorm1d("bn", 3), (3,), r"takes \(3, length\)"),
+        (BatchNorm2d("bn", 3), (4, 2, 2), r"takes \(3, height, width\)"),
+        (OneHot("o", 70), (70, 9), r"takes sequences of tokens \(length,\)"),
+        (Embedding("e", 70, 16), (1, 9), r"takes sequences of tokens \(length,\)"),
+        (Gru("g", 4, 5), (5, 4), r"takes series \(4, time\)"),
+        (LastStep("l"), (4,), r"takes series \(channels, time\)"),
+        (PadShortcut("p", 3, 6, stride=2), (4, 8, 8), r"takes \(3, height, width\)"),
+        (Residual("r", (Linear("fc", 3, 2),)), (3,), r"the body gives \(2,\), the shortcut \(3,\)"),
+        (Block("b", (Flatten("f"), Linear("fc", 3, 2))), (2, 2), "layer 'fc' .* takes vectors"),
     ],
 )
 def test_an_input_that_does_not_fit_is_refused_with_layer_rule_and_shape(layer: Layer, shape, message):
@@ -87,6 +208,21 @@ def test_an_input_that_does_not_fit_is_refused_with_layer_rule_and_shape(layer: 
 def test_sizes_that_make_no_layer_are_refused(key, size, least):
     with pytest.raises(ValueError, match=f"{key}={size} of layer 'c' must be at least {least}"):
         Conv2d("c", **({"in_channels": 1, "out_channels": 1, "kernel": 1} | {key: size}))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Dropout("d", 1.0), "rate=1.0 of layer 'd' must be at least 0 and below 1"),
+        (lambda: MaxPool1d("p", kernel=3, stride=1, padding=2), "padding=2 of layer 'p' must be at most half"),
+        (lambda: PadShortcut("p", 4, 3, stride=1), "out_channels=3 of layer 'p' must be at least in_channels=4"),
+        (lambda: Block("b", (ReLU("a"), ReLU("a"))), r"inside layer 'b' must have different names"),
+        (lambda: Residual("r", (ReLU("a"), ReLU("a"))), r"inside layer 'r' must have different names"),
+    ],
+)
+def test_hyper_parameters_that_make_no_layer_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 @pytest.mark.parametrize("name", ["", "block.conv"])
@@ -109,6 +245,43 @@ def test_signatures_tell_type_and_every_size_but_not_the_name():
         MaxPool2d("a", kernel=3),
         ReLU("a"),
         Flatten("a"),
+        Conv2d("a", 1, 2, kernel=3, bias=False),
+        Linear("a", 1, 2, bias=False),
+        Conv1d("a", 1, 2, kernel=3),
+        Conv1d("a", 1, 2, kernel=3, bias=False),
+        MaxPool1d("a", kernel=2, stride=2),
+        MaxPool1d("a", kernel=2, stride=2, padding=1),
+        KMaxPool("a", k=2),
+        GlobalAveragePool("a"),
+        BatchNorm1d("a", 2),
+        BatchNorm2d("a", 2),
+        Dropout("a", 0.5),
+        Dropout("a", 0.25),
+        OneHot("a", 2),
+        Embedding("a", 2, 3),
+        Embedding("a", 3, 2),
+        Gru("a", 2, 3),
+        Gru("a", 3, 2),
+        LastStep("a"),
+        PadShortcut("a", 1, 2, stride=2),
+        Residual("a", (ReLU("a"),)),
+        Residual("a", (), (ReLU("a"),)),
+        Residual("a", (ReLU("a"),), (ReLU("a"),)),
+        Block("a", (ReLU("a"),)),
+        Block("a", (ReLU("a"), ReLU("b"))),
     ]
     assert len({layer.signature for layer in layers}) == len(layers)
     assert Conv2d("a", 1, 2, kernel=3).signature == Conv2d("b", 1, 2, kernel=3).signature
+    assert Block("a", (ReLU("b"),)).signature == Block("c", (ReLU("d"),)).signature
+    assert Residual("a", (ReLU("b"),)).signature == Residual("c", (ReLU("d"),)).signature
+
+
+def test_digests_tell_names_inside_composites_because_states_are_named_by_them():
+    named = [
+        Residual("a", (Linear("b", 2, 2),)),
+        Residual("a", (Linear("c", 2, 2),)),
+        Residual("d", (Linear("b", 2, 2),)),
+        Block("a", (Linear("b", 2, 2),)),
+        Block("a", (Linear("c", 2, 2),)),
+    ]
+    assert len({layer.digest for layer in named}) == len(named)

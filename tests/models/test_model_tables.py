@@ -13,7 +13,7 @@ from fedsim.errors import UserError
 from fedsim.models.declared import Declared, DeclaredTable
 from fedsim.models.fedgs_cnn import FedgsCnn
 from fedsim.models.hfedms_cnn import HfedmsCnn
-from fedsim.models.layers import Conv2d, Flatten, Linear, ReLU
+from fedsim.models.layers import Conv2d, Dropout, Flatten, Linear, ReLU, Residual
 from fedsim.models.mlp import Mlp
 from fedsim.models.settings import ModelSettings
 from fedsim.models.small_cnn import SmallCnn
@@ -122,6 +122,13 @@ def test_tables_that_differ_in_anything_have_different_digests():
     variants = [
         TABLE,
         replace(TABLE, initialisation="torch_default"),
+        replace(TABLE, initialisation="kaiming_normal"),
+        replace(TABLE, takes_ids=True),
+        replace(TABLE, extractor=(Conv2d("conv", 1, 2, kernel=3, bias=False), *TABLE.extractor[1:])),
+        replace(TABLE, extractor=(Dropout("drop", 0.1), *TABLE.extractor)),
+        replace(TABLE, extractor=(Dropout("drop", 0.2), *TABLE.extractor)),
+        replace(TABLE, extractor=(Residual("r", (ReLU("a"),)), *TABLE.extractor)),
+        replace(TABLE, extractor=(Residual("r", (ReLU("b"),)), *TABLE.extractor)),
         replace(TABLE, input_shape=(1, 4, 4), classifier=(Linear("fc2", 3, 4),)),
         replace(TABLE, classifier=(Linear("head", 3, 2),)),
         replace(TABLE, classifier=(Linear("fc2", 3, 2), ReLU("end"))),
@@ -153,7 +160,7 @@ def test_equal_tables_have_equal_digests():
 
 
 def test_a_part_that_is_not_there_is_refused_with_those_that_are():
-    for ask in (TABLE.parameters, TABLE.bytes, TABLE.parameter_shapes, TABLE.forward_macs):
+    for ask in (TABLE.parameters, TABLE.bytes, TABLE.parameter_shapes, TABLE.state_shapes, TABLE.forward_macs):
         with pytest.raises(UserError, match=r"no part 'clasifier'; did you mean 'classifier'\? \(parts: extractor, cl"):
             ask("clasifier")
     with pytest.raises(UserError, match=r"no part 'classifier' \(parts: model\)"):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedsim.data.stream.captures import Capture
 from fedsim.learning.learner import Contribution, Learner, Model, Trained
 from fedsim.learning.objectives import Objective
 
@@ -41,6 +42,8 @@ class PlainLearner(Learner):
     trainings: list[Training] = field(default_factory=list)
     means: dict[int, list[Contribution]] = field(default_factory=dict)
     """Round -> what went into its mean."""
+    captures: list[tuple[int, int, Capture]] = field(default_factory=list)
+    """Round, client, and what it saw of its stream."""
     evaluations: list[tuple[int, str, str]] = field(default_factory=list)
     """Round, test set, model."""
     updates: weakref.WeakSet[Part] = field(default_factory=weakref.WeakSet)
@@ -61,7 +64,10 @@ class PlainLearner(Learner):
         use: int,
         round_number: int,
         state: Model | None = None,
+        capture: Capture | None = None,
     ) -> Trained:
+        if capture is not None:
+            self.captures.append((round_number, client, capture))
         memory = state["memory"].text if state else None  # type: ignore[attr-defined]
         self.trainings.append(Training(round_number, client, use, text(model), memory, objective))
         update = Part(f"{text(model)} trained by {client}")

@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-REGISTRY = {"noise": "fedsim.data.feature_skew.noise:Noise"}
+REGISTRY = {
+    "noise": "fedsim.data.feature_skew.noise:Noise",
+    "rotation": "fedsim.data.feature_skew.rotation:Rotation",
+}

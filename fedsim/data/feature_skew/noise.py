@@ -1,4 +1,4 @@
-"""Clients whose sensors are noisier the higher their number (Li et al., NIID-Bench, ICDE 2022, section IV-C)."""
+"""Sensors that are noisier the higher their number (Li et al., NIID-Bench, ICDE 2022, section IV-C)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,47 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.feature_skew.settings import FeatureSkewSettings
+from fedsim.data.encoding import Affine
+from fedsim.data.feature_skew.settings import By, FeatureSkewSettings, as_stored, numbered, portions
 from fedsim.data.pile import Clients, Pile
+from fedsim.errors import Misfit
 from fedsim.settings import Positive
 
 __all__ = ["Noise"]
 
 
 class Noise(FeatureSkewSettings):
-    """Gaussian noise on every value, more for each next client."""
+    """Gaussian noise on every value, more for each next client or factory (NIID-Bench).
+
+    Client i = 1, ..., n adds noise of mean 0 and variance ``variance`` * i / n to the samples it holds, its own tests
+    included, drawn once: a sample is measured once. Values are those of decoded samples, an image from 0 to 1, say.
+    What is stored as whole numbers is rounded and stays between its smallest and largest number, as a sensor's does.
+
+    (NIID-Bench's paper calls the variance sigma; its code draws anew each time, from client 1 without noise to client n
+    with *standard deviation* sigma.)
+    """
 
     name: Literal["noise"] = "noise"
-    sigma: Positive = 0.1
-    """Standard deviation of the last client's noise."""
+    variance: Positive = 0.1
+    """Variance of the last one's noise, in squared units of a decoded sample. NIID-Bench uses 0.1."""
+    by: By = "client"
+    """Whose number counts: each client's, or that of the factory it is in."""
 
     def apply(
         self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
-        """In work."""
-        raise NotImplementedError
+        """Raises `UserError` when samples are characters, or other ids: noise would make them others."""
+        if not isinstance(pile.encoding, Affine):
+            raise Misfit(
+                "noise needs samples that are measured, and those of this data set are ids (characters, words); leave "
+                "feature_skew out",
+                "feature_skew",
+            )
+        number, numbers = numbered(clients, self.by)
+        deviations = np.sqrt(self.variance * (number + 1) / numbers) / abs(pile.encoding.scale)
+        x = pile.x.copy()
+        for ids, deviation in zip(held, deviations, strict=True):
+            for some in portions(ids):
+                noise = rng.standard_normal((len(some), *x.shape[1:]), dtype=np.float32)
+                x[some] = as_stored(x[some] + np.float32(deviation) * noise, x.dtype)
+        return x

@@ -7,5 +7,7 @@ REGISTRY = {
     "iid": "fedsim.data.partition.iid:Iid",
     "dirichlet": "fedsim.data.partition.dirichlet:Dirichlet",
     "shards": "fedsim.data.partition.shards:Shards",
+    "classes_per_client": "fedsim.data.partition.classes_per_client:ClassesPerClient",
+    "factory_preference": "fedsim.data.partition.factory_preference:FactoryPreference",
     "quantity_skew": "fedsim.data.partition.quantity_skew:QuantitySkew",
 }

@@ -15,6 +15,7 @@ from fedsim.data.partition.settings import (
     Concentration,
     Labels,
     PartitionSettings,
+    dealt_by_class,
     draw_until_enough,
     require_minimum,
     whole_shares,
@@ -49,12 +50,9 @@ class Dirichlet(PartitionSettings):
         """Raises `UserError` when no draw gives everybody the minimum."""
         y, total = labels.classes(), clients.total
         require_minimum(self.minimum_samples, total, len(y))
-        present, sizes = np.unique(y, return_counts=True)
+        sizes = np.unique(y, return_counts=True)[1]
         counts = draw_until_enough(lambda: self._counts(sizes, total, rng), self.minimum_samples, self)
-        owner = np.empty(len(y), np.int64)
-        for label, shares in zip(present, counts, strict=True):
-            owner[y == label] = rng.permutation(np.repeat(np.arange(total), shares))
-        return owner
+        return dealt_by_class(y, counts, rng)
 
     def _counts(self, sizes: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """(classes, clients) samples of each class for each client, for classes of *sizes*."""

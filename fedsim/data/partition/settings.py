@@ -24,6 +24,7 @@ __all__ = [
     "Concentration",
     "Labels",
     "PartitionSettings",
+    "dealt_by_class",
     "draw_until_enough",
     "require",
     "require_minimum",
@@ -34,7 +35,6 @@ Concentration = Annotated[float, Interval(gt=0, le=1e6)]
 """Parameter of a symmetric Dirichlet distribution: 1e6 is as good as equal shares, near 0 one client takes all."""
 
 MAXIMUM_DRAWS = 1000
-
 
 NOBODY = -1
 """The owner of a sample that is left out."""
@@ -107,6 +107,17 @@ def whole_shares(proportions: NDArray[np.float64], total: int, rng: np.random.Ge
     ends = np.floor(np.cumsum(proportions) * total + rng.random())
     ends[-1] = total  # the sum of the proportions may miss 1 by a rounding error
     return np.diff(np.minimum(ends, total), prepend=0).astype(np.int64)
+
+
+def dealt_by_class(y: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """(samples,) owners, by (present classes, clients) *counts* of them; which samples of a class is left to chance.
+
+    Row c of *counts* belongs to the c-th of the labels that are present, in ascending order, and adds up to its number.
+    """
+    owner = np.empty(len(y), np.int64)
+    for label, shares in zip(np.unique(y), counts, strict=True):
+        owner[y == label] = rng.permutation(np.repeat(np.arange(counts.shape[1]), shares))
+    return owner
 
 
 def draw_until_enough(

@@ -17,18 +17,26 @@ from fedsim.settings import Count, NonNegativeInt, OneOf, Positive, Probability,
 
 __all__ = ["Arrival", "Augmentation", "StreamSettings"]
 
-Range = tuple[Annotated[float, Interval(gt=0, le=10)], Annotated[float, Interval(gt=0, le=10)]]
+Share = Annotated[float, Interval(ge=0.01, le=1)]
+Ratio = Annotated[float, Interval(ge=0.1, le=10)]
 
 
 class Augmentation(Settings):
-    """Images are changed a little, anew each time: random brightness, and a random crop enlarged (HFedMS's published code)."""
+    """Images are changed a little each time they are seen, in brightness and by a crop (HFedMS's published code)."""
 
     brightness: Probability = 0.1
     """Every value of an image is multiplied by one factor, uniform in 1 - brightness to 1 + brightness, up to 1."""
-    area: Annotated[Range, Strict(False)] = (0.8, 1.0)
+    area: Annotated[tuple[Share, Share], Strict(False)] = (0.8, 1.0)
     """Share of the image's area that is cut out and enlarged to the whole, uniform between the two."""
-    aspect: Annotated[Range, Strict(False)] = (0.8, 1.2)
-    """Width over height of what is cut out, log-uniform between the two."""
+    aspect: Annotated[tuple[Ratio, Ratio], Strict(False)] = (0.8, 1.2)
+    """Width over height of what is cut out, log-uniform between the two; neither side exceeds the image's."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        for key, (low, high) in (("area", self.area), ("aspect", self.aspect)):
+            if low > high:
+                raise Misfit(f"from {low:g} to {high:g} is backwards; give the smaller one first", key)
+        return self
 
 
 class Arrival(Settings):

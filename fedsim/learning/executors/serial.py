@@ -1,14 +1,18 @@
 """The plain loop: one node after the other, one resident model, one thread. Every executor must meet it.
 
-Local training is `torch.optim.SGD` on the mean cross-entropy of each mini-batch.
+Local training is `torch.optim.SGD` on the mean loss of each mini-batch: the cross-entropy of classes, the squared error
+of numbers. Running statistics belong to a model
+as its parameters do: they are received, changed by training, averaged and sent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +22,8 @@ from safetensors.torch import load_file, save
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
-from fedsim.learning.batches import batches, training_samples
+from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.graph import Node, Value
 from fedsim.learning.objectives import objective_from
@@ -59,8 +64,6 @@ class Serial(Executor):
         self._table = table
         self._dataset = dataset
         self._module = build(table).to(self._dtype)
-        self._x = torch.tensor(dataset.x, dtype=self._dtype)
-        self._y = torch.tensor(dataset.y)
 
     def compute(self, chunk: Sequence[Node]) -> list[dict[str, Value]]:
         """One node after the other."""
@@ -95,6 +98,7 @@ class Serial(Executor):
         assert node.stream is not None
         settings, objective = node.parameters["training"], objective_from(node.parameters["objective"])
         weights = self._load(node)
+        self._module.train()
         start = {name: weight.detach().clone() for name, weight in weights.items()}
         optimiser = torch.optim.SGD(
             weights.values(),
@@ -104,53 +108,84 @@ class Serial(Executor):
             foreach=False,
         )
         state = _inputs(node, "state")
-        samples = training_samples(self._dataset, node.parameters["client"])
-        rng = node.stream.generator()
-        for ids in batches(samples, batch_size=settings["batch_size"], epochs=settings["epochs"], rng=rng):
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(self._module(self._x[ids]), self._y[ids]).backward()  # type: ignore[no-untyped-call]
-            with torch.no_grad():
-                gradients = {name: weight.grad for name, weight in weights.items()}
-                objective.add_gradient(gradients, weights, start, state)
-            optimiser.step()
+        with _torch_draws(node.stream):
+            for x, y in mini_batches(self._dataset, node.parameters, node.stream):
+                optimiser.zero_grad()
+                self._loss(self._module(self._tensor(x)), self._tensor(y), "mean").backward()  # type: ignore[no-untyped-call]
+                with torch.no_grad():
+                    gradients = {name: weight.grad for name, weight in weights.items()}
+                    objective.add_gradient(gradients, weights, start, state)
+                optimiser.step()
         with torch.no_grad():
             remembered = objective.remember(state, weights, start)
         return self._trained() | {f"state.{name}": value for name, value in remembered.items()}
 
     def _evaluate(self, node: Node) -> dict[str, Value]:
-        """Accuracy and mean cross-entropy (infinite when no number), on the global test set or on the clients'."""
+        """Score and mean loss on the global test set, on the clients' own, or on those of unseen clients."""
         self._load(node)
+        self._module.eval()
         if node.parameters["on"] == "global":
             return {"metrics": self._score(self._dataset.test_ids)}
-        scores = [self._score(ids) for ids in self._dataset.client_test_ids if len(ids)]
-        return {"metrics": spread(scores)}
+        unseen = node.parameters["on"] == "unseen"
+        held = self._dataset.unseen_test_ids if unseen else self._dataset.client_test_ids
+        return {"metrics": spread([self._score(ids) for ids in held if len(ids)])}
 
     def _score(self, sample_ids: npt.NDArray[np.int64]) -> dict[str, float]:
+        """Accuracy (the root mean squared error for numbers) and mean loss, infinite when that is no number."""
+        assert self._dataset.y is not None
         correct, loss = 0, 0.0
         with torch.no_grad():
             for first in range(0, len(sample_ids), EVALUATION_BATCH):
-                ids = torch.tensor(sample_ids[first : first + EVALUATION_BATCH])
-                logits = self._module(self._x[ids])
-                correct += int((logits.argmax(dim=1) == self._y[ids]).sum())
-                loss += float(torch.nn.functional.cross_entropy(logits, self._y[ids], reduction="sum"))
+                ids = sample_ids[first : first + EVALUATION_BATCH]
+                scores = self._module(self._tensor(self._dataset.samples(ids)))
+                y = self._tensor(self._dataset.y[ids])
+                loss += float(self._loss(scores, y, "sum"))
+                if not self._dataset.regression:
+                    correct += int((scores.argmax(dim=1) == y).sum())
         samples = len(sample_ids)
         mean_loss = loss / samples if math.isfinite(loss) else math.inf  # not a number, once training has diverged
+        if self._dataset.regression:
+            return {"loss": mean_loss, "rmse": math.sqrt(mean_loss), "samples": samples}
         return {"accuracy": correct / samples, "loss": mean_loss, "samples": samples}
 
-    def _load(self, node: Node) -> Part:
+    def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:
+        """Cross-entropy of classes, squared error of numbers."""
+        if self._dataset.regression:
+            return torch.nn.functional.mse_loss(scores.squeeze(1), y, reduction=reduction)
+        return torch.nn.functional.cross_entropy(scores, y, reduction=reduction)
+
+    def _tensor(self, values: npt.NDArray[Any]) -> torch.Tensor:
+        """Floating-point numbers in the executor's precision; whole ones as they are."""
+        tensor = torch.from_numpy(np.ascontiguousarray(values))
+        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
+
+    def _load(self, node: Node) -> dict[str, torch.nn.Parameter]:
         """Copy a node's model into the resident module; returns the module's own parameters by their full names."""
         parts = _inputs(node, "model")
-        assert parts.keys() == self._module.parts.keys(), "the resident module would keep another model's part"
+        assert parts.keys() == set(self._table.parts), "the resident module would keep another model's part"
         for part, tensors in parts.items():
-            self._module.parts[part].load_state_dict(tensors)
-        return dict(self._module.parts.named_parameters())
+            self._module.load(part, tensors)
+        return {
+            f"{part}.{name}": parameter
+            for part in self._table.parts
+            for name, parameter in self._module.part_parameters(part).items()
+        }
 
     def _trained(self) -> dict[str, Value]:
-        """A copy of the resident module's parts."""
+        """A copy of the resident module's parts, running statistics included."""
         return {
-            part: {name: weight.detach().clone() for name, weight in layers.named_parameters()}
-            for part, layers in self._module.parts.items()
+            part: {name: value.detach().clone() for name, value in self._module.part_state(part).items()}
+            for part in self._table.parts
         }
+
+
+@contextmanager
+def _torch_draws(stream: Stream) -> Iterator[None]:
+    """Within, torch's own random numbers (for dropout) come from a stream beside *stream*; without, nothing changes."""
+    seed = replace(stream, purpose=f"{stream.purpose}/torch").generator().integers(2**63)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(seed))
+        yield
 
 
 class _PartialSum(Fold):

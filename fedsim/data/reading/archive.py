@@ -1,0 +1,120 @@
+"""The files of a ``.tar`` archive (POSIX pax and GNU, plain or by gzip, bzip2 or xz), one by one, in memory.
+
+Nothing is ever extracted, so that no name can lead anywhere; links, devices and names that leave the archive are
+refused all the same, for an archive of data has none. Left out: zip archives, and sparse members.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from fedsim.errors import UserError
+from fedsim.files import open_file, shown
+
+__all__ = ["MOST_BYTES", "MOST_FILES", "tar_files"]
+
+MOST_BYTES = 64_000_000_000
+"""Of an archive, unpacked."""
+MOST_FILES = 4_000_000
+"""In an archive or a folder."""
+MOST_AT_ONCE = 512_000_000
+OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+"""By the first bytes of a compressed archive."""
+LONGEST_BEGINNING = 8
+DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, ValueError, OverflowError)
+"""What `tarfile` and the unpackers raise for damaged or hostile archives."""
+
+Parts = tuple[str, ...]
+"""A path inside an archive or below a folder, in its parts."""
+
+
+class _Bad(Exception):
+    """What is wrong with an archive."""
+
+
+def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
+    """(its path, in parts; how to read it) of each file in the archive *path*, which messages call *what*.
+
+    A file can only be read before the next one is asked for. Raises `UserError`, beginning with the path, for what is
+    no whole archive, and for links, devices and names that are absolute or go up.
+    """
+    with open_file(path, what=what) as file:
+        try:
+            yield from _files(_opened(file, what))
+        except _Bad as error:
+            raise UserError(f"{shown(path)}: {error}") from error
+        except DAMAGE as error:
+            problem = f"is cut short or damaged ({str(error)[:100]}); get {what} again"
+            raise UserError(f"{shown(path)}: {problem}") from error
+
+
+class _Bounded:
+    """A stream that is read forward, never much at once, and never without end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.tell = stream.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= MOST_AT_ONCE:
+            raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
+        return self._stream.read(size)
+
+    def seek(self, position: int) -> None:
+        if position > MOST_BYTES:
+            raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
+        self._stream.seek(position)
+
+
+def _opened(file: BinaryIO, what: str) -> tarfile.TarFile:
+    beginning = file.read(LONGEST_BEGINNING)
+    file.seek(0)
+    if not beginning:
+        raise _Bad(f"is empty, and {what} is needed")
+    if beginning.startswith(b"PK"):
+        raise _Bad("is a zip archive; unpack it, and give the path of the folder")
+    opener = next((opener for start, opener in OPENERS.items() if beginning.startswith(start)), None)
+    stream: Any = _Bounded(opener(file) if opener else file)
+    try:
+        return tarfile.open(fileobj=stream, mode="r:")
+    except tarfile.ReadError as error:
+        raise _Bad(f"is no .tar archive ({error}), and {what} is needed") from error
+
+
+def _files(archive: tarfile.TarFile) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
+    number = 0
+    while (member := archive.next()) is not None:
+        archive.members.clear()  # it remembers them all
+        number += 1
+        if number > MOST_FILES:
+            raise _Bad(f"holds more than {MOST_FILES} files")
+        name = f"{member.name[:100]!r}"
+        parts = tuple(part for part in member.name.split("/") if part not in ("", "."))
+        if member.name.startswith("/") or ".." in parts or "\0" in member.name:
+            raise _Bad(f"the member {name} would lie outside of the archive; such archives are not read")
+        if member.isdir():
+            continue
+        if not member.isreg() or member.sparse is not None:
+            kind = "a link" if member.islnk() or member.issym() else "no regular file"
+            raise _Bad(f"the member {name} is {kind}; pack an archive of regular files only")
+
+        def read(member: tarfile.TarInfo = member) -> bytes:
+            content = archive.extractfile(member)
+            assert content is not None, "a regular file"
+            found = content.read(member.size)
+            if len(found) != member.size:
+                raise EOFError("unexpected end of data")
+            return found
+
+        yield parts, read

@@ -1,0 +1,253 @@
+"""Arrays from an ``.npz`` file (a zip of ``.npy`` files, NumPy Enhancement Proposal 1), of which nothing is believed.
+
+Members are inflated in memory, never extracted; pickles are refused, for opening one runs what is written in it. What
+is read is bounded while it is inflated, not only by what the file says of itself. Left out: structured arrays, dates,
+and compressions other than deflate.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.errors import UserError, nearest, some
+from fedsim.files import open_file, shown
+
+__all__ = ["MOST_BYTES", "Wanted", "read_npz", "same_length"]
+
+MOST_BYTES = 8_000_000_000
+SUFFIX = ".npy"
+CHUNK_BYTES = 1 << 18
+MOST_DEFLATED = 1032  # times smaller is what deflate makes of zeros (zlib's technical details), and no more
+KINDS = {
+    "b": "true or false",
+    "u": "whole numbers from 0 on",
+    "i": "whole numbers",
+    "f": "floating-point numbers",
+    "c": "complex numbers",
+    "U": "text",
+    "S": "bytes",
+    "V": "records",
+    "M": "dates",
+    "m": "spans of time",
+}
+NO_ZIP = {
+    b"\x93NUMPY": "is a single array (.npy); save all arrays in one file with numpy.savez_compressed",
+    b"\x80": "looks like a pickle, which is never opened: it would execute code; save arrays with "
+    "numpy.savez_compressed",
+    b"\x1f\x8b": "is compressed with gzip; unpack it",
+}
+"""How other files begin, and what to do about them."""
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    ValueError,
+)
+"""What `zipfile` raises for damaged or hostile files."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an array must be.
+
+    >>> Wanted("iu f4", 1).allows(np.dtype("i8")), Wanted("iu f4", 1).allows(np.dtype("f8"))
+    (True, False)
+    """
+
+    dtypes: str
+    """Kinds of numbers, ``"iu"``, or dtypes, ``"u1 f4"``; words apart are alternatives."""
+    ndim: int | None = None
+    """Dimensions; None for any."""
+
+    def allows(self, dtype: np.dtype[Any]) -> bool:
+        """Whether *dtype* is among ``dtypes``."""
+        return any(dtype.kind in word if word.isalpha() else dtype.str[1:] == word for word in self.dtypes.split())
+
+    def __str__(self) -> str:
+        """For messages: ``u1 of 3 dimensions``."""
+        words = [" or ".join(KINDS[kind] for kind in word) if word.isalpha() else word for word in self.dtypes.split()]
+        dimensions = "" if self.ndim is None else f" of {self.ndim} dimension{'s' * (self.ndim != 1)}"
+        return f"{' or '.join(words)}{dimensions}"
+
+
+class _Bad(Exception):
+    """What is wrong with a file."""
+
+
+def read_npz(
+    path: Path,
+    wanted: Mapping[str, Wanted],
+    *,
+    what: str,
+    optional: Mapping[str, Wanted] | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> dict[str, NDArray[Any]]:
+    """The arrays *wanted*, and those of *optional* that are there, of the file *path*, which messages call *what*.
+
+    They are contiguous and in the byte order of this machine; other members are passed over unread. Raises `UserError`
+    that begins with the path unless the file is a whole ``.npz``, has all that is wanted, all of that is as `Wanted`
+    says, and together at most *most_bytes*.
+    """
+    with open_file(path, what=what) as file:
+        try:
+            with _archive(file, what) as archive:
+                members = _members(archive)
+                names = [*_all_there(wanted, members, what), *(name for name in optional or () if name in members)]
+                arrays: dict[str, NDArray[Any]] = {}
+                left = most_bytes
+                for name in names:
+                    rule = wanted[name] if name in wanted else (optional or {})[name]
+                    arrays[name] = _array(archive, members[name], name, rule, left, most_bytes)
+                    left -= arrays[name].nbytes
+                return arrays
+        except _Bad as error:
+            raise UserError(f"{shown(path)}: {error}") from error
+
+
+def same_length(path: Path, arrays: Mapping[str, NDArray[Any]], *names: str) -> int:
+    """How many rows the arrays called *names* have. Raises `UserError` when they differ, or there are none.
+
+    Names that are not in *arrays* are passed over.
+    """
+    rows = {name: len(arrays[name]) for name in names if name in arrays}
+    (first, number), *others = rows.items()
+    for name, other in others:
+        if other != number:
+            raise UserError(
+                f"{shown(path)}: {first} has {number} rows and {name} has {other}; both need one per sample"
+            )
+    if not number:
+        raise UserError(f"{shown(path)}: {first} is empty; at least one sample is needed")
+    return number
+
+
+@contextmanager
+def _archive(file: BinaryIO, what: str) -> Iterator[zipfile.ZipFile]:
+    beginning = file.read(8)
+    file.seek(0)
+    try:
+        archive = zipfile.ZipFile(file)
+    except DAMAGE as error:
+        for start, hand in NO_ZIP.items():
+            if beginning.startswith(start):
+                raise _Bad(hand) from error
+        if not beginning:
+            raise _Bad(f"is empty, and {what} is needed") from error
+        if beginning.startswith(b"PK"):
+            raise _Bad(f"is cut short or damaged ({error}); get {what} again") from error
+        raise _Bad(f"is no .npz file (a zip of NumPy arrays), and {what} is needed") from error
+    with archive:
+        yield archive
+
+
+def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """By the name of the array."""
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(SUFFIX)
+        if name != info.filename:
+            if name in found:
+                raise _Bad(f"two arrays are called {name[:40]!r}; keep one")
+            found[name] = info
+    return found
+
+
+def _all_there(wanted: Mapping[str, Wanted], members: Mapping[str, zipfile.ZipInfo], what: str) -> Mapping[str, Wanted]:
+    for name in wanted:
+        if name not in members:
+            there = [member[:40] for member in members]
+            inside = f"; there are {some(there, most=10)}" if there else "; there are no arrays at all"
+            raise _Bad(f"no array is called {name!r}, which {what} must have{nearest(name, there)}{inside}")
+    return wanted
+
+
+def _array(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Wanted, left: int, most_bytes: int
+) -> NDArray[Any]:
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 0x1:
+        raise _Bad(f"the array {name!r} is encrypted or compressed in another way than numpy.savez_compressed does")
+    try:
+        with archive.open(info) as member:
+            shape, fortran, dtype = _header(member, name)
+            _check(name, rule, shape, dtype)
+            size = math.prod(shape) * dtype.itemsize
+            if size > left:
+                raise _Bad(f"the array {name!r} has {size / 1e6:g} MB, and all together may have {most_bytes / 1e6:g}")
+            if size > min(info.file_size, MOST_DEFLATED * (info.compress_size + 1)):
+                raise _Bad(f"the array {name!r} says it has shape {shape}, but the file has not so many numbers")
+            flat = np.empty(math.prod(shape), dtype)
+            if _fill(member, flat) or member.read(1):
+                raise _Bad(f"the array {name!r} says it has shape {shape}, but the file has another number of numbers")
+    except DAMAGE as error:
+        raise _Bad(f"the array {name!r} is cut short or damaged ({str(error)[:100]}); get the file again") from error
+    array = np.ascontiguousarray(flat.reshape(shape[::-1]).T) if fortran else flat.reshape(shape)
+    native: NDArray[Any] = array.astype(dtype.newbyteorder("="), copy=False)
+    _check_values(name, native)
+    return native
+
+
+def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, whether columns come first, dtype) by the header, whose text NumPy parses without running it."""
+    try:
+        version = np.lib.format.read_magic(member)
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in readers:
+            raise _Bad(f"the array {name!r} has format {version}, and plain arrays have (1, 0) or (2, 0)")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # files of Python 2 are read with one
+            shape, fortran, dtype = readers[version](member)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise _Bad(f"the array {name!r} is no NumPy array ({str(error)[:100]})") from error
+    if not all(0 <= side <= MOST_BYTES for side in shape):
+        raise _Bad(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")
+    return shape, fortran, dtype
+
+
+def _check(name: str, rule: Wanted, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise _Bad(
+            f"the array {name!r} holds Python objects, which are never opened: it would execute code; save it as {rule}"
+        )
+    if not rule.allows(dtype) or not dtype.itemsize:
+        raise _Bad(f"the array {name!r} holds {dtype.name} ({KINDS.get(dtype.kind, '?')}), and must hold {rule}")
+    if rule.ndim is not None and len(shape) != rule.ndim:
+        raise _Bad(f"the array {name!r} has shape {shape}, and must hold {rule}")
+
+
+def _fill(member: IO[bytes], flat: NDArray[Any]) -> int:
+    """Bytes of *flat* for which there is nothing in *member*."""
+    view = memoryview(flat.view(np.uint8).data) if flat.size else memoryview(b"")
+    at = 0
+    while at < len(view):
+        chunk = member.read(min(CHUNK_BYTES, len(view) - at))
+        if not chunk:
+            break
+        view[at : at + len(chunk)] = chunk
+        at += len(chunk)
+    return len(view) - at
+
+
+def _check_values(name: str, array: NDArray[Any]) -> None:
+    """Bytes that no array of its kind can have come from elsewhere than NumPy."""
+    if array.dtype.kind == "U" and array.size:
+        codes = array.reshape(-1).view(np.uint32)
+        if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+            raise _Bad(f"the array {name!r} has characters that do not exist")
+    if array.dtype.kind == "b" and array.size and array.reshape(-1).view(np.uint8).max() > 1:
+        raise _Bad(f"the array {name!r} has values that are neither true nor false")

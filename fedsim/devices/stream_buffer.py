@@ -1,0 +1,73 @@
+"""A device's samples by the simulated clock: which of its stream are there, which one a training takes, which are lost.
+
+The clock knows positions only; what stands there is learning's affair. Left out: sensors that stop measuring while
+their device is down or out of reach.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from fedsim.data.stream.captures import Capture
+from fedsim.data.stream.settings import Arrival, StreamSettings
+
+__all__ = ["StreamBuffer"]
+
+ROUNDING = 1e-9  # of a number of samples: an arrival in this very instant counts
+
+
+@dataclass(slots=True)
+class StreamBuffer:
+    """One device's stream. A batch is taken when training begins, and consumed when it has ended."""
+
+    settings: StreamSettings
+    consumed: int = 0
+    """Samples used so far, each counted once for every fresh batch that it was in."""
+    missed: int = 0
+    """Samples overwritten before any training took them, up to the last batch consumed."""
+    _next: int = 0
+    """Position of the first sample that has not been used."""
+    _kept: tuple[int, Capture] | None = field(default=None)
+    """The block of rounds that the last batch was for, and the batch."""
+
+    def batch(self, now_s: float, round_number: int) -> Capture:
+        """What a training that begins now would use. Nothing is consumed.
+
+        It is the oldest fresh samples in the buffer, and those that come next when there are too few.
+        """
+        block = self._block(round_number)
+        if self._kept is not None and self._kept[0] == block:
+            return self._kept[1]
+        first, drift = self._next, self.settings.drift
+        if self.settings.arrival is not None:
+            first = max(first, _arrived(self.settings.arrival, now_s) - self.settings.arrival.buffer_samples)
+        mixture = None
+        if drift is not None:
+            mixture = drift.mixture(float(round_number - 1) if drift.by == "rounds" else now_s)
+        return Capture(first, self.settings.samples, mixture)
+
+    def wait_s(self, capture: Capture, now_s: float) -> float:
+        """Seconds from now until all samples of *capture* have arrived."""
+        arrival = self.settings.arrival
+        if arrival is None:
+            return 0.0
+        last = capture.first + capture.samples - arrival.buffered_at_start
+        return max(last / arrival.samples_per_s - now_s, 0.0)
+
+    def consume(self, capture: Capture, round_number: int) -> None:
+        """A training on *capture* has ended."""
+        block = self._block(round_number)
+        if self._kept is None or self._kept != (block, capture):
+            self.missed += capture.first - self._next
+            self.consumed += capture.samples
+            self._next = capture.first + capture.samples
+            self._kept = block, capture
+
+    def _block(self, round_number: int) -> int:
+        return (round_number - 1) // self.settings.refresh_rounds
+
+
+def _arrived(arrival: Arrival, now_s: float) -> int:
+    """Samples that have arrived: the (p + 1)-th after the start comes (p + 1) / rate seconds after it."""
+    return arrival.buffered_at_start + math.floor(arrival.samples_per_s * now_s + ROUNDING)

@@ -1,0 +1,42 @@
+"""A torch module whose state is known part by part: what an executor loads, trains and sends.
+
+Leaves out how a part is made; `fedsim.models.torch_module` builds one from a layer table.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+__all__ = ["PartedModule"]
+
+
+class PartedModule(nn.Module):
+    """A model whose parameters and running statistics are grouped into the parts of its table."""
+
+    @abstractmethod
+    def part_state(self, part: str) -> dict[str, torch.Tensor]:
+        """The module's own parameters and buffers of *part* by name, live, in the order of the table's states.
+
+        Writing into them (without gradients) changes the model; they are all floating-point numbers.
+        """
+
+    def part_parameters(self, part: str) -> dict[str, nn.Parameter]:
+        """Those of `part_state` that are trained, in the same order."""
+        return {name: value for name, value in self.part_state(part).items() if isinstance(value, nn.Parameter)}
+
+    def load(self, part: str, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Copy *tensors* into the state of *part*.
+
+        Raises `ValueError` unless names and shapes are those of the state.
+        """
+        state = self.part_state(part)
+        known, given = ({name: tuple(value.shape) for name, value in some.items()} for some in (state, tensors))
+        if given != known:
+            raise ValueError(f"part {part!r} has the state {known}, not {given}")
+        with torch.no_grad():
+            for name, value in state.items():
+                value.copy_(tensors[name])

@@ -1,0 +1,163 @@
+"""The torch module of each layer; what torch has no module for is written here."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import torch
+from torch import nn
+
+from fedsim.models.layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Block,
+    Conv1d,
+    Conv2d,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAveragePool,
+    Gru,
+    KMaxPool,
+    LastStep,
+    Layer,
+    Linear,
+    MaxPool1d,
+    MaxPool2d,
+    OneHot,
+    PadShortcut,
+    ReLU,
+    Residual,
+)
+
+__all__ = ["sequence"]
+
+
+def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
+    """The modules of *layers*, one after the other, by their names; parameters and buffers are on the meta device.
+
+    There they are neither stored nor drawn: torch's own start would be thrown away.
+    """
+    return nn.Sequential(OrderedDict((layer.name, _module(layer)) for layer in layers))
+
+
+def _module(layer: Layer) -> nn.Module:
+    match layer:
+        case Conv1d() | Conv2d():
+            convolution = nn.Conv1d if isinstance(layer, Conv1d) else nn.Conv2d
+            return convolution(
+                layer.in_channels,
+                layer.out_channels,
+                layer.kernel,
+                stride=layer.stride,
+                padding=layer.padding,
+                bias=layer.bias,
+                device="meta",
+                dtype=torch.float32,
+            )
+        case Linear():
+            return nn.Linear(layer.inputs, layer.outputs, bias=layer.bias, device="meta", dtype=torch.float32)
+        case BatchNorm1d() | BatchNorm2d():
+            return _batch_norm(layer)
+        case Embedding():
+            rows, columns = layer.parameter_shapes["weight"]
+            return _Embedding(rows, columns, padding_idx=0, device="meta", dtype=torch.float32)
+        case OneHot():
+            return _OneHot(layer.tokens)
+        case Gru():
+            return _Gru(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
+        case LastStep():
+            return _LastStep()
+        case ReLU():
+            return nn.ReLU()
+        case Dropout():
+            return nn.Dropout(layer.rate)
+        case MaxPool1d():
+            return nn.MaxPool1d(layer.kernel, stride=layer.stride, padding=layer.padding)
+        case MaxPool2d():
+            return nn.MaxPool2d(layer.kernel)
+        case KMaxPool():
+            return _KMaxPool(layer.k)
+        case GlobalAveragePool():
+            return _GlobalAveragePool()
+        case Flatten():
+            return nn.Flatten()
+        case PadShortcut():
+            return _PadShortcut(layer)
+        case Residual():
+            return _Residual(layer)
+        case Block():
+            return sequence(layer.layers)
+        case _:
+            raise TypeError(f"no torch module is known for {layer!r}")
+
+
+def _batch_norm(layer: BatchNorm1d | BatchNorm2d) -> nn.Module:
+    normalisation = nn.BatchNorm1d if isinstance(layer, BatchNorm1d) else nn.BatchNorm2d
+    module = normalisation(layer.channels, device="meta", dtype=torch.float32)
+    module.num_batches_tracked = None  # a whole number, which no mean could average; only momentum=None reads it
+    return module
+
+
+class _Embedding(nn.Embedding):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return super().forward(input.long()).transpose(1, 2)  # (batch, dimension, length)
+
+
+class _OneHot(nn.Module):
+    rows: torch.Tensor
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__()
+        rows = torch.eye(tokens, dtype=torch.float32)
+        self.register_buffer("rows", torch.cat([torch.zeros(1, tokens), rows]), persistent=False)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return nn.functional.embedding(ids.long(), self.rows).transpose(1, 2)  # (batch, tokens, length)
+
+
+class _Gru(nn.GRU):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        states, _ = super().forward(input.transpose(1, 2))  # (batch, time, hidden)
+        return states.transpose(1, 2)
+
+
+class _LastStep(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:, :, -1]
+
+
+class _KMaxPool(nn.Module):
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.k = k
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        largest = x.detach().sort(dim=2, descending=True, stable=True).indices[:, :, : self.k]
+        return x.gather(2, largest.sort(dim=2).values)
+
+
+class _GlobalAveragePool(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.flatten(2).mean(dim=2)
+
+
+class _PadShortcut(nn.Module):
+    def __init__(self, layer: PadShortcut) -> None:
+        super().__init__()
+        self.stride = layer.stride
+        self.zeros = layer.out_channels - layer.in_channels
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.zeros))
+
+
+class _Residual(nn.Module):
+    def __init__(self, layer: Residual) -> None:
+        super().__init__()
+        self.body = sequence(layer.body)
+        self.shortcut = sequence(layer.shortcut)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.body(x) + self.shortcut(x)
+        return result

@@ -1,0 +1,76 @@
+"""Whether data, model and what is asked of them fit each other, as far as anything is to be learned."""
+
+from __future__ import annotations
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import Misfit
+from fedsim.models.table import ModelTable
+from fedsim.scenario.schema import Scenario
+
+__all__ = ["check_samples", "check_that_learning_fits"]
+
+
+def check_samples(scenario: Scenario, dataset: FederatedDataset) -> None:
+    """Raise `UserError` unless the model takes what the data set gives: numbers, or ids of a vocabulary."""
+    takes, gives = scenario.model.vocabulary, dataset.vocabulary
+    if gives is not None and (takes is None or takes < gives):
+        problem = "takes numbers" if takes is None else f"takes ids below {takes}"
+        raise Misfit(
+            f"{scenario.model.name!r} {problem}, and data set {dataset.name!r} gives ids below {gives}, such as characters; "
+            "choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot",
+            "model",
+        )
+
+
+def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
+    """Raise `UserError` unless something can be learned, tested and streamed as *scenario* asks."""
+    if not scenario.learn:
+        return
+    for key, numbers in (("data", dataset.x is not None), ("model", table.trainable)):
+        if not numbers:
+            raise Misfit(
+                "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
+                "or a model and a data set with numbers in them",
+                key,
+            )
+    _check_test_sets(scenario, dataset)
+    _check_targets(scenario, dataset)
+    _check_stream(dataset)
+
+
+def _check_test_sets(scenario: Scenario, dataset: FederatedDataset) -> None:
+    held = {
+        "global": ([dataset.test_ids], "data.test_fraction"),
+        "clients": (dataset.client_test_ids, "data.client_test_fraction"),
+        "unseen": (dataset.unseen_test_ids, "data.unseen_clients"),
+    }
+    for name in scenario.evaluate.on:
+        ids, key = held[name]
+        if not any(map(len, ids)):
+            whose = {"global": "there is no global test set", "clients": "no client holds test samples"}
+            problem = whose.get(name, "there are no unseen clients")
+            raise Misfit(f"{name!r} is named, but {problem}; set {key}", "evaluate", "on")
+
+
+def _check_targets(scenario: Scenario, dataset: FederatedDataset) -> None:
+    if not dataset.regression:
+        return
+    for path, stop in (
+        (("stop",), scenario.stop),
+        *(((*scenario.place_of(protocol), "stop"), protocol.stop) for protocol in scenario.protocols),
+    ):
+        if stop is not None and stop.target_accuracy is not None:
+            problem = f"target_accuracy={stop.target_accuracy:g} is never reached by a model that predicts numbers"
+            raise Misfit(f"{problem} (regression): it has no accuracy; leave it out", *path)
+
+
+def _check_stream(dataset: FederatedDataset) -> None:
+    stream, shape = dataset.stream, dataset.sample_shape
+    if stream is None:
+        return
+    if stream.augmentation is not None and (dataset.vocabulary is not None or shape is None or len(shape) != 3):
+        problem = f"augmentation is for images (channels, height, width), and samples are {shape}; leave it out"
+        raise Misfit(problem, "data", "stream", "augmentation")
+    if stream.drift is not None and dataset.classes is None:
+        problem = "drift is between groups of classes, and this data set has none; leave it out"
+        raise Misfit(problem, "data", "stream", "drift")

@@ -1,0 +1,150 @@
+"""What the modules of layers compute, against formulas and hand-made numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.models.layers import (
+    BatchNorm1d,
+    Dropout,
+    Embedding,
+    Flatten,
+    GlobalAveragePool,
+    Gru,
+    KMaxPool,
+    LastStep,
+    Layer,
+    Linear,
+    OneHot,
+    PadShortcut,
+    Residual,
+    Shape,
+    through,
+)
+from fedsim.models.parted import PartedModule
+from fedsim.models.table import LayerTable
+from fedsim.models.torch_module import build, initial_parameters
+
+
+def made(*layers: Layer, shape: Shape) -> PartedModule:
+    """The layers and a linear one behind them, started as PyTorch does."""
+    (features,) = Flatten("flatten").output_shape(through(layers, shape))
+    table = LayerTable(
+        input_shape=shape,
+        extractor=layers,
+        classifier=(Flatten("flatten"), Linear("fc", features, 2)),
+        initialisation="torch_default",
+    )
+    module = build(table)
+    for part, tensors in initial_parameters(table, np.random.default_rng(0)).items():
+        module.load(part, tensors)
+    return module
+
+
+def test_k_max_pooling_keeps_the_order_of_the_series_and_the_first_of_equal_values():
+    extractor = made(KMaxPool("pool", k=3), shape=(2, 6)).parts["extractor"]
+    x = torch.tensor([[[3.0, -1.0, 5.0, 4.0, 0.0, 4.5], [0.0, 2.0, 0.0, 0.0, 0.0, 1.0]]], requires_grad=True)
+    kept = extractor(x)
+    assert kept.tolist() == [[[5.0, 4.0, 4.5], [0.0, 2.0, 1.0]]]
+    kept.sum().backward()
+    assert x.grad.tolist() == [[[0, 0, 1, 1, 0, 1], [1, 1, 0, 0, 0, 1]]]
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.float32])
+def test_tokens_become_ones_in_their_channel_and_0_becomes_nothing(dtype):
+    extractor = made(OneHot("one_hot", 3), shape=(4,)).parts["extractor"]
+    ones = extractor(torch.tensor([[1, 0, 3, 3]], dtype=dtype))
+    assert ones.tolist() == [[[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1]]]
+
+
+def test_a_look_up_is_a_linear_layer_of_the_one_hot_rows_and_row_0_is_never_trained():
+    module = made(Embedding("embedding", 3, dimension=2), shape=(4,))
+    weight = module.part_parameters("extractor")["embedding.weight"]
+    found = module.parts["extractor"](torch.tensor([[1, 0, 3, 3]]))
+    assert torch.equal(found[0], weight.detach()[[1, 0, 3, 3]].T)
+    assert not weight[0].any() and weight[1:].all()
+    found.sum().backward()
+    assert weight.grad.tolist() == [[0, 0], [1, 1], [0, 0], [2, 2]]
+
+
+def test_the_recurrent_unit_follows_its_equations():
+    module = made(Gru("gru", inputs=3, hidden=4), LastStep("last"), shape=(3, 5)).double()
+    state = {name.removeprefix("gru."): value.detach() for name, value in module.part_state("extractor").items()}
+    w_r, w_z, w_n = state["weight_ih_l0"].split(4)
+    u_r, u_z, u_n = state["weight_hh_l0"].split(4)
+    b_r, b_z, b_n = state["bias_ih_l0"].split(4)
+    c_r, c_z, c_n = state["bias_hh_l0"].split(4)
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((3, 5)))
+    h = torch.zeros(4, dtype=torch.float64)
+    for step in x.T:
+        r = torch.sigmoid(w_r @ step + b_r + u_r @ h + c_r)
+        z = torch.sigmoid(w_z @ step + b_z + u_z @ h + c_z)
+        n = torch.tanh(w_n @ step + b_n + r * (u_n @ h + c_n))
+        h = (1 - z) * n + z * h
+    with torch.no_grad():
+        torch.testing.assert_close(module.parts["extractor"](x[None])[0], h, rtol=1e-12, atol=1e-12)
+
+
+def test_padded_shortcuts_take_every_second_pixel_and_add_channels_of_zeros():
+    shortcut = Residual("r", (PadShortcut("pad", 1, 2, stride=2),), (PadShortcut("pad", 1, 2, stride=2),))
+    image = torch.arange(9.0).reshape(1, 1, 3, 3)
+    twice = made(shortcut, shape=(1, 3, 3)).parts["extractor"](image)
+    assert twice.tolist() == [[[[0, 4], [12, 16]], [[0, 0], [0, 0]]]]
+
+
+def test_averaging_all_axes_leaves_the_channels():
+    extractor = made(GlobalAveragePool("pool"), shape=(2, 2, 2)).parts["extractor"]
+    assert extractor(torch.arange(8.0).reshape(1, 2, 2, 2)).tolist() == [[1.5, 5.5]]
+
+
+def test_normalisation_learns_its_statistics_and_uses_them_when_evaluated():
+    module = made(BatchNorm1d("bn", 1), shape=(1, 2))
+    x = torch.tensor([[[1.0, 3.0]], [[5.0, 7.0]]])  # mean 4, variance 5, unbiased 20 / 3
+    normalised = module.train().parts["extractor"](x)
+    torch.testing.assert_close(normalised.flatten(), torch.tensor([-3.0, -1.0, 1.0, 3.0]) / (5 + 1e-5) ** 0.5)
+    state = module.part_state("extractor")
+    assert list(state) == ["bn.weight", "bn.bias", "bn.running_mean", "bn.running_var"]
+    assert state["bn.running_mean"].item() == pytest.approx(0.1 * 4)
+    assert state["bn.running_var"].item() == pytest.approx(0.9 + 0.1 * 20 / 3)
+    evaluated = module.eval().parts["extractor"](x)
+    torch.testing.assert_close(evaluated, (x - 0.4) / (0.9 + 2 / 3 + 1e-5) ** 0.5)
+    assert not [buffer for buffer in module.buffers() if not buffer.is_floating_point()]
+
+
+def test_dropout_is_for_training_only():
+    module = made(Dropout("dropout", 0.75), shape=(4000,))
+    ones = torch.ones(1, 4000)
+    assert torch.equal(module.eval().parts["extractor"](ones), ones)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        dropped = module.train().parts["extractor"](ones)
+    assert set(dropped.unique().tolist()) == {0.0, 4.0}
+    kept = (dropped > 0).sum().item()  # binomial: mean 1000, deviation sqrt(750); a rate 10 % off is 3 deviations away
+    assert abs(kept - 1000) < 4 * 750**0.5
+
+
+def test_live_state_is_the_modules_own():
+    module = made(BatchNorm1d("bn", 1), shape=(1, 2))
+    with torch.no_grad():
+        for value in module.part_state("extractor").values():
+            value.fill_(2.0)
+    assert torch.equal(module.eval().parts["extractor"](torch.full((1, 1, 2), 2.0)), torch.full((1, 1, 2), 2.0))
+    assert list(module.part_parameters("extractor")) == ["bn.weight", "bn.bias"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state.pop("bn.running_mean"),
+        lambda state: state.update({"bn.other": torch.zeros(1)}),
+        lambda state: state.update({"bn.weight": torch.zeros(2)}),
+    ],
+)
+def test_a_part_of_other_names_or_shapes_is_not_loaded(change):
+    module = made(BatchNorm1d("bn", 1), shape=(1, 2))
+    state = {name: value.detach().clone() for name, value in module.part_state("extractor").items()}
+    change(state)
+    with pytest.raises(ValueError, match="part 'extractor' has the state"):
+        module.load("extractor", state)

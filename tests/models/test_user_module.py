@@ -1,0 +1,448 @@
+"""A user's own torch module: measured like the models that come with fedsim, and refused where training would fail."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
+from fedsim.kernel.streams import Streams
+from fedsim.learning.executors.serial import Serial
+from fedsim.learning.forcing import Forcer
+from fedsim.learning.graph import Graph
+from fedsim.learning.learner import Contribution, GraphLearner
+from fedsim.learning.objectives import Proximal
+from fedsim.learning.store import Store
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.small_cnn import SmallCnn
+from fedsim.models.table import LayerTable
+from fedsim.models.torch_module import build, initial_parameters
+from fedsim.models.user_module import TorchModule, UserTable
+
+SHAPE, CLASSES = (1, 8, 8), 10
+
+NET = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, width=4, dropout=0.0):
+            super().__init__()
+            self.conv = nn.Conv2d(1, width, 3, padding=1, bias=False)
+            self.norm = nn.BatchNorm2d(width)
+            self.drop = nn.Dropout(dropout)
+            self.head = nn.Linear(width * 64, 10)
+
+        def forward(self, x):
+            return self.head(self.drop(torch.relu(self.norm(self.conv(x)))).flatten(1))
+"""
+
+HEAD = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head = nn.Linear(64, 10)
+            {made}
+
+        def forward(self, x):
+            {called}
+            return {scores}
+"""
+
+
+def module(folder: Path, text: str = NET, **keys: Any) -> TorchModule:
+    """A scenario's model section about the file ``net.py`` with *text*."""
+    file = folder / "net.py"
+    file.write_text(textwrap.dedent(text), encoding="utf-8")
+    return TorchModule(path=f"{file}:{keys.pop('of', 'Net')}", **keys)
+
+
+def odd(folder: Path, *, made: str = "pass", called: str = "pass", scores: str = "self.head(x.flatten(1))") -> str:
+    """What is said of a linear classifier with one oddity."""
+    with pytest.raises(UserError) as refused:
+        module(folder, HEAD.format(made=made, called=called, scores=scores)).table(SHAPE, CLASSES)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_sizes_are_those_of_its_parameters_and_float_buffers(tmp_path: Path) -> None:
+    table = module(tmp_path).table(SHAPE, CLASSES)
+    assert table.parts == ("extractor", "classifier")
+    assert table.parameters("extractor") == 4 * 9 + 2 * 4
+    assert table.parameters("classifier") == 256 * 10 + 10
+    assert table.bytes("extractor") == 4 * (4 * 9 + 2 * 4 + 2 * 4)  # with running means and variances
+    assert table.bytes() == 4 * (4 * 9 + 2 * 4 + 2 * 4 + 256 * 10 + 10)
+    assert list(table.state_shapes("extractor")) == [
+        "conv.weight",
+        *(f"norm.{name}" for name in ("weight", "bias", "running_mean", "running_var")),
+    ]
+    assert table.outputs == CLASSES
+
+
+def test_work_is_what_the_products_take(tmp_path: Path) -> None:
+    table = module(tmp_path).table(SHAPE, CLASSES)
+    assert table.forward_flops_per_sample == 2 * (64 * 4 * 9 + 256 * 10)
+    assert table.training_flops_per_sample == 3 * table.forward_flops_per_sample
+
+
+@pytest.mark.parametrize(
+    ("layer", "macs"),
+    [
+        ("nn.LSTM(8, 5, batch_first=True)", 8 * 4 * 5 * (8 + 5)),
+        ("nn.GRU(8, 5, batch_first=True)", 8 * 3 * 5 * (8 + 5)),
+        ("nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)", 8 * (4 * 8 * 8 + 2 * 8 * 16 + 2 * 8 * 8)),
+    ],
+    ids=["lstm", "gru", "transformer"],
+)
+def test_fused_kernels_hide_no_work(tmp_path: Path, layer: str, macs: int) -> None:
+    """8 steps of 8 values. LSTM and GRU: 4 and 3 gates of hidden x (inputs + hidden) products a step. Transformer
+    (Vaswani et al., NIPS 2017): four projections, two feed-forward layers, scores and weighted sums over 8 steps."""
+    width = 8 if "Transformer" in layer else 5
+    text = f"""
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = {layer}
+                self.head = nn.Linear({width}, 10)
+
+            def forward(self, x):
+                states = self.layer(x.squeeze(1))
+                return self.head((states[0] if isinstance(states, tuple) else states)[:, -1])
+    """
+    table = module(tmp_path, text).table(SHAPE, CLASSES)
+    assert table.forward_flops_per_sample == 2 * (macs + width * 10)
+
+
+def test_the_same_layers_are_worth_the_same_as_a_model_that_comes_with_fedsim(tmp_path: Path) -> None:
+    layers = SmallCnn().table(SHAPE, CLASSES)
+    assert isinstance(layers, LayerTable)
+    text = """
+        from fedsim.models.small_cnn import SmallCnn
+        from fedsim.models.torch_module import build, initial_parameters
+        from numpy.random import default_rng
+
+        def net():
+            table = SmallCnn().table((1, 8, 8), 10)
+            module = build(table)
+            for part, tensors in initial_parameters(table, default_rng(0)).items():
+                module.load(part, tensors)
+            return module
+    """
+    table = module(tmp_path, text, of="net", classifier=["parts.classifier"]).table(SHAPE, CLASSES)
+    for part in layers.parts:
+        assert table.parameters(part) == layers.parameters(part)
+        assert table.bytes(part) == layers.bytes(part)
+    assert table.forward_flops_per_sample == layers.forward_flops_per_sample
+
+
+def test_options_reach_the_module_and_the_digest(tmp_path: Path) -> None:
+    narrow, wide = (module(tmp_path, options={"width": width}).table(SHAPE, CLASSES) for width in (2, 6))
+    assert (narrow.parameters("classifier"), wide.parameters("classifier")) == (128 * 10 + 10, 384 * 10 + 10)
+    same_shapes = [module(tmp_path, options={"dropout": rate}).table(SHAPE, CLASSES).digest for rate in (0.1, 0.2)]
+    assert len({narrow.digest, wide.digest, *same_shapes}) == 4
+
+
+def test_another_source_is_another_model_and_another_place_is_not(tmp_path: Path) -> None:
+    table = module(tmp_path).table(SHAPE, CLASSES)
+    changed = module(tmp_path, NET.replace("torch.relu", "torch.tanh")).table(SHAPE, CLASSES)
+    assert changed.digest != table.digest
+    (tmp_path / "elsewhere").mkdir()
+    assert module(tmp_path / "elsewhere").table(SHAPE, CLASSES).digest == table.digest
+
+
+def test_the_classifier_is_what_is_named(tmp_path: Path) -> None:
+    table = module(tmp_path, classifier=["norm", "head.weight"]).table(SHAPE, CLASSES)
+    assert list(table.state_shapes("extractor")) == ["conv.weight", "head.bias"]
+    with pytest.raises(UserError, match=r"'haed' is no module .*; did you mean 'head'\? \(.* conv, norm"):
+        module(tmp_path, classifier=["haed"]).table(SHAPE, CLASSES)
+
+
+def test_a_name_that_only_begins_alike_is_another_one(tmp_path: Path) -> None:
+    text = """
+        from torch import nn
+
+        def net():
+            names = nn.ModuleDict({"fc": nn.Linear(64, 10), "fc2": nn.Linear(10, 10)})
+            return nn.Sequential(nn.Flatten(), *names.values())
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.fc2 = nn.Linear(64, 10), nn.Linear(10, 10)
+
+            def forward(self, x):
+                return self.fc2(self.fc(x.flatten(1)))
+    """
+    assert list(module(tmp_path, text, classifier=["fc"]).table(SHAPE, CLASSES).state_shapes("extractor")) == [
+        "fc2.weight",
+        "fc2.bias",
+    ]
+
+
+def test_without_an_extractor_there_is_one_part(tmp_path: Path) -> None:
+    text = """
+        from torch import nn
+
+        def net():
+            return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    """
+    assert module(tmp_path, text, of="net").table(SHAPE, CLASSES).parts == ("classifier",)
+
+
+def test_the_module_holds_the_tables_states_and_starts_as_its_constructor_says(tmp_path: Path) -> None:
+    table = module(tmp_path).table(SHAPE, CLASSES)
+    built, start = build(table), initial_parameters(table, np.random.default_rng(3))
+    assert list(start) == list(table.parts)
+    for part in table.parts:
+        shapes = table.state_shapes(part)
+        assert list({name: tuple(value.shape) for name, value in built.part_state(part).items()}.items()) == list(
+            shapes.items()
+        )
+        assert not any(value.any() for value in built.part_state(part).values())
+        assert {name: tuple(value.shape) for name, value in start[part].items()} == shapes
+        assert list(built.part_parameters(part)) == list(table.parameter_shapes(part))
+        built.load(part, start[part])
+    torch.manual_seed(int(np.random.default_rng(3).integers(2**63)))
+    own = torch.nn.Conv2d(1, 4, 3, padding=1, bias=False)
+    assert torch.equal(start["extractor"]["conv.weight"], own.weight)
+    assert torch.equal(start["extractor"]["norm.running_var"], torch.ones(4))
+    assert built(torch.zeros(3, *SHAPE)).shape == (3, CLASSES)
+
+
+def test_drawing_the_start_leaves_torchs_own_generator_alone(tmp_path: Path) -> None:
+    settings = module(tmp_path, options={"dropout": 0.5})
+    before = torch.random.get_rng_state()
+    table = settings.table(SHAPE, CLASSES)
+    one, other = (initial_parameters(table, np.random.default_rng(3)) for _ in range(2))
+    build(table)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert all(torch.equal(one[part][name], other[part][name]) for part in one for name in one[part])
+
+
+def test_tokens_come_as_whole_numbers(tmp_path: Path) -> None:
+    text = """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rows = nn.EmbeddingBag(30, 4)
+                self.head = nn.Linear(4, 10)
+
+            def forward(self, x):
+                return self.head(self.rows(x))
+    """
+    settings = module(tmp_path, text, tokens=30)
+    assert settings.vocabulary == 30
+    assert settings.table((12,), CLASSES).takes_ids
+    with pytest.raises(UserError, match=r"net\.py:11: "):
+        module(tmp_path, text).table((12,), CLASSES)
+
+
+def test_a_table_goes_to_another_process_and_can_be_built_there(tmp_path: Path) -> None:
+    table = module(tmp_path).table(SHAPE, CLASSES)
+    sent: UserTable = pickle.loads(pickle.dumps(table))
+    assert sent == table
+    assert build(sent).part_state("classifier").keys() == table.state_shapes("classifier").keys()
+
+
+def test_a_file_that_changed_meanwhile_is_not_trained(tmp_path: Path) -> None:
+    table = module(tmp_path).table(SHAPE, CLASSES)
+    module(tmp_path, NET + "\n")
+    with pytest.raises(UserError, match=r"net\.py has changed since this run began"):
+        build(table)
+
+
+def test_a_declared_data_set_has_nothing_to_measure_it_on(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="this data set declares sizes only"):
+        module(tmp_path).table(None, None)
+
+
+# -- one round through the executor -----------------------------------------------------------------------------------
+
+
+def data() -> FederatedDataset:
+    """Three clients with 8 samples each, whose classes are seen at a glance."""
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % CLASSES
+    x = rng.normal(0.0, 0.1, (30, *SHAPE)).astype(np.float32)
+    x[np.arange(30), 0, 0, y % 8] += 2.0 + y // 8
+    return FederatedDataset(
+        name="glance",
+        classes=CLASSES,
+        sample_shape=SHAPE,
+        sample_bytes=65.0,
+        client_samples=np.full(3, 8, np.int64),
+        x=x,
+        y=y,
+        train_ids=tuple(np.arange(8 * client, 8 * client + 8) for client in range(3)),
+        test_ids=np.arange(24, 30),
+        client_test_ids=(np.empty(0, np.int64),) * 3,
+    )
+
+
+def one_round(folder: Path, table: UserTable) -> dict[str, dict[str, torch.Tensor]]:
+    """The model after a round of three clients."""
+    dataset = data()
+    executor = Serial(table, dataset)
+    graph, store = Graph("test"), Store(folder, "r", executor, label="l")
+    learner = GraphLearner(
+        graph=graph,
+        forcer=Forcer(graph, executor, store, checkpoint_interval_s=1e6),
+        store=store,
+        table=table,
+        dataset=dataset,
+        training=TrainingSettings(learning_rate=0.1, batch_size=4, epochs=2),
+        streams=Streams(1),
+        tags={},
+    )
+    model = learner.initial_model()
+    contributions = [
+        Contribution(
+            client,
+            learner.train(model, client, objective=Proximal(0.1), use=0, round_number=1).model,
+            1.0,
+        )
+        for client in range(3)
+    ]
+    mean = learner.mean(model, contributions, round_number=1)
+    assert 0 <= learner.evaluate(mean, "global", round_number=1)["accuracy"] <= 1
+    for handle in mean.values():
+        learner._forcer.force(handle)
+    values = {part: copy.deepcopy(dict(handle.value)) for part, handle in mean.items()}
+    store.close()
+    return values
+
+
+def test_a_round_trains_parameters_and_moves_running_statistics_the_same_every_time(tmp_path: Path) -> None:
+    table = module(tmp_path, options={"dropout": 0.5}).table(SHAPE, CLASSES)
+    once, again = (one_round(tmp_path / name, table) for name in ("once", "again"))
+    start = initial_parameters(table, Streams(1)("model/init").generator())
+    for part in table.parts:
+        assert list(once[part]) == list(table.state_shapes(part))
+        for name, value in once[part].items():
+            assert torch.equal(value, again[part][name]), name
+            assert not torch.equal(value, start[part][name]), name
+
+
+# -- what cannot be trained, sent or averaged -------------------------------------------------------------------------
+
+
+def test_the_users_own_line_is_named_when_the_forward_pass_fails(tmp_path: Path) -> None:
+    said = odd(tmp_path, scores="self.head(x)")
+    assert f"{tmp_path / 'net.py'}:13: RuntimeError: mat1 and mat2" in said
+    assert "its forward pass fails on samples of shape (2, 1, 8, 8)" in said
+
+
+def test_the_users_own_line_is_named_when_the_constructor_fails(tmp_path: Path) -> None:
+    assert f"{tmp_path / 'net.py'}:9: ZeroDivisionError: division by zero" in odd(tmp_path, made="1 / 0")
+    assert "SystemExit" in odd(tmp_path, made="raise SystemExit(3)")
+    with pytest.raises(UserError, match=r"making it fails: .*TypeError.*unexpected keyword argument 'witdh'"):
+        module(tmp_path, options={"witdh": 3}).table(SHAPE, CLASSES)
+
+
+def test_what_makes_no_module_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="what it returns is of type int"):
+        module(tmp_path, "def net():\n    return 3\n", of="net").table(SHAPE, CLASSES)
+    with pytest.raises(UserError, match="what it returns is the class Flatten; write its brackets"):
+        module(tmp_path, "from torch import nn\n\ndef net():\n    return nn.Flatten\n", of="net").table(SHAPE, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("made", "scores", "said"),
+    [
+        ("pass", "self.head(x.flatten(1))[:, :4]", "the shape (2, 4) of 2 samples, and (2, 10) is needed: a score for"),
+        ("pass", "self.head(x.flatten(1))[0]", "the shape (10,) of 2 samples, and (2, 10) is needed"),
+        ("pass", "self.head(x.flatten(1)).squeeze(0)", "the shape (10,) of 1 sample, and (1, 10) is needed"),
+        ("pass", "self.head(x.flatten(1)), x", "must return one tensor of scores, and it returns of type tuple"),
+        ("pass", "self.head(x.flatten(1)).half()", "returns float16, and float32 is needed"),
+        ("pass", "self.head(x.flatten(1)).detach()", "the scores do not depend on any parameter"),
+        (
+            "self.late = nn.LazyLinear(10)",
+            "self.late(x.flatten(1))",
+            "'late.weight' has no shape before",
+        ),
+        (
+            "self.other = nn.Linear(3, 3)",
+            "self.head(x.flatten(1))",
+            "'other.weight' has no part in the scores",
+        ),
+        ("self.half()", "self.head(x.flatten(1).half())", "'head.weight' is float16, and parameters must be float32"),
+        ("self.head.bias.requires_grad_(False)", "self.head(x.flatten(1))", "parameter 'head.bias' is frozen"),
+        ("self.twin = self.head", "self.head(x.flatten(1))", "'twin.weight' is the same parameter as another one"),
+        (
+            "self.register_buffer('seen', torch.zeros(1, dtype=torch.long))",
+            "self.head(x.flatten(1))",
+            "'seen' is int64, and what is sent and averaged must be float32",
+        ),
+        (
+            "self.norm = nn.BatchNorm1d(64, momentum=None)",
+            "self.head(self.norm(x.flatten(1)))",
+            "'norm.num_batches_tracked' is int64, and the mean of whole numbers is none; give the batch normalisation",
+        ),
+        (
+            "import numpy; self.head.bias.data += float(numpy.random.default_rng().random())",
+            "self.head(x.flatten(1))",
+            "'head.bias' does not start alike when the module is made twice",
+        ),
+        (
+            "self.both = torch.zeros(2); self.a = nn.Parameter(self.both[0]); self.b = nn.Parameter(self.both[1])",
+            "self.head(x.flatten(1)) + self.a + self.b",
+            "'b' shares its memory with 'a'",
+        ),
+    ],
+)
+def test_what_training_would_trip_over_is_refused(tmp_path: Path, made: str, scores: str, said: str) -> None:
+    assert said in odd(tmp_path, made=made, scores=scores)
+
+
+def test_a_state_that_would_pass_from_device_to_device_is_refused(tmp_path: Path) -> None:
+    said = odd(
+        tmp_path,
+        made="self.register_buffer('count', torch.zeros(1), persistent=False)",
+        called="self.count += 1",
+    )
+    assert "buffer 'count' is changed by a forward pass and is not persistent" in said
+
+
+def test_a_parameter_that_a_forward_pass_makes_is_refused(tmp_path: Path) -> None:
+    said = odd(tmp_path, called="self.late = nn.Parameter(torch.zeros(1))")
+    assert "'late' is made by the first forward pass" in said
+
+
+def test_a_module_without_parameters_is_refused(tmp_path: Path) -> None:
+    text = "from torch import nn\n\ndef net():\n    return nn.Flatten()\n"
+    with pytest.raises(UserError, match="no parameters, so there is nothing to train"):
+        module(tmp_path, text, of="net").table(SHAPE, CLASSES)
+
+
+def test_a_constant_that_is_not_sent_is_welcome(tmp_path: Path) -> None:
+    text = HEAD.format(
+        made="self.register_buffer('mask', torch.arange(64), persistent=False); self.scale = torch.tensor(2.0)",
+        called="x = self.scale * x.flatten(1) * (self.mask > 3)",
+        scores="self.head(x)",
+    )
+    table = module(tmp_path, text).table(SHAPE, CLASSES)
+    assert table.bytes() == 4 * 650
+    start = initial_parameters(table, np.random.default_rng(0))
+    assert list(start["classifier"]) == ["head.weight", "head.bias"]
+
+
+def test_more_scores_than_classes_are_allowed_but_for_one_number(tmp_path: Path) -> None:
+    settings = module(tmp_path, HEAD.format(made="pass", called="pass", scores="self.head(x.flatten(1))"))
+    assert settings.table(SHAPE, 7).outputs == 10
+    with pytest.raises(UserError, match=r"the shape \(2, 10\) of 2 samples, and \(2, 1\) is needed: one number each"):
+        settings.table(SHAPE, 1)
