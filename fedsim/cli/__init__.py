@@ -13,13 +13,13 @@ import re
 import sys
 from collections.abc import Sequence
 
-from fedsim.cli import compare, draw, listing, plot, run, schema, validate
+from fedsim.cli import compare, describe, draw, listing, plot, run, schema, validate
 from fedsim.cli.arguments import reason
 from fedsim.errors import UserError, nearest
 
 __all__ = ["main"]
 
-_COMMANDS = (run, compare, plot, draw, validate, schema, listing)
+_COMMANDS = (run, compare, plot, draw, describe, validate, schema, listing)
 _EPILOG = "Exit status: 0 done, 1 failed, 2 the input is wrong, 130 interrupted. `fedsim COMMAND --help` says more."
 
 

@@ -118,7 +118,9 @@ def _inside(folder: Path, name: str) -> Path:
     if not file.exists():
         there = sorted(found.name for found in folder.glob("*.csv"))
         has = f"; its CSV files are {some(there)}" if there else ""
-        raise UserError(f"{folder}: has no {name!r}{nearest(name, there)}{has}; {WHAT}, or other names in train and test")
+        raise UserError(
+            f"{folder}: has no {name!r}{nearest(name, there)}{has}; {WHAT}, or other names in train and test"
+        )
     return file
 
 

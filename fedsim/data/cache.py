@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,15 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import Affine, Encoding, Ids, OneHot
 from fedsim.data.pile import Pile
+from fedsim.errors import UserError
+from fedsim.files import shown
 
 __all__ = ["VARIABLE", "cached", "folder"]
 
 VARIABLE = "FEDSIM_CACHE"
 LAYOUT = 1
 MOST_HASHED_BYTES = 1_000_000_000
+MOST_LEVELS = 16
 ARRAYS = ("x", "y", "owner", "test")
 FACTS = ("classes", "sample_bytes", "class_names", "owner_names", "remarks")
 ENCODINGS: dict[str, type[Encoding]] = {kind.__name__: kind for kind in (Affine, Ids, OneHot)}
@@ -45,12 +48,16 @@ def cached(
     """What *make* returns, kept under *name*, its *version*, the content of *sources* and *options* (JSON-able).
 
     A file counts by its content; a folder by the names, sizes and times of all files below it. An entry that is
-    damaged is made anew. Where nothing can be written, nothing is kept, and the pile's remarks say so.
+    damaged is made anew. Where nothing can be written, nothing is kept, and the pile's remarks say so. Raises
+    `UserError` for sources that cannot be read.
     """
     identity = json.dumps([LAYOUT, name, version, options], sort_keys=True, allow_nan=False)
     key = hashlib.blake2b(identity.encode(), digest_size=16)
     for source in sources:
-        _add_source(key, source)
+        try:
+            _add_source(key, source)
+        except OSError as error:
+            raise UserError(f"{shown(source)}: cannot be read ({error.strerror or error})") from error
     place = folder() / f"{name}-{key.hexdigest()}"
     found = _read(place)
     if found is not None:
@@ -64,15 +71,28 @@ def cached(
 
 
 def _add_source(key: hashlib.blake2b, source: Path) -> None:
-    if source.is_file() and source.stat().st_size <= MOST_HASHED_BYTES:
+    if source.is_dir():
+        for name, state in _files(source):
+            facts = f"\0{state.st_size}\0{state.st_mtime_ns}\0{state.st_ctime_ns}\0"
+            key.update(os.fsencode(name) + facts.encode())
+    elif source.is_file() and source.stat().st_size <= MOST_HASHED_BYTES:
         with source.open("rb") as file:
             key.update(hashlib.file_digest(file, "blake2b").digest())
-        return
-    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
-    for path in files:
-        state = path.stat()
-        name = path.relative_to(source).as_posix() if path != source else ""
-        key.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0{state.st_ctime_ns}\0".encode(errors="replace"))
+    else:
+        state = source.stat()
+        key.update(f"{state.st_size}\0{state.st_mtime_ns}\0{state.st_ctime_ns}\0".encode())
+
+
+def _files(folder: str | Path, above: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """(path from the first folder, state) of all files below *folder*, in order; links are followed."""
+    if above.count("/") > MOST_LEVELS:
+        raise UserError(f"{shown(Path(folder))}: is more than {MOST_LEVELS} folders deep; is a link going in a circle?")
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir():
+                yield from _files(entry.path, f"{above}{entry.name}/")
+            elif entry.is_file():
+                yield f"{above}{entry.name}", entry.stat()
 
 
 def _write(place: Path, pile: Pile) -> None:

@@ -66,6 +66,7 @@ class SoundDataset(SampledDataset):
                 f"{MOST_VALUES} is the most; use a larger hop",
                 "hop_s",
             )
+        _ = self.log_mel.weights  # raises where a band would hear nothing
         return self
 
     @property

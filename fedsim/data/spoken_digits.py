@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -130,7 +131,7 @@ def _from_npz(file: Path, rate_hz: int) -> _Recordings:
     if wrong.size:
         raise UserError(f"{file}: label[{wrong[0]}]={label[wrong[0]]} must be from 0 to {CLASSES - 1}")
     return _Recordings(
-        clips=(audio[start:end] for start, end in zip(offset[:-1], offset[1:], strict=True)),
+        clips=(audio[start:end] for start, end in pairwise(offset)),
         label=label,
         speaker=arrays["speaker"],
         index=arrays["index"].astype(np.int64),

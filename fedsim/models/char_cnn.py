@@ -37,7 +37,7 @@ POOL = 3
 
 
 class CharCnn(PublishedModelSettings):
-    """Character-level CNN of Zhang, Zhao and LeCun with 3 to 6 convolutions, for texts of 1014 characters or others."""
+    """Character-level CNN of Zhang, Zhao and LeCun with 3 to 6 convolutions, for texts of 1014 characters."""
 
     PAPER_SHAPE: ClassVar[Shape] = (1014,)
     PAPER_CLASSES: ClassVar[int] = 4

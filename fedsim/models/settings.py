@@ -64,7 +64,14 @@ class LayerModelSettings(ModelSettings):
         self.check_outputs(classes, outputs=outputs)
 
     def check_outputs(self, classes: int | None, *, outputs: int) -> None:
-        """Raise `UserError` when the data set has more classes than the model has outputs."""
+        """Raise `UserError` when the data set has more classes than the model has outputs, or asks for one number only.
+
+        That is what regression does; a model of several outputs would leave open which of them is meant.
+        """
+        if classes == 1 and outputs != 1:
+            raise UserError(
+                f"model {self.name!r} has {outputs} outputs, the data set asks for one number; set model.classes to 1"
+            )
         if classes is not None and classes > outputs:
             raise UserError(
                 f"model {self.name!r} has {outputs} outputs, the data set has {classes} classes; "

@@ -50,9 +50,9 @@ def build(table: ModelTable) -> PartedModule:
     """
     _check_trainable(table)
     if not isinstance(table, LayerTable):
-        from fedsim.models import user_torch
+        from fedsim.models.user_torch import build_user_module
 
-        return user_torch.build_user_module(table)
+        return build_user_module(table)
     module = LayerModule(table)
     for part in table.parts:
         built = {name: tuple(value.shape) for name, value in module.part_state(part).items()}
@@ -69,9 +69,9 @@ def initial_parameters(table: ModelTable, rng: np.random.Generator) -> dict[str,
     """
     _check_trainable(table)
     if not isinstance(table, LayerTable):
-        from fedsim.models import user_torch
+        from fedsim.models.user_torch import initial_user_state
 
-        return user_torch.initial_user_state(table, rng)
+        return initial_user_state(table, rng)
     return {
         part: {
             f"{path}.{kind}": torch.from_numpy(start(table.initialisation, leaf, kind, rng))

@@ -19,7 +19,7 @@ __all__ = ["FactoryPark"]
 
 
 class FactoryPark(FactorySettings):
-    """Factories of equal size, each with an edge server, base stations and sensors.
+    """Factories, each with an edge server, base stations and sensors, and a wire to the cloud.
 
     The nodes are called ``cloud``, ``factory-03/edge``, ``factory-03/station-1``, ``factory-03/sensor-017`` and so on,
     padded so that text order is client order.
@@ -44,9 +44,9 @@ class FactoryPark(FactorySettings):
         """The park, around (0, 0), with the cloud at no particular place."""
         sketch = Sketch()
         sketch.add_node("cloud", NodeKind.CLOUD)
-        devices = self.deal_devices()
+        devices, sizes = self.deal_devices(), self.factory_sizes()
         places_m = grid((0.0, 0.0), self.factories, self.factory_spacing_m)
         for factory, centre_m in zip(numbered("factory", self.factories), places_m, strict=True):
-            edge = self.add_factory(sketch, factory, centre_m, devices)
+            edge = self.add_factory(sketch, factory, next(sizes), centre_m, devices)
             self.add_backhaul(sketch, "cloud", edge)
         return Topology.of(sketch)

@@ -69,7 +69,7 @@ class Regions(FactorySettings):
     def build(self) -> Topology:
         """The regions, around (0, 0), with the clouds at no particular places."""
         sketch = Sketch()
-        devices = self.deal_devices()
+        devices, sizes = self.deal_devices(), self.factory_sizes()
         clouds = []
         places_m = grid((0.0, 0.0), self.regions, self.region_spacing_m)
         for region, region_m in zip(numbered("region", self.regions), places_m, strict=True):
@@ -79,7 +79,7 @@ class Regions(FactorySettings):
             factories = numbered(f"{region}/factory", self.factories_per_region)
             centres_m = grid(region_m, self.factories_per_region, self.factory_spacing_m)
             for factory, centre_m in zip(factories, centres_m, strict=True):
-                self.add_backhaul(sketch, cloud, self.add_factory(sketch, factory, centre_m, devices))
+                self.add_backhaul(sketch, cloud, self.add_factory(sketch, factory, next(sizes), centre_m, devices))
         for one, other in self._neighbours(clouds):
             sketch.add_link(one, other, rate_bps=self.core_rate_bps, delay_s=self.core_delay_s)
         return Topology.of(sketch)

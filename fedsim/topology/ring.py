@@ -63,10 +63,10 @@ class Ring(FactorySettings):
         """The ring, around (0, 0), with the cloud at no particular place."""
         sketch = Sketch()
         sketch.add_node("cloud", NodeKind.CLOUD)
-        devices = self.deal_devices()
+        devices, sizes = self.deal_devices(), self.factory_sizes()
         places_m = circle((0.0, 0.0), self.factories, self.factory_spacing_m)
         edges = [
-            self.add_factory(sketch, factory, centre_m, devices)
+            self.add_factory(sketch, factory, next(sizes), centre_m, devices)
             for factory, centre_m in zip(numbered("factory", self.factories), places_m, strict=True)
         ]
         for number in range(self.gateways):

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from fedsim.data import cache, source
 
 
 @pytest.fixture
@@ -14,3 +18,20 @@ def streams():
         return lambda purpose: np.random.default_rng([seed, *hashlib.sha256(purpose.encode()).digest()])
 
     return of
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path_factory, monkeypatch) -> Path:
+    """A cache that is empty at first, and this test's own."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv(cache.VARIABLE, str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Where data sets are that do not come with a dependency; without it the test is skipped."""
+    folder = os.environ.get(source.VARIABLE)
+    if not folder:
+        pytest.skip(f"{source.VARIABLE} names no folder of data sets")
+    return Path(folder)

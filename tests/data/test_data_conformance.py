@@ -84,9 +84,9 @@ def test_a_purpose_is_drawn_from_once(partition, feature_skew, streams):
         asked.append(purpose)
         return streams(3)(purpose)
 
-    OwnedDigits.model_validate(
-        {"partition": {"name": partition}, "feature_skew": feature_skew and {"name": feature_skew}}
-    ).load(Clients(6, FACTORIES, unseen=2), listening)
+    skew = {"feature_skew": {"name": feature_skew}} if feature_skew else {}
+    data = OwnedDigits.model_validate({"partition": {"name": partition}, "unseen_clients": 2, **skew})
+    data.load(Clients(6, FACTORIES), listening)
     purposes = {"test_split", "partition", *(() if partition == "natural" else ("client_test",))}
     purposes |= {"feature_skew"} if feature_skew else set()
     assert sorted(asked) == sorted(f"data/{purpose}" for purpose in purposes)
@@ -176,17 +176,18 @@ def test_numbers_to_predict_are_spread_or_refused_in_one_sentence(partition):
 @feature_skews
 def test_a_feature_skew_changes_what_clients_hold_and_nothing_else(feature_skew, streams):
     """Who holds what stays, so does the type that is stored, and nobody's samples stay as they were measured."""
-    clients = Clients(6, FACTORIES, unseen=2)
-    plain = OwnedDigits(client_test_fraction=0.2).load(clients, streams(3))
-    options = {"client_test_fraction": 0.2, "feature_skew": {"name": feature_skew}}
-    skewed, again = (OwnedDigits.model_validate(options).load(clients, streams(3)) for _ in range(2))
+    options = {"client_test_fraction": 0.2, "unseen_clients": 2}
+    skew = {"feature_skew": {"name": feature_skew}}
+    plain, skewed, again = (
+        Digits.model_validate({**options, **more}).load(Clients(6, FACTORIES), streams(3)) for more in ({}, skew, skew)
+    )
 
     assert (skewed.x.dtype, skewed.x.shape) == (plain.x.dtype, plain.x.shape)
     assert all(map(np.array_equal, skewed.train_ids, plain.train_ids))
     assert np.array_equal(skewed.x[skewed.test_ids], plain.x[plain.test_ids])
     assert not np.array_equal(skewed.x[skewed.train_ids[-1]], plain.x[plain.train_ids[-1]])
     assert not np.array_equal(skewed.x[skewed.client_test_ids[-1]], plain.x[plain.client_test_ids[-1]])
-    assert not np.array_equal(skewed.x[skewed.unseen_test_ids[-1]], plain.x[plain.unseen_test_ids[-1]])
+    assert not np.array_equal(skewed.x[skewed.unseen_test_ids[0]], plain.x[plain.unseen_test_ids[0]])
     assert np.array_equal(skewed.y, plain.y)
     assert skewed.digest == again.digest != plain.digest
 

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 
+from fedsim.data.distances import earth_movers, pairwise
+from fedsim.data.partition.classes_per_client import ClassesPerClient
 from fedsim.data.partition.dirichlet import Dirichlet
+from fedsim.data.partition.factory_preference import FactoryPreference, served_by_lot
 from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.quantity_skew import QuantitySkew
 from fedsim.data.partition.settings import Labels, whole_shares
 from fedsim.data.partition.shards import Shards
@@ -254,6 +261,207 @@ def test_more_shards_than_samples_is_refused():
         counts(Shards(shards_per_client=3), np.arange(10), 4, seed=1)
 
 
+# --- classes per client ---
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_each_client_has_exactly_so_many_classes_and_each_class_is_shared_evenly(data):
+    present = data.draw(st.integers(1, CLASSES))
+    classes = data.draw(st.integers(1, present))
+    clients = data.draw(st.integers(-(-present // classes), 30))
+    y = np.repeat(np.arange(present), data.draw(st.lists(st.integers(clients, 90), min_size=present, max_size=present)))
+    table = counts(ClassesPerClient(classes=classes), y, clients, data.draw(st.integers(0, 2**32)))[:, :present]
+    assert (np.count_nonzero(table, axis=1) == classes).all()
+    assert (np.count_nonzero(table, axis=0) >= max(clients // present, 1)).all()
+    for of_class in table.T:
+        held = of_class[of_class > 0]
+        assert held.max() - held.min() <= 1
+
+
+@pytest.mark.parametrize(("clients", "classes"), [(20, 2), (50, 3), (10, 9)])
+def test_the_classes_that_fill_up_a_client_are_equally_likely(clients, classes):
+    """Those who have a class: n/K sure, and each other client with chance p = (k - 1)/(K - 1), independently.
+
+    The variance is n (1 - 1/K) p (1 - p). The classes of a replication share their sum, so their mean is one value;
+    600 replications, a fault of 10 % is seen.
+    """
+    y = np.repeat(np.arange(CLASSES), clients)
+    partition = ClassesPerClient(classes=classes)
+    holders = np.array([np.count_nonzero(counts(partition, y, clients, seed), axis=0) for seed in range(600)])
+    chance = (classes - 1) / (CLASSES - 1)
+    squares = (holders - clients * classes / CLASSES) ** 2
+    assert_mean(squares.mean(1), clients * (1 - 1 / CLASSES) * chance * (1 - chance), fault=0.1)
+
+
+def test_with_one_class_each_all_classes_have_equally_many_clients():
+    y = np.repeat(np.arange(CLASSES), 60)
+    for seed in range(20):
+        table = counts(ClassesPerClient(classes=1), y, 30, seed)
+        assert np.count_nonzero(table, axis=0).tolist() == [3] * CLASSES
+        assert (table.sum(1) == 20).all()
+
+
+def test_what_is_left_over_of_a_class_favours_no_client():
+    """3 clients share 10 classes of 4 samples: each has 40/3 on average. 2,000 replications, a fault of 2 % is seen."""
+    y = np.repeat(np.arange(CLASSES), 4)
+    sizes = np.array([counts(ClassesPerClient(classes=10), y, 3, seed).sum(1) for seed in range(2000)])
+    for client in range(3):
+        assert_mean(sizes[:, client], 40 / 3, fault=0.02)
+
+
+def test_fewer_clients_than_classes_still_have_them_all():
+    y = np.repeat(np.arange(CLASSES), 9)
+    for seed in range(20):
+        table = counts(ClassesPerClient(classes=4), y, 3, seed)
+        assert (table.sum(0) == 9).all()
+        assert (np.count_nonzero(table, axis=1) == 4).all()
+
+
+@pytest.mark.parametrize(
+    ("classes", "sizes", "clients", "message"),
+    [
+        (11, [9] * 10, 10, "classes=11 for each client, but the training samples have only 10; lower it"),
+        (2, [9] * 10, 4, "classes=2 for each of 4 clients leaves some of 10 classes to nobody; raise it to 3 or more"),
+        (
+            3,
+            [1, 50, 50],
+            5,
+            r"more clients than it has samples \(the smallest has 1\) in each of 1000 draws; lower clas",
+        ),
+    ],
+)
+def test_classes_that_cannot_be_dealt_are_refused(classes, sizes, clients, message):
+    with pytest.raises(UserError, match=message):
+        counts(ClassesPerClient(classes=classes), np.repeat(np.arange(len(sizes)), sizes), clients, seed=1)
+
+
+# --- factory preference ---
+
+
+def two_classes(partition, factories, seed, each=100) -> np.ndarray:
+    """(clients,) share of class 0, which 3 of 10 samples have, in samples of so many for *each* client."""
+    y = np.repeat([0, 1], [3 * each * len(factories) // 10, 7 * each * len(factories) // 10])
+    return counts(partition, y, Clients(len(factories), factories), seed)[:, 0] / each
+
+
+@pytest.mark.parametrize(("alpha", "concentration"), [(1.0, 1e6), (0.5, 4.0), (3.0, 20.0)])
+def test_preferences_have_the_variance_of_the_law(alpha, concentration):
+    """A client's share of a class, of m samples: q (1 - q) (1 - (1 - 1/(alpha C + 1)) (1 - 1/(s + 1)) (1 - 1/m)).
+
+    2,000 factories of one client, so that what is wished is nearly what there is: of each class within some 1 %, and
+    second moments are out by the square of that. 8 replications; a fault of 10 % is seen.
+    """
+    partition = FactoryPreference(alpha=alpha, concentration=concentration)
+    shares = np.array([two_classes(partition, np.arange(2000), seed) for seed in range(8)])
+    rest = (1 - 1 / (2 * alpha + 1)) * (1 - 1 / (concentration + 1)) * (1 - 1 / 100)
+    assert_mean(((shares - 0.3) ** 2).mean(1), 0.3 * 0.7 * (1 - rest), fault=0.1)
+
+
+def test_clients_of_one_factory_have_its_preference_in_common():
+    """Their covariance is that of p_f, q (1 - q) / (alpha C + 1); that of strangers is 0 (4 standard errors, 2 %)."""
+    partition = FactoryPreference(alpha=1.0, concentration=4.0)
+    shares = np.array([two_classes(partition, np.arange(2000) // 2, seed) for seed in range(12)]) - 0.3
+    factory_mates, strangers = shares[:, ::2] * shares[:, 1::2], shares[:, 1:-1:2] * shares[:, 2::2]
+    assert_mean(factory_mates.mean(1), 0.3 * 0.7 / 3, fault=0.1)
+    error = strangers.mean(1).std(ddof=1) / np.sqrt(len(strangers))
+    assert 4 * error < 0.1 * 0.3 * 0.7 / 3
+    assert abs(strangers.mean()) < 4 * error
+
+
+def test_clients_of_one_factory_are_nearer_to_each_other_than_to_others():
+    """And the larger the concentration, the more so."""
+    y = np.random.default_rng(1).integers(0, CLASSES, 8000)
+    clients = Clients(40, np.arange(40) // 10)
+
+    def mean_distances(concentration: float) -> tuple[float, float]:
+        between = pairwise(earth_movers, counts(FactoryPreference(concentration=concentration), y, clients, seed=1))
+        same = clients.factory[:, None] == clients.factory
+        return between[same & ~np.eye(40, dtype=bool)].mean(), between[~same].mean()
+
+    within, across = zip(*map(mean_distances, (1.0, 10.0, 1000.0)), strict=True)
+    assert list(within) == sorted(within, reverse=True)
+    assert all(near < far for near, far in zip(within, across, strict=True))
+    assert within[-1] < across[-1] / 3
+
+
+def test_unseen_clients_prefer_what_their_factory_prefers():
+    y = np.repeat(np.arange(CLASSES), 400)
+    table = counts(FactoryPreference(alpha=0.1, concentration=1e6), y, Clients(10, np.arange(10) % 2, unseen=2), seed=3)
+    between = pairwise(earth_movers, table)
+    for client, factory in ((10, 0), (11, 1)):
+        assert between[client, factory:10:2].max() < between[client, 1 - factory : 10 : 2].min()
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_all_that_is_there_is_dealt_and_everybody_gets_what_there_is_room_for(data):
+    """Whatever is preferred, down to nothing at all, and to numbers that have no inverse."""
+    weights = st.sampled_from([0.0, 5e-324, 1e-300, 0.1, 0.5, 1.0])
+    clients, classes = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 6))
+    preference = data.draw(arrays(np.float64, (clients, classes), elements=weights))
+    stock = data.draw(arrays(np.int64, classes, elements=st.integers(0, 40)))
+    room = stock.sum() // clients + (np.arange(clients) < stock.sum() % clients)
+    dealt = served_by_lot(preference, room, stock, np.random.default_rng(data.draw(st.integers(0, 2**32))))
+    assert dealt.min() >= 0
+    assert np.array_equal(dealt.sum(0), stock)
+    assert np.array_equal(dealt.sum(1), room)
+
+
+def test_where_more_is_wished_than_there_is_chance_decides_which_wishes_are_met():
+    """20 wishes by two clients for 10 samples: hypergeometric, mean 5 and variance 10/4 * 10/19. A fault of 20 %."""
+    wanted = np.array([[1.0, 0.0], [1.0, 0.0]])
+    both = np.array([10, 10])
+    got = [served_by_lot(wanted, both, both, np.random.default_rng(seed))[0, 0] for seed in range(3000)]
+    assert_mean(got, 5, fault=0.05)
+    assert_mean((np.array(got) - 5) ** 2, 10 / 4 * 10 / 19, fault=0.2)
+
+
+def test_what_nobody_wished_for_goes_to_those_with_room_in_proportion_to_what_is_left():
+    """The first client, who is alone in wanting class 0, has its 10; the second gets all the others."""
+    dealt = served_by_lot(
+        np.array([[1.0, 0, 0], [1e-9, 0, 0]]), np.array([10, 10]), np.array([10, 6, 4]), np.random.default_rng(1)
+    )
+    assert dealt.sum(0).tolist() == [10, 6, 4]
+    alone = [
+        served_by_lot(np.array([[0.0, 0, 1], [0.0, 0, 1]]), np.array([5, 5]), np.array([6, 4, 0]), rng)[0, 0]
+        for rng in map(np.random.default_rng, range(1000))
+    ]
+    assert_mean(alone, 3, fault=0.05)
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-9, 1e6])
+@pytest.mark.parametrize("concentration", [1e-300, 1e-9, 1e6])
+def test_extreme_preferences_still_cover(alpha, concentration):
+    y = np.repeat(np.arange(CLASSES), np.arange(1, 11))
+    table = counts(
+        FactoryPreference(alpha=alpha, concentration=concentration), y, Clients(6, np.arange(6) // 2), seed=1
+    )
+    assert table.sum(0).tolist() == list(range(1, 11))
+    assert sorted(table.sum(1)) == [9] * 5 + [10]
+
+
+# --- natural ---
+
+
+def test_the_owners_with_most_samples_are_the_clients_in_the_order_of_the_source():
+    """Owners 0 to 4 have 2, 5, 0, 9 and 5 samples: 1, 3 and 4 take part, 0 is the unseen one, 2 has nothing."""
+    owner = np.repeat([0, 1, 3, 4], [2, 5, 9, 5])
+    clients = Clients(3, unseen=1)
+    shares = Natural().split(Labels(np.zeros(21, np.int64), owner), clients, np.random.default_rng(1))
+    assert [np.unique(owner[share]).tolist() for share in shares] == [[1], [3], [4], [0]]
+    fewer = Natural().split(Labels(np.zeros(21, np.int64), owner), Clients(2), np.random.default_rng(1))
+    assert [np.unique(owner[share]).tolist() for share in fewer] == [[1], [3]]
+
+
+def test_more_clients_than_owners_is_refused():
+    labels = Labels(np.zeros(9, np.int64), np.arange(9) % 3)
+    with pytest.raises(UserError, match=r"natural has 3 owners of samples, and 3 clients and 1 unseen ones are wanted"):
+        Natural().split(labels, Clients(3, unseen=1), np.random.default_rng(1))
+    with pytest.raises(UserError, match="this source does not say"):
+        Natural().split(Labels(np.zeros(9, np.int64)), Clients(3), np.random.default_rng(1))
+
+
 # --- keys ---
 
 
@@ -268,6 +476,8 @@ def test_more_shards_than_samples_is_refused():
         (QuantitySkew, {"alpha": -1.0}),
         (QuantitySkew, {"minimum_samples": 2.5}),
         (Shards, {"shards_per_client": 0}),
+        (ClassesPerClient, {"classes": 0}),
+        (FactoryPreference, {"concentration": 0.0}),
         (Iid, {"alpha": 0.5}),
     ],
 )

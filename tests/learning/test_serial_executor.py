@@ -8,13 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_learner import CLIENTS, SAMPLES, data, small, table
+from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, data, small, table
 
 from fedsim.errors import UserError
+from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import batches
 from fedsim.learning.executors.serial import Serial
+from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Contribution
-from fedsim.learning.objectives import Plain, Proximal
+from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.learning.spread import spread
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU
+from fedsim.models.table import LayerTable
+from fedsim.models.torch_module import build
 
 
 def test_no_output_shares_memory_with_an_input_and_no_input_changes(tmp_path: Path) -> None:
@@ -97,3 +104,154 @@ def test_precision_is_part_of_the_numeric_family() -> None:
     families = {Serial.numeric_family("cpu"), Serial.numeric_family("cpu", "float64")}
     assert len(families) == 2
     assert Serial(table(), data(), precision="float64").family in families
+
+
+NORMALISED = LayerTable(
+    input_shape=SHAPE,
+    extractor=(Conv2d("conv", 1, 3, kernel=1), BatchNorm2d("bn", 3), ReLU("relu"), Flatten("flatten")),
+    classifier=(Linear("fc", 12, CLASSES),),
+)
+DROPPING = LayerTable(
+    input_shape=SHAPE,
+    extractor=(Flatten("flatten"), Linear("fc1", 4, 50), ReLU("relu"), Dropout("dropout", 0.5)),
+    classifier=(Linear("fc2", 50, CLASSES),),
+)
+STRONG = TrainingSettings(learning_rate=0.1, batch_size=4, epochs=2, momentum=0.5, weight_decay=0.1)
+
+
+class Bench:
+    """An executor whose nodes are computed one by one, whenever they are asked for."""
+
+    def __init__(self, layers: LayerTable) -> None:
+        self.layers = layers
+        self.executor = Serial(layers, data())
+        self.graph = Graph("bench")
+        self.base = self._made("init", {}, {}, Stream(1, "model/init"))
+
+    def train(self, client: int, objective: Objective) -> dict[str, Handle]:
+        parameters = {
+            "client": client,
+            "training": STRONG.model_dump(mode="json"),
+            "objective": objective.parameters(),
+        }
+        inputs = {f"model.{part}": handle for part, handle in self.base.items()}
+        return self._made("train", parameters, inputs, Stream(1, "batches", client))
+
+    def mean(self, models: list[dict[str, Handle]], weights: list[float]) -> dict[str, Handle]:
+        base = {f"base.{part}": handle for part, handle in self.base.items()}
+        given = {f"{n}.{part}": handle for n, model in enumerate(models) for part, handle in model.items()}
+        fold = self.executor.fold(self.graph.node("partial_sum", {"weights": weights}, base | given))
+        for model in models:
+            fold.add({part: handle.value for part, handle in model.items()})
+        total = self.graph.node("partial_sum", {"weights": weights}, base | given)
+        totals = {}
+        for part, value in fold.result().items():
+            totals[f"total.{part}"] = total.output(part)
+            totals[f"total.{part}"].value = value
+        return self._made("mean", {}, base | totals)
+
+    def evaluate(self, model: dict[str, Handle]) -> dict[str, float]:
+        inputs = {f"model.{part}": handle for part, handle in model.items()}
+        (outputs,) = self.executor.compute([self.graph.node("evaluate", {"on": "global"}, inputs)])
+        return outputs["metrics"]
+
+    def _made(self, operation, parameters, inputs, stream=None) -> dict[str, Handle]:
+        node = self.graph.node(operation, parameters, inputs, stream=stream)
+        (outputs,) = self.executor.compute([node])
+        handles = {name: node.output(name) for name in outputs}
+        for name, value in outputs.items():
+            handles[name].value = value
+        return handles
+
+
+def numbers(model: dict[str, Handle]) -> dict[str, torch.Tensor]:
+    return {f"{part}.{name}": value for part, handle in model.items() for name, value in handle.value.items()}
+
+
+def test_running_statistics_are_trained_averaged_and_used_like_all_state() -> None:
+    bench = Bench(NORMALISED)
+    models = [bench.train(client, Plain()) for client in range(2)]
+    weights = [0.25, 0.75]
+    mean = bench.mean(models, weights)
+    base, averaged = numbers(bench.base), numbers(mean)
+    assert set(averaged) == {f"{part}.{name}" for part in NORMALISED.parts for name in NORMALISED.state_shapes(part)}
+    for name in ("extractor.bn.running_mean", "extractor.bn.running_var"):
+        first, second = (numbers(model)[name] for model in models)
+        assert not torch.equal(first, base[name]) and not torch.equal(first, second)
+        torch.testing.assert_close(averaged[name], 0.25 * first + 0.75 * second)
+
+    module = build(NORMALISED).eval()
+    for part, handle in mean.items():
+        module.load(part, handle.value)
+    ids = data().test_ids
+    with torch.no_grad():
+        loss = torch.nn.functional.cross_entropy(module(torch.tensor(data().x[ids])), torch.tensor(data().y[ids]))
+    before = {name: value.clone() for name, value in averaged.items()}
+    assert bench.evaluate(mean)["loss"] == pytest.approx(loss.item(), rel=1e-6)
+    assert all(torch.equal(value, before[name]) for name, value in numbers(mean).items())
+
+
+def test_objective_momentum_and_weight_decay_act_on_parameters_and_leave_running_statistics_alone() -> None:
+    bench = Bench(NORMALISED)
+    trained = numbers(bench.train(1, Proximal(0.7)))
+
+    module = build(NORMALISED).train()
+    for part, handle in bench.base.items():
+        module.load(part, handle.value)
+    start = [parameter.detach().clone() for parameter in module.parameters()]
+    optimiser = torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.5, weight_decay=0.1)
+    x, y = torch.tensor(data().x), torch.tensor(data().y)
+    rng = Stream(1, "batches", 1).generator()
+    for ids in batches(data().train_ids[1], batch_size=4, epochs=2, rng=rng):
+        optimiser.zero_grad()
+        drift = sum(((now - then) ** 2).sum() for now, then in zip(module.parameters(), start, strict=True))
+        (torch.nn.functional.cross_entropy(module(x[ids]), y[ids]) + 0.35 * drift).backward()
+        optimiser.step()
+    for part in NORMALISED.parts:
+        for name, value in module.part_state(part).items():
+            torch.testing.assert_close(trained[f"{part}.{name}"], value.detach(), rtol=1e-4, atol=1e-6)
+
+
+def test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before() -> None:
+    alone, later = Bench(DROPPING), Bench(DROPPING)
+    torch.manual_seed(1)
+    first = numbers(alone.train(0, Plain()))
+    torch.manual_seed(2)
+    later.evaluate(later.train(1, Plain()))
+    state = torch.random.get_rng_state()
+    again = numbers(later.train(0, Plain()))
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(torch.equal(first[name], again[name]) for name in first)
+
+
+def test_dropout_drops_while_training_and_another_client_drops_others() -> None:
+    masks = []
+
+    def seen(module: torch.nn.Module, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+        masks.append((module.training, inputs[0] > 0, output > 0))
+
+    bench = Bench(DROPPING)
+    bench.executor._module.parts["extractor"].dropout.register_forward_hook(seen)
+    bench.train(0, Plain())
+    bench.train(1, Plain())
+    trainings = len(masks)
+    model = bench.base
+    assert bench.evaluate(model) == bench.evaluate(model)
+    assert [training for training, *_ in masks] == [True] * trainings + [False] * 2
+    (_, first_in, first_out), (_, other_in, other_out) = masks[0], masks[trainings // 2]
+    could_be_dropped_in_both = first_in & other_in
+    differently = (first_out != other_out) & could_be_dropped_in_both
+    # some 50 of 4 x 50 units, each with a chance of a half
+    assert 0.1 < differently.sum() / could_be_dropped_in_both.sum() < 0.9
+
+
+def test_batches_are_those_of_the_stream_whatever_is_dropped() -> None:
+    """One step with a rate of zero is one step without the layer."""
+    without = LayerTable(input_shape=SHAPE, extractor=DROPPING.extractor[:-1], classifier=DROPPING.classifier)
+    never = LayerTable(
+        input_shape=SHAPE,
+        extractor=(*DROPPING.extractor[:-1], Dropout("dropout", 0.0)),
+        classifier=DROPPING.classifier,
+    )
+    plain, same = (numbers(Bench(layers).train(2, Plain())) for layers in (without, never))
+    assert all(torch.equal(plain[name], same[name]) for name in plain)

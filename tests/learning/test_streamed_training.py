@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,14 @@ PLAIN_DATA = small_learner.data
 
 
 @pytest.fixture
-def streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Small:
+def streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]:
     """The linear model on random images that are augmented and come in fours."""
     stream = StreamSettings(samples=4, augmentation=Augmentation())
     data = dataclasses.replace(PLAIN_DATA(), stream=stream)
     monkeypatch.setattr(small_learner, "data", lambda: data)
-    return small(tmp_path, executor=Serial(small_learner.table(), data))
+    run = small(tmp_path, executor=Serial(small_learner.table(), data))
+    yield run
+    run.store.close()
 
 
 def trained(learner: Small, capture: Capture | None, *, use: int = 0) -> dict[str, torch.Tensor]:

@@ -142,7 +142,7 @@ def test_every_layer_has_its_own_fans(initialisation, name, bound):
     ],
 )
 def test_normal_starts_have_their_deviation_and_a_normals_kurtosis(initialisation, name, deviation):
-    # the relative standard error of the mean square is sqrt(2 / n), that of the fourth moment (3 sigma^4) sqrt(32 / 3n);
+    # The relative standard error of the mean square is sqrt(2 / n), of the fourth moment, 3 sigma^4, sqrt(32 / 3n);
     # with n >= 10,800, four of them are 5.5 % and 13 %. A uniform's fourth moment would be 40 % off.
     weights = start_of_a_series_model(initialisation)[name]
     scaled = (weights[1:] if name.startswith("embedding") else weights) / deviation

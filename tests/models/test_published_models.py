@@ -1,8 +1,8 @@
-"""The published families: their exact sizes by arithmetic, the papers' rounded figures, and what they have in common."""
+"""The published families: their sizes by arithmetic, the papers' rounded figures, and what they have in common."""
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import prod
 
 import pytest
@@ -25,7 +25,7 @@ def conv(inputs: int, outputs: int, cells: int, *, bias: bool = True) -> int:
 
 def full(*widths: int) -> int:
     """Fully connected layers from each width to the next."""
-    return sum(inputs * outputs + outputs for inputs, outputs in zip(widths, widths[1:], strict=False))
+    return sum(inputs * outputs + outputs for inputs, outputs in pairwise(widths))
 
 
 def test_leaf_cnn_has_spatls_48846_parameters():
@@ -262,6 +262,13 @@ def test_outputs_may_be_more_than_the_datas_classes_and_never_fewer():
         ResNet(classes=5).table((3, 32, 32), 10)
     with pytest.raises(UserError, match=r"'leaf_cnn' has 62 outputs, the data set has 100 classes"):
         LeafCnn().table((1, 28, 28), 100)
+
+
+def test_one_number_is_asked_of_one_output():
+    assert ResNet().table((3, 32, 32), 1).outputs == LeafCnn(classes=1).table((1, 28, 28), 1).outputs == 1
+    for model, shape in ((LeafCnn(), (1, 28, 28)), (ResNet(classes=62), (3, 32, 32))):
+        with pytest.raises(UserError, match=r"has 62 outputs, the data set asks for one number; set model"):
+            model.table(shape, 1)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.models.layers import (
     BatchNorm1d,
@@ -85,6 +86,15 @@ def test_the_recurrent_unit_follows_its_equations():
         h = (1 - z) * n + z * h
     with torch.no_grad():
         torch.testing.assert_close(module.parts["extractor"](x[None])[0], h, rtol=1e-12, atol=1e-12)
+
+
+def test_the_recurrent_units_work_is_that_of_its_equations_matrix_products():
+    w, u, x, h = (torch.zeros(shape) for shape in ((3 * 5, 4), (3 * 5, 5), (7, 4, 1), (5, 1)))
+    with FlopCounterMode(display=False) as counter:
+        for step in x:
+            torch.mm(w, step)
+            torch.mm(u, h)
+    assert counter.get_total_flops() == 2 * Gru("gru", inputs=4, hidden=5).macs((4, 7))
 
 
 def test_padded_shortcuts_take_every_second_pixel_and_add_channels_of_zeros():

@@ -7,6 +7,7 @@ import json
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -273,7 +274,7 @@ def test_neighbours_on_the_circle_are_one_spacing_apart_and_all_equally_far_from
         (Star, {"devices": 1, "stations": 1}, "Extra inputs are not permitted"),
         (Star, {"devices": 1, "device": ""}, "at least 1 character"),
         (FactoryPark, {"factories": 0, "devices_per_factory": 1}, "greater than or equal to 1"),
-        (FactoryPark, {"factories": 1}, "Field required"),
+        (FactoryPark, {"factories": 1}, "give either devices_per_factory or devices"),
         (FactoryPark, {"factories": 1, "devices_per_factory": 1, "stations_per_factory": 0}, "greater than or equal"),
         (FactoryPark, {"factories": 1, "devices_per_factory": 1, "factory_spacing_m": -1.0}, "greater than 0"),
         (FactoryPark, {"factories": 1, "devices_per_factory": 1, "device_classes": "camera"}, "valid tuple"),
@@ -362,3 +363,32 @@ def test_exactly_as_many_as_can_be_simulated_are_allowed() -> None:
     Tree(branching=(100, 100), devices_per_station=100)
     FactoryPark(factories=1_000, devices_per_factory=1_000)
     Regions(regions=1_000, factories_per_region=1, devices_per_factory=1_000, joined="mesh")
+
+
+@pytest.mark.parametrize(
+    "park",
+    [
+        {"name": "factory_park", "factories": 10},
+        {"name": "ring", "factories": 10},
+        {"name": "regions", "regions": 2, "factories_per_region": 5},
+    ],
+)
+def test_devices_of_all_factories_are_shared_out_evenly(park: dict[str, Any]) -> None:
+    settings = registry.load("topologies", park["name"]).model_validate({**park, "devices": 368})
+    topology = settings.build()
+    assert len(topology.sensors) == 368
+    sizes = Counter(sensor.rpartition("/")[0] for sensor in topology.sensors)
+    assert sorted(sizes.values()) == [36] * 2 + [37] * 8
+
+
+@pytest.mark.parametrize(
+    ("devices", "rule"),
+    [
+        ({}, "give either devices_per_factory or devices; neither of them is given"),
+        ({"devices": 4, "devices_per_factory": 2}, "both of them is given"),
+        ({"devices": 9}, "devices=9 must be at least 10, one for each factory"),
+    ],
+)
+def test_a_park_has_one_number_of_devices(devices: dict[str, int], rule: str) -> None:
+    with pytest.raises(ValueError, match=rule):
+        FactoryPark(factories=10, **devices)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fedsim.errors import UserError
 
-__all__ = ["CHARACTERS", "FRAME", "GRID", "TYPEFACES", "signed_distance", "strokes", "template"]
+__all__ = ["CHARACTERS", "FRAME", "GRID", "TYPEFACES", "font_file", "signed_distance", "strokes", "template"]
 
 CHARACTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase  # the label is the position: FEMNIST's
 TYPEFACES = (
@@ -106,15 +106,20 @@ def signed_distance(pieces: NDArray[np.float64]) -> NDArray[np.float32]:
     return signed
 
 
-def _outline(typeface: str, letter: str) -> Any:
+def font_file(typeface: str) -> str:
+    """Where matplotlib keeps *typeface*. Raises `UserError` where there is no matplotlib."""
     try:
-        import matplotlib
-        from matplotlib.font_manager import FontProperties
-        from matplotlib.textpath import TextPath
+        from matplotlib import get_data_path
     except ModuleNotFoundError as missing:
         raise UserError("data set 'glyphs' draws with matplotlib's fonts; install matplotlib") from missing
+    return f"{get_data_path()}/fonts/ttf/{typeface}.ttf"
 
-    file = f"{matplotlib.get_data_path()}/fonts/ttf/{typeface}.ttf"
+
+def _outline(typeface: str, letter: str) -> Any:
+    file = font_file(typeface)
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
     try:
         return TextPath((0, 0), letter, size=EM, prop=FontProperties(fname=file))
     except OSError as missing:

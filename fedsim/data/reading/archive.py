@@ -32,6 +32,7 @@ OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
 }
 """By the first bytes of a compressed archive."""
 LONGEST_BEGINNING = 8
+END = bytes(tarfile.BLOCKSIZE)
 DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, ValueError, OverflowError)
 """What `tarfile` and the unpackers raise for damaged or hostile archives."""
 
@@ -51,7 +52,10 @@ def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], by
     """
     with open_file(path, what=what) as file:
         try:
-            yield from _files(_opened(file, what))
+            stream = _unpacked(file, what)
+            yield from _files(_archive(stream, what))
+            if stream.last != END:  # without it, tarfile takes what is damaged for the end
+                raise EOFError("there is no end of the archive")
         except _Bad as error:
             raise UserError(f"{shown(path)}: {error}") from error
         except DAMAGE as error:
@@ -65,11 +69,14 @@ class _Bounded:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self.tell = stream.tell
+        self.last = b""
+        """What was read last."""
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= MOST_AT_ONCE:
             raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
-        return self._stream.read(size)
+        self.last = self._stream.read(size)
+        return self.last
 
     def seek(self, position: int) -> None:
         if position > MOST_BYTES:
@@ -77,7 +84,7 @@ class _Bounded:
         self._stream.seek(position)
 
 
-def _opened(file: BinaryIO, what: str) -> tarfile.TarFile:
+def _unpacked(file: BinaryIO, what: str) -> _Bounded:
     beginning = file.read(LONGEST_BEGINNING)
     file.seek(0)
     if not beginning:
@@ -85,7 +92,10 @@ def _opened(file: BinaryIO, what: str) -> tarfile.TarFile:
     if beginning.startswith(b"PK"):
         raise _Bad("is a zip archive; unpack it, and give the path of the folder")
     opener = next((opener for start, opener in OPENERS.items() if beginning.startswith(start)), None)
-    stream: Any = _Bounded(opener(file) if opener else file)
+    return _Bounded(opener(file) if opener else file)
+
+
+def _archive(stream: Any, what: str) -> tarfile.TarFile:
     try:
         return tarfile.open(fileobj=stream, mode="r:")
     except tarfile.ReadError as error:
@@ -95,7 +105,7 @@ def _opened(file: BinaryIO, what: str) -> tarfile.TarFile:
 def _files(archive: tarfile.TarFile) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
     number = 0
     while (member := archive.next()) is not None:
-        archive.members.clear()  # it remembers them all
+        vars(archive)["members"].clear()  # or it keeps them all
         number += 1
         if number > MOST_FILES:
             raise _Bad(f"holds more than {MOST_FILES} files")

@@ -31,7 +31,7 @@ def read_blob(path: Path, *, what: str, most_bytes: int = MOST_BYTES) -> bytes:
         packed = file.read(len(GZIP)) == GZIP
         file.seek(0)
         try:
-            content = read_at_most(gzip.open(file).read if packed else file.read, most_bytes)
+            content = read_at_most(gzip.GzipFile(fileobj=file).read if packed else file.read, most_bytes)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             problem = "is cut short" if isinstance(error, EOFError) else f"is damaged ({error})"
             raise UserError(f"{shown(path)}: {problem}: {what}, compressed with gzip; get it again") from error

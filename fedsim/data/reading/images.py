@@ -17,14 +17,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
 
 from fedsim.data.reading.archive import MOST_FILES, Parts, tar_files
 from fedsim.data.reading.blobs import read_at_most
 from fedsim.errors import UserError
 from fedsim.files import open_file, shown
 
-__all__ = ["MOST_PIXELS", "SUFFIXES", "Images", "numbered", "read_images"]
+__all__ = ["MOST_PIXELS", "SUFFIXES", "Images", "read_images"]
 
 SUFFIXES = {
     ".png": "PNG",
@@ -44,6 +43,7 @@ MOST_PIXELS = 64_000_000
 MOST_BYTES = 256_000_000
 MOST_DECODED_BYTES = 8_000_000_000
 DEEP = ("I", "F")
+HIDDEN = (".", "__MACOSX")
 DAMAGE = (
     OSError,
     SyntaxError,
@@ -56,10 +56,8 @@ DAMAGE = (
     MemoryError,
     struct.error,
     zlib.error,
-    Image.DecompressionBombError,
-    Image.DecompressionBombWarning,
 )
-"""What Pillow raises for damaged or hostile images."""
+"""What Pillow, beside its own errors, raises for damaged or hostile images."""
 
 Found = Iterator[tuple[Parts, Callable[[], bytes]]]
 
@@ -97,6 +95,8 @@ def read_images(
     folders that are *wanted* are opened. Raises `UserError` that begins with the path of the source, and names the
     image.
     """
+    from PIL import Image  # takes a while, and few need it
+
     found = _in_folder(source, len(levels) + 1) if source.is_dir() else tar_files(source, what=what)
     decoded: dict[Parts, NDArray[np.uint8]] = {}
     passed_over = size = 0
@@ -104,7 +104,7 @@ def read_images(
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         for parts, read in found:
-            if any(part.startswith((".", "__MACOSX")) for part in parts):
+            if any(part.startswith(HIDDEN) for part in parts):
                 continue
             if os.path.splitext(parts[-1])[1].lower() not in SUFFIXES:
                 passed_over += 1
@@ -128,16 +128,6 @@ def read_images(
     )
 
 
-def numbered(names: NDArray[np.str_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """(samples,) numbers from 0 for *names*, and the names, in their order.
-
-    >>> numbered(np.array(["b", "a", "b"]))
-    (array([1, 0, 1]), ('a', 'b'))
-    """
-    different, number = np.unique(names, return_inverse=True)
-    return number.astype(np.int64), tuple(different.tolist())
-
-
 def _pattern(levels: Sequence[str]) -> str:
     return "/".join(f"<{level}>" for level in (*levels, "image"))
 
@@ -149,7 +139,7 @@ def _in_folder(source: Path, depth: int) -> Found:
     while waiting:
         folder, above = waiting.pop()
         try:
-            entries = [(entry.name, entry.is_dir()) for entry in os.scandir(folder)]
+            entries = sorted((entry.name, entry.is_dir()) for entry in os.scandir(folder))
         except OSError as error:
             raise UserError(f"{shown(folder)}: cannot be read ({error.strerror})") from error
         number += len(entries)
@@ -157,6 +147,8 @@ def _in_folder(source: Path, depth: int) -> Found:
             raise UserError(f"{shown(source)}: holds more than {MOST_FILES} files; is this the right folder?")
         for name, is_folder in entries:
             parts = (*above, name)
+            if name.startswith(HIDDEN):
+                continue
             if is_folder and len(parts) > depth:
                 raise UserError(f"{shown(folder / name)}: folders are nested too deep; images are {depth} levels below")
             if is_folder:
@@ -190,6 +182,8 @@ def _check_place(parts: Parts, levels: Sequence[str], others: dict[Parts, NDArra
 
 def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8]:
     """(channels, height, width)."""
+    from PIL import Image, UnidentifiedImageError
+
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             width, height = image.size
@@ -199,7 +193,7 @@ def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8
                 raise _Bad(f"has more than 8 bits a pixel (Pillow's mode {image.mode}); save it with 8")
             if getattr(image, "n_frames", 1) > 1:
                 raise _Bad("is animated or has several pages; save one image in a file")
-            if image.has_transparency_data and image.convert("RGBA").getextrema()[3][0] < 255:
+            if image.has_transparency_data and np.asarray(image.convert("RGBA"))[..., 3].min() < 255:
                 raise _Bad("has transparent pixels; save it on a background")
             plain = image.convert("L" if grey else "RGB")
         if pixels is not None and plain.size != (pixels, pixels):
@@ -208,7 +202,7 @@ def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8
     except UnidentifiedImageError as error:
         problem = "is empty" if not content else f"is no image that can be read ({', '.join(FORMATS)})"
         raise _Bad(problem) from error
-    except DAMAGE as error:
+    except (*DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise _Bad(f"is damaged, or larger than images may be ({str(error)[:100]})") from error
     return values[None] if grey else values.transpose(2, 0, 1)
 
@@ -224,4 +218,7 @@ def _stacked(source: Path, images: list[NDArray[np.uint8]], names: list[Parts]) 
                 f"{shown(source)}: {here!r} has {one} pixels and {there!r} has {other}; set pixels, the number of "
                 "pixels per side that all are to have"
             )
-    return np.stack(images)
+    x = np.empty((len(images), *images[0].shape), np.uint8)
+    for row, image in zip(x, images, strict=True):
+        row[:] = image
+    return x

@@ -80,10 +80,10 @@ class Wanted:
         return any(dtype.kind in word if word.isalpha() else dtype.str[1:] == word for word in self.dtypes.split())
 
     def __str__(self) -> str:
-        """For messages: ``u1 of 3 dimensions``."""
-        words = [" or ".join(KINDS[kind] for kind in word) if word.isalpha() else word for word in self.dtypes.split()]
-        dimensions = "" if self.ndim is None else f" of {self.ndim} dimension{'s' * (self.ndim != 1)}"
-        return f"{' or '.join(words)}{dimensions}"
+        words = [kind for word in self.dtypes.split() for kind in (word if word.isalpha() else [word])]
+        names = [KINDS.get(word) or np.dtype(word).name for word in words]
+        dimensions = "" if self.ndim is None else f", with {self.ndim} dimension{'s' * (self.ndim != 1)}"
+        return f"{' or '.join(names)}{dimensions}"
 
 
 class _Bad(Exception):

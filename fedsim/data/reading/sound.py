@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ CENTRE, SPREAD = -15.0, 4.0
 the same for every set of sounds, so that nothing has to be learned from anybody's data."""
 
 
-def mel(frequency_hz: NDArray[np.float64] | float) -> NDArray[np.float64]:
+def mel(frequency_hz: NDArray[np.floating[Any]] | float) -> NDArray[np.float64]:
     """The mel scale of HTK: 2595 log10(1 + f / 700 Hz).
 
     >>> float(mel(1000.0).round(2))
@@ -109,8 +110,8 @@ class LogMel:
         return normalised
 
     @cached_property
-    def _weights(self) -> NDArray[np.float64]:
-        """(bands, frequencies)."""
+    def weights(self) -> NDArray[np.float64]:
+        """(bands, frequencies), see `mel_bands`."""
         return mel_bands(
             self.bands,
             rate_hz=self.rate_hz,
@@ -132,5 +133,5 @@ class LogMel:
 
     def features(self, clip: NDArray[np.int16]) -> NDArray[np.float32]:
         """(1, bands, frames) (ln(band's power + LEAST_POWER) - CENTRE) / SPREAD."""
-        bands = self._weights @ self.power(clip).T
+        bands = self.weights @ self.power(clip).T
         return ((np.log(bands + LEAST_POWER) - CENTRE) / SPREAD).astype(np.float32)[None]

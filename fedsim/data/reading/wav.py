@@ -1,4 +1,4 @@
-"""Sound files: RIFF/WAVE with one channel of 16-bit samples (IBM and Microsoft, *Multimedia Programming Interface*, 1991).
+"""Sound files: RIFF/WAVE with one channel of 16-bit samples (IBM, Microsoft, *Multimedia Programming Interface*, 1991).
 
 Leaves out compressed sound, other sample sizes, several channels, and resampling.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedsim.data.stream.drift.settings import DriftSettings, Phases
+from fedsim.data.stream.drift.settings import DriftSettings, Phases, gone_by
 from fedsim.data.stream.drift.sudden import only
 from fedsim.settings import Positive
 
@@ -31,4 +31,4 @@ class Recurring(DriftSettings):
         >>> [Recurring(phases=2, length=5).mixture(at) for at in (4, 5, 10)]
         [(1.0, 0.0), (0.0, 1.0), (1.0, 0.0)]
         """
-        return only(int(at % (self.length * self.phases) // self.length) % self.phases, self.phases)
+        return only(gone_by(at, self.length) % self.phases, self.phases)

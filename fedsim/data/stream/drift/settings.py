@@ -13,7 +13,7 @@ from annotated_types import Interval
 
 from fedsim.settings import Component, Fraction
 
-__all__ = ["MOST_PHASES", "DriftSettings", "Phases"]
+__all__ = ["MOST_PHASES", "DriftSettings", "Phases", "gone_by"]
 
 MOST_PHASES = 1000
 
@@ -37,3 +37,13 @@ class DriftSettings(Component):
     @abstractmethod
     def mixture(self, at: float) -> tuple[float, ...]:
         """(all_phases,) the share of each phase *at* so many rounds or seconds, adding up to 1."""
+
+
+def gone_by(at: float, length: float) -> int:
+    """How many whole *length*s are over; number k is at k * length, however that is rounded.
+
+    >>> gone_by(6, 2.5), gone_by(3 * 0.3, 0.3), 3 * 0.3 // 0.3
+    (2, 3, 2.0)
+    """
+    whole = int(at // length)
+    return whole + ((whole + 1) * length <= at)

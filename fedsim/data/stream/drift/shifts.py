@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from annotated_types import MaxLen, MinLen
 
-from fedsim.data.stream.drift.settings import MOST_PHASES, DriftSettings
+from fedsim.data.stream.drift.settings import MOST_PHASES, DriftSettings, gone_by
 from fedsim.data.stream.drift.sudden import only
 from fedsim.settings import NonNegative, Positive, Several
 
@@ -41,5 +41,6 @@ class Shifts(DriftSettings):
         ((0.0, 0.0, 1.0), (1.0, 0.0, 0.0))
         """
         ends_s = list(accumulate(self.lengths_s))
-        of_day_s = (self.start_s + at) % ends_s[-1]
+        since_start_s, day_s = self.start_s + at, ends_s[-1]
+        of_day_s = since_start_s - gone_by(since_start_s, day_s) * day_s
         return only(min(bisect_right(ends_s, of_day_s), len(ends_s) - 1), len(ends_s))

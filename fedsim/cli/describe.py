@@ -1,0 +1,81 @@
+"""``fedsim describe``: a scenario in numbers, before anything is trained."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario
+from fedsim.errors import UserError
+
+if TYPE_CHECKING:
+    from fedsim.scenario.build import Materials
+    from fedsim.scenario.schema import Scenario
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Commands) -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "describe",
+        help="Tell what a scenario is made of, and what a round will take.",
+        description="Print tables of a scenario's data, network and model, on its first seed, and of what a round of "
+        "each protocol takes: its first two rounds are simulated with nothing learned, and what the whole run takes is "
+        "estimated from them. Nothing is trained.",
+        allow_abbrev=False,
+    )
+    add_scenario(parser)
+    add_overrides(parser)
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="Write the same numbers, as describe.json, and figures to this folder."
+    )
+    parser.set_defaults(execute=_execute)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.describe import describe
+    from fedsim.files import why_no_folder
+    from fedsim.scenario.load import load
+    from fedsim.scenario.scalars import printable
+
+    folder: Path | None = arguments.out
+    if folder is not None and (problem := why_no_folder(folder)):
+        raise UserError(f"--out: {problem}; choose another folder")
+    scenario = load(arguments.scenario, overrides=arguments.overrides)
+    facts, materials = describe(scenario)
+    _print(facts)
+    if folder is not None:
+        sys.stdout.flush()
+        try:
+            paths = _save(scenario, facts, materials, folder)
+        except OSError as error:
+            raise UserError(f"cannot write into {printable(str(folder))}: {error.strerror or error}") from None
+        sys.stderr.writelines(f"{printable(str(path))}\n" for path in paths)
+    return 0
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from fedsim.cli.tables import show_cells
+    from fedsim.viz.describe_tables import description_tables
+
+    for position, table in enumerate(description_tables(facts)):
+        sys.stdout.write("\n" if position else "")
+        show_cells(table.cells, left=table.left)
+    sys.stdout.flush()
+
+
+def _save(scenario: Scenario, facts: dict[str, Any], materials: Materials, folder: Path) -> list[Path]:
+    import json
+
+    from fedsim.experiment.describe import plain
+    from fedsim.files import write_atomically
+    from fedsim.viz.describe_figures import save_data_figures
+    from fedsim.viz.topology_map.save import draw_scenario
+
+    path = folder / "describe.json"
+    write_atomically(path, (json.dumps(plain(facts), indent=2, allow_nan=False) + "\n").encode())
+    figures = save_data_figures(materials.dataset, materials.topology, folder)
+    return [path, draw_scenario(scenario, folder / "network.png"), *figures]

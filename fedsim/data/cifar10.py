@@ -1,0 +1,176 @@
+"""Small photographs of ten kinds of things (A. Krizhevsky, *Learning Multiple Layers of Features*, 2009).
+
+Read from the binary version, or from the same images one by one in folders. Left out: the Python version, which is made
+of pickles, and opening a pickle runs what is written in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.cache import cached
+from fedsim.data.encoding import Affine
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.archive import tar_files
+from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.images import Images, read_images
+from fedsim.data.sampled import SampledDataset
+from fedsim.data.settings import Generators
+from fedsim.data.source import SourcePath, locate
+from fedsim.errors import UserError, nearest
+from fedsim.files import shown
+
+__all__ = ["CLASSES", "COLOURS", "LABEL_BYTES", "SIDE", "Cifar10", "labels_of", "only"]
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+"""Also those of CINIC-10."""
+COLOURS, SIDE = 3, 32
+LABEL_BYTES = 1
+PUBLISHED = 60_000
+VERSION = 1
+RECORD_BYTES = LABEL_BYTES + COLOURS * SIDE * SIDE
+MOST_BATCH_BYTES = 1_000_000_000
+BATCHES = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+SUFFIX = ".bin"
+FOLDER = "cifar-10-batches-bin"
+PARTS = ("train", "test")
+WHAT = "CIFAR-10 (the binary version, or images in train/<class> and test/<class>)"
+
+
+class Cifar10(SampledDataset):
+    """60,000 colour images of 32 x 32 pixels in 10 classes, from files that you have (the binary version)."""
+
+    name: Literal["cifar10"] = "cifar10"
+    path: SourcePath
+    """The folder of the binary version, or of images in train/<class> and test/<class>, or an archive (.tar, .tar.gz,
+    .tar.xz) of either; beside the scenario, or in the folder FEDSIM_DATA names."""
+
+    def pile(self, clients: Clients, stream: Generators) -> Pile:
+        """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
+        path = locate(self.path, what=f"{WHAT} is needed")
+        return cached(self.name, VERSION, [path], {}, lambda: _read(path))
+
+
+def _read(path: Path) -> Pile:
+    batches = _batches_in_folder(path) if path.is_dir() else _batches_in_archive(path)
+    x, y, test, passed_over = _of_batches(path, batches) if batches else _of_images(path)
+    remarks = []
+    if len(y) != PUBLISHED:
+        remarks.append(f"{len(y)} images, and CIFAR-10 has {PUBLISHED}")
+    if passed_over:
+        remarks.append(f"{passed_over} files that are no images were passed over")
+    return Pile(
+        x=x,
+        y=y,
+        classes=len(CLASSES),
+        class_names=CLASSES,
+        sample_bytes=float(RECORD_BYTES),
+        encoding=Affine(1 / 255),
+        test=test,
+        remarks=tuple(remarks),
+    )
+
+
+_Found = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_], int]
+"""Images, labels, whether they are for tests, and how many files were passed over."""
+
+
+def _batches_in_folder(path: Path) -> dict[str, bytes]:
+    """The files of the binary version by name; none when there are none."""
+    for folder in (path, path / FOLDER):
+        names = [batch for batch in BATCHES if (folder / f"{batch}{SUFFIX}").exists()]
+        if names:
+            _require_all(path, names)
+            files = {batch: folder / f"{batch}{SUFFIX}" for batch in BATCHES}
+            what = "a batch of CIFAR-10"
+            return {batch: read_blob(file, what=what, most_bytes=MOST_BATCH_BYTES) for batch, file in files.items()}
+    for folder in (path, path / "cifar-10-batches-py"):
+        for batch in BATCHES:
+            if (folder / batch).exists():
+                raise _python_version(path, batch)
+    return {}
+
+
+def _batches_in_archive(path: Path) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for parts, read in tar_files(path, what=WHAT):
+        name = parts[-1]
+        if name in BATCHES:
+            raise _python_version(path, name)
+        if name.removesuffix(SUFFIX) in BATCHES:
+            found[name.removesuffix(SUFFIX)] = read()
+        elif not found and len(parts) > 2:
+            return {}  # images in folders
+    if found:
+        _require_all(path, list(found))
+    return found
+
+
+def _require_all(path: Path, names: list[str]) -> None:
+    missing = [f"{batch}{SUFFIX}" for batch in BATCHES if batch not in names]
+    if missing:
+        raise UserError(f"{shown(path)}: {missing[0]} is not there, and the binary version of CIFAR-10 has it")
+
+
+def _python_version(path: Path, name: str) -> UserError:
+    return UserError(
+        f"{shown(path)}: {name!r} is of the Python version of CIFAR-10, a pickle; pickles are not opened, for that "
+        f"would execute code; get the binary version ({FOLDER}) from the same page of the data set"
+    )
+
+
+def _of_batches(path: Path, contents: Mapping[str, bytes]) -> _Found:
+    """Each is a sequence of records: one byte for the label, then all of red, of green and of blue, row by row."""
+    records = []
+    for name in BATCHES:
+        content = contents[name]
+        if not content or len(content) % RECORD_BYTES:
+            bytes_ = f"{len(content)} bytes, which are not whole records of {RECORD_BYTES}"
+            raise UserError(f"{shown(path)}: {name}{SUFFIX} has {bytes_}; it is cut short or another file")
+        rows = np.frombuffer(content, np.uint8).reshape(-1, RECORD_BYTES)
+        wrong = np.flatnonzero(rows[:, 0] >= len(CLASSES))
+        if wrong.size:
+            label = f"record {wrong[0]} of {name}{SUFFIX} has label {rows[wrong[0], 0]}"
+            raise UserError(f"{shown(path)}: {label}, and labels are from 0 to {len(CLASSES) - 1}")
+        records.append(rows)
+    together = np.concatenate(records)
+    x = np.ascontiguousarray(together[:, LABEL_BYTES:]).reshape(-1, COLOURS, SIDE, SIDE)
+    test = np.repeat([name == BATCHES[-1] for name in BATCHES], [len(rows) for rows in records])
+    return x, together[:, 0].astype(np.int64), test, 0
+
+
+def _of_images(path: Path) -> _Found:
+    found = read_images(path, ("train or test", "class"), what=WHAT, grey=False)
+    part, kind = found.folders
+    only(path, part, PARTS, each=True)
+    y = labels_of(path, found, kind)
+    return found.x, y, part == PARTS[1], found.passed_over
+
+
+def labels_of(path: Path, found: Images, kind: NDArray[np.str_]) -> NDArray[np.int64]:
+    """(images,) the labels of images of 32 x 32 pixels by *kind*, the folders they are in.
+
+    Raises `UserError` for another size, and for a folder that is none of the ten classes.
+    """
+    if found.x.shape[2:] != (SIDE, SIDE):
+        size = f"{found.x.shape[3]} x {found.x.shape[2]}"
+        raise UserError(f"{shown(path)}: images of {size} pixels; those of this data set have {SIDE} x {SIDE}")
+    only(path, kind, CLASSES)
+    return np.searchsorted(np.array(CLASSES), kind).astype(np.int64)
+
+
+def only(path: Path, folders: NDArray[np.str_], allowed: tuple[str, ...], *, each: bool = False) -> None:
+    """Raise `UserError` unless all *folders* have one of the *allowed* names, and with *each*, each of these is there."""
+    there = np.unique(folders).tolist()
+    for name in there:
+        if name not in allowed:
+            hand = nearest(name, allowed)
+            raise UserError(f"{shown(path)}: the folder {name[:40]!r} is none of {', '.join(allowed)}{hand}")
+    for name in allowed:
+        if each and name not in there:
+            raise UserError(f"{shown(path)}: there are no images in a folder {name!r}; {', '.join(allowed)} are needed")

@@ -1,0 +1,165 @@
+"""Vibration of ball bearings, sound and damaged (Case Western Reserve University, Bearing Data Center).
+
+Windows for training come from the beginning of each recording and windows for tests from its end, so that none shares a
+measurement with the other kind; windows that are drawn at random from the same stretch make results look better than
+they are. Left out: order tracking, spectra, and any other feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from annotated_types import Interval
+from numpy.typing import NDArray
+
+from fedsim.data.cache import cached
+from fedsim.data.partition.natural import Natural
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.cwru import FAULTS, Recording, read_mat_files, read_packed
+from fedsim.data.reading.windows import require_memory, windows
+from fedsim.data.sampled import PartitionField, SampledDataset
+from fedsim.data.settings import Generators
+from fedsim.data.source import SourcePath, locate
+from fedsim.errors import Misfit, UserError
+
+__all__ = ["Cwru"]
+
+VERSION = 1  # of what is kept in the cache
+WHAT = "recordings of the Bearing Data Center are needed: a folder of .mat files, or one .npz file"
+NAMES = dict(zip(FAULTS, ("normal", "ball", "inner race", "outer race"), strict=True))
+SIZES_MIL = (7, 14, 21)
+SAMPLE_BYTES = 2  # as the 16-bit converter gave them
+LABEL_BYTES = 1
+OPTIONS = {"window", "stride", "sensor", "classes", "clients", "test_tail", "normalise", "normal"}
+"""What the samples depend on."""
+
+
+class Cwru(SampledDataset):
+    """Vibration of sound and damaged ball bearings at 12 kHz (Case Western Reserve University).
+
+    The files are not part of fedsim; see docs/data/cwru.md.
+    """
+
+    name: Literal["cwru"] = "cwru"
+    partition: PartitionField = Natural()
+    """How the samples are spread over the clients; natural: by load or by recording, as *clients* says."""
+    path: SourcePath = "cwru"
+    """A folder with one .npz file or, if there is none, with .mat files; or that .npz file."""
+    sensor: Literal["drive_end", "fan_end"] = "drive_end"
+    """Where the acceleration was measured. Recordings without this sensor are left out."""
+    window: Annotated[int, Interval(ge=16, le=65_536)] = 1024
+    """Measurements in a sample: 1024 are 85 ms."""
+    stride: Annotated[int, Interval(ge=1, le=65_536)] = 1024
+    """Measurements from one sample of a recording to the next; less than *window* makes samples overlap."""
+    classes: Literal["type", "type_size"] = "type"
+    """Normal and the place of the fault (ball, inner race, outer race), or normal and each place with sizes of 7, 14
+    and 21 thousandths of an inch: 4 or 10 classes."""
+    clients: Literal["load", "recording"] = "load"
+    """Whose samples are one client's: those of a motor load (four), or of a recording."""
+    test_tail: Annotated[float, Interval(gt=0, lt=1)] = 0.2
+    """Share of each recording, at its end, from which test samples come; no sample lies across the border."""
+    normalise: Literal["window", "none"] = "window"
+    """Each sample to mean 0 and deviation 1 (a constant one becomes 0), or acceleration in g as it was measured."""
+    normal: Literal["keep", "drop"] = "keep"
+    """Whether recordings without a fault are used. It is disputed whether they were sampled at 48 kHz, unlike all
+    others; a model may then tell them by their speed alone."""
+
+    def pile(self, clients: Clients, stream: Generators) -> Pile:
+        """Samples of shape (1, window), owned by loads or recordings."""
+        source = _source(locate(self.path, what=WHAT))
+        options = self.model_dump(mode="json", include=OPTIONS)
+        return cached(self.name, VERSION, [source], options, lambda: self._read(source))
+
+    def _read(self, source: Path) -> Pile:
+        if source.is_dir():
+            recordings, others = read_mat_files(source, self.sensor)
+        else:
+            recordings, others = read_packed(source, self.sensor), 0
+        kept = [recording for recording in recordings if self._is_wanted(recording)]
+        groups = self._groups()
+        if not kept:
+            raise UserError(f"{source}: has no recording that these settings want; {WHAT}")
+        parts = [part for recording in kept for part in self._cut(recording.signal)]
+        require_memory([len(part) for part in parts], self.window, self.stride)
+        cut = [windows(part, self.window, self.stride) for part in parts]
+        number = np.array([len(found) for found in cut])
+        if not number[0::2].any():
+            longest = max(len(part) for part in parts)
+            raise Misfit(f"window={self.window}: recordings have at most {longest} measurements to train on", "window")
+        x = np.concatenate(cut)
+        names, owner = self._owners(kept)
+        return Pile(
+            x=(self._normalised(x) if self.normalise == "window" else x)[:, None],
+            y=np.repeat([groups.index(self._group(recording)) for recording in kept], number[0::2] + number[1::2]),
+            classes=len(groups),
+            class_names=tuple(f"{NAMES[fault]} {size}".strip() for fault, size in groups),
+            sample_bytes=float(self.window * SAMPLE_BYTES + LABEL_BYTES),
+            owner=np.repeat(owner, number[0::2] + number[1::2]),
+            owner_names=names,
+            test=np.repeat([False, True] * len(kept), number),
+            remarks=self._remarks(recordings, kept, others),
+        )
+
+    def _is_wanted(self, recording: Recording) -> bool:
+        return len(recording.signal) > 0 and self._group(recording) in self._groups()
+
+    def _group(self, recording: Recording) -> tuple[str, str]:
+        """The class of a recording: its fault, and the fault's size where it counts."""
+        sized = self.classes == "type_size" and recording.fault != "normal"
+        return recording.fault, f"0.{recording.size_mil:03d} in" if sized else ""
+
+    def _groups(self) -> list[tuple[str, str]]:
+        """All classes, in their order."""
+        sizes = [f"0.{size:03d} in" for size in SIZES_MIL] if self.classes == "type_size" else [""]
+        faults = [(fault, size) for fault in FAULTS[1:] for size in sizes]
+        return [("normal", ""), *faults] if self.normal == "keep" else faults
+
+    def _cut(self, signal: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """(what to train on, what to test on) of one recording."""
+        border = round(len(signal) * (1 - self.test_tail))
+        return signal[:border], signal[border:]
+
+    def _normalised(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(samples, window) with mean 0 and deviation 1 in each row."""
+        for row in x:
+            values = row.astype(np.float64)
+            values -= values.mean()
+            deviation = values.std()
+            row[:] = values / deviation if deviation > 0 else 0.0
+        return x
+
+    def _owners(self, kept: Sequence[Recording]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """(names, the owner of each recording)."""
+        if self.clients == "recording":
+            return tuple(recording.name for recording in kept), np.arange(len(kept))
+        loads, owner = np.unique([recording.load_hp for recording in kept], return_inverse=True)
+        return tuple(f"{load} hp" for load in loads), owner.astype(np.int64)
+
+    def _remarks(self, recordings: Sequence[Recording], kept: Sequence[Recording], others: int) -> tuple[str, ...]:
+        said = []
+        if others:
+            said.append(f"{others} .mat files are neither normal nor of drive-end faults at 12 kHz and were left out")
+        if left := len(recordings) - len(kept):
+            said.append(
+                f"{left} of {len(recordings)} recordings were left out: without the sensor {self.sensor}, or of no "
+                "class that is asked for"
+            )
+        loads = {recording.load_hp for recording in kept}
+        normal = sorted({recording.load_hp for recording in kept if recording.fault == "normal"})
+        if self.normal == "keep" and len(normal) < len(loads):
+            at = f"only at {', '.join(map(str, normal))} hp" if normal else "at no load"
+            said.append(f"normal bearings were recorded {at}, of {len(loads)} loads")
+        return tuple(said)
+
+
+def _source(path: Path) -> Path:
+    """The .npz file, or the folder of .mat files, that *path* means."""
+    if not path.is_dir():
+        return path
+    packed = sorted(path.glob("*.npz"))
+    if len(packed) > 1:
+        raise UserError(f"{path}: has {len(packed)} .npz files; name one in path")
+    return packed[0] if packed else path

@@ -1,0 +1,161 @@
+"""Images in the JSON files of LEAF (S. Caldas et al., 2018, https://leaf.cmu.edu): one list of pixels for each sample.
+
+A file is ``{"users": [...], "num_samples": [...], "user_data": {user: {"x": [[...]], "y": [...]}}}``, plain or by gzip.
+Left out: data of LEAF that are no images.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.reading.blobs import read_blob
+from fedsim.errors import UserError
+from fedsim.files import shown
+
+__all__ = ["LeafSamples", "leaf_files", "read_leaf"]
+
+WHITE = 255
+EXACT = 1e-6
+"""How far from a multiple of 1/255 a pixel may be: more than rounding in any way of writing it, less than half a grey
+level of 16 bits."""
+PLACES = ("", "data")
+SUFFIXES = (".json", ".json.gz")
+WHAT = "a JSON file of LEAF"
+LAYOUT = (
+    "a folder with train and test, each with .json or .json.gz files, or with files that have train or test in names"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LeafSamples:
+    """What files of LEAF hold together, in the order of files and users."""
+
+    images: NDArray[np.uint8]
+    """(samples, side, side)."""
+    label: NDArray[np.int64]
+    owner: NDArray[np.int64]
+    """(samples,) by the order of ``names``."""
+    test: NDArray[np.bool_]
+    names: tuple[str, ...]
+    """The users, sorted."""
+
+
+def leaf_files(folder: Path) -> list[tuple[Path, bool]]:
+    """(file, whether it is for tests) in *folder*: training first, then by name.
+
+    They lie in ``train`` and ``test``, there or in ``data``, or in *folder* itself with ``train`` or ``test`` in their
+    names. Raises `UserError` unless there are some for training or tests.
+    """
+    try:
+        for place in PLACES:
+            files = [(file, part == "test") for part in ("train", "test") for file in _json_in(folder / place / part)]
+            if files:
+                return files
+        flat = [(file, "test" in file.name) for file in _json_in(folder)]
+    except OSError as error:
+        raise UserError(f"{shown(folder)}: cannot be read ({error.strerror})") from error
+    if not flat:
+        raise UserError(f"{shown(folder)}: has no JSON files of LEAF; it must be {LAYOUT}")
+    for file, test in flat:
+        if test == ("train" in file.name):
+            raise UserError(f"{shown(file)}: is it for training or for tests? The name must have one of the words")
+    return sorted(flat, key=lambda entry: (entry[1], entry[0].name))
+
+
+def _json_in(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        return []
+    return sorted(file for file in folder.iterdir() if file.name.endswith(SUFFIXES) and not file.name.startswith("."))
+
+
+def read_leaf(folder: Path, files: Sequence[tuple[Path, bool]], side: int) -> LeafSamples:
+    """The samples of *files* (see `leaf_files`) of *folder*, images of *side* x *side* pixels.
+
+    Raises `UserError` that names file and user for what is no file of LEAF, pixels that are no multiples of 1/255, and
+    labels that are no whole numbers.
+    """
+    images: list[NDArray[np.uint8]] = []
+    labels: list[NDArray[np.int64]] = []
+    users: list[str] = []
+    tests: list[bool] = []
+    for file, test in files:
+        for user, x, y in _users(file, side * side):
+            images.append(x)
+            labels.append(y)
+            users.append(user)
+            tests.append(test)
+    lengths = [len(y) for y in labels]
+    if not sum(lengths):
+        raise UserError(f"{shown(folder)}: the JSON files of LEAF have no samples")
+    names, owner = np.unique(np.array(users), return_inverse=True)
+    return LeafSamples(
+        np.concatenate(images).reshape(-1, side, side),
+        np.concatenate(labels),
+        np.repeat(owner.astype(np.int64), lengths),
+        np.repeat(np.array(tests), lengths),
+        tuple(names.tolist()),
+    )
+
+
+class _Bad(Exception):
+    """What is wrong with a file."""
+
+
+def _users(file: Path, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
+    try:
+        content = _parsed(read_blob(file, what=WHAT))
+        for user, samples in content.items():
+            if not user.isprintable() or not user:
+                raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
+            yield user, *_samples(user, samples, pixels)
+    except _Bad as error:
+        raise UserError(f"{shown(file)}: {error}") from error
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _Bad(f"is no JSON text, or cut short ({str(error)[:100]})") from error
+    users = content.get("user_data") if isinstance(content, dict) else None
+    if not isinstance(users, dict):
+        raise _Bad('is no file of LEAF: it must have "user_data", with "x" and "y" for each user')
+    return users
+
+
+def _samples(user: str, samples: Any, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    if not isinstance(samples, dict) or not all(isinstance(samples.get(key), list) for key in "xy"):
+        raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
+    x, y = _numbers(user, "x", samples["x"]), _numbers(user, "y", samples["y"])
+    if len(x) != len(y):
+        raise _Bad(f"the user {user!r} has {len(x)} images and {len(y)} labels")
+    if not len(y):
+        return np.empty((0, pixels), np.uint8), np.empty(0, np.int64)
+    if x.shape[1:] != (pixels,):
+        raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers")
+    if y.ndim != 1 or y.dtype.kind != "i":
+        raise _Bad(f"the labels of the user {user!r} must be whole numbers")
+    grey = np.rint(x * WHITE)
+    wrong = np.argwhere(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
+    if wrong.size:
+        image, pixel = wrong[0].tolist()
+        value = f"x[{image}][{pixel}]={x[image, pixel]:g}"
+        raise _Bad(f"the user {user!r} has {value}, and pixels must be multiples of 1/255 from 0 to 1")
+    return grey.astype(np.uint8), y.astype(np.int64)
+
+
+def _numbers(user: str, key: str, values: list[Any]) -> NDArray[Any]:
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError) as error:
+        raise _Bad(f'"{key}" of the user {user!r} has rows of different lengths, or what is no number') from error
+    if array.size and array.dtype.kind not in "if":
+        raise _Bad(f'"{key}" of the user {user!r} has what is no number')
+    return array

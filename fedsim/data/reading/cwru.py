@@ -1,0 +1,187 @@
+"""Recordings of the Bearing Data Center: MATLAB files as they come, or all of them packed in one ``.npz``.
+
+Leaves out the base-plate sensor, faults at the fan end, and what was sampled at 48 kHz.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedsim.data.reading.npz import Wanted, read_npz, same_length
+from fedsim.errors import UserError, some
+from fedsim.files import open_file, shown
+
+__all__ = ["FAULTS", "FILES", "Recording", "read_mat_files", "read_packed"]
+
+FAULTS = ("normal", "B", "IR", "OR")
+MOST_SAMPLES = 10**7  # of one recording: a quarter of an hour
+MOST_BYTES = 200_000_000  # of one file
+HEADER_BYTES = 128
+SENSORS = {"drive_end": "DE", "fan_end": "FE"}
+
+_GROUPS = (
+    ("normal", 0, (97, 98, 99, 100)),
+    ("IR", 7, (105, 106, 107, 108)),
+    ("B", 7, (118, 119, 120, 121)),
+    ("OR", 7, (130, 131, 132, 133)),
+    ("OR", 7, (144, 145, 146, 147)),
+    ("OR", 7, (156, 158, 159, 160)),
+    ("IR", 14, (169, 170, 171, 172)),
+    ("B", 14, (185, 186, 187, 188)),
+    ("OR", 14, (197, 198, 199, 200)),
+    ("IR", 21, (209, 210, 211, 212)),
+    ("B", 21, (222, 223, 224, 225)),
+    ("OR", 21, (234, 235, 236, 237)),
+    ("OR", 21, (246, 247, 248, 249)),
+    ("OR", 21, (258, 259, 260, 261)),
+    ("IR", 28, (3001, 3002, 3003, 3004)),
+    ("B", 28, (3005, 3006, 3007, 3008)),
+)
+FILES = {
+    number: (fault, size_mil, load_hp) for fault, size_mil, numbers in _GROUPS for load_hp, number in enumerate(numbers)
+}
+"""By the number of a file: fault, its size in thousandths of an inch, and the motor's load in horsepower. These are the
+normal recordings and those of drive-end faults at 12 kHz."""
+
+ARRAYS = {
+    "mat_file": Wanted("U", 1),
+    "fault": Wanted("U", 1),
+    "size_mil": Wanted("iu", 1),
+    "load_hp": Wanted("iu", 1),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One of them."""
+
+    name: str
+    fault: str
+    """One of `FAULTS`: no fault, or one of the ball, the inner or the outer race."""
+    size_mil: int
+    """Diameter of the fault, thousandths of an inch; 0 without one."""
+    load_hp: int
+    """Of the motor, horsepower."""
+    signal: NDArray[np.float32]
+    """(samples,) acceleration in g; empty when there was no such sensor."""
+
+
+def read_packed(path: Path, sensor: str) -> list[Recording]:
+    """The recordings of *sensor* in an ``.npz`` file with whole numbers and, for each recording, their scale in g.
+
+    Raises `UserError` with path, array, value and rule when it is no such file.
+    """
+    key = SENSORS[sensor].lower()
+    wanted = {key: Wanted("i2", 1), f"{key}_off": Wanted("iu", 1), f"{key}_scale": Wanted("f", 1)}
+    arrays = read_npz(path, {**ARRAYS, **wanted}, what="the recordings of the Bearing Data Center")
+    number = same_length(path, arrays, *ARRAYS, f"{key}_scale")
+    values, offset, scale = arrays[key], arrays[f"{key}_off"].astype(np.int64), arrays[f"{key}_scale"]
+    if len(offset) != number + 1 or offset[0] != 0 or offset[-1] != len(values) or (np.diff(offset) < 0).any():
+        raise UserError(
+            f"{shown(path)}: {key}_off must rise from 0 to {len(values)}, the numbers in {key}, in {number} steps: one "
+            "for each recording"
+        )
+    found = []
+    for place in range(number):
+        name, fault = str(arrays["mat_file"][place]), str(arrays["fault"][place])
+        size_mil, load_hp = int(arrays["size_mil"][place]), int(arrays["load_hp"][place])
+        record = values[offset[place] : offset[place + 1]]
+        if fault not in FAULTS or not 0 <= size_mil <= 1000 or not 0 <= load_hp <= 1000:
+            raise UserError(
+                f"{shown(path)}: recording {place} ({name[:40]!r}) has fault {fault[:20]!r}, size_mil={size_mil} and "
+                f"load_hp={load_hp}; faults are {', '.join(FAULTS)}, and numbers from 0 to 1000"
+            )
+        if record.size and not 0 < scale[place] <= 1:
+            raise UserError(f"{shown(path)}: {key}_scale[{place}]={scale[place]} must be above 0, at most 1 (g)")
+        signal = (record * (scale[place] if record.size else 1.0)).astype(np.float32)
+        found.append(Recording(name, fault, size_mil, load_hp, signal))
+    return found
+
+
+def read_mat_files(folder: Path, sensor: str) -> tuple[list[Recording], int]:
+    """(recordings of *sensor* in the MATLAB files of *folder* by number, how many others there are).
+
+    A file's number is what its name ends with: ``105.mat``, ``12k_Drive_End_IR007_0_105.mat``. Raises `UserError` when
+    there are none, or one of them is damaged or has no such signal.
+    """
+    files: dict[int, Path] = {}
+    others = 0
+    for file in sorted(folder.glob("*.mat")):
+        match = re.search(r"(\d{1,9})$", file.stem)
+        number = int(match[1]) if match else -1
+        if number in files:
+            raise UserError(f"{shown(folder)}: {files[number].name} and {file.name} have one number; keep one")
+        if number in FILES:
+            files[number] = file
+        else:
+            others += 1
+    if not files:
+        raise UserError(
+            f"{shown(folder)}: has no recording of a drive-end fault at 12 kHz ({others} other .mat files); names must "
+            "end with the number of the source, as 105.mat does"
+        )
+    recordings = [
+        Recording(file.stem, *FILES[number], signal=_signal(file, number, SENSORS[sensor]))
+        for number, file in sorted(files.items())
+    ]
+    return recordings, others
+
+
+def _signal(path: Path, number: int, sensor: str) -> NDArray[np.float32]:
+    """(samples,) of one MATLAB file; empty when the file has none of this *sensor*."""
+    import scipy.io
+
+    with open_file(path, what="a MATLAB file") as file:
+        header = file.read(HEADER_BYTES)
+        if not header.startswith(b"MATLAB 5.0") or len(header) < HEADER_BYTES:
+            raise UserError(f"{shown(path)}: is no MATLAB file of version 5 (before 7.3); get it again, or save it so")
+        if path.stat().st_size > MOST_BYTES:
+            raise UserError(f"{shown(path)}: is too large: a recording is at most {MOST_BYTES / 1e6:g} MB")
+        file.seek(0)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                there = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(file)}
+                name = _variable(path, number, sensor, list(there))
+                if name is None:
+                    return np.empty(0, np.float32)
+                _check_shape(path, name, *there[name])
+                file.seek(0)
+                found = scipy.io.loadmat(file, variable_names=[name])[name]
+        except UserError:
+            raise
+        except Exception as error:  # whatever scipy does with what is no such file
+            problem = " ".join(f"{type(error).__name__}: {error}".split())[:100]
+            raise UserError(f"{shown(path)}: is cut short or damaged ({problem}); get it again") from error
+    signal = np.asarray(found).reshape(-1)
+    if signal.dtype != np.float64 or not (np.abs(signal) <= 1e6).all():
+        raise UserError(f"{shown(path)}: {name} must hold numbers, at most 1e6 (g); get the file again")
+    return signal.astype(np.float32)
+
+
+def _variable(path: Path, number: int, sensor: str, there: list[str]) -> str | None:
+    """The name of the signal; a file may also hold another one's (99.mat has X098_DE_time and X099_DE_time)."""
+    names = [name for name in there if re.fullmatch(rf"X\d+_{sensor}_time", name)]
+    own = f"X{number:03d}_{sensor}_time"
+    if own in names:
+        return own
+    if len(names) > 1:
+        raise UserError(f"{shown(path)}: has {some(names)}, and none of them is {own!r}; rename the file by its number")
+    if not names and not any(name.endswith("_time") for name in there):
+        raise UserError(f"{shown(path)}: has no signal {own!r}; its variables are {some(there, most=6) or 'none'}")
+    return names[0] if names else None
+
+
+def _check_shape(path: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
+    size = int(np.prod([float(side) for side in shape]))
+    if kind != "double" or max(shape, default=0) != size or not 1 <= size <= MOST_SAMPLES:
+        raise UserError(
+            f"{shown(path)}: {name} is {kind} of shape {shape}, and one column of at most {MOST_SAMPLES} numbers "
+            "(double) is needed"
+        )

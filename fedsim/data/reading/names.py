@@ -1,0 +1,24 @@
+"""Names become numbers: of classes, writers, clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["numbered"]
+
+
+def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(samples,) numbers from 0 for *names*, and the different names, as text, in their order.
+
+    Numbers may be names too, and are in the order of numbers.
+
+    >>> numbered(np.array(["b", "a", "b"]))
+    (array([1, 0, 1]), ('a', 'b'))
+    >>> numbered(np.array([10, 2, 10]))
+    (array([1, 0, 1]), ('2', '10'))
+    """
+    different, number = np.unique(names, return_inverse=True)
+    return number.astype(np.int64), tuple(map(str, different.tolist()))

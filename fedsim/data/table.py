@@ -1,0 +1,237 @@
+"""A table of one's own: a CSV file with a line of column names, a target, and numbers.
+
+Left out: missing values (a table with gaps is refused), columns of words as features, and other separators.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from annotated_types import MinLen
+from numpy.typing import NDArray
+from pydantic import model_validator
+
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.sampled import SampledDataset
+from fedsim.data.settings import Generators
+from fedsim.data.source import SourcePath, locate
+from fedsim.errors import Misfit, UserError, nearest, some
+from fedsim.files import read_text_file
+from fedsim.settings import LONGEST_NAME, Name, Several
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+__all__ = ["Table"]
+
+WHAT = "a CSV file with your samples, one in a line, is needed"
+MOST_BYTES = 500_000_000
+MOST_CLASSES = 1000
+FLOAT_BYTES = 4
+LARGEST = float(np.finfo(np.float32).max)
+TEST_WORDS = {"0": False, "false": False, "train": False, "1": True, "true": True, "test": True}
+
+
+class _Bad(Exception):
+    """What is wrong with a line."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """What a table holds, as text where it is not yet known to be numbers."""
+
+    features: NDArray[np.float32]
+    """(rows, features)"""
+    target: list[str]
+    client: list[str] | None
+    test: list[bool] | None
+
+
+class Table(SampledDataset):
+    """Your own table: a CSV file with columns of numbers, and one with the class or the number to predict."""
+
+    name: Literal["csv"] = "csv"
+    path: SourcePath
+    """The file. Its first line names the columns."""
+    target: Name
+    """The column that models learn to tell."""
+    task: Literal["classification", "regression"] = "classification"
+    """Whether *target* holds classes (any words; sorted, by value if all are whole numbers) or numbers."""
+    features: Annotated[Several[Name], MinLen(1)] | None = None
+    """The columns that models see, in this order; left out, all that have no other purpose, as they stand."""
+    client: Name | None = None
+    """The column that says whose a sample is, in any words; with partition natural these are the clients."""
+    test: Name | None = None
+    """The column that says which samples are set aside for tests: test, true or 1, and train, false or 0."""
+    standardise: bool = False
+    """Whether each feature is brought to mean 0 and deviation 1 over all rows that are not set aside by the column
+    *test*; one that never changes becomes 0."""
+
+    @model_validator(mode="after")
+    def _apart(self) -> Table:
+        used = {"target": self.target, "client": self.client, "test": self.test}
+        taken: dict[str, str] = {}
+        for key, column in used.items():
+            if column is not None and column in taken:
+                raise Misfit(f"{key}={column!r} is the column of {taken[column]} too; name another", key)
+            if column is not None:
+                taken[column] = key
+        for place, column in enumerate(self.features or ()):
+            if column in taken:
+                raise Misfit(f"features: {column!r} is the column of {taken[column]}; leave it out", "features", place)
+            taken[column] = "features"
+        return self
+
+    def pile(self, clients: Clients, stream: Generators) -> Pile:
+        """Samples of shape (features,), four bytes for each number and for the target on the wire."""
+        path = locate(self.path, what=WHAT)
+        columns = self._read(path)
+        x = columns.features
+        test = None if columns.test is None else np.array(columns.test, bool)
+        if test is not None and test.all():
+            raise UserError(f"{path}: the column {self.test!r} sets all rows aside for tests; some must be left")
+        names: tuple[str, ...] = ()
+        owner = None
+        if columns.client is not None:
+            found, owner = np.unique(np.array(columns.client), return_inverse=True)
+            names = tuple(map(str, found))
+        if self.task == "regression":
+            y, class_names = np.array([float(cell) for cell in columns.target], np.float32), None
+        else:
+            class_names = self._classes(path, columns.target)
+            place = {label: at for at, label in enumerate(class_names)}
+            y = np.array([place[label] for label in columns.target], np.int64)
+        return Pile(
+            x=self._standardised(path, x, slice(None) if test is None else ~test) if self.standardise else x,
+            y=y,
+            classes=None if class_names is None else len(class_names),
+            class_names=class_names or (),
+            sample_bytes=float(FLOAT_BYTES * (x.shape[1] + 1)),
+            owner=None if owner is None else owner.astype(np.int64),
+            owner_names=names,
+            test=test,
+        )
+
+    def _read(self, path: Path) -> _Columns:
+        text = read_text_file(path, what="a CSV file", most_bytes=MOST_BYTES)
+        rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+        try:
+            return self._parse(rows)
+        except (_Bad, csv.Error) as error:
+            hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
+            raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}{hint}") from error
+
+    def _parse(self, rows: Reader) -> _Columns:
+        header = [name.strip() for name in next(rows, [])]
+        target_at, client_at, test_at = (self._place(header, name) for name in (self.target, self.client, self.test))
+        assert target_at is not None, "it has a name"
+        features_at = self._features(header, {target_at, client_at, test_at})
+        features: list[NDArray[np.float32]] = []
+        target: list[str] = []
+        client: list[str] = []
+        test: list[bool] = []
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                raise _Bad(f"{len(row)} columns, and the first line names {len(header)}")
+            numbers = [_number(row[at], header[at]) for at in features_at]
+            features.append(np.array(numbers, np.float32))
+            target.append(_word(row[target_at], header[target_at]))
+            if self.task == "regression":
+                _number(row[target_at], header[target_at])
+            if client_at is not None:
+                client.append(_word(row[client_at], header[client_at]))
+            if test_at is not None:
+                test.append(_is_test(row[test_at], header[test_at]))
+        if not features:
+            raise _Bad("there are no rows below the names of the columns")
+        return _Columns(
+            np.array(features),
+            target,
+            client if client_at is not None else None,
+            test if test_at is not None else None,
+        )
+
+    def _place(self, header: Sequence[str], name: str | None) -> int | None:
+        if name is None:
+            return None
+        if name not in header:
+            if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+                raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
+            shown = some([column[:30] for column in header], most=10) or "none"
+            raise _Bad(f"no column is called {name!r}{nearest(name, header)} (the columns are {shown})")
+        if header.count(name) > 1:
+            raise _Bad(f"two columns are called {name!r}; rename one")
+        return header.index(name)
+
+    def _features(self, header: Sequence[str], taken: set[int | None]) -> list[int]:
+        """Where the features stand."""
+        if self.features is not None:
+            return [at for at in (self._place(header, name) for name in self.features) if at is not None]
+        found = [at for at in range(len(header)) if at not in taken]
+        if not found:
+            raise _Bad("there are no columns of features beside those of target, client and test")
+        return found
+
+    def _standardised(
+        self, path: Path, x: NDArray[np.float32], training: NDArray[np.bool_] | slice
+    ) -> NDArray[np.float32]:
+        """(rows, features), each feature with mean 0 and deviation 1 over the *training* rows."""
+        seen = x[training].astype(np.float64)
+        changes = np.ptp(seen, axis=0) > 0
+        with np.errstate(all="ignore"):
+            scale = np.where(changes, 1.0 / np.where(changes, seen.std(axis=0), 1.0), 0.0)
+            result: NDArray[np.float32] = ((x - seen.mean(axis=0)) * scale).astype(np.float32)
+        if not np.isfinite(result).all():
+            raise UserError(
+                f"{path}: a column has numbers so far apart that standardise makes them larger than {LARGEST:.3g}; "
+                "check it, or leave standardise out"
+            )
+        return result
+
+    def _classes(self, path: Path, target: Sequence[str]) -> tuple[str, ...]:
+        found = set(target)
+        if not 2 <= len(found) <= MOST_CLASSES:
+            hint = "" if len(found) < 2 else "; if it holds numbers, set task to regression"
+            raise UserError(
+                f"{path}: the column {self.target!r} has {len(found)} different classes, and from 2 to {MOST_CLASSES} "
+                f"are possible{hint}"
+            )
+        try:
+            return tuple(sorted(found, key=lambda word: (int(word), word)))
+        except ValueError:
+            return tuple(sorted(found))
+
+
+def _number(cell: str, column: str) -> float:
+    try:
+        number = math.nan if "_" in cell else float(cell)
+    except ValueError:
+        number = math.nan
+    if not abs(number) <= LARGEST:
+        said = repr(cell.strip()[:30]) if cell.strip() else "nothing"
+        raise _Bad(f"{said} in the column {column[:30]!r} must be a number, at most {LARGEST:.3g}")
+    return number
+
+
+def _word(cell: str, column: str) -> str:
+    word = cell.strip()
+    if not 1 <= len(word) <= LONGEST_NAME:
+        said = f"{len(word)} characters" if word else "nothing"
+        raise _Bad(f"{said} in the column {column[:30]!r}; write a word of at most {LONGEST_NAME} characters")
+    return word
+
+
+def _is_test(cell: str, column: str) -> bool:
+    word = cell.strip().lower()
+    if word not in TEST_WORDS:
+        raise _Bad(f"{cell.strip()[:30]!r} in the column {column[:30]!r} must be one of {', '.join(TEST_WORDS)}")
+    return TEST_WORDS[word]

@@ -1,0 +1,226 @@
+"""A data set that a function of one's own makes. What it returns is checked before anything is done with it.
+
+The function is called as ``function(clients, rng, **options)``: how many clients there are, a
+`numpy.random.Generator` that is the only source of chance it may use, and the scenario's options. It returns a `Pile`,
+or a mapping with some of its fields. Nothing is kept in the cache: only the function knows what its result depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, JsonValue
+
+from fedsim.data.encoding import AS_IT_IS
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.sampled import SampledDataset
+from fedsim.data.settings import Generators
+from fedsim.errors import UserError, nearest, some
+from fedsim.imports import ImportPath, load_function, reason
+
+__all__ = ["UserCode"]
+
+WHAT = "a function that makes a data set"
+KEYS = ("x", "y", "classes", "class_names", "client", "test", "sample_bytes")
+STORED = (np.uint8, np.int16, np.float32)
+FLOAT_BYTES = 4
+LABEL_BYTES = 1
+MOST_CLASSES = 10**6
+
+
+class _Bad(Exception):
+    """What is wrong with a function's result."""
+
+
+class UserCode(SampledDataset):
+    """Your own data: what a Python function of yours returns."""
+
+    name: Literal["python"] = "python"
+    path: ImportPath
+    """The function: ``my_data.py:function``, relative to the scenario, or ``package.module:function``."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """What the function is called with, beside the number of clients and a generator."""
+
+    def pile(self, clients: Clients, stream: Generators) -> Pile:
+        """What the function returns for all clients, unseen ones included; it draws from ``data/source``."""
+        function, sha256 = load_function(self.path, what=WHAT)
+        made = self._called(function, clients.total, stream("data/source"))
+        try:
+            pile = made if isinstance(made, Pile) else _pile(made)
+            _check(pile)
+        except _Bad as error:
+            raise UserError(f"{self.path}: {error}") from error
+        return replace(pile, remarks=(*pile.remarks, f"made by {self.path}, SHA-256 {sha256}"))
+
+    def _called(self, function: Callable[..., Any], clients: int, rng: np.random.Generator) -> object:
+        try:
+            return function(clients, rng, **self.options)
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:
+            code = getattr(function, "__code__", None)
+            where = code.co_filename if code is not None else None
+            problem = reason(error, where or self.path)
+            raise UserError(f"{problem}; {self.path} was called for {clients} clients and failed") from error
+
+
+def _pile(made: object) -> Pile:
+    """The pile that a mapping describes."""
+    if not isinstance(made, Mapping):
+        raise _Bad(f"returned {type(made).__name__}, and must return a mapping with x and y, or a Pile")
+    for key in made:
+        if key not in KEYS:
+            raise _Bad(
+                f"returned a mapping with {key!r}, which is not known{nearest(str(key), KEYS)} ({', '.join(KEYS)})"
+            )
+    for key in ("x", "y"):
+        if key not in made:
+            raise _Bad(f"returned a mapping without {key!r}; x and y are needed")
+    x, y = _stored(_array(made, "x")), _targets(_array(made, "y"))
+    regression = y.dtype == np.float32
+    client = made.get("client")
+    names: tuple[str, ...] = ()
+    owner = None
+    if client is not None:
+        words = _array(made, "client")
+        if words.dtype.kind not in "iuU":
+            raise _Bad(f"client is {words.dtype}, and must be whole numbers or words")
+        found, owner = np.unique(words, return_inverse=True)
+        names = tuple(map(str, found))
+    test = made.get("test")
+    each_bytes = int(np.prod(x.shape[1:])) * x.itemsize + (FLOAT_BYTES if regression else LABEL_BYTES)
+    return Pile(
+        x=x,
+        y=y,
+        classes=_classes(made, y),
+        class_names=_names(made.get("class_names")),
+        sample_bytes=_bytes(made.get("sample_bytes", each_bytes)),
+        owner=None if owner is None else owner.astype(np.int64),
+        owner_names=names,
+        test=None if test is None else _array(made, "test"),
+    )
+
+
+def _array(made: Mapping[str, Any], key: str) -> NDArray[Any]:
+    try:
+        array = np.array(made[key])
+    except Exception as error:  # whatever the user's object does
+        raise _Bad(f"{key} is of type {type(made[key]).__name__} and becomes no array ({reason(error)})") from error
+    if array.dtype == object:
+        raise _Bad(f"{key} is no array of numbers; are its rows equally long?")
+    return array
+
+
+def _stored(x: NDArray[Any]) -> NDArray[Any]:
+    """*x* as it is kept: floating-point numbers as float32, bytes and 16-bit numbers as they are."""
+    if x.dtype.kind == "f" and x.dtype != np.float32:
+        with np.errstate(over="ignore"):
+            return x.astype(np.float32)
+    return x
+
+
+def _targets(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels as int64; floating-point numbers, as float32, are values."""
+    if y.dtype.kind in "iu":
+        return y.astype(np.int64)
+    if y.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return y.astype(np.float32)
+    raise _Bad(f"y is {y.dtype}, and must be whole numbers (labels) or floating-point numbers (regression)")
+
+
+def _classes(made: Mapping[str, Any], y: NDArray[Any]) -> int | None:
+    """How many classes: as it is said, else by the class names, else one more than the largest label."""
+    said = made.get("classes")
+    if y.dtype == np.float32:
+        if said is not None:
+            raise _Bad(f"classes={said!r}, but y holds floating-point numbers; leave classes out, or make y int64")
+        return None
+    if said is None:
+        names = _names(made.get("class_names"))
+        return len(names) or (int(y.max()) + 1 if y.size else 1)
+    if isinstance(said, bool) or not isinstance(said, (int, np.integer)):
+        raise _Bad(f"classes={said!r} must be a whole number")
+    return int(said)
+
+
+def _names(names: object) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    if isinstance(names, str) or not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
+        raise _Bad("class_names must be a list of words")
+    return tuple(names)
+
+
+def _bytes(number: object) -> float:
+    if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
+        raise _Bad(f"sample_bytes={number!r} must be a number")
+    return float(number)
+
+
+def _check(pile: Pile) -> None:
+    """Raise unless *pile* is what its fields promise, first things first."""
+    _check_samples(pile)
+    _check_targets(pile)
+    samples = len(pile.x)
+    for name, array, kind in (("client", pile.owner, np.int64), ("test", pile.test, np.bool_)):
+        if array is not None and (
+            not isinstance(array, np.ndarray) or array.shape != (samples,) or array.dtype != kind
+        ):
+            raise _Bad(f"{name} is {_said(array)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
+    if pile.owner is not None and pile.owner.min() < 0:
+        raise _Bad(f"client={pile.owner.min()} must be at least 0")
+    if pile.test is not None and pile.test.all():
+        raise _Bad("test sets all samples aside for tests; some must be left to train on")
+    if not isinstance(pile.sample_bytes, float) or not 0 < pile.sample_bytes < np.inf:
+        raise _Bad(f"sample_bytes={pile.sample_bytes!r} must be a number above 0")
+
+
+def _check_samples(pile: Pile) -> None:
+    x = pile.x
+    if not isinstance(x, np.ndarray) or x.dtype not in STORED or x.ndim < 2 or 0 in x.shape:
+        raise _Bad(
+            f"x is {_said(x)}, and must be uint8, int16 or floating-point numbers of shape (samples, ...), with one "
+            "sample or more"
+        )
+    if x.dtype == np.float32 and not np.isfinite(x).all():
+        at = np.argwhere(~np.isfinite(x))[0]
+        raise _Bad(f"x{at.tolist()}={x[tuple(at)]} must be a finite number (of 32 bits)")
+    try:
+        pile.encoding.sample_shape(x.shape[1:])
+    except Exception as error:
+        raise _Bad(f"encoding {pile.encoding!r:.100} does not fit x, {_said(x)}") from error
+    vocabulary = pile.encoding.vocabulary
+    if pile.encoding is not AS_IT_IS and vocabulary is not None and not 0 <= x.min() <= x.max() < vocabulary:
+        raise _Bad(f"ids run from {x.min()} to {x.max()}, and must be from 0 to {vocabulary - 1}")
+
+
+def _check_targets(pile: Pile) -> None:
+    y, classes, samples = pile.y, pile.classes, len(pile.x)
+    kind = np.float32 if classes is None else np.int64
+    if not isinstance(y, np.ndarray) or y.dtype != kind or y.shape != (samples,):
+        raise _Bad(f"y is {_said(y)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
+    if classes is None:
+        if not np.isfinite(y).all():
+            at = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise _Bad(f"y[{at}]={y[at]} must be a finite number (of 32 bits)")
+        if pile.class_names:
+            raise _Bad(f"class_names are {some(pile.class_names)}, but y holds values, not labels")
+        return
+    if not 1 <= classes <= MOST_CLASSES:
+        raise _Bad(f"classes={classes} must be from 1 to {MOST_CLASSES}")
+    wrong = np.flatnonzero((y < 0) | (y >= classes))
+    if wrong.size:
+        raise _Bad(f"y[{wrong[0]}]={y[wrong[0]]} must be a label from 0 to {classes - 1}")
+    if pile.class_names and len(pile.class_names) != classes:
+        raise _Bad(f"there are {len(pile.class_names)} class_names for {classes} classes")
+
+
+def _said(array: object) -> str:
+    if isinstance(array, np.ndarray):
+        return f"{array.dtype} of shape {array.shape}"
+    return f"of type {type(array).__name__}"

@@ -1,0 +1,115 @@
+"""What a scenario's data and model are like, in numbers, before anybody trains on them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from fedsim.data.dataset import FederatedDataset, class_counts
+from fedsim.data.distances import cpd, earth_movers, kl, to_global
+from fedsim.errors import UserError
+from fedsim.experiment.describe_spread import Spread, spread_of
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
+
+__all__ = ["data_facts", "model_facts"]
+
+DISTANCES = {"earth_movers": earth_movers, "kl": kl, "cpd": cpd}
+
+
+def data_facts(data: FederatedDataset) -> dict[str, Any]:
+    """The data set and who holds what of it; None where nothing is known of something.
+
+    ``skew`` is the distance of each client's mixture of classes from everybody's (`fedsim.data.distances`), and
+    ``passes_per_training`` how often a streaming batch is a client's own samples.
+    """
+    held = [len(ids) for ids in data.client_test_ids]
+    unseen = [len(ids) for ids in data.unseen_test_ids]
+    return {
+        "name": data.name,
+        "remarks": list(data.remarks),
+        "clients": data.clients,
+        "classes": data.classes,
+        "class_names": list(data.class_names),
+        "regression": data.regression,
+        "vocabulary": data.vocabulary,
+        "sample_shape": data.sample_shape and list(data.sample_shape),
+        "stored_as": None if data.x is None else f"{data.x.dtype} {'x'.join(map(str, data.x.shape[1:]))}",
+        "encoding": None if data.x is None else repr(data.encoding),
+        "sample_bytes": data.sample_bytes,
+        "memory_bytes": None if data.x is None else data.x.nbytes,
+        "training_samples": int(data.client_samples.sum()),
+        "samples_per_client": spread_of(data.client_samples),
+        "test_samples": len(data.test_ids),
+        "client_test_samples": spread_of(held) if any(held) else None,
+        "unseen_clients": len(unseen),
+        "unseen_test_samples": spread_of(unseen),
+        "skew": _skew(data),
+        "stream": _stream(data),
+    }
+
+
+def _skew(data: FederatedDataset) -> dict[str, Spread | None] | None:
+    if data.classes is None:
+        return None
+    counts = class_counts(data)
+    skew = {name: spread_of(to_global(distance, counts)) for name, distance in DISTANCES.items()}
+    return {**skew, "classes_held": spread_of((counts > 0).sum(axis=1))}
+
+
+def _stream(data: FederatedDataset) -> dict[str, Any] | None:
+    stream = data.stream
+    if stream is None:
+        return None
+    arrival = stream.arrival
+    return {
+        "samples_per_training": stream.samples,
+        "refresh_rounds": stream.refresh_rounds,
+        "passes_per_training": spread_of(stream.samples / data.client_samples),
+        "augmentation": stream.augmentation is not None,
+        "drift": stream.drift and stream.drift.name,
+        "arrival_samples_per_s": arrival and arrival.samples_per_s,
+        "seconds_per_batch": arrival and stream.samples / arrival.samples_per_s,
+        "buffer_samples": arrival and arrival.buffer_samples,
+    }
+
+
+def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dict[str, Any]:
+    """The model's parts and work, and the least memory that training takes; None where it is not declared.
+
+    ``training_memory_bytes`` holds weights, gradients and momentum, and what every layer gives for each sample of a
+    mini-batch, as far as layers are known; all as float32. Left out: what a deep-learning library needs beside them.
+    """
+    parameters = table.parameters()
+    parts = [
+        {
+            "part": part,
+            "parameters": table.parameters(part),
+            "bytes": table.bytes(part),
+            "share": table.bytes(part) / table.bytes(),
+        }
+        for part in table.parts
+    ]
+    forward: float | None
+    step: float | None
+    try:
+        forward, step = table.forward_flops_per_sample, table.training_flops_per_sample
+    except UserError:  # only declared, and not needed
+        forward = step = None
+    activations = None
+    if isinstance(table, LayerTable):
+        numbers = prod(table.input_shape) + sum(map(prod, table.activation_shapes.values()))
+        activations = float(BYTES_PER_PARAMETER * numbers * training.batch_size)
+    copies = 3 if training.momentum else 2
+    return {
+        "name": name,
+        "parameters": parameters,
+        "bytes": table.bytes(),
+        "parts": parts,
+        "outputs": getattr(table, "outputs", None),
+        "initialisation": getattr(table, "initialisation", None),
+        "forward_flops_per_sample": forward,
+        "training_flops_per_sample": step,
+        "activation_bytes": activations,
+        "training_memory_bytes": copies * table.bytes() + (activations or 0.0) if table.trainable else None,
+    }

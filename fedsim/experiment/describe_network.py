@@ -1,0 +1,100 @@
+"""What a scenario's network is like at time zero, in numbers: nodes, cells, rates, link budgets and wires."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from fedsim.experiment.describe_spread import spread_of
+from fedsim.kernel.clock import Clock
+from fedsim.kernel.streams import Streams
+from fedsim.network.settings import CellSettings
+from fedsim.network.wires import Wires
+from fedsim.radio.settings import Place
+from fedsim.radio.shannon import Shannon
+from fedsim.scenario.build import Materials
+from fedsim.scenario.schema import Scenario
+from fedsim.topology.graph import Topology
+from fedsim.topology.kinds import NodeKind
+
+__all__ = ["network_facts"]
+
+
+def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
+    """The network of one seed as it is when a run begins.
+
+    Rates are what a device has alone in its cell; ``out_of_coverage`` counts those that never take part, and
+    ``without_coverage_now`` those that have no rate at time zero. Raises `UserError` as a run does.
+    """
+    topology = materials.topology
+    with scenario.about("network"):
+        wires = Wires(Clock(), topology, scenario.network, Streams(materials.seed))
+    kinds = Counter(node["kind"] for _, node in topology.graph.nodes(data=True))
+    crowd = Counter(attachment.air_uplink.link.index for attachment in wires.attachments)
+    covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
+    hops = {hop for attachment in wires.attachments for hop in attachment.backbone.uplink}
+    backbones = {attachment.backbone for attachment in wires.attachments}
+    distances_m = (place.distance_m for place in _places(topology, materials.seed))
+    return {
+        "nodes": {kind.value: kinds[kind] for kind in NodeKind},
+        "server": wires.server,
+        "cells": len(wires.cells),
+        "air": _air(cell.settings for cell in wires.cells.values()),
+        "sensors_per_cell": spread_of(crowd.values()),
+        "out_of_coverage": sum(not attachment.covered for attachment in wires.attachments),
+        "without_coverage_now": sum(
+            attachment.covered and not attachment.in_coverage for attachment in wires.attachments
+        ),
+        "distance_m": spread_of(distance_m for distance_m in distances_m if distance_m is not None),
+        "uplink_bps": spread_of(attachment.air_uplink.rate_bps for attachment in covered),
+        "downlink_bps": spread_of(attachment.air_downlink.rate_bps for attachment in covered),
+        "link_budget": _budgets(topology, wires, materials.seed),
+        "wires": len(set(wires.wires.values())),
+        "wires_used": len({hop.link.index for hop in hops}),
+        "wire_rate_bps": spread_of(hop.rate_bps for hop in hops),
+        "wire_delay_s": spread_of(hop.channel.delay_s for hop in hops),
+        "wires_to_server": spread_of(len(backbone.uplink) for backbone in backbones),
+    }
+
+
+def _air(cells: Iterable[CellSettings]) -> list[dict[str, Any]]:
+    """The different kinds of air, each with the number of its cells."""
+    kinds = Counter((*_radio(cell), cell.duplex, cell.discipline.name, cell.delay_s) for cell in cells)
+    keys = ("radio", "profile", "duplex", "discipline", "delay_s")
+    return [{**dict(zip(keys, kind, strict=True)), "cells": count} for kind, count in kinds.items()]
+
+
+def _radio(cell: CellSettings) -> tuple[str, str | None]:
+    profile = getattr(cell.radio, "profile", None)
+    return cell.radio.name, profile
+
+
+def _places(topology: Topology, seed: int) -> Iterable[Place]:
+    """What a radio may know of each sensor."""
+    nodes, streams = topology.graph.nodes, Streams(seed)
+    for index, sensor in enumerate(topology.sensors):
+        one, other = nodes[sensor]["position_m"], nodes[topology.cell_of(sensor)]["position_m"]
+        distance_m = None if one is None or other is None else math.dist(one, other)
+        yield Place(sensor, index, distance_m, streams)
+
+
+def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]]:
+    """Every term of the link budgets, in the order in which a rate is worked out; empty where no radio has any."""
+    terms: dict[str, tuple[str, list[float], list[float]]] = defaultdict(lambda: ("", [], []))
+    for place in _places(topology, seed):
+        radio = wires.cells[topology.cell_of(place.sensor)].settings.radio
+        if not isinstance(radio, Shannon):
+            continue
+        uplink, downlink = radio.budgets(place)
+        for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
+            if name not in terms:
+                terms[name] = (unit, [], [])
+            terms[name][1].append(up)
+            terms[name][2].append(down)
+    return [
+        {"term": name, "unit": unit, "uplink": spread_of(up), "downlink": spread_of(down)}
+        for name, (unit, up, down) in terms.items()
+        if name != "rate"
+    ]

@@ -1,0 +1,46 @@
+"""The figures of a scenario's data as files: what each client has, and a look at some samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from fedsim.data.dataset import FederatedDataset, class_counts
+from fedsim.topology.graph import Topology
+from fedsim.topology.places import factories, factory_names
+from fedsim.viz.data_figures import classes_by_client, samples_per_client
+from fedsim.viz.save import save_figure
+from fedsim.viz.style import RC
+
+__all__ = ["save_data_figures"]
+
+LETTERS = 70
+"""That have room beside each other: where the names of all factories have more, they are numbered."""
+
+
+def save_data_figures(data: FederatedDataset, topology: Topology, folder: Path) -> list[Path]:
+    """Draw *data* into files of *folder*; returns their paths.
+
+    ``samples.png`` has the sizes of the clients' training sets. ``classes.png`` has their classes; there is none where
+    samples have no classes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        samples_per_client(data.client_samples, figure.add_subplot())
+        paths.append(save_figure(figure, folder / "samples.png"))
+        if data.classes is not None:
+            figure = Figure(figsize=(9.0, 5.5), layout="constrained")
+            names = factory_names(topology)
+            classes_by_client(
+                class_counts(data),
+                figure,
+                factory=factories(topology) if len(names) > 1 else None,
+                factory_names=names if sum(map(len, names)) <= LETTERS else (),
+                class_names=data.class_names,
+            )
+            paths.append(save_figure(figure, folder / "classes.png"))
+    return paths

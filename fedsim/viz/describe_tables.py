@@ -1,0 +1,296 @@
+"""The facts about a scenario as tables of text that fit a terminal of 100 columns."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fedsim.units import si
+from fedsim.viz.human import duration, number, size
+
+__all__ = ["WIDTH", "DescriptionTable", "description_tables"]
+
+WIDTH = 100
+LONGEST_LABEL = 24
+FRAME = 7  # "| ", " | " and " |" of a table of two columns
+MOST_NAMES = 20
+Show = Callable[[float], str]
+
+
+class DescriptionTable(NamedTuple):
+    """One table, and which of its columns are flush left."""
+
+    cells: pd.DataFrame
+    left: tuple[str, ...]
+
+
+def description_tables(facts: dict[str, Any]) -> list[DescriptionTable]:
+    """What `fedsim.experiment.describe.describe` found out, section by section: data, network, model, protocols."""
+    tables = [
+        *_data(facts["data"]),
+        *_network(facts["network"]),
+        *_model(facts["model"]),
+        *_protocols(facts["protocols"], facts["data"]["clients"]),
+    ]
+    return [table for table in tables if len(table.cells)]
+
+
+# -- sections ---------------------------------------------------------------------------------------------------------
+
+
+def _data(data: dict[str, Any]) -> Iterator[DescriptionTable]:
+    yield _pairs("data", data["name"], _data_rows(data))
+    rows: list[tuple[str, Any, Show]] = [
+        ("training samples", data["samples_per_client"], _count),
+        ("test samples of its own", data["client_test_samples"], _count),
+        ("test samples of an unseen client", data["unseen_test_samples"], _count),
+    ]
+    if data["skew"] is not None:
+        rows += [
+            ("classes among its training samples", data["skew"]["classes_held"], _count),
+            ("EMD of its classes to all (0 to 1)", data["skew"]["earth_movers"], number),
+            ("KL divergence from all (nats)", data["skew"]["kl"], number),
+            ("CPD to all (0 to 1.26)", data["skew"]["cpd"], number),
+        ]
+    if data["stream"] is not None:
+        rows.append(("passes over its samples in a training", data["stream"]["passes_per_training"], number))
+    yield _spreads("each client", rows)
+
+
+def _data_rows(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "clients", f"{data['clients']:,}"
+    if data["regression"]:
+        yield "labels", "numbers (regression)"
+    elif data["classes"] is not None:
+        names = data["class_names"]
+        yield "classes", f"{data['classes']}" + (f": {', '.join(names)}" if 0 < len(names) <= MOST_NAMES else "")
+    if data["sample_shape"] is not None:
+        ids = f", ids below {data['vocabulary']}" if data["vocabulary"] is not None else ""
+        yield "sample", f"{' x '.join(map(str, data['sample_shape']))}{ids}"
+        yield "kept as", f"{data['stored_as']}, {size(data['memory_bytes'])} in all; decoded by {data['encoding']}"
+    known = data["sample_bytes"]
+    yield "one raw sample sent", "unknown" if known is None else f"{size(known)} with its label"
+    yield "training samples", f"{data['training_samples']:,}"
+    if data["sample_shape"] is not None:
+        yield "test samples", f"{data['test_samples']:,} global"
+    if data["unseen_clients"]:
+        yield "unseen clients", f"{data['unseen_clients']:,}"
+    if data["stream"] is not None:
+        yield "stream", _stream(data["stream"])
+    for remark in data["remarks"]:
+        yield "remark", remark
+
+
+def _stream(stream: dict[str, Any]) -> str:
+    kept = stream["refresh_rounds"]
+    text = f"{stream['samples_per_training']} fresh samples " + (
+        "for each training" if kept == 1 else f"every {kept} rounds"
+    )
+    if stream["arrival_samples_per_s"] is not None:
+        text += (
+            f", which take {duration(stream['seconds_per_batch'])} to arrive at "
+            f"{number(stream['arrival_samples_per_s'])} a second, into a buffer for {stream['buffer_samples']}"
+        )
+    return (
+        text
+        + (", augmented" if stream["augmentation"] else "")
+        + (f", drift {stream['drift']}" if stream["drift"] else "")
+    )
+
+
+def _network(network: dict[str, Any]) -> Iterator[DescriptionTable]:
+    nodes = (_many(count, kind.replace("_", " ")) for kind, count in network["nodes"].items() if count)
+    yield _pairs("network", ", ".join(nodes), _network_rows(network))
+    yield _spreads(
+        "at time zero",
+        [
+            ("sensors in a cell", network["sensors_per_cell"], _count),
+            ("way from sensor to base station", network["distance_m"], lambda value: f"{number(value)} m"),
+            ("uplink of a sensor, alone", network["uplink_bps"], _rate),
+            ("downlink of a sensor, alone", network["downlink_bps"], _rate),
+            ("rate of a wire", network["wire_rate_bps"], _rate),
+            ("delay of a wire", network["wire_delay_s"], duration),
+            ("wires from a cell to the server", network["wires_to_server"], _count),
+        ],
+    )
+    yield _link_budget(network["link_budget"])
+
+
+def _network_rows(network: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "server", network["server"]
+    for air in network["air"]:
+        profile = f" {air['profile']}" if air["profile"] else ""
+        delay = f", delay {duration(air['delay_s'])}" if air["delay_s"] else ""
+        yield (
+            _many(air["cells"], "cell"),
+            f"radio {air['radio']}{profile}, {air['duplex']} duplex, shared by {air['discipline']}{delay}",
+        )
+    yield "out of coverage for ever", _many(network["out_of_coverage"], "sensor")
+    if network["without_coverage_now"]:
+        yield "out of coverage at first", _many(network["without_coverage_now"], "sensor")
+    yield "wires", f"{network['wires']:,}, {network['wires_used']:,} of them on the way to the server"
+
+
+def _link_budget(terms: list[dict[str, Any]]) -> DescriptionTable:
+    rows = [
+        {
+            "link budget, min / median / max": term["term"] + ("" if term["unit"] == "Hz" else f" ({term['unit']})"),
+            **{way: _term(term[way], term["unit"]) for way in ("uplink", "downlink")},
+        }
+        for term in terms
+    ]
+    return DescriptionTable(pd.DataFrame(rows), ("link budget, min / median / max",))
+
+
+def _term(spread: dict[str, float], unit: str) -> str:
+    """The three numbers, or the one that they all are."""
+    shown = [si(spread[which], "Hz") if unit == "Hz" else f"{spread[which]:.2f}" for which in ("min", "median", "max")]
+    return shown[0] if len(set(shown)) == 1 else " / ".join(shown)
+
+
+def _model(model: dict[str, Any]) -> Iterator[DescriptionTable]:
+    yield _pairs("model", model["name"], _model_rows(model))
+    whole = {"part": "all", "parameters": model["parameters"], "bytes": model["bytes"], "share": 1.0}
+    rows = [
+        {
+            "part": part["part"],
+            "parameters": f"{part['parameters']:,.0f}",
+            "sent as": size(part["bytes"]),
+            "share": f"{100 * part['share']:.3g} %",
+        }
+        for part in (*model["parts"], *([whole] if len(model["parts"]) > 1 else []))
+    ]
+    yield DescriptionTable(pd.DataFrame(rows), ("part",))
+
+
+def _model_rows(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if model["outputs"] is not None:
+        yield "outputs", f"{model['outputs']:,}"
+    if model["forward_flops_per_sample"] is None:
+        yield "work", "not declared"
+    else:
+        forward, training = (si(model[f"{way}_flops_per_sample"], "FLOP") for way in ("forward", "training"))
+        yield "work for one sample", f"{forward} forward, {training} in training"
+    if model["training_memory_bytes"] is not None:
+        activations = model["activation_bytes"]
+        inside = "" if activations is None else f", {size(activations)} of it for a mini-batch's activations"
+        yield "memory to train, at least", f"{size(model['training_memory_bytes'])}{inside}"
+
+
+def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[DescriptionTable]:
+    yield DescriptionTable(pd.DataFrame([_round_row(one, clients) for one in protocols]), ("protocol",))
+    yield DescriptionTable(
+        pd.DataFrame([row for one in protocols for row in _part_rows(one)]), ("protocol", "a device's part")
+    )
+    yield DescriptionTable(pd.DataFrame([_run_row(one) for one in protocols]), ("protocol", "estimate of the run"))
+
+
+def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
+    rounds = protocol["rounds"]
+    row = dict.fromkeys(("protocol", "clients", "down each", "up each", "one round", "first takes", "next takes"), "")
+    row["protocol"] = _label(protocol)
+    if not rounds:
+        return row
+    first, later = rounds[0], rounds[-1]
+    return {
+        **row,
+        "clients": f"{first['selected']:,} of {clients:,}",
+        "down each": size(first["downlink_bytes_per_client"]),
+        "up each": size(first["uplink_bytes_per_client"]),
+        "one round": size(first["downlink_bytes"] + first["uplink_bytes"]),
+        "first takes": duration(first["seconds"]),
+        "next takes": duration(later["seconds"]) if len(rounds) > 1 else "",
+    }
+
+
+PARTS = {
+    "download_s": "download",
+    "download_airtime_s": "  having the air",
+    "download_air_queue_s": "  waiting for the air",
+    "wait_for_samples_s": "waiting for samples",
+    "compute_s": "computing",
+    "upload_s": "upload",
+    "upload_airtime_s": "  having the air",
+    "upload_air_queue_s": "  waiting for the air",
+}
+
+
+def _part_rows(protocol: dict[str, Any]) -> Iterator[dict[str, str]]:
+    for key, title in PARTS.items():
+        spread = protocol["parts"].get(key)
+        if spread is not None and spread["max"] > 0:
+            numbers = {which: duration(spread[which]) for which in ("min", "median", "mean", "max")}
+            yield {"protocol": _label(protocol), "a device's part": title, **numbers}
+
+
+ENDS = {
+    "rounds": "rounds",
+    "sim_time_s": "rounds in its time",
+    "transfer_bytes": "rounds with its bytes",
+}
+
+
+def _run_row(protocol: dict[str, Any]) -> dict[str, str]:
+    run = protocol["run"]
+    row = {"protocol": _label(protocol), "estimate of the run": "", "time": "", "downlink": "", "uplink": ""}
+    if protocol["reads_learning"]:
+        return {**row, "estimate of the run": "none: it decides on what is learned"}
+    if protocol["cut_short"] is not None:
+        return {**row, "estimate of the run": "it ends early: nobody is left to take part"}
+    if run is None:
+        return {**row, "estimate of the run": "none: it ends at an accuracy"}
+    row["estimate of the run"] = f"{run['rounds']:,} {ENDS[run['ends_by']]}"
+    if run["may_end_earlier"]:
+        row["estimate of the run"] += " at most"
+    shown = {
+        "time": duration(run["seconds"]),
+        "downlink": size(run["downlink_bytes"]),
+        "uplink": size(run["uplink_bytes"]),
+    }
+    return {**row, **shown}
+
+
+def _label(protocol: dict[str, Any]) -> str:
+    label: str = protocol["protocol"]
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 3]}..."
+
+
+# -- cells ------------------------------------------------------------------------------------------------------------
+
+
+def _pairs(title: str, value: str, rows: Iterable[tuple[str, str]]) -> DescriptionTable:
+    """Two columns; what is too long for the second is folded."""
+    listed = list(rows)
+    room = WIDTH - FRAME - max(len(name) for name, _ in [(title, ""), *listed])
+    folded: list[tuple[str, str]] = []
+    for name, text in listed:
+        for position, line in enumerate(textwrap.wrap(text, room) or [""]):
+            folded.append(("" if position else name, line))
+    heading = textwrap.shorten(value, room, placeholder=" ...")
+    return DescriptionTable(pd.DataFrame(folded, columns=[title, heading]), (title, heading))
+
+
+def _spreads(title: str, rows: Iterable[tuple[str, dict[str, float] | None, Show]]) -> DescriptionTable:
+    """A row for each spread that is known."""
+    cells = [
+        {title: name, **{which: show(spread[which]) for which in ("min", "median", "mean", "max")}}
+        for name, spread, show in rows
+        if spread is not None
+    ]
+    return DescriptionTable(pd.DataFrame(cells), (title,))
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
+
+
+def _rate(value: float) -> str:
+    return "unlimited" if math.isinf(value) else si(value, "bit/s")
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

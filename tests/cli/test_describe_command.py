@@ -1,0 +1,323 @@
+"""``fedsim describe``: its numbers are those of a run, worked out by hand; nothing is trained, and torch is not loaded."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scenario_texts import write_scenario
+from small_worlds import NO_CONTENTION, NO_TIME, scenario, simulated
+
+from fedsim.cli import main
+from fedsim.cli.tables import show_cells
+from fedsim.data.dataset import FederatedDataset
+from fedsim.data.stream.settings import Arrival, StreamSettings
+from fedsim.experiment.describe import describe, plain
+from fedsim.experiment.describe_data import data_facts, model_facts
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.mlp import Mlp
+from fedsim.network.hop import Direction
+from fedsim.protocols.fedavg import FedAvg
+from fedsim.scenario.load import load
+from fedsim.viz.describe_tables import WIDTH, description_tables
+
+ROOT = Path(__file__).parents[2]
+Capture = pytest.CaptureFixture[str]
+
+CENTRALISED = {
+    "devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.25}},
+    "protocols": [{"name": "centralised"}],
+}
+
+
+def protocol(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the first protocol of a small world."""
+    facts: dict[str, Any] = describe(scenario(changes))[0]["protocols"][0]
+    return facts
+
+
+# -- a round ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_round_alone_is_its_download_its_work_and_its_upload() -> None:
+    facts = protocol({**NO_CONTENTION, "stop.rounds": 10})
+    assert [one["seconds"] for one in facts["rounds"]] == [17.0, 17.0]
+    for part, seconds in {"download_s": 4.0, "compute_s": 5.0, "upload_s": 8.0}.items():
+        assert facts["parts"][part] == {"min": seconds, "median": seconds, "mean": seconds, "max": seconds}
+    assert facts["run"] == {
+        "ends_by": "rounds",
+        "rounds": 10,
+        "seconds": 170.0,
+        "uplink_bytes": 20_000.0,
+        "downlink_bytes": 20_000.0,
+        "may_end_earlier": False,
+    }
+
+
+def test_who_waits_for_the_air_is_seen_in_the_parts() -> None:
+    """The first model is sent for 4 s from 1 s on; the second is there at 2 s and waits for 3 s. Both uploads take 8 s;
+    the first begins at 10 s, when 5 s of work are done, and the second waits from 14 s to 18 s."""
+    parts = protocol({})["parts"]
+    assert parts["download_airtime_s"]["max"] == parts["download_airtime_s"]["min"] == 4.0
+    assert (parts["download_air_queue_s"]["min"], parts["download_air_queue_s"]["max"]) == (0.0, 3.0)
+    assert (parts["upload_air_queue_s"]["min"], parts["upload_air_queue_s"]["max"]) == (0.0, 4.0)
+    assert (parts["download_s"]["min"], parts["download_s"]["max"]) == (5.0, 9.0)
+
+
+def test_bytes_of_a_client_are_those_of_a_client_that_takes_part() -> None:
+    (first,) = protocol({"topology.devices": 4, "protocols": [{"name": "fedavg", "clients": 3}]})["rounds"]
+    assert (first["selected"], first["downlink_bytes_per_client"], first["uplink_bytes_per_client"]) == (3, 1e3, 1e3)
+    assert (first["downlink_bytes"], first["uplink_bytes"]) == (3e3, 3e3)
+
+
+@pytest.mark.parametrize("changes", [{}, CENTRALISED], ids=["fedavg", "centralised"])
+@pytest.mark.parametrize("rounds", [1, 2, 7])
+def test_where_all_later_rounds_are_alike_the_estimate_is_what_the_run_takes(
+    changes: Mapping[str, Any], rounds: int
+) -> None:
+    changes = {**changes, "stop.rounds": rounds}
+    run, world = protocol(changes)["run"], simulated(changes)
+    assert run["seconds"] == pytest.approx(world.env.now, rel=1e-12)
+    assert run["uplink_bytes"] == world.network.access_bytes[Direction.UPLINK]
+    assert run["downlink_bytes"] == world.network.access_bytes[Direction.DOWNLINK]
+
+
+@pytest.mark.parametrize(
+    ("stop", "ends_by", "rounds", "seconds"),
+    [
+        ({"sim_time_s": 50.0}, "sim_time_s", 2, 50.0),
+        ({"sim_time_s": 51.0}, "sim_time_s", 3, 51.0),
+        ({"sim_time_s": 16.0}, "sim_time_s", 0, 16.0),
+        ({"sim_time_s": 50.0, "rounds": 1}, "rounds", 1, 17.0),
+        ({"transfer_bytes": 4_000.0}, "transfer_bytes", 1, 17.0),
+        ({"transfer_bytes": 8_001.0}, "transfer_bytes", 3, 51.0),
+    ],
+)
+def test_the_run_ends_at_whatever_comes_first(
+    stop: Mapping[str, float], ends_by: str, rounds: int, seconds: float
+) -> None:
+    run = protocol({**NO_CONTENTION, "stop": stop})["run"]
+    assert (run["ends_by"], run["rounds"], run["seconds"]) == (ends_by, rounds, seconds)
+
+
+def test_rounds_that_take_no_time_fill_no_day() -> None:
+    assert protocol({**NO_TIME, "stop": {"sim_time_s": 10.0}})["run"] is None
+
+
+def test_when_an_accuracy_is_reached_is_not_guessed(tmp_path: Path, capsys: Capture) -> None:
+    path = str(write_scenario(tmp_path))
+    assert main(["describe", path, "--set", "stop={target_accuracy: 0.9}"]) == 0
+    assert "none: it ends at an accuracy" in capsys.readouterr().out
+    assert main(["describe", path, "--set", "stop={target_accuracy: 0.9, rounds: 50}"]) == 0
+    assert "50 rounds at most" in capsys.readouterr().out
+
+
+class Curious(FedAvg):
+    reads_learning = True
+
+
+def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
+    world = scenario()
+    asking = world.model_copy(update={"learn": True, "protocols": (Curious(clients=2),)})
+    facts, _ = describe(world)
+    from fedsim.experiment.describe_rounds import round_facts
+
+    (told,) = facts["protocols"] = [round_facts(asking, asking.protocols[0], describe(world)[1])]
+    assert (told["rounds"], told["run"], told["mean_cohort"]) == ([], None, 2.0)
+    assert "none: it decides on what is learned" in printed(facts)
+
+
+def test_a_run_that_nobody_is_left_for_says_so() -> None:
+    broken = [{"node": f"sensor-{number}", "at_s": 3.0} for number in (1, 2)]
+    facts, _ = describe(scenario({"faults.scheduled": broken}))
+    assert facts["protocols"][0]["cut_short"].startswith("no device can ever be reached again")
+    assert "it ends early: nobody is left to take part" in printed(facts)
+
+
+# -- data and model ---------------------------------------------------------------------------------------------------
+
+
+def dataset(owners: list[list[int]], **keys: Any) -> FederatedDataset:
+    """Clients that hold one sample of each of the listed classes (0 to 3)."""
+    y = np.array([label for labels in owners for label in labels])
+    ends = np.cumsum([len(labels) for labels in owners])
+    return FederatedDataset(
+        name="by hand",
+        classes=4,
+        sample_shape=(1, 2, 2),
+        sample_bytes=5.0,
+        client_samples=np.array([len(labels) for labels in owners]),
+        x=np.random.default_rng(0).random((len(y), 1, 2, 2)).astype(np.float32),
+        y=y,
+        train_ids=tuple(np.split(np.arange(len(y)), ends[:-1])),
+        client_test_ids=(np.empty(0, np.int64),) * len(owners),
+        **keys,
+    )
+
+
+def test_skew_is_the_distance_of_a_client_to_everybody() -> None:
+    """Everybody has the classes 0 and 1 in halves, each client one of them: half of the samples would have to change,
+    and ln 2 nats tell; (1 - 1/e) (1/4 + 1/4) is the CPD."""
+    skew = data_facts(dataset([[0, 0], [1, 1]]))["skew"]
+    assert skew["earth_movers"] == {"min": 0.5, "median": 0.5, "mean": 0.5, "max": 0.5}
+    assert skew["kl"]["max"] == pytest.approx(math.log(2))
+    assert skew["cpd"]["max"] == pytest.approx((1 - 1 / math.e) / 2)
+    assert skew["classes_held"]["max"] == 1
+
+
+def test_samples_of_a_client_are_counted() -> None:
+    facts = data_facts(dataset([[0], [1, 2], [0, 1, 2, 3, 3, 3]]))
+    assert facts["samples_per_client"] == {"min": 1.0, "median": 2.0, "mean": 3.0, "max": 6.0}
+    assert (facts["training_samples"], facts["clients"], facts["sample_bytes"]) == (9, 3, 5.0)
+
+
+def test_a_stream_passes_over_small_clients_more_often() -> None:
+    stream = StreamSettings(samples=6, arrival=Arrival(samples_per_s=3.0, buffer_samples=12))
+    facts = data_facts(dataset([[0, 1, 2], [0, 1, 2, 3, 3, 3]], stream=stream))["stream"]
+    assert facts["passes_per_training"] == {"min": 1.0, "median": 1.5, "mean": 1.5, "max": 2.0}
+    assert facts["seconds_per_batch"] == 2.0
+
+
+def test_memory_holds_weights_gradients_and_what_every_layer_gives() -> None:
+    """Per sample 4 pixels, flattened 4, 8 hidden before and after the rectifier, 4 scores; 2 samples in a batch."""
+    table = Mlp(hidden=(8,)).table((1, 2, 2), 4)
+    plain_sgd, momentum = (
+        model_facts("mlp", table, TrainingSettings(learning_rate=0.1, batch_size=2, momentum=momentum))
+        for momentum in (0.0, 0.9)
+    )
+    weights = 4 * (4 * 8 + 8 + 8 * 4 + 4)
+    assert plain_sgd["activation_bytes"] == 4 * 2 * (4 + 4 + 8 + 8 + 4)
+    assert plain_sgd["training_memory_bytes"] == 2 * weights + plain_sgd["activation_bytes"]
+    assert momentum["training_memory_bytes"] == plain_sgd["training_memory_bytes"] + weights
+
+
+# -- network ----------------------------------------------------------------------------------------------------------
+
+SHANNON = {
+    "name": "shannon",
+    "profile": "nr_38803",
+    "bandwidth_hz": 1e6,
+    "snr": {
+        "name": "link_budget",
+        "carrier_hz": 3.7e9,
+        "device_power_dbm": 23.0,
+        "station_power_dbm": 30.0,
+        "device_noise_figure_db": 9.0,
+        "station_noise_figure_db": 5.0,
+        "path_loss": {"name": "log_distance", "exponent": 3.0},
+        "shadowing": {"sigma_db": 8.0},
+    },
+}
+
+
+def test_the_terms_of_one_link_add_up_to_its_ratio_and_its_rate() -> None:
+    network = describe(scenario({"topology.devices": 1, "network.cell.radio": SHANNON}))[0]["network"]
+    for way in ("uplink", "downlink"):
+        term = {one["term"]: one[way]["median"] for one in network["link_budget"]}
+        signal = term["transmit power"] + term["antenna gains"] - term["path loss"] - term["extra loss"]
+        noise = term["thermal noise"] + term["noise figure"] + term["interference margin"]
+        assert signal - term["shadowing"] - noise == pytest.approx(term["SNR"], abs=1e-9)
+        assert term["shadowing"] != 0.0
+        assert network[f"{way}_bps"]["median"] == pytest.approx(term["bandwidth"] * term["spectral efficiency"])
+
+
+def test_sensors_that_the_air_never_reaches_are_counted_and_have_no_rate(tmp_path: Path) -> None:
+    (tmp_path / "hall.csv").write_text(
+        "time_s,device,uplink_bps,downlink_bps\n0,sensor-1,500,0\n0,sensor-2,0,9\n5,sensor-2,7,9\n0,*,1000,2000\n",
+        encoding="utf-8",
+    )
+    radio = {"name": "trace", "path": str(tmp_path / "hall.csv"), "out_of_coverage": "exclude"}
+    network = describe(scenario({"topology.devices": 4, "network.cell.radio": radio}))[0]["network"]
+    assert (network["out_of_coverage"], network["without_coverage_now"]) == (1, 1)
+    assert network["uplink_bps"] == {"min": 1e3, "median": 1e3, "mean": 1e3, "max": 1e3}
+
+
+def test_nodes_cells_and_wires_are_those_of_the_topology() -> None:
+    topology = {"name": "factory_park", "factories": 2, "devices_per_factory": 5, "stations_per_factory": 2}
+    network = describe(scenario({"topology": topology}))[0]["network"]
+    assert network["nodes"] == {"sensor": 10, "base_station": 4, "edge": 2, "cloud": 1}
+    assert network["cells"] == 4
+    assert (network["sensors_per_cell"]["min"], network["sensors_per_cell"]["max"]) == (2.0, 3.0)
+    assert (network["wires"], network["wires_used"]) == (6, 6)
+    assert network["wires_to_server"]["max"] == 2.0
+
+
+def test_what_is_unlimited_is_called_so(tmp_path: Path) -> None:
+    facts, _ = describe(scenario(NO_TIME))
+    assert "unlimited" in printed(facts)
+    assert json.loads(json.dumps(plain(facts), allow_nan=False))["network"]["uplink_bps"]["max"] == "inf"
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def printed(facts: dict[str, Any], columns: int = WIDTH) -> str:
+    """What a terminal shows."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=columns, color_system=None)
+    for table in description_tables(facts):
+        show_cells(table.cells, left=table.left, console=console)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+@pytest.mark.parametrize("name", ["quickstart", "agv_private_5g", "night_shift_nb_iot"])
+def test_tables_fit_a_hundred_columns(name: str) -> None:
+    shown = printed(describe(load(ROOT / "scenarios" / f"{name}.yaml"))[0])
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    for heading in ("data", "network", "model", "protocol"):
+        assert any(line.startswith(heading) for line in shown.splitlines())
+
+
+def test_long_names_and_remarks_fit_too() -> None:
+    facts, _ = describe(scenario({"protocols": [{"name": "fedavg", "fraction": 1.0, "label": "l" * 60}]}))
+    facts["data"] |= {"remarks": ["word " * 60], "classes": 20, "class_names": [f"class number {k}" for k in range(20)]}
+    facts["network"] |= {"server": "s" * 200}
+    shown = printed(facts)
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    assert shown.count("word") == 60
+    assert f"{'l' * 21}..." in shown
+
+
+def test_the_folder_gets_the_numbers_and_the_figures(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "made" / "here"
+    assert main(["describe", str(write_scenario(tmp_path)), "--out", str(out)]) == 0
+    said = capsys.readouterr()
+    assert sorted(map(Path, said.err.splitlines())) == sorted(out.iterdir())
+    assert {path.name for path in out.iterdir()} >= {"describe.json", "network.png", "classes.png", "samples.png"}
+    facts = json.loads((out / "describe.json").read_text("utf-8"))
+    assert facts == plain(describe(load(tmp_path / "scenario.yaml"))[0])
+    assert "| data " in said.out and "describe.json" not in said.out
+
+
+def test_a_scenario_that_is_wrong_is_refused_as_elsewhere(tmp_path: Path, capsys: Capture) -> None:
+    path = str(write_scenario(tmp_path))
+    for wrong in ("protocols.fedavg.clients=30", "training.learnig_rate=1", "model={name: hfedms_cnn}"):
+        refused = []
+        for command in ("validate", "describe"):
+            assert main([command, path, "--set", wrong]) == 2
+            refused.append(capsys.readouterr().err)
+        assert refused[0] == refused[1] != ""
+
+
+def test_a_place_where_nothing_can_be_written_is_refused_first(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["describe", str(tmp_path / "no.yaml"), "--out", str(tmp_path / "file")]) == 2
+    assert f"--out: {tmp_path / 'file'} is not a folder; choose another folder" in capsys.readouterr().err
+
+
+def test_torch_is_not_loaded() -> None:
+    code = (
+        "import sys; from fedsim.cli import main; status = main(['describe', 'scenarios/quickstart.yaml']); "
+        "sys.exit(status or ('torch' in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,166 @@
+"""AG News, in the source's layout and in one with a line of names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fedsim.data.ag_news import ALPHABET, CLASS_NAMES, AgNews, character_ids
+from fedsim.data.pile import Clients
+from fedsim.errors import UserError
+
+TRAIN = '''"3","Oil, up","Prices rose\\\\by  #36;2 ""today"""
+"1","Talks","A, B and C"
+"2","Cup","They won 3-1!"
+"4","Chip","It is tiny"
+'''
+TEST = '"4","Robot","It walks"\n"1","Vote","They vote"\n'
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "ag_news_csv"
+    place.mkdir()
+    (place / "train.csv").write_text(TRAIN)
+    (place / "test.csv").write_text(TEST)
+    return place
+
+
+def pile(path, **options):
+    return AgNews(path=str(path), **options).pile(Clients(2), np.random.default_rng)
+
+
+def text(ids) -> str:
+    """What the ids of one sample spell, in reading order; blanks for what is unknown."""
+    return "".join(ALPHABET[place - 1] if place else " " for place in ids).rstrip()
+
+
+def test_the_alphabet_is_that_of_the_paper():
+    """70 characters (Zhang et al. 2015, section 2.2): 26 letters, 10 digits, 33 others and the new line."""
+    assert len(ALPHABET) == 26 + 10 + 33 + 1
+    assert len(set(ALPHABET)) == 69
+    assert ALPHABET.count("-") == 2
+
+
+def test_texts_are_read_as_the_source_has_them(folder):
+    made = pile(folder, reverse=False)
+    assert (made.x.shape, made.x.dtype, made.classes, made.class_names) == ((6, 1014), np.uint8, 4, CLASS_NAMES)
+    assert text(made.x[0]) == 'oil, up prices rose\\\\by  #36;2 "today"'
+    assert made.y.tolist() == [2, 0, 1, 3, 3, 0]
+    assert made.test.tolist() == [False] * 4 + [True] * 2
+    assert made.sample_bytes == 1015
+
+
+def test_characters_stand_in_backward_order_unless_asked_otherwise(folder):
+    assert text(pile(folder).x[1]) == "talks a, b and c"[::-1]
+
+
+def test_what_is_longer_loses_its_end_and_the_remarks_count_it(folder):
+    made = pile(folder, length=16)
+    assert text(made.x[4]) == "robot it walks"[::-1]
+    assert text(made.x[2]) == "cup they won 3-1"[::-1]
+    assert made.remarks == ("of 6 texts, 2 are longer than 16 characters and lost their end",)
+
+
+def test_one_hot_rows_say_which_character_stands_where(folder):
+    made = pile(folder)
+    assert made.encoding.sample_shape(made.x.shape[1:]) == (70, 1014)
+    decoded = made.encoding.decode(made.x[:2])
+    assert decoded.sum() == (made.x[:2] > 0).sum()
+    assert decoded[1, ALPHABET.index("c"), 0] == 1.0
+
+
+def test_ids_are_for_an_embedding_of_71(folder):
+    made = pile(folder, encoding="ids", length=1024)
+    assert (made.encoding.vocabulary, made.encoding.sample_shape(made.x.shape[1:])) == (71, (1024,))
+
+
+@settings(max_examples=100, deadline=None)
+@given(words=st.lists(st.text(), min_size=1, max_size=4), length=st.integers(1, 40))
+def test_ids_spell_the_text_whatever_it_is(words, length):
+    ids = character_ids(words, length, reverse=False)
+    for row, word in zip(ids, words, strict=True):
+        expected = "".join(c if c in ALPHABET else " " for c in word.lower()[:length])
+        assert text(row) == expected.rstrip(" ")
+        [backward] = character_ids([word], length, reverse=True)
+        used = min(len(word.lower()), length)
+        assert np.array_equal(backward[:used], row[:used][::-1])
+        assert (row[used:] == 0).all()
+
+
+def test_a_line_of_names_says_where_class_and_text_stand(folder):
+    (folder / "named.csv").write_text('"source","label","text"\nx,2,"They won"\ny,4,"It runs"\n')
+    made = pile(folder, train="named.csv", reverse=False)
+    assert (text(made.x[0]), made.y.tolist()) == ("they won", [1, 3, 3, 0])
+
+
+def test_one_file_is_read_without_a_test_set_of_its_own(folder):
+    made = pile(folder / "train.csv")
+    assert (len(made.y), made.test) == (4, None)
+
+
+def test_what_was_read_is_kept(folder, cache):
+    assert np.array_equal(pile(folder).x, pile(folder).x)
+    assert len(list(cache.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('"5","a","b"\n', r"train\.csv:1: the class '5' must be 1, 2, 3 or 4 \(World"),
+        (TRAIN + '"0","a","b"\n', r"train\.csv:5: the class '0'"),
+        (TRAIN + '"nan","a","b"\n', r"train\.csv:5: the class 'nan'"),
+        (TRAIN + '"1","a"\n', r"train\.csv:5: 2 columns, and 3 are needed"),
+        (TRAIN + '"1","a","b","c"\n', r"train\.csv:5: 4 columns, and 3 are needed"),
+        (TRAIN + '"1","a","b', r"train\.csv:5: unexpected end of data; is this a CSV file\?"),
+        (TRAIN + '"1","a","' + "b" * 200_000 + '"\n', r"train\.csv:5: field larger than field limit"),
+        ("", r"train\.csv: has no texts"),
+        ("label,words\n1,a\n", r"train\.csv:1: no column is called text, title or description.*'label', 'words'"),
+        ("\0\0\0\0", r"train\.csv:1: 1 columns, and 3 are needed"),
+    ],
+)
+def test_a_file_that_is_not_as_it_should_be_is_refused(folder, cache, content, message):
+    (folder / "train.csv").write_text(content)
+    with pytest.raises(UserError, match=message):
+        pile(folder)
+    assert not cache.exists()
+
+
+def test_binary_and_missing_files_are_refused(folder):
+    (folder / "train.csv").write_bytes(b"\x1f\x8b\x08\0\xff\xff")
+    with pytest.raises(UserError, match=r"is compressed .gzip."):
+        pile(folder)
+    (folder / "train.csv").rename(folder / "train2.csv")
+    with pytest.raises(UserError, match=r"has no 'train\.csv'; did you mean 'train2\.csv'\?"):
+        pile(folder)
+    with pytest.raises(UserError, match="is not there; the folder ag_news_csv"):
+        pile(folder / "none")
+
+
+@pytest.mark.parametrize("options", [{"length": 15}, {"encoding": "words"}, {"reverse": 1}, {"train": ""}])
+def test_a_key_outside_its_range_is_refused(options):
+    with pytest.raises(ValidationError):
+        AgNews(**options)
+
+
+@pytest.mark.data
+def test_the_published_test_set_has_its_published_numbers(streams):
+    """7,600 tests, 1,900 of each class; the first one as printed in the source's file."""
+    data = AgNews(train="train_subset.csv", encoding="ids", reverse=False).load(Clients(10), streams(1))
+    assert len(data.y) == 12_619 + 7_600
+    assert np.bincount(data.y[data.test_ids]).tolist() == [1900] * 4
+    assert (data.classes, data.vocabulary, data.sample_shape) == (4, 71, (1014,))
+    counts = np.bincount(data.y[np.concatenate(data.train_ids)])
+    assert (counts.min(), counts.max(), counts.sum()) == (3118, 3171, 12_619)
+    first = text(data.x[data.test_ids[0]])
+    assert first.startswith("fears for t n pension after talks unions representing workers at turner   newall say")
+    assert data.remarks == ("of 20219 texts, 0 are longer than 1014 characters and lost their end",)

@@ -1,0 +1,268 @@
+"""FEMNIST from both kinds of files: the same samples, ink on nothing, no image twice, each writer's own tests."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedsim.data.femnist import CHARACTERS, Femnist
+from fedsim.data.pile import Clients
+from fedsim.data.reading.npz import Wanted, read_npz
+from fedsim.errors import UserError
+
+WRITERS = ("f0001_10", "f0002_11", "f0003_12")
+PER_WRITER = 6
+
+
+def handwriting(seed: int = 1) -> dict[str, np.ndarray]:
+    """Dark strokes in the middle of light paper: six images by each of three writers, the last of each for tests."""
+    rng = np.random.default_rng(seed)
+    samples = len(WRITERS) * PER_WRITER
+    images = np.full((samples, 28, 28), 255, np.uint8)
+    images[:, 6:20, 8:22] = rng.integers(0, 256, (samples, 14, 14))
+    return {
+        "images": images,
+        "labels": rng.integers(0, 62, samples).astype(np.uint8),
+        "writer": np.repeat(np.arange(len(WRITERS)), PER_WRITER).astype(np.int16),
+        "split": np.tile([0, 0, 0, 0, 0, 1], len(WRITERS)).astype(np.uint8),
+        "writer_ids": np.array(WRITERS),
+    }
+
+
+def leaf(arrays: dict[str, np.ndarray], split: int) -> dict:
+    """What LEAF's preprocessing writes for one part."""
+    part = arrays["split"] == split
+    data = {}
+    for number, user in enumerate(WRITERS):
+        mine = part & (arrays["writer"] == number)
+        pixels = arrays["images"][mine].reshape(-1, 784) / 255
+        data[user] = {"x": pixels.tolist(), "y": arrays["labels"][mine].tolist()}
+    return {"users": list(WRITERS), "num_samples": [len(user["y"]) for user in data.values()], "user_data": data}
+
+
+def write_leaf(folder, arrays) -> None:
+    for split, part in enumerate(("train", "test")):
+        (folder / "data" / part).mkdir(parents=True)
+        text = json.dumps(leaf(arrays, split)).encode()
+        if part == "train":
+            (folder / "data" / part / "all_data_0_niid_0_keep_0_train_9.json.gz").write_bytes(gzip.compress(text))
+        else:
+            (folder / "data" / part / "all_data_0_niid_0_keep_0_test_9.json").write_bytes(text)
+
+
+@pytest.fixture
+def pile(tmp_path, streams):
+    """The pile of an .npz file with *arrays*, or of *path*."""
+
+    def made(arrays=None, path=None, **options):
+        if path is None:
+            path = tmp_path / "femnist.npz"
+            np.savez_compressed(path, **(handwriting() if arrays is None else arrays))
+        return Femnist(path=str(path), **options).pile(Clients(2), streams(1))
+
+    return made
+
+
+def test_a_model_sees_ink_as_one_and_paper_as_zero(pile):
+    made = pile()
+    decoded = made.encoding.decode(made.x)
+    assert decoded.shape == (18, 1, 28, 28)
+    assert np.array_equal(decoded[:, 0, 0], np.zeros((18, 28), np.float32))
+    assert np.allclose(decoded[:, 0], 1 - handwriting()["images"] / 255, atol=1e-7)
+    assert made.x.dtype == np.uint8
+
+
+def test_both_kinds_of_files_give_the_same_samples(pile, tmp_path):
+    arrays = handwriting()
+    write_leaf(tmp_path / "leaf", arrays)
+    by_json, by_npz = pile(path=tmp_path / "leaf"), pile(arrays)
+    order = np.lexsort((by_npz.owner, by_npz.test))
+    for name in ("x", "y", "owner", "test"):
+        assert np.array_equal(getattr(by_json, name), getattr(by_npz, name)[order]), name
+    assert by_json.owner_names == by_npz.owner_names == WRITERS
+    assert by_json.sample_bytes == by_npz.sample_bytes == 785
+
+
+def test_json_files_may_lie_side_by_side(pile, tmp_path):
+    for split, part in enumerate(("train", "test")):
+        (tmp_path / f"all_data_{part}_9.json").write_text(json.dumps(leaf(handwriting(), split)), encoding="utf-8")
+    assert np.bincount(pile(path=tmp_path).test).tolist() == [15, 3]
+
+
+def test_the_second_copy_of_an_image_is_left_out_and_counted(pile):
+    arrays = handwriting()
+    arrays["images"][5], arrays["labels"][5] = arrays["images"][0], arrays["labels"][0]
+    arrays["images"][8], arrays["labels"][8] = arrays["images"][1], arrays["labels"][1]  # another writer's
+    made = pile(arrays)
+    assert len(made.y) == 17
+    assert np.array_equal(made.x[:, 0], np.delete(arrays["images"], 5, axis=0))
+    assert made.remarks == ("second copies, pixel for pixel, by the same writer, left out: 1",)
+    kept = pile(arrays, duplicates="keep")
+    assert (len(kept.y), kept.remarks) == (18, ())
+
+
+def test_light_ink_on_a_dark_ground_decodes_to_the_same(pile):
+    arrays = handwriting()
+    dark = pile(arrays)
+    light = pile(arrays | {"images": 255 - arrays["images"]}, ink="light")
+    assert np.allclose(dark.encoding.decode(dark.x), light.encoding.decode(light.x), atol=1e-6)
+
+
+@pytest.mark.parametrize(("ink", "turned"), [("dark", True), ("light", False)])
+def test_ink_that_contradicts_the_images_is_refused(pile, ink, turned):
+    arrays = handwriting()
+    if turned:
+        arrays["images"] = 255 - arrays["images"]
+    other = {"dark": "light", "light": "dark"}[ink]
+    with pytest.raises(UserError, match=f"femnist.npz: .*so the ink is {other}, but ink is '{ink}'; set ink: {other}"):
+        pile(arrays, ink=ink)
+
+
+def test_transposed_images_are_put_upright(pile):
+    arrays = handwriting()
+    lying = arrays | {"images": arrays["images"].transpose(0, 2, 1)}
+    assert np.array_equal(pile(lying, transposed=True).x, pile(arrays).x)
+    assert not np.array_equal(pile(lying).x, pile(arrays).x)
+
+
+def test_every_writer_keeps_its_own_tests(tmp_path, streams):
+    np.savez(tmp_path / "femnist.npz", **handwriting())
+    data = Femnist(path=str(tmp_path / "femnist.npz")).load(Clients(3), streams(1))
+    assert data.client_samples.tolist() == [5, 5, 5]
+    assert [ids.tolist() for ids in data.client_test_ids] == [[5], [11], [17]]
+    assert data.test_ids.tolist() == [5, 11, 17]
+
+
+def test_a_source_with_tests_only_is_split_anew_and_says_so(pile):
+    arrays = handwriting()
+    made = pile(arrays | {"split": np.ones_like(arrays["split"])})
+    assert made.test is None
+    assert "for tests only, so that test_fraction says which are for tests" in made.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": np.arange(45, 63, dtype=np.uint8)}, r"labels\[17\]=62 must be from 0 to 61: 10 digits"),
+        ({"labels": -np.ones(18, np.int64)}, r"labels\[0\]=-1 must be from 0 to 61"),
+        ({"writer": np.full(18, 3, np.int16)}, r"writer\[0\]=3 must be from 0 to 2: writer_ids has so many names"),
+        ({"split": np.full(18, 2, np.uint8)}, r"split\[0\]=2 must be from 0 to 1: 0 is for training and 1 for tests"),
+        ({"images": np.zeros((18, 32, 32), np.uint8)}, "images of 32 x 32 pixels; those of FEMNIST have 28 x 28"),
+        (
+            {"images": np.zeros((18, 28, 28), np.float32)},
+            r"'images' holds float32 .* must hold uint8, with 3 dimensions",
+        ),
+        ({"images": np.zeros((18, 784), np.uint8)}, r"'images' has shape \(18, 784\), and must hold uint8, with 3"),
+        ({"labels": np.zeros(17, np.uint8)}, "images has 18 rows and labels has 17; both need one per sample"),
+    ],
+)
+def test_arrays_that_are_not_femnist_are_refused(pile, change, message):
+    with pytest.raises(UserError, match=f"femnist.npz: .*{message}"):
+        pile(handwriting() | change)
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ({"x": [[0.5] * 784], "y": [1]}, r"x\[0\]\[0\]=0.5, and pixels must be multiples of 1/255"),
+        ({"x": [[1.0] * 783 + [float("nan")]], "y": [1]}, r"x\[0\]\[783\]=nan, and pixels must be"),
+        ({"x": [[1.0] * 783 + [2.0]], "y": [1]}, r"x\[0\]\[783\]=2, and pixels must be"),
+        ({"x": [[1.0] * 783], "y": [1]}, "must each be a list of 784 numbers"),
+        ({"x": [[1.0] * 784, [1.0]], "y": [1, 2]}, "rows of different lengths"),
+        ({"x": [["1"] * 784], "y": [1]}, "has what is no number"),
+        ({"x": [[1.0] * 784], "y": [1, 2]}, "has 1 images and 2 labels"),
+        ({"x": [[1.0] * 784], "y": [1.5]}, "must be whole numbers"),
+        ({"x": 3, "y": [1]}, "must have two lists"),
+        ([], "must have two lists"),
+    ],
+)
+def test_users_that_are_not_leafs_are_refused(pile, tmp_path, samples, message):
+    (tmp_path / "train.json").write_text(json.dumps({"user_data": {"f0001_10": samples}}), encoding="utf-8")
+    with pytest.raises(UserError, match=f"train.json: .*{message}"):
+        pile(path=tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '{"user_data": 3}', "[" * 100_000, '{"user_data": {}}', "\udcff"])
+def test_text_that_is_not_leafs_is_refused(pile, tmp_path, text):
+    (tmp_path / "train.json").write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(UserError, match=f"{tmp_path}.*LEAF|{tmp_path}.*is no JSON text"):
+        pile(path=tmp_path)
+
+
+def test_a_folder_without_leafs_files_is_refused(pile, tmp_path):
+    with pytest.raises(UserError, match="has no JSON files of LEAF; it must be a folder with train and test"):
+        pile(path=tmp_path)
+    (tmp_path / "all_data.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match="all_data.json: is it for training or for tests"):
+        pile(path=tmp_path)
+
+
+def test_what_is_nowhere_says_where_it_was_looked_for(streams, monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDSIM_DATA", str(tmp_path))
+    with pytest.raises(UserError, match="no/femnist.npz: is neither beside the scenario nor in .*FEMNIST"):
+        Femnist(path="no/femnist.npz").pile(Clients(2), streams(1))
+
+
+@pytest.mark.parametrize("options", [{}, {"path": 3}, {"path": "a", "ink": "grey"}, {"path": "a", "duplicates": True}])
+def test_keys_outside_their_range_are_refused(options):
+    with pytest.raises(ValidationError):
+        Femnist.model_validate(options)
+
+
+@pytest.fixture(scope="module")
+def real(data_folder):
+    return data_folder / "femnist"
+
+
+@pytest.mark.data
+def test_the_published_writers(real, streams):
+    """Counts that the file's provenance states; the share of digits is that of NIST's forms f1500 to f4099."""
+    made = Femnist(path=str(real / "femnist_writers.npz"), duplicates="keep").pile(Clients(368), streams(1))
+    assert (len(made.y), len(made.owner_names)) == (60_757, 396)
+    assert np.bincount(made.test).tolist() == [54_503, 6_254]
+    assert made.classes == len(CHARACTERS) == len(np.unique(made.y)) == 62
+    digits, upper, lower = ((made.y < 10).mean(), ((made.y >= 10) & (made.y < 36)).mean(), (made.y >= 36).mean())
+    assert [round(100 * share, 1) for share in (digits, upper, lower)] == [70.7, 14.9, 14.4]
+    sizes = np.bincount(made.owner)
+    assert (sizes.min(), np.median(sizes), sizes.max()) == (3, 167, 356)
+    assert [np.count_nonzero(sizes >= least) for least in (20, 50, 70, 100)] == [386, 377, 370, 360]
+
+
+@pytest.mark.data
+def test_the_copies_that_the_file_marks_are_those_that_are_found(real, streams):
+    path = real / "femnist_writers.npz"
+    marked = read_npz(path, {"is_dup": Wanted("u1", 1), "images": Wanted("u1", 3)}, what="FEMNIST")
+    made = Femnist(path=str(path)).pile(Clients(368), streams(1))
+    assert made.remarks == ("second copies, pixel for pixel, by the same writer, left out: 398",)
+    assert np.array_equal(made.x[:, 0], marked["images"][marked["is_dup"] == 0])
+
+
+@pytest.mark.data
+def test_368_writers_are_368_clients(real, streams):
+    data = Femnist(path=str(real / "femnist_writers.npz")).load(Clients(368), streams(1))
+    assert data.clients == 368
+    own = [len(ids) + len(tests) for ids, tests in zip(data.train_ids, data.client_test_ids, strict=True)]
+    assert min(own) >= 69
+    assert len(data.test_ids) == sum(map(len, data.client_test_ids))
+
+
+@pytest.mark.data
+def test_leafs_own_files_hold_the_same_images_as_the_compact_one(real, streams):
+    """Five writers whose JSON files, byte by byte LEAF's, are there too."""
+    compact = Femnist(path=str(real / "femnist_writers.npz")).pile(Clients(2), streams(1))
+    leafs = Femnist(path=str(real / "leaf_json_fixture")).pile(Clients(2), streams(1))
+    assert len(leafs.owner_names) == 5
+    for number, name in enumerate(leafs.owner_names):
+        found = {bytes(x) for x in leafs.x[leafs.owner == number]}
+        assert found == {bytes(x) for x in compact.x[compact.owner == compact.owner_names.index(name)]}
+        assert len(found) > 100
+
+
+@pytest.mark.data
+def test_writers_with_tests_only_can_be_unseen_ones(real, streams):
+    made = Femnist(path=str(real / "femnist_partial_writers.npz"), duplicates="keep").pile(Clients(2), streams(1))
+    assert (len(made.y), len(made.owner_names), np.median(np.bincount(made.owner))) == (9_259, 314, 32)

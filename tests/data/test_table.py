@@ -1,0 +1,168 @@
+"""A user's CSV file: what it means, and one clear sentence for whatever is wrong in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from fedsim.data.pile import Clients
+from fedsim.data.table import Table
+from fedsim.errors import UserError
+
+TEXT = """speed,state,machine,load,set
+1.5,ok,press,10,train
+2.5,worn,press,20,test
+3.5,ok,lathe,30,train
+4.5,broken,lathe,40,train
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text(TEXT)
+    return path
+
+
+def pile(path, **options):
+    options = {"target": "state", "client": "machine", "test": "set", **options}
+    return Table(path=str(path), **options).pile(Clients(2), np.random.default_rng)
+
+
+def test_columns_become_samples_classes_clients_and_tests(file):
+    made = pile(file)
+    assert made.x.tolist() == [[1.5, 10], [2.5, 20], [3.5, 30], [4.5, 40]]
+    assert (made.x.dtype, made.class_names, made.classes) == (np.float32, ("broken", "ok", "worn"), 3)
+    assert made.y.tolist() == [1, 2, 1, 0]
+    assert (made.owner.tolist(), made.owner_names) == ([1, 1, 0, 0], ("lathe", "press"))
+    assert made.test.tolist() == [False, True, False, False]
+    assert made.sample_bytes == 4 * 3
+
+
+def test_regression_learns_a_number(file):
+    made = pile(file, task="regression", target="load", features=["speed"])
+    assert (made.y.tolist(), made.y.dtype, made.classes) == ([10, 20, 30, 40], np.float32, None)
+    assert made.x.tolist() == [[1.5], [2.5], [3.5], [4.5]]
+
+
+def test_features_stand_in_the_order_in_which_they_are_named(file):
+    assert pile(file, features=["load", "speed"]).x[0].tolist() == [10, 1.5]
+
+
+def test_without_client_and_test_nothing_is_said_about_them(file):
+    made = pile(file, client=None, test=None, features=["speed"])
+    assert (made.owner, made.test, made.owner_names) == (None, None, ())
+
+
+def test_classes_that_are_whole_numbers_are_sorted_by_value(file):
+    assert pile(file, target="load", features=["speed"]).class_names == ("10", "20", "30", "40")
+    file.write_text(TEXT.replace(",10,", ",9,"))
+    assert pile(file, target="load", features=["speed"]).class_names == ("9", "20", "30", "40")
+
+
+def test_standardised_features_have_mean_0_and_deviation_1_over_training_rows(file):
+    made = pile(file, standardise=True)
+    train = made.x[~made.test].astype(np.float64)
+    assert train.mean(axis=0) == pytest.approx(0, abs=1e-6)
+    assert train.std(axis=0) == pytest.approx(1, rel=1e-6)
+    scale = np.std([1.5, 3.5, 4.5])
+    assert made.x[1, 0] == pytest.approx((2.5 - np.mean([1.5, 3.5, 4.5])) / scale, rel=1e-6)
+
+
+def test_a_feature_that_never_changes_becomes_0(file):
+    file.write_text("a,b,y\n7,1,x\n7,2,z\n")
+    made = pile(file, target="y", client=None, test=None, standardise=True)
+    assert made.x.tolist() == [[0, -1], [0, 1]]
+
+
+def test_clients_of_the_table_are_clients(file, streams):
+    options = {"path": str(file), "target": "state", "client": "machine", "features": ["speed"]}
+    data = Table.model_validate(options | {"partition": {"name": "natural"}}).load(Clients(2), streams(1))
+    assert data.y[data.train_ids[0]].tolist() in ([1], [0], [1, 0])
+
+
+@settings(max_examples=50, deadline=None)
+@given(numbers=st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=2, max_size=20))
+def test_every_number_of_32_bits_is_read_as_it_is(tmp_path_factory, numbers):
+    path = tmp_path_factory.mktemp("numbers") / "table.csv"
+    path.write_text("a,y\n" + "".join(f"{number!r},{place % 2}\n" for place, number in enumerate(numbers)))
+    assert pile(path, target="y", client=None, test=None).x[:, 0].tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TEXT.replace("3.5", "nan"), r"table\.csv:4: 'nan' in the column 'speed' must be a number"),
+        (TEXT.replace("3.5", "inf"), r"table\.csv:4: 'inf' in the column 'speed' must be a number"),
+        (
+            TEXT.replace("3.5", "1e39"),
+            r"table\.csv:4: '1e39' in the column 'speed' must be a number, at most 3\.4e\+38",
+        ),
+        (TEXT.replace("3.5", ""), r"table\.csv:4: nothing in the column 'speed' must be a number"),
+        (TEXT.replace("3.5", "fast"), r"table\.csv:4: 'fast' in the column 'speed'"),
+        (TEXT.replace("3.5", "1_0"), r"table\.csv:4: '1_0' in the column 'speed'"),
+        (TEXT.replace("30,train", "30"), r"table\.csv:4: 4 columns, and the first line names 5"),
+        (TEXT.replace("30,train", "30,maybe"), r"table\.csv:4: 'maybe' in the column 'set' must be one of 0, false"),
+        (TEXT.replace("worn", " "), r"table\.csv:3: nothing in the column 'state'; write a word"),
+        (TEXT.replace("worn", "w" * 201), r"table\.csv:3: 201 characters in the column 'state'"),
+        (TEXT.replace("worn", "w" * 200_000), r"table\.csv:3: field larger than field limit"),
+        (TEXT.replace("worn", '"w'), r"table\.csv:5: unexpected end of data; is this a CSV file\?"),
+        (TEXT.replace("state", "stat", 1), r"table\.csv:1: no column is called 'state'; did you mean 'stat'\?"),
+        (TEXT.replace(",", ";"), r"table\.csv:1: columns are separated by commas"),
+        (TEXT.replace("speed", "state"), r"table\.csv:1: two columns are called 'state'"),
+        (TEXT.splitlines()[0], r"table\.csv:1: there are no rows below the names"),
+        ("", r"table\.csv:1: no column is called 'state' \(the columns are none\)"),
+        ("state,machine,set\nok,press,0\n", r"table\.csv:1: there are no columns of features"),
+        (TEXT.replace("train", "test"), "the column 'set' sets all rows aside for tests"),
+        (TEXT.replace("worn", "ok").replace("broken", "ok"), "the column 'state' has 1 different classes"),
+        ("\0\1\2", r"table\.csv:1: no column is called 'state'"),
+    ],
+)
+def test_a_table_that_is_not_as_it_should_be_is_refused(file, text, message):
+    file.write_text(text)
+    with pytest.raises(UserError, match=message) as caught:
+        pile(file)
+    assert str(caught.value).startswith(str(file))
+
+
+def test_many_classes_are_probably_numbers(file):
+    file.write_text("a,y\n" + "".join(f"1,{number / 7}\n" for number in range(1001)))
+    with pytest.raises(UserError, match="has 1001 different classes, .* if it holds numbers, set task to regression"):
+        pile(file, target="y", client=None, test=None)
+
+
+def test_a_target_of_regression_must_be_a_number(file):
+    with pytest.raises(UserError, match=r":2: 'ok' in the column 'state' must be a number"):
+        pile(file, task="regression")
+
+
+def test_numbers_too_far_apart_to_be_standardised_are_refused(file):
+    file.write_text("a,y,set\n1e-30,x,0\n2e-30,z,0\n1e30,z,1\n")
+    with pytest.raises(UserError, match="a column has numbers so far apart"):
+        pile(file, target="y", client=None, standardise=True)
+
+
+def test_binary_files_are_refused(file):
+    file.write_bytes(b"PK\x03\x04\xff\xff")
+    with pytest.raises(UserError, match=r"is compressed .zip."):
+        pile(file)
+    with pytest.raises(UserError, match="is not there; a CSV file with your samples"):
+        pile(file.with_name("none.csv"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"client": "state"}, "client='state' is the column of target too"),
+        ({"features": ["speed", "state"]}, "'state' is the column of target; leave it out"),
+        ({"features": ["speed", "speed"]}, "'speed' is the column of features; leave it out"),
+        ({"features": []}, "at least 1"),
+        ({"task": "ranking"}, "classification"),
+    ],
+)
+def test_a_key_outside_its_range_is_refused(options, message):
+    with pytest.raises(ValidationError, match=message):
+        Table.model_validate({"path": "a.csv", "target": "state", **options})

@@ -1,0 +1,171 @@
+"""A user's own function makes the data: what it may return, and one sentence for whatever goes wrong in it."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from fedsim.data.encoding import OneHot
+from fedsim.data.pile import Clients, Pile
+from fedsim.data.user_code import UserCode
+from fedsim.errors import UserError
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A function that writes my_data.py with the *body* of a function, and says its path."""
+
+    def write(body: str, signature: str = "clients, rng, **options") -> str:
+        head = "import numpy as np\nfrom fedsim.data.pile import Pile\n\n\n"
+        source = f"{head}def make({signature}):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
+        (tmp_path / "my_data.py").write_text(source)
+        return f"{tmp_path / 'my_data.py'}:make"
+
+    return write
+
+
+@pytest.fixture
+def make(written, streams):
+    def made(body, clients=2, **options):
+        return UserCode(path=written(body), options=options).pile(Clients(clients, unseen=1), streams(1))
+
+    return made
+
+
+def test_a_mapping_of_arrays_is_a_data_set(make):
+    made = make(
+        """
+        return {
+            "x": np.zeros((6, 2, 3)), "y": [0, 1, 2, 0, 1, 1], "client": ["b", "a", "a", "b", "b", "a"],
+            "test": [True] + [False] * 5, "class_names": ["no", "maybe", "yes"],
+        }
+        """
+    )
+    assert (made.x.shape, made.x.dtype, made.y.dtype) == ((6, 2, 3), np.float32, np.int64)
+    assert (made.classes, made.class_names) == (3, ("no", "maybe", "yes"))
+    assert (made.owner.tolist(), made.owner_names) == ([1, 0, 0, 1, 1, 0], ("a", "b"))
+    assert made.test.tolist() == [True] + [False] * 5
+    assert made.sample_bytes == 6 * 4 + 1
+    assert made.remarks[0].startswith("made by ")
+
+
+def test_it_is_told_the_clients_the_options_and_where_chance_comes_from(make, streams):
+    made = make(
+        """
+        assert clients == 3, "two that take part, and an unseen one"
+        return {"x": rng.normal(size=(clients, options["width"])), "y": np.arange(clients)}
+        """,
+        width=4,
+    )
+    assert np.array_equal(made.x, streams(1)("data/source").normal(size=(3, 4)).astype(np.float32))
+
+
+def test_floating_point_targets_are_values(make):
+    made = make('return {"x": np.zeros((3, 2), np.uint8), "y": [0.5, 1.5, 2.5], "sample_bytes": 7}')
+    assert (made.classes, made.y.dtype, made.x.dtype, made.sample_bytes) == (None, np.float32, np.uint8, 7.0)
+
+
+def test_a_pile_is_taken_as_it_is(make):
+    made = make(
+        """
+        from fedsim.data.encoding import OneHot
+        return Pile(x=np.ones((2, 5), np.uint8), y=np.array([0, 1]), classes=2, sample_bytes=6.0, encoding=OneHot(3))
+        """
+    )
+    assert made.encoding == OneHot(3)
+    assert isinstance(made, Pile)
+
+
+def test_it_becomes_a_federated_data_set(written, streams):
+    path = written('return {"x": np.ones((20, 3)), "y": np.arange(20) % 2, "client": np.arange(20) // 5}')
+    settings = UserCode.model_validate({"path": path, "partition": {"name": "natural"}})
+    assert settings.load(Clients(4), streams(1)).client_samples.tolist() == [4] * 4
+
+
+def test_a_function_of_an_installed_package_is_called(streams):
+    with pytest.raises(UserError, match=r"fedsim\.data\.encoding:Ids was called for 2 clients and failed"):
+        UserCode(path="fedsim.data.encoding:Ids", options={"a": 1}).pile(Clients(2), streams(1))
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ("None", "returned NoneType, and must return a mapping with x and y, or a Pile"),
+        ('{"x": np.ones((2, 1))}', "returned a mapping without 'y'"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "label": 1}', "with 'label', which is not known"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "clas": 2}', "with 'clas', which is not known; did you mean 'class"),
+        ('{"x": np.ones(2), "y": [0, 1]}', r"x is float32 of shape \(2,\), and must be"),
+        ('{"x": np.ones((0, 2)), "y": []}', r"x is float32 of shape \(0, 2\)"),
+        ('{"x": np.ones((2, 1), int), "y": [0, 1]}', r"x is int64 of shape \(2, 1\), and must be uint8, int16 or"),
+        ('{"x": [[1.0], [1.0, 2.0]], "y": [0, 1]}', "x is of type list and becomes no array"),
+        ('{"x": [["a"]], "y": [0]}', "x is <U1 of shape"),
+        ('{"x": np.array([[{}]]), "y": [0]}', "x is no array of numbers"),
+        ('{"x": np.array([[1.0], [np.nan]]), "y": [0, 1]}', r"x\[1, 0\]=nan must be a finite number"),
+        ('{"x": np.array([[1.0], [1e300]]), "y": [0, 1]}', r"x\[1, 0\]=inf must be a finite number \(of 32 bits\)"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1, 2]}', r"y is int64 of shape \(3,\), and must be int64 of shape \(2,\)"),
+        ('{"x": np.ones((2, 1)), "y": [[0], [1]]}', r"y is int64 of shape \(2, 1\)"),
+        ('{"x": np.ones((2, 1)), "y": ["a", "b"]}', "y is <U1, and must be whole numbers"),
+        ('{"x": np.ones((2, 1)), "y": [0.5, np.nan]}', r"y\[1\]=nan must be a finite number"),
+        ('{"x": np.ones((2, 1)), "y": [0, -1]}', r"y\[1\]=-1 must be a label from 0 to 0"),
+        ('{"x": np.ones((2, 1)), "y": [0, 2], "classes": 2}', r"y\[1\]=2 must be a label from 0 to 1"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "classes": "2"}', "classes='2' must be a whole number"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "classes": 0}', "classes=0 must be from 1 to 1000000"),
+        ('{"x": np.ones((2, 1)), "y": [0, 10**17]}', "classes=100000000000000001 must be from 1"),
+        ('{"x": np.ones((2, 1)), "y": [0.5, 1], "classes": 2}', "classes=2, but y holds floating-point numbers"),
+        ('{"x": np.ones((2, 1)), "y": [0.5, 1], "class_names": ["a"]}', "but y holds values, not labels"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "class_names": ["a"]}', r"y\[1\]=1 must be a label from 0 to 0"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "class_names": "ab"}', "class_names must be a list of words"),
+        (
+            '{"x": np.ones((2, 1)), "y": [0, 1], "classes": 2, "class_names": ["a"]}',
+            "there are 1 class_names for 2 classes",
+        ),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "client": [0]}', r"client is int64 of shape \(1,\), and must be int64"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "client": [0.5, 1]}', "client is float64, and must be whole numbers or"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "test": [0, 1]}', "test is int64 .* must be bool"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "test": [True, True]}', "test sets all samples aside"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "sample_bytes": 0}', r"sample_bytes=0\.0 must be a number above 0"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "sample_bytes": "1"}', "sample_bytes='1' must be a number"),
+        ("Pile(x=None, y=None, classes=None, sample_bytes=1.0)", "x is of type NoneType"),
+        (
+            "Pile(x=np.ones((2, 1)), y=np.array([0, 1]), classes=2, sample_bytes=1.0)",
+            r"x is float64 of shape \(2, 1\), and must be",
+        ),
+        (
+            "Pile(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, owner=np.array([0, -1]))",
+            "client=-1 must be at least 0",
+        ),
+    ],
+)
+def test_a_result_that_is_no_data_set_is_refused(make, result, message):
+    with pytest.raises(UserError, match=message):
+        make(f"return {result}")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('return {}["age"]', r"my_data\.py:6: KeyError: 'age'; .*my_data\.py:make was called for 3 clients and failed"),
+        ("np.ones((2, 3)) @ np.ones(2)", r"my_data\.py:6: ValueError: matmul"),
+        ("import sys\nsys.exit(3)", r"my_data\.py:7: SystemExit: 3"),
+        ("raise RuntimeError('a\\nb' * 500)", r"my_data\.py:6: RuntimeError: a ba ba .*\.\.\.; "),
+    ],
+)
+def test_the_users_own_line_is_shown_when_the_function_fails(make, body, message):
+    with pytest.raises(UserError, match=message) as caught:
+        make(body)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_that_the_function_does_not_know_are_refused(written, streams):
+    path = written("return None", signature="clients, rng")
+    with pytest.raises(UserError, match=r"my_data\.py: TypeError: make\(\) got an unexpected keyword argument 'width'"):
+        UserCode(path=path, options={"width": 3}).pile(Clients(2), streams(1))
+
+
+@pytest.mark.parametrize("options", [{"path": "my_data.py"}, {"path": "a.py:b", "options": {1: 2}}, {}])
+def test_a_key_outside_its_range_is_refused(options):
+    with pytest.raises(ValidationError):
+        UserCode.model_validate(options)
