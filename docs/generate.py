@@ -28,6 +28,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import annotated_types as at
+import yaml
 from pydantic import AllowInfNan
 from pydantic.fields import FieldInfo
 
@@ -159,6 +160,27 @@ def csv_table(name: str) -> str:
     return table(rows[0], rows[1:])
 
 
+def model_table(listed: str) -> str:
+    """A row for each model that *listed*, a YAML list, names, with the shape of a sample and the number of classes."""
+    rows = []
+    for entry in yaml.safe_load(listed):
+        shape, classes = tuple(entry.pop("sample")), entry.pop("classes")
+        settings = registry.load("models", entry["name"]).model_validate(entry)
+        sizes = settings.table(shape, classes)
+        options = ", ".join(f"{key}: {value}" for key, value in entry.items() if key != "name")
+        rows.append(
+            [
+                f"`{entry['name']}`" + (f" {options}" if options else ""),
+                " x ".join(map(str, shape)),
+                *(f"{number:,}" for number in (sizes.parameters(), sizes.parameters("classifier"))),
+                f"{sizes.bytes() / 1e6:.3g} MB",
+                f"{sizes.training_flops_per_sample / 1e6:,.3g} MFLOP",
+            ]
+        )
+    titles = ["model", "sample", "parameters", "of these classifier", "on the wire", "training on a sample"]
+    return table(titles, rows)
+
+
 def answers(console: str) -> str:
     """A console's commands, each with what it prints today."""
     text = ""
@@ -170,7 +192,12 @@ def answers(console: str) -> str:
     return text
 
 
-BLOCKS: dict[str, Callable[[str], str]] = {"source": source, "file": file, "csv": csv_table}
+BLOCKS: dict[str, Callable[[str], str]] = {
+    "source": source,
+    "file": file,
+    "csv": csv_table,
+    "models": model_table,
+}
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ def labels_of(path: Path, found: Images, kind: NDArray[np.str_]) -> NDArray[np.i
 
 
 def only(path: Path, folders: NDArray[np.str_], allowed: tuple[str, ...], *, each: bool = False) -> None:
-    """Raise `UserError` unless all *folders* have one of the *allowed* names, and with *each*, each of these is there."""
+    """Raise `UserError` unless all *folders* have one of the *allowed* names, and, with *each*, none is missing."""
     there = np.unique(folders).tolist()
     for name in there:
         if name not in allowed:

@@ -50,7 +50,8 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
     facts["cut_short"] = world.loop.cut_short
     facts["rounds"] = rounds = _rounds(world.trace)
     facts["parts"] = _parts(world.trace)
-    facts["run"] = _run(protocol.stop or scenario.stop, rounds)
+    if world.loop.cut_short is None:
+        facts["run"] = _run(protocol.stop or scenario.stop, rounds)
     return facts
 
 

@@ -44,6 +44,7 @@ class UserModule(PartedModule):
     def __init__(self, module: nn.Module, table: UserTable) -> None:
         super().__init__()
         self.user = module
+        self._recipe = table.recipe
         self._parts = {state.name: state.part for state in table.states}
 
     def part_state(self, part: str) -> dict[str, torch.Tensor]:
@@ -51,8 +52,11 @@ class UserModule(PartedModule):
         return {name: value for name, value in _states(self.user) if self._parts[name] == part}
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The scores, (batch, outputs), of a batch of samples."""
-        scores: torch.Tensor = self.user(x)
+        """The scores, (batch, outputs), of a batch of samples. Raises `UserError` when the user's code fails."""
+        with _told(
+            self._recipe, f"the forward pass of {self._recipe.path!r} fails on samples of shape {tuple(x.shape)}"
+        ):
+            scores: torch.Tensor = self.user(x)
         return scores
 
 
@@ -303,14 +307,14 @@ def _all_products_counted() -> Iterator[FlopCounterMode]:
 
 
 @contextmanager
-def _told(recipe: Recipe, problem: str, key: str) -> Iterator[None]:
+def _told(recipe: Recipe, problem: str, *key: str) -> Iterator[None]:
     """What a user's code raises becomes one message with its line."""
     try:
         yield
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        raise Misfit(f"{problem}: {reason(error, _file(recipe))}", key) from error
+        raise Misfit(f"{problem}: {reason(error, _file(recipe))}", *key) from error
 
 
 def _file(recipe: Recipe) -> str:

@@ -41,7 +41,7 @@ LEAST_LENGTH = 57  # halved three times and rounded up: 8
 
 
 class Vdcnn(PublishedModelSettings):
-    """Very deep character-level CNN of Conneau et al. with 9, 17, 29 or 49 convolutions, for texts of 1024 characters."""
+    """Very deep character-level CNN of Conneau et al., 9 to 49 convolutions deep, for texts of 1024 characters."""
 
     PAPER_SHAPE: ClassVar[Shape] = (1024,)
     PAPER_CLASSES: ClassVar[int] = 4

@@ -12,25 +12,28 @@ __all__ = ["factories", "factory_names"]
 
 
 def factory_names(topology: Topology) -> tuple[str, ...]:
-    """The node that stands for each factory, in the order in which the sensors name them first."""
-    return tuple(dict.fromkeys(_factory_of_each(topology)))
+    """The node that stands for each factory: an edge server, or a base station where there is none."""
+    return _numbered(topology)[1]
 
 
 def factories(topology: Topology) -> NDArray[np.int64]:
     """(sensors,) the factory of each sensor, numbered from 0 in the order in which the sensors name them first."""
-    numbers = {name: number for number, name in enumerate(factory_names(topology))}
-    return np.array([numbers[name] for name in _factory_of_each(topology)], np.int64)
+    return _numbered(topology)[0]
 
 
-def _factory_of_each(topology: Topology) -> list[str]:
-    """The first edge server on the way from each sensor to the cloud, or else its base station."""
-    of_cell: dict[str, str] = {}
-    names = []
-    for sensor in topology.sensors:
+def _numbered(topology: Topology) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    of_cell: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    found = np.empty(len(topology.sensors), np.int64)
+    for position, sensor in enumerate(topology.sensors):
         cell = topology.cell_of(sensor)
         if cell not in of_cell:
-            way = topology.route(cell, topology.cloud)
-            edges = (node for node in way if topology.graph.nodes[node]["kind"] == NodeKind.EDGE)
-            of_cell[cell] = next(edges, cell)
-        names.append(of_cell[cell])
-    return names
+            of_cell[cell] = numbers.setdefault(_factory(topology, cell), len(numbers))
+        found[position] = of_cell[cell]
+    return found, tuple(numbers)
+
+
+def _factory(topology: Topology, cell: str) -> str:
+    """The first edge server on the way from a base station to the cloud, or else the base station."""
+    way = topology.route(cell, topology.cloud)
+    return next((node for node in way if topology.graph.nodes[node]["kind"] == NodeKind.EDGE), cell)

@@ -1,4 +1,4 @@
-"""``fedsim describe``: its numbers are those of a run, worked out by hand; nothing is trained, and torch is not loaded."""
+"""``fedsim describe``: its numbers are those of a run, and worked out by hand; nothing is trained."""
 
 from __future__ import annotations
 
@@ -138,8 +138,9 @@ def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
 
 def test_a_run_that_nobody_is_left_for_says_so() -> None:
     broken = [{"node": f"sensor-{number}", "at_s": 3.0} for number in (1, 2)]
-    facts, _ = describe(scenario({"faults.scheduled": broken}))
+    facts, _ = describe(scenario({"faults.scheduled": broken, "stop.rounds": 5}))
     assert facts["protocols"][0]["cut_short"].startswith("no device can ever be reached again")
+    assert facts["protocols"][0]["run"] is None
     assert "it ends early: nobody is left to take part" in printed(facts)
 
 
@@ -314,6 +315,7 @@ def test_a_place_where_nothing_can_be_written_is_refused_first(tmp_path: Path, c
     assert f"--out: {tmp_path / 'file'} is not a folder; choose another folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_torch_is_not_loaded() -> None:
     code = (
         "import sys; from fedsim.cli import main; status = main(['describe', 'scenarios/quickstart.yaml']); "

@@ -94,7 +94,7 @@ def test_other_formats_are_read(pile, source, suffix):
 @pytest.mark.parametrize(
     ("image", "options", "message"),
     [
-        (Image.new("I;16", (6, 4)), {}, "more than 8 bits a pixel"),
+        (Image.new("I;16", (6, 4)), {}, "has more than 8 bits a pixel"),
         (Image.new("RGBA", (6, 4), (1, 2, 3, 128)), {}, "has transparent pixels; save it on a background"),
         (Image.new("RGB", (6, 4)), {"save_all": True, "append_images": [Image.new("RGB", (6, 4), 1)]}, "is animated"),
     ],

@@ -103,6 +103,15 @@ class Loop:
                 optimiser.step()
         return self.weights
 
+    def train_on_a_stream(self, start: Weights, client: int, samples: int) -> Weights:
+        """One local training on the next samples of the client's passes through its own, each pass shuffled anew."""
+        own, use = self.data.train_ids[client], self.uses.get(client, 0)
+        stream = [
+            own[Stream(1, "data/pass", client, number).generator().permutation(len(own))]
+            for number in range((use + 1) * samples // len(own) + 1)
+        ]
+        return self.train(start, client, np.concatenate(stream)[use * samples : (use + 1) * samples])
+
     def mean(self, base: Weights, models: Sequence[Weights], shares: Sequence[float]) -> Weights:
         """base + (d_1 + ... + d_8) + (d_9 + ... ) + ..., d_i = share_i (model_i - base)."""
         total: Weights = []
@@ -172,6 +181,23 @@ def test_fedavg_without_delays_is_the_plain_loop_bit_for_bit(
     assert results.rounds["accuracy"].tolist() == accuracies
     assert results.rounds["sim_time_s"].tolist() == [0.0] * 3
     assert accuracies[-1] > accuracies[0] or cohort == 1, "or nothing was learned"
+
+
+@pytest.mark.parametrize("samples", [5, 30, 200])
+def test_fedavg_on_streams_is_the_plain_loop_bit_for_bit(tmp_path: Path, samples: int) -> None:
+    """Up to several passes through a client's own samples in one training."""
+    protocol = {"name": "fedavg", "clients": 9}
+    scenario = digit_runs.scenario({"protocols": [protocol], "data.stream": {"samples": samples}})
+    results = run(scenario, out=tmp_path)
+    loop = Loop(scenario)
+    model = loop.weights
+    for number in range(1, 4):
+        chosen = sorted(Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:9].tolist())
+        models = [loop.train_on_a_stream(model, client, samples) for client in chosen]
+        model = loop.mean(model, models, [samples / (9 * samples)] * 9)
+    loop.put(model)
+    assert differences(digit_runs.weights(results, "fedavg"), loop.named()) == {}
+    assert results.rounds["accuracy"].tolist()[-1] == loop.accuracy()
 
 
 @pytest.mark.parametrize("mu", [0.0, 0.5])

@@ -34,6 +34,16 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "centralised": {"name": "centralised"},
 }
 
+STREAMS: dict[str, dict[str, Any]] = {
+    "fresh": {"samples": 20},
+    "arriving": {
+        "samples": 20,
+        "augmentation": {},
+        "arrival": {"samples_per_s": 0.7, "buffer_samples": 30},
+        "drift": {"name": "gradual", "begin": 40.0, "end": 300.0, "by": "sim_time_s"},
+    },
+}
+
 Learned = Callable[[dict[str, Any]], World]
 
 
@@ -92,3 +102,13 @@ def test_without_a_target_the_trace_with_learning_is_the_trace_without(
     assert len(without.trace.hops) >= 8
     assert all("global" in done.metrics for done in with_learning.loop.rounds_done)
     assert not any(done.metrics for done in without.loop.rounds_done)
+
+
+@pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "centralised"])
+@pytest.mark.parametrize("stream", STREAMS)
+def test_so_it_is_where_samples_come_and_go(learned: Learned, protocol: str, stream: str) -> None:
+    changes = DIGITS | {"protocols": [PROTOCOLS[protocol]], "stop": {"rounds": 6}, "data.stream": STREAMS[stream]}
+    with_learning, without = learned(changes), simulated(changes)
+    for name, table in with_learning.trace.tables.items():
+        assert np.array_equal(table.array(), without.trace.tables[name].array()), name
+    assert [client.stream for client in with_learning.clients] == [client.stream for client in without.clients]

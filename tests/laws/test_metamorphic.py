@@ -57,6 +57,10 @@ def twice_as_fast(changes: Mapping[str, Any]) -> dict[str, Any]:
             protocol["deadline_s"] /= 2
     if "sim_time_s" in data["stop"]:
         data["stop"]["sim_time_s"] /= 2
+    if "data.stream" in data:
+        stream = data["data.stream"]
+        stream["arrival"]["samples_per_s"] *= 2
+        stream["drift"]["lengths_s"] = [length_s / 2 for length_s in stream["drift"]["lengths_s"]]
     return data
 
 
@@ -80,6 +84,22 @@ def test_twice_as_fast_takes_exactly_half_the_time(
         "model.training_flops_per_sample": 1e6,
     }
     assert_exactly_half(simulated(changes), simulated(twice_as_fast(changes)))
+
+
+STREAM = {
+    "samples": 7,
+    "arrival": {"samples_per_s": 0.3, "buffer_samples": 9, "buffered_at_start": 2},
+    "drift": {"name": "shifts", "lengths_s": [31.0, 53.0]},
+}
+
+
+def test_so_it_does_where_samples_arrive_by_the_clock() -> None:
+    changes = EVERYTHING_HAPPENS | {"data.stream": STREAM}
+    slow, fast = simulated(changes), simulated(twice_as_fast(changes))
+    assert_exactly_half(slow, fast)
+    seen = [[(one.stream.consumed, one.stream.missed) for one in world.clients] for world in (slow, fast)]
+    assert seen[0] == seen[1]
+    assert any(missed for _, missed in seen[0])
 
 
 def assert_exactly_half(slow: World, fast: World) -> None:

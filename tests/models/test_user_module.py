@@ -446,3 +446,11 @@ def test_more_scores_than_classes_are_allowed_but_for_one_number(tmp_path: Path)
     assert settings.table(SHAPE, 7).outputs == 10
     with pytest.raises(UserError, match=r"the shape \(2, 10\) of 2 samples, and \(2, 1\) is needed: one number each"):
         settings.table(SHAPE, 1)
+
+
+def test_code_that_fails_in_training_is_told_of_by_its_line(tmp_path: Path) -> None:
+    text = HEAD.format(made="pass", called="assert len(x) < 3, 'too many'", scores="self.head(x.flatten(1))")
+    built = build(module(tmp_path, text).table(SHAPE, CLASSES))
+    said = r"the forward pass of '.*net\.py:Net' fails on samples of shape \(3, 1, 8, 8\): .*net\.py:12: AssertionError: too m"
+    with pytest.raises(UserError, match=said):
+        built(torch.zeros(3, *SHAPE))

@@ -174,7 +174,7 @@ def grid(figure: Figure, per_row: int) -> list[list[Axes]]:
 
 
 def test_a_row_has_training_samples_of_its_class() -> None:
-    """12 are trained on; of the four of a class, three are shown: the first, the third (half-way is even) and the last."""
+    """Three of four training samples of a class: the first, the third (half-way, rounded to even) and the last."""
     data = made(GREY)
     for label, axes in enumerate(grid(sample_sheet(data, per_row=3), 3)):
         shown = [np.asarray(ax.get_images()[0].get_array()) for ax in axes]

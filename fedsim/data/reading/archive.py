@@ -12,9 +12,12 @@ import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from fedsim.data.reading.names import in_short
 from fedsim.errors import UserError
 from fedsim.files import open_file, shown
 
@@ -25,6 +28,7 @@ MOST_BYTES = 64_000_000_000
 MOST_FILES = 4_000_000
 """In an archive or a folder."""
 MOST_AT_ONCE = 512_000_000
+CHUNK_BYTES = 1 << 20
 OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -33,7 +37,7 @@ OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
 """By the first bytes of a compressed archive."""
 LONGEST_BEGINNING = 8
 END = bytes(tarfile.BLOCKSIZE)
-DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, ValueError, OverflowError)
+DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError, OverflowError)
 """What `tarfile` and the unpackers raise for damaged or hostile archives."""
 
 Parts = tuple[str, ...]
@@ -50,17 +54,31 @@ def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], by
     A file can only be read before the next one is asked for. Raises `UserError`, beginning with the path, for what is
     no whole archive, and for links, devices and names that are absolute or go up.
     """
-    with open_file(path, what=what) as file:
-        try:
-            stream = _unpacked(file, what)
-            yield from _files(_archive(stream, what))
-            if stream.last != END:  # without it, tarfile takes what is damaged for the end
-                raise EOFError("there is no end of the archive")
-        except _Bad as error:
-            raise UserError(f"{shown(path)}: {error}") from error
-        except DAMAGE as error:
-            problem = f"is cut short or damaged ({str(error)[:100]}); get {what} again"
-            raise UserError(f"{shown(path)}: {problem}") from error
+    with open_file(path, what=what) as file, _telling(path, what):
+        stream = _unpacked(file, what)
+        for parts, read in _files(_archive(stream, what)):
+            yield parts, partial(_read, path, what, read)
+        if stream.last != END:  # without it, tarfile takes what is damaged for the end
+            raise EOFError("there is no end of the archive")
+        while stream.read(CHUNK_BYTES):  # to where a checksum is
+            pass
+
+
+@contextmanager
+def _telling(path: Path, what: str) -> Iterator[None]:
+    """Errors of the archive *path* are told as one message."""
+    try:
+        yield
+    except _Bad as error:
+        raise UserError(f"{shown(path)}: {error}") from error
+    except DAMAGE as error:
+        problem = f"is cut short or damaged ({in_short(error)}); get {what} again"
+        raise UserError(f"{shown(path)}: {problem}") from error
+
+
+def _read(path: Path, what: str, read: Callable[[], bytes]) -> bytes:
+    with _telling(path, what):
+        return read()
 
 
 class _Bounded:
@@ -75,13 +93,17 @@ class _Bounded:
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= MOST_AT_ONCE:
             raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
+        self._bound(self.tell() + size)
         self.last = self._stream.read(size)
         return self.last
 
     def seek(self, position: int) -> None:
+        self._bound(position)
+        self._stream.seek(position)
+
+    def _bound(self, position: int) -> None:
         if position > MOST_BYTES:
             raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
-        self._stream.seek(position)
 
 
 def _unpacked(file: BinaryIO, what: str) -> _Bounded:
@@ -99,7 +121,7 @@ def _archive(stream: Any, what: str) -> tarfile.TarFile:
     try:
         return tarfile.open(fileobj=stream, mode="r:")
     except tarfile.ReadError as error:
-        raise _Bad(f"is no .tar archive ({error}), and {what} is needed") from error
+        raise _Bad(f"is no .tar archive ({in_short(error)}), and {what} is needed") from error
 
 
 def _files(archive: tarfile.TarFile) -> Iterator[tuple[Parts, Callable[[], bytes]]]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.reading.archive import MOST_FILES, Parts, tar_files
 from fedsim.data.reading.blobs import read_at_most
+from fedsim.data.reading.names import in_short
 from fedsim.errors import UserError
 from fedsim.files import open_file, shown
 
@@ -42,7 +43,7 @@ MOST_PIXELS = 64_000_000
 """In one image."""
 MOST_BYTES = 256_000_000
 MOST_DECODED_BYTES = 8_000_000_000
-DEEP = ("I", "F")
+DEEP = ("I", "F")  # modes of Pillow
 HIDDEN = (".", "__MACOSX")
 DAMAGE = (
     OSError,
@@ -189,8 +190,8 @@ def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise _Bad(f"has {width} x {height} pixels, and an image may have {MOST_PIXELS / 1e6:g} million")
-            if image.mode.split(";")[0] in DEEP:
-                raise _Bad(f"has more than 8 bits a pixel (Pillow's mode {image.mode}); save it with 8")
+            if image.mode.startswith(DEEP) or any(";16" in str(tile) for tile in image.tile):
+                raise _Bad(f"has more than 8 bits a pixel and colour (Pillow's mode {image.mode}); save it with 8")
             if getattr(image, "n_frames", 1) > 1:
                 raise _Bad("is animated or has several pages; save one image in a file")
             if image.has_transparency_data and np.asarray(image.convert("RGBA"))[..., 3].min() < 255:
@@ -203,7 +204,7 @@ def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8
         problem = "is empty" if not content else f"is no image that can be read ({', '.join(FORMATS)})"
         raise _Bad(problem) from error
     except (*DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise _Bad(f"is damaged, or larger than images may be ({str(error)[:100]})") from error
+        raise _Bad(f"is damaged, or larger than images may be ({in_short(error)})") from error
     return values[None] if grey else values.transpose(2, 0, 1)
 
 

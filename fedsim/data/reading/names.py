@@ -1,4 +1,4 @@
-"""Names become numbers: of classes, writers, clients."""
+"""Names become numbers (of classes, writers, clients), and what other libraries say becomes short."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["numbered"]
+__all__ = ["in_short", "numbered"]
+
+LONGEST = 100
 
 
 def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -22,3 +24,12 @@ def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """
     different, number = np.unique(names, return_inverse=True)
     return number.astype(np.int64), tuple(map(str, different.tolist()))
+
+
+def in_short(error: BaseException) -> str:
+    """What *error* says, on one line that is not long.
+
+    >>> in_short(ValueError("bad header\\n  at 3"))
+    'bad header at 3'
+    """
+    return " ".join(str(error).split())[:LONGEST]

@@ -21,6 +21,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.data.reading.names import in_short
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import open_file, shown
 
@@ -58,6 +59,7 @@ DAMAGE = (
     RuntimeError,
     OverflowError,
     ValueError,
+    OSError,
 )
 """What `zipfile` raises for damaged or hostile files."""
 
@@ -150,7 +152,7 @@ def _archive(file: BinaryIO, what: str) -> Iterator[zipfile.ZipFile]:
         if not beginning:
             raise _Bad(f"is empty, and {what} is needed") from error
         if beginning.startswith(b"PK"):
-            raise _Bad(f"is cut short or damaged ({error}); get {what} again") from error
+            raise _Bad(f"is cut short or damaged ({in_short(error)}); get {what} again") from error
         raise _Bad(f"is no .npz file (a zip of NumPy arrays), and {what} is needed") from error
     with archive:
         yield archive
@@ -190,12 +192,12 @@ def _array(
             if size > left:
                 raise _Bad(f"the array {name!r} has {size / 1e6:g} MB, and all together may have {most_bytes / 1e6:g}")
             if size > min(info.file_size, MOST_DEFLATED * (info.compress_size + 1)):
-                raise _Bad(f"the array {name!r} says it has shape {shape}, but the file has not so many numbers")
+                raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
             flat = np.empty(math.prod(shape), dtype)
             if _fill(member, flat) or member.read(1):
-                raise _Bad(f"the array {name!r} says it has shape {shape}, but the file has another number of numbers")
+                raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
     except DAMAGE as error:
-        raise _Bad(f"the array {name!r} is cut short or damaged ({str(error)[:100]}); get the file again") from error
+        raise _Bad(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
     array = np.ascontiguousarray(flat.reshape(shape[::-1]).T) if fortran else flat.reshape(shape)
     native: NDArray[Any] = array.astype(dtype.newbyteorder("="), copy=False)
     _check_values(name, native)
@@ -213,7 +215,7 @@ def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dty
             warnings.simplefilter("ignore")  # files of Python 2 are read with one
             shape, fortran, dtype = readers[version](member)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
-        raise _Bad(f"the array {name!r} is no NumPy array ({str(error)[:100]})") from error
+        raise _Bad(f"the array {name!r} is no NumPy array ({in_short(error)})") from error
     if not all(0 <= side <= MOST_BYTES for side in shape):
         raise _Bad(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")
     return shape, fortran, dtype

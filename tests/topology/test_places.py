@@ -1,0 +1,26 @@
+"""Which factory a sensor is in follows from where the wires from its base station lead first."""
+
+from __future__ import annotations
+
+from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.places import factories, factory_names
+from fedsim.topology.ring import Ring
+from fedsim.topology.star import Star
+from fedsim.topology.tree import Tree
+
+
+def test_a_factory_is_what_is_behind_one_edge_server() -> None:
+    park = FactoryPark(factories=3, devices=7, stations_per_factory=2)
+    assert factories(park.build()).tolist() == [0, 0, 1, 1, 2, 2, 2]
+    ring = Ring(factories=3, devices_per_factory=2)
+    assert factories(ring.build()).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_without_edge_servers_it_is_a_cell() -> None:
+    assert factories(Star(devices=3).build()).tolist() == [0, 0, 0]
+
+
+def test_in_a_tree_it_is_the_nearest_edge_server() -> None:
+    tree = Tree(branching=(2, 3), devices_per_station=2).build()
+    assert factory_names(tree) == tuple(dict.fromkeys(tree.route(sensor, tree.cloud)[2] for sensor in tree.sensors))
+    assert factories(tree).tolist() == [0] * 6 + [1] * 6
