@@ -24,7 +24,7 @@ from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import UserError, nearest, some
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, shown
 from fedsim.settings import Name
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class AgNews(SampledDataset):
     """The file in the folder with the training texts."""
     test: Name = "test.csv"
     """The file in the folder with the test texts."""
-    encoding: Literal["one_hot", "ids"] = "one_hot"
-    """What a model takes: (70, length) rows of zeros and ones, one for each character of the alphabet (CharCNN), or
-    (length,) ids from 0 to 70 for an embedding (VDCNN)."""
+    encoding: Literal["ids", "one_hot"] = "ids"
+    """What a model takes: (length,) ids from 0 to 70, for models of characters (char_cnn, vdcnn), or (70, length) rows
+    of zeros and ones, one for each character of the alphabet, for models of numbers."""
     length: Annotated[int, Interval(ge=16, le=16_384)] = 1014
     """Characters of a sample: what is longer loses its end, what is shorter is filled with blanks."""
     reverse: bool = True
@@ -119,7 +119,7 @@ def _inside(folder: Path, name: str) -> Path:
         there = sorted(found.name for found in folder.glob("*.csv"))
         has = f"; its CSV files are {some(there)}" if there else ""
         raise UserError(
-            f"{folder}: has no {name!r}{nearest(name, there)}{has}; {WHAT}, or other names in train and test"
+            f"{shown(folder)}: has no {name!r}{nearest(name, there)}{has}; {WHAT}, or other names in train and test"
         )
     return file
 
@@ -132,9 +132,9 @@ def _read_texts(file: Path) -> list[tuple[int, str]]:
         found = list(_texts(rows))
     except (_Bad, csv.Error) as error:
         hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
-        raise UserError(f"{file}:{max(rows.line_num, 1)}: {error}{hint}") from error
+        raise UserError(f"{shown(file)}:{max(rows.line_num, 1)}: {error}{hint}") from error
     if not found:
-        raise UserError(f"{file}: has no texts; {WHAT}")
+        raise UserError(f"{shown(file)}: has no texts; {WHAT}")
     return found
 
 

@@ -27,6 +27,7 @@ from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
+from fedsim.files import shown
 from fedsim.settings import Positive, Several
 
 __all__ = ["INFORMATIVE", "Cmapss"]
@@ -204,6 +205,6 @@ def _file(folder: Path, part: str, subset: str) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UserError(f"{folder}: has no file {part}_{subset}.txt or {part}_{subset}.txt.gz; {WHAT}")
+        raise UserError(f"{shown(folder)}: has no file {part}_{subset}.txt or {part}_{subset}.txt.gz; {WHAT}")
     names = ", ".join(file.name for file in found)
-    raise UserError(f"{folder}: has {len(found)} files for {part}_{subset} ({names}); keep one")
+    raise UserError(f"{shown(folder)}: has {len(found)} files for {part}_{subset} ({names}); keep one")

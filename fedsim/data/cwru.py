@@ -24,6 +24,7 @@ from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
+from fedsim.files import shown
 
 __all__ = ["Cwru"]
 
@@ -81,7 +82,7 @@ class Cwru(SampledDataset):
         kept = [recording for recording in recordings if self._is_wanted(recording)]
         groups = self._groups()
         if not kept:
-            raise UserError(f"{source}: has no recording that these settings want; {WHAT}")
+            raise UserError(f"{shown(source)}: has no recording that these settings want; {WHAT}")
         parts = [part for recording in kept for part in self._cut(recording.signal)]
         require_memory([len(part) for part in parts], self.window, self.stride)
         cut = [windows(part, self.window, self.stride) for part in parts]
@@ -161,5 +162,5 @@ def _source(path: Path) -> Path:
         return path
     packed = sorted(path.glob("*.npz"))
     if len(packed) > 1:
-        raise UserError(f"{path}: has {len(packed)} .npz files; name one in path")
+        raise UserError(f"{shown(path)}: has {len(packed)} .npz files; name one in path")
     return packed[0] if packed else path

@@ -142,8 +142,9 @@ def _samples(user: str, samples: Any, pixels: int) -> tuple[NDArray[np.uint8], N
         raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers")
     if y.ndim != 1 or y.dtype.kind != "i":
         raise _Bad(f"the labels of the user {user!r} must be whole numbers")
-    grey = np.rint(x * WHITE)
-    wrong = np.argwhere(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite pixels
+        grey = np.rint(x * WHITE)
+        wrong = np.argwhere(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
     if wrong.size:
         image, pixel = wrong[0].tolist()
         value = f"x[{image}][{pixel}]={x[image, pixel]:g}"

@@ -13,12 +13,13 @@ import numpy as np
 
 from fedsim.data.cache import cached
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.names import numbered
 from fedsim.data.reading.wav import read_wav
 from fedsim.data.settings import Generators
 from fedsim.data.sound import SoundDataset
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import UserError, nearest, some
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, shown
 
 __all__ = ["COMMANDS", "SpeechCommands"]
 
@@ -60,9 +61,8 @@ class SpeechCommands(SoundDataset):
             unwanted = listed["validation"] or frozenset()
             files = [(label, file) for label, file in files if _key(file) not in unwanted]
         if not files:
-            raise UserError(f"{folder}: no clips are left for training or tests; {WHAT}")
-        speakers = [_speaker(file) for _, file in files]
-        names, owner = np.unique(np.array(speakers), return_inverse=True)
+            raise UserError(f"{shown(folder)}: no clips are left for training or tests; {WHAT}")
+        owner, names = numbered(np.array([_speaker(file) for _, file in files]))
         test, remarks = self._tests(listed, [_key(file) for _, file in files])
         clips = (read_wav(file, rate_hz=self.rate_hz) for _, file in files)
         x, said = self.features(clips, len(files))
@@ -72,24 +72,26 @@ class SpeechCommands(SoundDataset):
             classes=len(words),
             class_names=words,
             sample_bytes=self.clip_bytes,
-            owner=owner.astype(np.int64),
-            owner_names=tuple(map(str, names)),
+            owner=owner,
+            owner_names=names,
             test=test,
             remarks=(*said, *remarks),
         )
 
     def _words(self, folder: Path) -> tuple[str, ...]:
         if not folder.is_dir():
-            raise UserError(f"{folder}: is no folder; {WHAT}")
+            raise UserError(f"{shown(folder)}: is no folder; {WHAT}")
         there = sorted(inner.name for inner in folder.iterdir() if inner.is_dir() and inner.name[:1] not in "_.")
         if self.words == "all":
             if len(there) < 2:
-                raise UserError(f"{folder}: has {len(there)} folders with words, and at least 2 are needed; {WHAT}")
+                raise UserError(
+                    f"{shown(folder)}: has {len(there)} folders with words, and at least 2 are needed; {WHAT}"
+                )
             return tuple(there)
         for word in COMMANDS:
             if word not in there:
                 has = f"the folders are {some(there, most=5)}" if there else "there are no folders"
-                raise UserError(f"{folder}: has no folder {word!r}{nearest(word, there)} ({has}); {WHAT}")
+                raise UserError(f"{shown(folder)}: has no folder {word!r}{nearest(word, there)} ({has}); {WHAT}")
         return COMMANDS
 
     def _tests(
@@ -108,7 +110,7 @@ def _clips(folder: Path) -> list[Path]:
     """The sound files in the folder of one word, by name. Raises `UserError` when there are none."""
     found = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".wav")
     if not found:
-        raise UserError(f"{folder}: has no .wav files; {WHAT}")
+        raise UserError(f"{shown(folder)}: has no .wav files; {WHAT}")
     return found
 
 
@@ -116,8 +118,8 @@ def _speaker(file: Path) -> str:
     match = CLIP.fullmatch(file.name)
     if match is None:
         raise UserError(
-            f"{file}: the name must be SPEAKER_nohash_NUMBER.wav, as in 0a7c2a8d_nohash_0.wav, for the speaker is the "
-            "client; rename or remove the file"
+            f"{shown(file)}: the name must be SPEAKER_nohash_NUMBER.wav, as in 0a7c2a8d_nohash_0.wav, for the speaker "
+            "is the client; rename or remove the file"
         )
     return match["speaker"]
 
@@ -134,5 +136,7 @@ def _listed(file: Path) -> frozenset[str] | None:
     lines = read_text_file(file, what="a list of clips").split("\n")
     for number, line in enumerate(lines, start=1):
         if line.strip() and not re.fullmatch(r"[^/]+/[^/]+\.wav", line.strip()):
-            raise UserError(f"{file}:{number}: {line.strip()[:60]!r} is no clip, as in yes/0a7c2a8d_nohash_0.wav")
+            raise UserError(
+                f"{shown(file)}:{number}: {line.strip()[:60]!r} is no clip, as in yes/0a7c2a8d_nohash_0.wav"
+            )
     return frozenset(line.strip() for line in lines) - {""}

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.names import numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.reading.wav import read_wav
 from fedsim.data.settings import Generators
 from fedsim.data.sound import SoundDataset
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import UserError
+from fedsim.files import shown
 
 __all__ = ["SpokenDigits"]
 
@@ -71,15 +73,15 @@ class SpokenDigits(SoundDataset):
     def _read(self, source: Path) -> Pile:
         recordings = _from_folder(source, self.rate_hz) if source.is_dir() else _from_npz(source, self.rate_hz)
         x, remarks = self.features(recordings.clips, len(recordings.label))
-        names, owner = np.unique(recordings.speaker, return_inverse=True)
+        owner, names = numbered(recordings.speaker)
         return Pile(
             x=x,
             y=recordings.label,
             classes=CLASSES,
             class_names=tuple("0123456789"),
             sample_bytes=self.clip_bytes,
-            owner=owner.astype(np.int64),
-            owner_names=tuple(map(str, names)),
+            owner=owner,
+            owner_names=names,
             test=recordings.index < self.test_recordings,
             remarks=remarks,
         )
@@ -94,7 +96,7 @@ def _source(path: Path) -> Path:
             return folder
     packed = sorted(path.glob("*.npz"))
     if len(packed) != 1:
-        raise UserError(f"{path}: has no .wav files, and {len(packed)} .npz files where one is needed; {WHAT}")
+        raise UserError(f"{shown(path)}: has no .wav files, and {len(packed)} .npz files where one is needed; {WHAT}")
     return packed[0]
 
 
@@ -105,7 +107,7 @@ def _from_folder(folder: Path, rate_hz: int) -> _Recordings:
         match = CLIP.fullmatch(file.name)
         if match is None:
             rule = "the name must be DIGIT_SPEAKER_NUMBER.wav, as in 7_jackson_32.wav"
-            raise UserError(f"{file}: {rule}; rename or remove the file")
+            raise UserError(f"{shown(file)}: {rule}; rename or remove the file")
         facts.append((int(match["digit"]), match["speaker"], int(match["index"])))
     return _Recordings(
         clips=(read_wav(file, rate_hz=rate_hz) for file in files),
@@ -119,17 +121,17 @@ def _from_npz(file: Path, rate_hz: int) -> _Recordings:
     arrays = read_npz(file, ARRAYS, what="the Free Spoken Digit Dataset")
     number = same_length(file, arrays, "label", "speaker", "index")
     if arrays["sample_rate"] != rate_hz:
-        raise UserError(f"{file}: sample_rate={arrays['sample_rate']} must be {rate_hz}, the rate of the source")
+        raise UserError(f"{shown(file)}: sample_rate={arrays['sample_rate']} must be {rate_hz}, the rate of the source")
     audio, offset = arrays["audio"], arrays["offset"].astype(np.int64)
     if len(offset) != number + 1 or offset[0] != 0 or offset[-1] != len(audio) or (np.diff(offset) < 1).any():
         raise UserError(
-            f"{file}: offset must rise from 0 to {len(audio)}, the samples in audio, in {number} steps: one for each "
-            "label"
+            f"{shown(file)}: offset must rise from 0 to {len(audio)}, the samples in audio, in {number} steps: one "
+            "for each label"
         )
     label = arrays["label"].astype(np.int64)
     wrong = np.flatnonzero((label < 0) | (label >= CLASSES))
     if wrong.size:
-        raise UserError(f"{file}: label[{wrong[0]}]={label[wrong[0]]} must be from 0 to {CLASSES - 1}")
+        raise UserError(f"{shown(file)}: label[{wrong[0]}]={label[wrong[0]]} must be from 0 to {CLASSES - 1}")
     return _Recordings(
         clips=(audio[start:end] for start, end in pairwise(offset)),
         label=label,

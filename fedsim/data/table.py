@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError, nearest, some
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, shown
 from fedsim.settings import LONGEST_NAME, Name, Several
 
 if TYPE_CHECKING:
@@ -96,12 +97,8 @@ class Table(SampledDataset):
         x = columns.features
         test = None if columns.test is None else np.array(columns.test, bool)
         if test is not None and test.all():
-            raise UserError(f"{path}: the column {self.test!r} sets all rows aside for tests; some must be left")
-        names: tuple[str, ...] = ()
-        owner = None
-        if columns.client is not None:
-            found, owner = np.unique(np.array(columns.client), return_inverse=True)
-            names = tuple(map(str, found))
+            raise UserError(f"{shown(path)}: the column {self.test!r} sets all rows aside for tests; some must be left")
+        owner, names = numbered(np.array(columns.client)) if columns.client is not None else (None, ())
         if self.task == "regression":
             y, class_names = np.array([float(cell) for cell in columns.target], np.float32), None
         else:
@@ -114,7 +111,7 @@ class Table(SampledDataset):
             classes=None if class_names is None else len(class_names),
             class_names=class_names or (),
             sample_bytes=float(FLOAT_BYTES * (x.shape[1] + 1)),
-            owner=None if owner is None else owner.astype(np.int64),
+            owner=owner,
             owner_names=names,
             test=test,
         )
@@ -126,7 +123,7 @@ class Table(SampledDataset):
             return self._parse(rows)
         except (_Bad, csv.Error) as error:
             hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
-            raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}{hint}") from error
+            raise UserError(f"{shown(path)}:{max(rows.line_num, 1)}: {error}{hint}") from error
 
     def _parse(self, rows: Reader) -> _Columns:
         header = [name.strip() for name in next(rows, [])]
@@ -192,8 +189,8 @@ class Table(SampledDataset):
             result: NDArray[np.float32] = ((x - seen.mean(axis=0)) * scale).astype(np.float32)
         if not np.isfinite(result).all():
             raise UserError(
-                f"{path}: a column has numbers so far apart that standardise makes them larger than {LARGEST:.3g}; "
-                "check it, or leave standardise out"
+                f"{shown(path)}: a column has numbers so far apart that standardise makes them larger than "
+                f"{LARGEST:.3g}; check it, or leave standardise out"
             )
         return result
 
@@ -202,8 +199,8 @@ class Table(SampledDataset):
         if not 2 <= len(found) <= MOST_CLASSES:
             hint = "" if len(found) < 2 else "; if it holds numbers, set task to regression"
             raise UserError(
-                f"{path}: the column {self.target!r} has {len(found)} different classes, and from 2 to {MOST_CLASSES} "
-                f"are possible{hint}"
+                f"{shown(path)}: the column {self.target!r} has {len(found)} different classes, and from 2 to "
+                f"{MOST_CLASSES} are possible{hint}"
             )
         try:
             return tuple(sorted(found, key=lambda word: (int(word), word)))

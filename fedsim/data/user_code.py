@@ -17,6 +17,7 @@ from pydantic import Field, JsonValue
 
 from fedsim.data.encoding import AS_IT_IS
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.errors import UserError, nearest, some
@@ -82,15 +83,7 @@ def _pile(made: object) -> Pile:
             raise _Bad(f"returned a mapping without {key!r}; x and y are needed")
     x, y = _stored(_array(made, "x")), _targets(_array(made, "y"))
     regression = y.dtype == np.float32
-    client = made.get("client")
-    names: tuple[str, ...] = ()
-    owner = None
-    if client is not None:
-        words = _array(made, "client")
-        if words.dtype.kind not in "iuU":
-            raise _Bad(f"client is {words.dtype}, and must be whole numbers or words")
-        found, owner = np.unique(words, return_inverse=True)
-        names = tuple(map(str, found))
+    owner, names = _owners(made) if made.get("client") is not None else (None, ())
     test = made.get("test")
     each_bytes = int(np.prod(x.shape[1:])) * x.itemsize + (FLOAT_BYTES if regression else LABEL_BYTES)
     return Pile(
@@ -99,10 +92,19 @@ def _pile(made: object) -> Pile:
         classes=_classes(made, y),
         class_names=_names(made.get("class_names")),
         sample_bytes=_bytes(made.get("sample_bytes", each_bytes)),
-        owner=None if owner is None else owner.astype(np.int64),
+        owner=owner,
         owner_names=names,
         test=None if test is None else _array(made, "test"),
     )
+
+
+def _owners(made: Mapping[str, Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(whose each sample is, their names)."""
+    client = _array(made, "client")
+    if client.dtype.kind not in "iuU":
+        raise _Bad(f"client is {client.dtype}, and must be whole numbers or words")
+    owner, names = numbered(client)
+    return owner.reshape(client.shape), names
 
 
 def _array(made: Mapping[str, Any], key: str) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""WDCNN: a CNN with a wide first kernel on raw vibration signals (Zhang et al., Sensors 17(2):425, 2017, Table 2).
+"""WDCNN: a CNN with a wide first kernel on raw vibration signals (Zhang et al., Sensors 17(2):425, 2017).
 
 Five convolutions, normalised, rectified and pooled by 2, and a hidden layer of 100 units. The paper's signal has one
 channel of 2048 values. Leaves out: the normalisation of the hidden layer, which a batch of one sample does not allow,

@@ -8,17 +8,20 @@ other starts than the module's own.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Annotated, ClassVar, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import MinLen
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
+from fedsim.files import read_text_file
 from fedsim.imports import ImportPath
 from fedsim.models.layers import Shape
 from fedsim.models.settings import ModelSettings
@@ -163,6 +166,20 @@ class TorchModule(ModelSettings):
     rest is the extractor. Left out, the last of the module's own children that has parameters."""
     tokens: Count | None = None
     """For modules that read tokens: these are int64 from 0 to below this number; left out, samples are float32."""
+    sha256: str | None = None
+    """Digest of the file; left out, it is filled in (not for packages), so that a run is never repeated with another
+    file unnoticed."""
+
+    @model_validator(mode="after")
+    def _know_the_file(self) -> Self:
+        if self.sha256 is None and self._file is not None:
+            object.__setattr__(self, "sha256", _digest(self._file))
+        return self
+
+    @property
+    def _file(self) -> Path | None:
+        where = self.path.rpartition(":")[0]
+        return Path(where) if where.endswith(".py") else None
 
     @property
     def vocabulary(self) -> int | None:  # type: ignore[override]
@@ -180,9 +197,11 @@ class TorchModule(ModelSettings):
                 "model 'torch_module' is measured on a sample, but this data set declares sizes only; choose a data "
                 "set with samples, or the model declared"
             )
+        if self._file is not None and self.sha256 is not None:
+            self._check_digest(_digest(self._file))  # before it is run
         from fedsim.models.user_torch import measured
 
-        return measured(
+        table = measured(
             Recipe(
                 path=self.path,
                 options=json.dumps(self.options, sort_keys=True),
@@ -192,3 +211,21 @@ class TorchModule(ModelSettings):
                 tokens=self.tokens,
             )
         )
+        self._check_digest(table.source_sha256)
+        return table
+
+    def _check_digest(self, sha256: str) -> None:
+        if self.sha256 is not None and self.sha256.lower() != sha256:
+            raise Misfit(
+                f"{self.path.rpartition(':')[0]} is another file than this scenario was made with: its digest is "
+                f"{sha256}; bring the old one back, or leave sha256 out to use this one",
+                "sha256",
+            )
+
+
+def _digest(file: Path) -> str:
+    """As `fedsim.imports.load_function` tells it; the file is not run."""
+    try:
+        return hashlib.sha256(read_text_file(file, what="a Python file").encode()).hexdigest()
+    except UserError as error:
+        raise Misfit(str(error), "path") from error

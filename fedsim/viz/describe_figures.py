@@ -11,6 +11,7 @@ from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories, factory_names
 from fedsim.viz.data_figures import classes_by_client, samples_per_client
+from fedsim.viz.sample_sheet import sample_sheet
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
 
@@ -23,8 +24,8 @@ LETTERS = 70
 def save_data_figures(data: FederatedDataset, topology: Topology, folder: Path) -> list[Path]:
     """Draw *data* into files of *folder*; returns their paths.
 
-    ``samples.png`` has the sizes of the clients' training sets. ``classes.png`` has their classes; there is none where
-    samples have no classes.
+    ``samples.png`` has the sizes of the clients' training sets. ``classes.png`` has their classes, where there are any,
+    and ``sheet.png`` shows some samples, unless they are only declared.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
@@ -43,4 +44,7 @@ def save_data_figures(data: FederatedDataset, topology: Topology, folder: Path) 
                 class_names=data.class_names,
             )
             paths.append(save_figure(figure, folder / "classes.png"))
+        if data.x is not None:
+            sheet = sample_sheet(data, rows="client" if data.regression else "class")
+            paths.append(save_figure(sheet, folder / "sheet.png"))
     return paths

@@ -28,6 +28,7 @@ from fedsim.models.mlp import Mlp
 from fedsim.network.hop import Direction
 from fedsim.protocols.fedavg import FedAvg
 from fedsim.scenario.load import load
+from fedsim.viz.describe_figures import save_data_figures
 from fedsim.viz.describe_tables import WIDTH, description_tables
 
 ROOT = Path(__file__).parents[2]
@@ -293,10 +294,17 @@ def test_the_folder_gets_the_numbers_and_the_figures(tmp_path: Path, capsys: Cap
     assert main(["describe", str(write_scenario(tmp_path)), "--out", str(out)]) == 0
     said = capsys.readouterr()
     assert sorted(map(Path, said.err.splitlines())) == sorted(out.iterdir())
-    assert {path.name for path in out.iterdir()} >= {"describe.json", "network.png", "classes.png", "samples.png"}
+    figures = {"network.png", "classes.png", "samples.png", "sheet.png"}
+    assert {path.name for path in out.iterdir()} == {"describe.json", *figures}
     facts = json.loads((out / "describe.json").read_text("utf-8"))
     assert facts == plain(describe(load(tmp_path / "scenario.yaml"))[0])
     assert "| data " in said.out and "describe.json" not in said.out
+
+
+def test_numbers_without_samples_have_sizes_to_show_only(tmp_path: Path) -> None:
+    materials = describe(scenario())[1]
+    paths = save_data_figures(materials.dataset, materials.topology, tmp_path)
+    assert [path.name for path in paths] == ["samples.png"]
 
 
 def test_a_scenario_that_is_wrong_is_refused_as_elsewhere(tmp_path: Path, capsys: Capture) -> None:

@@ -20,12 +20,6 @@ TRAIN = '''"3","Oil, up","Prices rose\\\\by  #36;2 ""today"""
 TEST = '"4","Robot","It walks"\n"1","Vote","They vote"\n'
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.fixture
 def folder(tmp_path):
     place = tmp_path / "ag_news_csv"
@@ -72,7 +66,7 @@ def test_what_is_longer_loses_its_end_and_the_remarks_count_it(folder):
 
 
 def test_one_hot_rows_say_which_character_stands_where(folder):
-    made = pile(folder)
+    made = pile(folder, encoding="one_hot")
     assert made.encoding.sample_shape(made.x.shape[1:]) == (70, 1014)
     decoded = made.encoding.decode(made.x[:2])
     assert decoded.sum() == (made.x[:2] > 0).sum()
@@ -80,7 +74,7 @@ def test_one_hot_rows_say_which_character_stands_where(folder):
 
 
 def test_ids_are_for_an_embedding_of_71(folder):
-    made = pile(folder, encoding="ids", length=1024)
+    made = pile(folder, length=1024)
     assert (made.encoding.vocabulary, made.encoding.sample_shape(made.x.shape[1:])) == (71, (1024,))
 
 
@@ -108,9 +102,9 @@ def test_one_file_is_read_without_a_test_set_of_its_own(folder):
     assert (len(made.y), made.test) == (4, None)
 
 
-def test_what_was_read_is_kept(folder, cache):
+def test_what_was_read_is_kept(folder, cache_folder):
     assert np.array_equal(pile(folder).x, pile(folder).x)
-    assert len(list(cache.iterdir())) == 1
+    assert len(list(cache_folder.iterdir())) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,11 +122,11 @@ def test_what_was_read_is_kept(folder, cache):
         ("\0\0\0\0", r"train\.csv:1: 1 columns, and 3 are needed"),
     ],
 )
-def test_a_file_that_is_not_as_it_should_be_is_refused(folder, cache, content, message):
+def test_a_file_that_is_not_as_it_should_be_is_refused(folder, cache_folder, content, message):
     (folder / "train.csv").write_text(content)
     with pytest.raises(UserError, match=message):
         pile(folder)
-    assert not cache.exists()
+    assert not list(cache_folder.iterdir())
 
 
 def test_binary_and_missing_files_are_refused(folder):
@@ -155,7 +149,7 @@ def test_a_key_outside_its_range_is_refused(options):
 @pytest.mark.data
 def test_the_published_test_set_has_its_published_numbers(streams):
     """7,600 tests, 1,900 of each class; the first one as printed in the source's file."""
-    data = AgNews(train="train_subset.csv", encoding="ids", reverse=False).load(Clients(10), streams(1))
+    data = AgNews(train="train_subset.csv", reverse=False).load(Clients(10), streams(1))
     assert len(data.y) == 12_619 + 7_600
     assert np.bincount(data.y[data.test_ids]).tolist() == [1900] * 4
     assert (data.classes, data.vocabulary, data.sample_shape) == (4, 71, (1014,))

@@ -15,12 +15,6 @@ from fedsim.errors import UserError
 TRAIN, TEST, LIVES = (6, 4, 9), (5, 3), (130, 7)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def rows(cycles, seed):
     """One line for each cycle; sensor 1 is constant."""
     rng = np.random.default_rng(seed)
@@ -115,10 +109,10 @@ def test_every_engine_is_a_client_and_test_engines_are_nobodys(folder, streams):
     assert data.sample_bytes == 14 * 4 * 4 + 1
 
 
-def test_what_was_read_is_kept_and_options_count(folder, cache):
+def test_what_was_read_is_kept_and_options_count(folder, cache_folder):
     assert np.array_equal(pile(folder).x, pile(folder).x)
     pile(folder, normalise="minmax")
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(cache_folder.iterdir())) == 2
 
 
 GOOD = rows(TRAIN, 0)
@@ -143,12 +137,12 @@ GOOD = rows(TRAIN, 0)
         (["é"], r"txt:1: is no plain text \(byte 0xc3\)"),
     ],
 )
-def test_a_file_of_engines_that_is_not_as_it_should_be_is_refused(folder, cache, lines, message):
+def test_a_file_of_engines_that_is_not_as_it_should_be_is_refused(folder, cache_folder, lines, message):
     write(folder / "train_FD001.txt", lines)
     with pytest.raises(UserError, match=message) as caught:
         pile(folder)
     assert str(caught.value).startswith(str(folder / "train_FD001.txt"))
-    assert not cache.exists()
+    assert not list(cache_folder.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,12 +23,6 @@ RECORDINGS = (  # number, samples; 105 and 106 are of the inner race, 118 of the
     (144, 400),
     (3001, 400),
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def counts(number: int, samples: int) -> np.ndarray:
@@ -181,11 +173,11 @@ def test_files_of_other_experiments_are_left_out_with_a_remark(folder):
     assert pile(folder).remarks[0].startswith("2 .mat files are neither normal nor of drive-end faults at 12 kHz")
 
 
-def test_what_was_read_is_kept_and_options_count(packed, cache):
+def test_what_was_read_is_kept_and_options_count(packed, cache_folder):
     assert np.array_equal(pile(packed()).x, pile(packed()).x)
-    assert len(list(cache.iterdir())) == 1
+    assert len(list(cache_folder.iterdir())) == 1
     pile(packed(), stride=16)
-    assert len(list(cache.iterdir())) == 2
+    assert len(list(cache_folder.iterdir())) == 2
 
 
 @pytest.mark.parametrize(
@@ -202,12 +194,12 @@ def test_what_was_read_is_kept_and_options_count(packed, cache):
         ({"mat_file": np.array([None] * 6, object)}, "holds Python objects, which are never opened"),
     ],
 )
-def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache, changes, message):
+def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache_folder, changes, message):
     path = packed(**changes)
     with pytest.raises(UserError, match=message) as caught:
         pile(path)
     assert str(caught.value).startswith(str(path))
-    assert not cache.exists()
+    assert not list(cache_folder.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -223,12 +215,12 @@ def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache, cha
         ({"X1_DE_time": np.zeros((4, 1)), "X2_DE_time": np.zeros((4, 1))}, "none of them is 'X105_DE_time'"),
     ],
 )
-def test_a_matlab_file_that_is_not_as_it_should_be_is_refused(folder, cache, variables, message):
+def test_a_matlab_file_that_is_not_as_it_should_be_is_refused(folder, cache_folder, variables, message):
     scipy.io.savemat(folder / "105.mat", variables)
     with pytest.raises(UserError, match=message) as caught:
         pile(folder)
     assert str(caught.value).startswith(str(folder / "105.mat"))
-    assert not cache.exists()
+    assert not list(cache_folder.iterdir())
 
 
 @pytest.mark.parametrize("number", [105, 144])
@@ -302,9 +294,9 @@ def test_the_published_recordings_have_their_published_numbers(streams):
 
 
 @pytest.mark.data
-def test_the_numbers_of_the_files_are_those_of_the_source():
+def test_the_numbers_of_the_files_are_those_of_the_source(data_folder):
     """The packed file names each recording as the source does: fault, size, load and number."""
-    recordings = read_packed(Path(os.environ["FEDSIM_DATA"]) / "cwru" / "cwru_12k_de.npz", "drive_end")
+    recordings = read_packed(data_folder / "cwru" / "cwru_12k_de.npz", "drive_end")
     assert len(recordings) == 61
     for recording in recordings:
         number = int(re.search(r"(\d+)\.mat", recording.name)[1])
@@ -313,8 +305,8 @@ def test_the_numbers_of_the_files_are_those_of_the_source():
 
 
 @pytest.mark.data
-def test_an_original_file_holds_what_was_packed(tmp_path):
-    source = Path(os.environ["FEDSIM_DATA"]) / "cwru"
+def test_an_original_file_holds_what_was_packed(tmp_path, data_folder):
+    source = data_folder / "cwru"
     shutil.copy(source / "12k_Drive_End_IR007_0_105.mat", tmp_path)
     for sensor in ("drive_end", "fan_end"):
         [[original], others] = read_mat_files(tmp_path, sensor)

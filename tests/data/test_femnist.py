@@ -170,6 +170,7 @@ def test_arrays_that_are_not_femnist_are_refused(pile, change, message):
     [
         ({"x": [[0.5] * 784], "y": [1]}, r"x\[0\]\[0\]=0.5, and pixels must be multiples of 1/255"),
         ({"x": [[1.0] * 783 + [float("nan")]], "y": [1]}, r"x\[0\]\[783\]=nan, and pixels must be"),
+        ({"x": [[1.0] * 783 + [float("inf")]], "y": [1]}, r"x\[0\]\[783\]=inf, and pixels must be"),
         ({"x": [[1.0] * 783 + [2.0]], "y": [1]}, r"x\[0\]\[783\]=2, and pixels must be"),
         ({"x": [[1.0] * 783], "y": [1]}, "must each be a list of 784 numbers"),
         ({"x": [[1.0] * 784, [1.0]], "y": [1, 2]}, "rows of different lengths"),

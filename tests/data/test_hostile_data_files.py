@@ -160,6 +160,7 @@ HOSTILE_NPZ = {
     "a negative shape": (zipped(x=header("'<f4'", "(-1, -8)") + bytes(32), y=Y), "which is impossible"),
     "an endless shape": (zipped(x=header("'<f4'", f"(1{'0' * 30}, 0)"), y=Y), "which is impossible"),
     "a header that is code": (zipped(x=header("__import__('os').getcwd()", "(4, 2)"), y=Y), "'x' is no NumPy array"),
+    "an open header": (zipped(x=header("'<f4'", "(4, 2"), y=Y), "'x' is no NumPy array"),
     "a deep header": (zipped(x=header("'<f4'", "(" * 5000 + ")" * 5000), y=Y), "'x' is no NumPy array"),
     "another version": (zipped(x=header("'<f4'", "(4, 2)", b"\x09\x00"), y=Y), "'x' is no NumPy array|has format"),
     "records": (zipped(x=npy(np.zeros((4, 2), [("a", "f4")])), y=Y), "'x' holds void.*must hold"),

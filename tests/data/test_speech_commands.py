@@ -15,12 +15,6 @@ from fedsim.errors import UserError
 SPEAKERS = ("0a7c2a8d", "1b2c3d4e", "9f00aa11")
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def write_wav(path, frequency_hz, rate_hz=16_000, samples=16_000):
     sound = np.round(8000 * np.sin(2 * np.pi * frequency_hz * np.arange(samples) / rate_hz)).astype("<i2")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,16 +80,16 @@ def test_a_test_speaker_is_nobodys_client(folder, streams):
     assert len(data.test_ids) == 10
 
 
-def test_what_was_read_is_kept_and_options_count(folder, cache):
+def test_what_was_read_is_kept_and_options_count(folder, cache_folder):
     assert np.array_equal(pile(folder).x, pile(folder).x)
-    assert len(list(cache.iterdir())) == 1
+    assert len(list(cache_folder.iterdir())) == 1
     pile(folder, bands=20)
     write_wav(folder / "go" / f"{SPEAKERS[1]}_nohash_1.wav", 100)
     assert len(pile(folder).y) == 32
-    assert len(list(cache.iterdir())) == 3
+    assert len(list(cache_folder.iterdir())) == 3
 
 
-def test_files_that_are_not_as_they_should_be_are_refused_and_nothing_is_kept(folder, cache):
+def test_files_that_are_not_as_they_should_be_are_refused_and_nothing_is_kept(folder, cache_folder):
     cases = [
         (lambda: write_wav(folder / "go" / "hello.wav", 100), r"hello\.wav: the name must be SPEAKER_nohash_NUMBER"),
         (lambda: write_wav(folder / "go" / "0_nohash_7.wav", 9, 8000), "has 8000 samples per second, and 16000 are"),
@@ -112,7 +106,7 @@ def test_files_that_are_not_as_they_should_be_are_refused_and_nothing_is_kept(fo
         for file in ("hello.wav", "0_nohash_7.wav"):
             (folder / "go" / file).unlink(missing_ok=True)
         (folder / "testing_list.txt").write_text(listed)
-    assert not cache.exists()
+    assert not list(cache_folder.iterdir())
 
 
 def test_an_empty_folder_and_none_are_refused(tmp_path):

@@ -12,12 +12,6 @@ from fedsim.data.spoken_digits import SpokenDigits
 from fedsim.errors import UserError
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 def sounds() -> dict[tuple[int, str, int], np.ndarray]:
     """By digit, speaker and index: two digits, two speakers, seven recordings of each."""
     rng = np.random.default_rng(1)
@@ -97,12 +91,12 @@ def test_every_speaker_is_a_client(packed, streams):
         ({"speaker": np.array([{}] * 28, object)}, "holds Python objects, which are never opened"),
     ],
 )
-def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache, changes, message):
+def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache_folder, changes, message):
     path = packed(**changes)
     with pytest.raises(UserError, match=message) as caught:
         pile(path)
     assert str(caught.value).startswith(str(path))
-    assert not cache.exists()
+    assert not list(cache_folder.iterdir())
 
 
 def test_a_name_that_does_not_say_digit_and_speaker_is_refused(recordings):

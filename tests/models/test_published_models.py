@@ -139,7 +139,7 @@ def test_vdcnn_has_the_parameters_of_flexifed(depth, exact, published):
     assert sum("shortcut" not in name for name in convolutions) == depth
 
 
-def test_conv1d_has_the_shapes_of_wdcnns_table_2():
+def test_conv1d_has_the_shapes_and_parameters_of_wdcnn():
     table = Conv1dModel().table((1, 2048), 10)
     shapes = [table.activation_shapes[f"{kind}{number}"] for number in range(1, 6) for kind in ("conv", "pool")]
     assert shapes == [

@@ -266,6 +266,22 @@ def test_a_file_that_changed_meanwhile_is_not_trained(tmp_path: Path) -> None:
         build(table)
 
 
+def test_a_scenario_remembers_the_file_that_it_was_made_with(tmp_path: Path) -> None:
+    kept = module(tmp_path)
+    assert kept.sha256 == kept.table(SHAPE, CLASSES).source_sha256
+    again = TorchModule.model_validate(kept.model_dump())
+    assert again.table(SHAPE, CLASSES) == kept.table(SHAPE, CLASSES)
+    (tmp_path / "net.py").write_text("raise SystemExit('it was run')\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"net\.py is another file than this scenario was made with: its digest is"):
+        again.table(SHAPE, CLASSES)
+
+
+def test_a_file_that_is_not_there_is_missed_before_anything_is_loaded(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"nett\.py: there is no such file; did you mean 'net\.py'"):
+        module(tmp_path)
+        TorchModule(path=f"{tmp_path / 'nett.py'}:Net")
+
+
 def test_a_declared_data_set_has_nothing_to_measure_it_on(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="this data set declares sizes only"):
         module(tmp_path).table(None, None)
@@ -451,6 +467,6 @@ def test_more_scores_than_classes_are_allowed_but_for_one_number(tmp_path: Path)
 def test_code_that_fails_in_training_is_told_of_by_its_line(tmp_path: Path) -> None:
     text = HEAD.format(made="pass", called="assert len(x) < 3, 'too many'", scores="self.head(x.flatten(1))")
     built = build(module(tmp_path, text).table(SHAPE, CLASSES))
-    said = r"the forward pass of '.*net\.py:Net' fails on samples of shape \(3, 1, 8, 8\): .*net\.py:12: AssertionError: too m"
+    said = r"the forward pass of '.*net\.py:Net' fails on samples of shape \(3, 1, 8, 8\): .*net\.py:12: Asser"
     with pytest.raises(UserError, match=said):
         built(torch.zeros(3, *SHAPE))

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -214,7 +215,7 @@ def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dty
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # files of Python 2 are read with one
             shape, fortran, dtype = readers[version](member)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+    except (ValueError, SyntaxError, TokenError, TypeError, RecursionError, MemoryError) as error:
         raise _Bad(f"the array {name!r} is no NumPy array ({in_short(error)})") from error
     if not all(0 <= side <= MOST_BYTES for side in shape):
         raise _Bad(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.reading.blobs import read_blob
 from fedsim.errors import UserError
+from fedsim.files import shown
 
 __all__ = ["read_wav"]
 
@@ -38,7 +39,7 @@ def read_wav(path: Path, *, rate_hz: int) -> NDArray[np.int16]:
         if not data or len(data) % SAMPLE_BYTES:
             raise _Bad(f"holds {len(data)} bytes of sound, which are no samples of {SAMPLE_BYTES} bytes")
     except _Bad as error:
-        raise UserError(f"{path}: {error}; save it as WAV, mono, 16-bit PCM, {rate_hz} Hz") from error
+        raise UserError(f"{shown(path)}: {error}; save it as WAV, mono, 16-bit PCM, {rate_hz} Hz") from error
     return np.frombuffer(data, "<i2").astype(np.int16)
 
 
