@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from small_sources import SOURCES
 
 from fedsim import registry
 from fedsim.data.dataset import FederatedDataset
@@ -18,7 +19,7 @@ from fedsim.data.partition.settings import Labels
 from fedsim.data.pile import Clients, Pile
 from fedsim.errors import UserError
 
-REQUIRED = {"declared": {"samples_per_client": 30}}  # for those that cannot be made from their name alone
+REQUIRED = {"declared": {"samples_per_client": 30}}  # for those that need more than their name, or a source
 EASY = {"dirichlet": {"alpha": 10.0}, "quantity_skew": {"alpha": 10.0}}  # where a draw seldom fails
 FACTORIES = np.array([0, 0, 0, 1, 1, 2])  # of six clients
 
@@ -29,7 +30,7 @@ feature_skews = pytest.mark.parametrize("feature_skew", registry.names("feature_
 
 
 def make(kind: str, name: str, options: dict | None = None):
-    return registry.load(kind, name)(**(REQUIRED.get(name, {}) if options is None else options))
+    return registry.load(kind, name)(**(options or {}))
 
 
 def that_fits(partition: str, y: np.ndarray):
@@ -59,20 +60,40 @@ def test_each_says_in_one_sentence_what_it_is(kind):
         assert all(field.description for key, field in fields.items() if key != "name")
 
 
-@datasets
-def test_equal_settings_and_seed_make_equal_data(dataset, streams):
-    made = [make("datasets", dataset).load(Clients(6, FACTORIES), streams(3)) for _ in range(2)]
-    assert made[0].digest == made[1].digest
-    assert made[0] is not made[1]
+@pytest.fixture
+def made(dataset, tmp_path, streams):
+    """A function that loads a data set, by its required keys and from a small source if it needs one."""
+    source = SOURCES[dataset](tmp_path) if dataset in SOURCES else REQUIRED.get(dataset, {})
+
+    def loaded(clients: Clients, **options) -> FederatedDataset:
+        return registry.load("datasets", dataset).model_validate({**source, **options}).load(clients, streams(3))
+
+    return loaded
 
 
 @datasets
-def test_data_fits_the_number_of_clients(dataset, streams):
-    data = make("datasets", dataset).load(Clients(6, FACTORIES), streams(3))
+def test_equal_settings_and_seed_make_equal_data(made):
+    first, second = (made(Clients(2, np.array([0, 1]))) for _ in range(2))
+    assert first.digest == second.digest
+    assert first is not second
+
+
+@datasets
+def test_data_fits_the_number_of_clients(made, dataset):
+    data = made(Clients(6, FACTORIES), **({} if dataset == "declared" else {"partition": {"name": "iid"}}))
     assert isinstance(data, FederatedDataset)
     assert data.name == dataset
     assert data.clients == 6
     assert data.client_samples.dtype == np.int64
+
+
+@pytest.mark.parametrize("dataset", [name for name in registry.names("datasets") if name != "declared"])
+def test_samples_of_unseen_clients_are_nobody_elses(made):
+    data = made(Clients(3), unseen_clients=2, partition={"name": "iid"}, client_test_fraction=0.2)
+    assert len(data.unseen_test_ids) == 2
+    assert all(len(ids) >= 1 for ids in data.unseen_test_ids)
+    held = np.concatenate([*data.train_ids, *data.client_test_ids, *data.unseen_test_ids, data.test_ids])
+    assert len(np.unique(held)) == len(held)
 
 
 @partitions

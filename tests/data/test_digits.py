@@ -75,6 +75,19 @@ def test_a_clients_own_tests_do_not_change_its_share(load):
         assert len(split.client_test_ids[client]) == round(0.3 * len(both))
 
 
+@pytest.mark.parametrize("partition", ["iid", "shards", "classes_per_client", "factory_preference"])
+def test_unseen_clients_hold_what_the_last_of_as_many_clients_would(load, partition):
+    """They take nothing from the test set, and come last: who takes part has the share of one among all of them."""
+    options = {"partition": {"name": partition}, "client_test_fraction": 0.3}
+    everybody, some = load(9, **options), load(7, unseen_clients=2, **options)
+    assert (some.clients, len(some.unseen_test_ids)) == (7, 2)
+    assert all(map(np.array_equal, some.train_ids, everybody.train_ids[:7]))
+    assert all(map(np.array_equal, some.client_test_ids, everybody.client_test_ids[:7]))
+    whole = map(np.union1d, everybody.train_ids[7:], everybody.client_test_ids[7:])
+    assert all(map(np.array_equal, some.unseen_test_ids, whole))
+    assert np.array_equal(some.test_ids, everybody.test_ids)
+
+
 def test_a_client_keeps_one_sample_to_train_on(load):
     data = load(clients=1437, client_test_fraction=0.99)
     assert len(data.train_ids) == 1437

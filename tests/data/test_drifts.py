@@ -15,6 +15,7 @@ from fedsim.data.stream.drift.gradual import Gradual
 from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.drift.shifts import Shifts
 from fedsim.data.stream.drift.sudden import Sudden
+from fedsim.data.stream.settings import StreamSettings
 
 HOUR_S = 3600.0
 moments = st.floats(0, 1e12)
@@ -39,6 +40,19 @@ def phase(mixture: tuple[float, ...]) -> int:
     """The one that is there alone."""
     assert sorted(mixture) == [0.0] * (len(mixture) - 1) + [1.0]
     return mixture.index(1.0)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({"name": "sudden", "at": [10, 20.0]}, Sudden(at=(10.0, 20.0))),
+        ({"name": "gradual", "begin": 0, "end": 5}, Gradual(begin=0.0, end=5.0)),
+        ({"name": "recurring", "length": 5, "strength": 0.5}, Recurring(length=5.0, strength=0.5)),
+        ({"name": "shifts", "lengths_s": [60.0, 30.0]}, Shifts(lengths_s=(60.0, 30.0))),
+    ],
+)
+def test_a_stream_names_its_drift(written, meant):
+    assert StreamSettings.model_validate({"samples": 5, "drift": written}).drift == meant
 
 
 @each_drift

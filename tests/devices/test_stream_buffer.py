@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fedsim.data.stream.drift.sudden import Sudden
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 
@@ -45,8 +44,8 @@ def test_a_batch_serves_all_trainings_of_a_block() -> None:
 
 
 def test_a_drift_is_looked_up_by_rounds_finished_or_by_the_clock() -> None:
-    by_rounds = buffer(drift=Sudden(at=(2,)).model_dump())
-    by_time = buffer(drift=Sudden(at=(2,), by="sim_time_s").model_dump())
+    by_rounds = buffer(drift={"name": "sudden", "at": [2]})
+    by_time = buffer(drift={"name": "sudden", "at": [2], "by": "sim_time_s"})
     assert [by_rounds.batch(99.0, number).mixture for number in (2, 3)] == [(1.0, 0.0), (0.0, 1.0)]
     assert [by_time.batch(now_s, 99).mixture for now_s in (1.9, 2.0)] == [(1.0, 0.0), (0.0, 1.0)]
 

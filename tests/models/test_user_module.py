@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import build, initial_parameters
 from fedsim.models.user_module import TorchModule, UserTable
+from fedsim.scenario.yaml_reader import parse_yaml
 
 SHAPE, CLASSES = (1, 8, 8), 10
 
@@ -470,3 +472,34 @@ def test_code_that_fails_in_training_is_told_of_by_its_line(tmp_path: Path) -> N
     said = r"the forward pass of '.*net\.py:Net' fails on samples of shape \(3, 1, 8, 8\): .*net\.py:12: Asser"
     with pytest.raises(UserError, match=said):
         built(torch.zeros(3, *SHAPE))
+
+
+def test_the_page_shows_a_module_and_a_scenario_that_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs/own_model.md").read_text("utf-8")
+    code, keys = (
+        re.search(f"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE) for language in ("python", "text")
+    )
+    assert code is not None and keys is not None
+    (tmp_path / "my_net.py").write_text(code[1], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    table = TorchModule.model_validate(read(keys[1])["model"]).table(SHAPE, CLASSES)
+    assert table.parameters("classifier") == 16 * 64 * 10 + 10
+    assert table.parameters("extractor") == 16 * 9 + 2 * 16
+
+
+def read(text: str) -> dict[str, Any]:
+    """A YAML text as plain data."""
+    return parse_yaml(text, "the page").data
+
+
+def test_an_installed_package_has_modules_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "nets_of_a_plant"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    module(package)
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = TorchModule(path="nets_of_a_plant.net:Net")
+    assert settings.sha256 is None
+    assert settings.table(SHAPE, CLASSES).digest == module(package).table(SHAPE, CLASSES).digest
+    with pytest.raises(UserError, match=r"nets_of_a_plant/net\.py:8: TypeError"):
+        TorchModule(path="nets_of_a_plant.net:Net", options={"width": "wide"}).table(SHAPE, CLASSES)

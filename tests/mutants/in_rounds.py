@@ -79,8 +79,8 @@ FAULTS = (
     Fault(
         "epochs take no time",
         JOURNEY,
-        "samples = client.samples * world.training.epochs",
-        "samples = client.samples",
+        "return self.samples * self.world.training.epochs",
+        "return self.samples",
         ("tests/devices/test_compute_times.py",),
     ),
     Fault(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationError
+from annotated_types import MinLen
+from pydantic import JsonValue, ValidationError
 
 from fedsim import registry
 from fedsim.scenario.document import KeyPath
@@ -44,6 +45,8 @@ class Spot:
     kind: str | None
     """What the registry calls what stands there."""
     may_be_null: bool
+    least: int = 1
+    """Items of a list."""
 
     @property
     def owner(self) -> str:
@@ -68,7 +71,7 @@ def _spots(annotation: Any, path: KeyPath, around: Callable[[Any], Any], seen: s
         items = get_args(spot.what)
         count = 1 if items[-1] is Ellipsis else len(items)
         for index in range(count):
-            others = [sample(item) for item in items[:count]]
+            others = sample(annotation)
             yield from _spots(
                 items[index],
                 (*path, index),
@@ -103,20 +106,21 @@ def _inside(
 
 
 def _spot(annotation: Any, path: KeyPath, around: Callable[[Any], Any]) -> Spot:
-    kind, may_be_null = None, False
+    kind, may_be_null, least = None, False, 1
     while True:
         if get_origin(annotation) is Annotated:
             annotation, *metadata = get_args(annotation)
             kind = next((item.kind for item in metadata if isinstance(item, OneOf)), kind)
+            least = next((item.min_length for item in metadata if isinstance(item, MinLen)), least)
         elif get_origin(annotation) in (Union, types.UnionType):
             members = get_args(annotation)
             may_be_null = may_be_null or type(None) in members
             others = [member for member in members if member is not type(None)]
             if len(others) > 1:
-                return Spot(path, around, annotation, kind, may_be_null)
+                return Spot(path, around, annotation, kind, may_be_null, least)
             [annotation] = others
         else:
-            return Spot(path, around, annotation, kind, may_be_null)
+            return Spot(path, around, annotation, kind, may_be_null, least)
 
 
 def sample(annotation: Any) -> Any:
@@ -132,12 +136,15 @@ def sample(annotation: Any) -> Any:
     if get_origin(what) is Literal:
         return get_args(what)[0]
     if get_origin(what) is tuple:
-        return [sample(item) for item in get_args(what) if item is not Ellipsis]
+        first, *others = get_args(what)
+        if others == [...]:
+            return [sample(first) for _ in range(spot.least)]
+        return [sample(item) for item in (first, *others)]
     if get_origin(what) is dict:
         return {"x": sample(get_args(what)[1])}
     if isinstance(what, type) and issubclass(what, Enum):
         return next(iter(what)).value
-    return {str: "x", int: 5, float: 1.0, bool: True}[what]
+    return {str: "x:x", int: 5, float: 1.0, bool: True}[what]  # which is also the name of a function in a module
 
 
 def _mapping(settings: type[Settings]) -> dict[str, Any]:
@@ -151,6 +158,8 @@ def _mapping(settings: type[Settings]) -> dict[str, Any]:
 
 def kinds(spot: Spot) -> set[str]:
     """The kinds of values that may stand there: text, number, truth, null, list, mapping."""
+    if spot.what is JsonValue:
+        return {"text", "number", "truth", "null", "list", "mapping"}
     found = {"null"} if spot.may_be_null else set()
     members = get_args(spot.what) if get_origin(spot.what) in (Union, types.UnionType) else [spot.what]
     for member in members:

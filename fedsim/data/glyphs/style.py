@@ -33,33 +33,33 @@ class Law:
     """Device: half of the longer side of the character."""
     size_spread: float = 0.04
     """Image: relative."""
-    aspect: Range = (0.65, 1.0)
+    aspect: Range = (0.7, 1.0)
     """Device: width by height, in parts of the typeface's (a camera that looks from the side sees narrower ones)."""
-    slant_spread: float = 0.15
+    slant_spread: float = 0.12
     """Device: shift to the right by height."""
     slant_spread_of_image: float = 0.03
-    turn_spread: float = 0.05
-    """Device: tangent of half of the angle of rotation; 0.05 is 5.7 degrees."""
-    turn_spread_of_image: float = 0.04
+    turn_spread: float = 0.04
+    """Device: tangent of half of the angle of rotation; 0.04 is 4.6 degrees."""
+    turn_spread_of_image: float = 0.03
     offset_px: Range = (-1.2, 1.2)
     """Device: of the centre, to the right and downwards, each for itself."""
-    offset_spread_px: float = 0.7
+    offset_spread_px: float = 0.6
     """Image."""
-    boldness: Range = (-0.04, 0.09)
+    boldness: Range = (-0.03, 0.08)
     """Device: the edge of the ink moves outwards, in halves of the character's longer side."""
     boldness_spread: float = 0.02
     """Image."""
-    blur_px: Range = (1.0, 4.0)
+    blur_px: Range = (1.0, 3.5)
     """Device: width of the ramp from ink to ground."""
-    contrast: Range = (0.35, 1.0)
+    contrast: Range = (0.4, 1.0)
     """Device: grey level of ink, 1 is full."""
     contrast_spread: float = 0.05
     """Image."""
-    noise: Range = (0.05, 0.25)
+    noise: Range = (0.04, 0.2)
     """Device: standard deviation of a pixel's grey level."""
-    dirt: Range = (0.0, 0.5)
+    dirt: Range = (0.0, 0.4)
     """Device: probability of a round spot of ink on an image."""
-    glare: Range = (0.0, 0.5)
+    glare: Range = (0.0, 0.4)
     """Device: probability of a round spot without ink on an image."""
     spot_px: Range = (1.0, 3.5)
     """Image: radius of a spot."""
