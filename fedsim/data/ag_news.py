@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Encoding, Ids, OneHot
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.folders import matching
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
@@ -116,7 +117,7 @@ def character_ids(texts: Sequence[str], length: int, *, reverse: bool) -> NDArra
 def _inside(folder: Path, name: str) -> Path:
     file = folder / name
     if not file.exists():
-        there = sorted(found.name for found in folder.glob("*.csv"))
+        there = [found.name for found in matching(folder, "*.csv")]
         has = f"; its CSV files are {some(there)}" if there else ""
         raise UserError(
             f"{shown(folder)}: has no {name!r}{nearest(name, there)}{has}; {WHAT}, or other names in train and test"

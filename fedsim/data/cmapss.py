@@ -22,6 +22,7 @@ from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.cmapss import Engines, read_engines, read_lives
+from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
@@ -201,7 +202,7 @@ OPTIONS = {"subsets", "window", "stride", "channels", "normalise", "target", "ca
 
 def _file(folder: Path, part: str, subset: str) -> Path:
     """The file of one *part* (train, test, RUL) of a *subset*, whatever follows its name, packed or not."""
-    found = sorted(folder.glob(f"{part}_{subset}*.txt")) + sorted(folder.glob(f"{part}_{subset}*.txt.gz"))
+    found = matching(folder, f"{part}_{subset}*.txt") + matching(folder, f"{part}_{subset}*.txt.gz")
     if len(found) == 1:
         return found[0]
     if not found:

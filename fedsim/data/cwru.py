@@ -19,6 +19,7 @@ from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.cwru import FAULTS, Recording, read_mat_files, read_packed
+from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
@@ -160,7 +161,7 @@ def _source(path: Path) -> Path:
     """The .npz file, or the folder of .mat files, that *path* means."""
     if not path.is_dir():
         return path
-    packed = sorted(path.glob("*.npz"))
+    packed = matching(path, "*.npz")
     if len(packed) > 1:
         raise UserError(f"{shown(path)}: has {len(packed)} .npz files; name one in path")
     return packed[0] if packed else path

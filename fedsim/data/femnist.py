@@ -144,10 +144,16 @@ def _check(path: Path, found: _Written) -> None:
 
 def _copies(found: _Written) -> NDArray[np.bool_]:
     """(samples,) whether the same writer already has this image, pixel for pixel, with this label."""
-    seen: set[tuple[int, int, bytes]] = set()
     again = np.zeros(len(found.label), np.bool_)
-    pixels = map(bytes, found.images.reshape(len(again), -1))
-    for place, key in enumerate(zip(found.writer.tolist(), found.label.tolist(), pixels, strict=True)):
+    pixels = found.images.reshape(len(again), -1)
+    label, writer = found.label.tolist(), found.writer.tolist()
+    seen: set[tuple[int, bytes]] = set()
+    before = None
+    for place in np.argsort(found.writer, kind="stable").tolist():
+        if writer[place] != before:
+            before = writer[place]
+            seen.clear()
+        key = (label[place], pixels[place].tobytes())
         again[place] = key in seen
         seen.add(key)
     return again

@@ -13,6 +13,7 @@ import numpy as np
 
 from fedsim.data.cache import cached
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.folders import matching
 from fedsim.data.reading.names import numbered
 from fedsim.data.reading.wav import read_wav
 from fedsim.data.settings import Generators
@@ -81,7 +82,7 @@ class SpeechCommands(SoundDataset):
     def _words(self, folder: Path) -> tuple[str, ...]:
         if not folder.is_dir():
             raise UserError(f"{shown(folder)}: is no folder; {WHAT}")
-        there = sorted(inner.name for inner in folder.iterdir() if inner.is_dir() and inner.name[:1] not in "_.")
+        there = [inner.name for inner in matching(folder, "[!_]*") if inner.is_dir()]
         if self.words == "all":
             if len(there) < 2:
                 raise UserError(
@@ -108,7 +109,7 @@ class SpeechCommands(SoundDataset):
 
 def _clips(folder: Path) -> list[Path]:
     """The sound files in the folder of one word, by name. Raises `UserError` when there are none."""
-    found = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".wav")
+    found = matching(folder, "*.wav")
     if not found:
         raise UserError(f"{shown(folder)}: has no .wav files; {WHAT}")
     return found

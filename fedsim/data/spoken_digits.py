@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.folders import matching
 from fedsim.data.reading.names import numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.reading.wav import read_wav
@@ -92,16 +93,16 @@ def _source(path: Path) -> Path:
     if not path.is_dir():
         return path
     for folder in (path, path / "recordings"):
-        if next(folder.glob("*.wav"), None):
+        if folder.is_dir() and matching(folder, "*.wav"):
             return folder
-    packed = sorted(path.glob("*.npz"))
+    packed = matching(path, "*.npz")
     if len(packed) != 1:
         raise UserError(f"{shown(path)}: has no .wav files, and {len(packed)} .npz files where one is needed; {WHAT}")
     return packed[0]
 
 
 def _from_folder(folder: Path, rate_hz: int) -> _Recordings:
-    files = sorted(folder.glob("*.wav"))
+    files = matching(folder, "*.wav")
     facts = []
     for file in files:
         match = CLIP.fullmatch(file.name)

@@ -26,7 +26,7 @@ from fedsim.network.wires import Wires
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, RunLoop
 from fedsim.protocols.world import Client, Cloud, World
-from fedsim.scenario.fitting import check_samples, check_that_learning_fits
+from fedsim.scenario.fitting import check_samples, check_table, check_that_learning_fits
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories
@@ -62,6 +62,7 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     with scenario.about("model"):
         table = scenario.model.table(dataset.sample_shape, dataset.outputs)
     with scenario.about():
+        check_table(scenario, dataset, table)
         check_that_learning_fits(scenario, dataset, table)
     return Materials(seed, topology, dataset, table)
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import Misfit
-from fedsim.models.table import ModelTable
+from fedsim.models.table import LayerTable, ModelTable
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["check_samples", "check_that_learning_fits"]
+__all__ = ["check_samples", "check_table", "check_that_learning_fits"]
 
 
 def check_samples(scenario: Scenario, dataset: FederatedDataset) -> None:
-    """Raise `UserError` unless the model takes what the data set gives: numbers, or ids of a vocabulary."""
+    """Raise `UserError` when the data set gives ids of a vocabulary, and the model does not take as many."""
     takes, gives = scenario.model.vocabulary, dataset.vocabulary
     if gives is not None and (takes is None or takes < gives):
         problem = "takes numbers" if takes is None else f"takes ids below {takes}"
         raise Misfit(
-            f"{scenario.model.name!r} {problem}, and data set {dataset.name!r} gives ids below {gives}, such as characters; "
-            "choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot",
+            f"{scenario.model.name!r} {problem}, and data set {dataset.name!r} gives ids below {gives}, such as "
+            "characters; choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot",
             "model",
         )
+
+
+def check_table(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
+    """Raise `UserError` when the model takes ids of a vocabulary, and the data set gives numbers."""
+    if isinstance(table, LayerTable) and table.takes_ids and dataset.x is not None and dataset.vocabulary is None:
+        problem = f"takes ids, such as characters, and data set {dataset.name!r} gives numbers"
+        raise Misfit(f"{scenario.model.name!r} {problem}; choose a model for series, such as conv1d or gru", "model")
 
 
 def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:

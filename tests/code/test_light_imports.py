@@ -12,7 +12,13 @@ import pytest
 HEAVY = {"matplotlib", "ortools", "pandas", "simpy", "sklearn", "torch"}
 PACKAGE = Path(__file__).parents[2] / "fedsim"
 PACKAGES = sorted(".".join(init.parent.relative_to(PACKAGE.parent).parts) for init in PACKAGE.rglob("__init__.py"))
-TRAINERS = ("fedsim.learning.", "fedsim.models.torch_module")
+TRAINERS = (
+    "fedsim.learning.",
+    "fedsim.models.parted",
+    "fedsim.models.torch_layers",
+    "fedsim.models.torch_module",
+    "fedsim.models.user_torch",
+)
 
 
 def loaded_after(code: str) -> set[str]:

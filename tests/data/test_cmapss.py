@@ -182,6 +182,11 @@ def test_files_are_found_by_their_beginning_and_must_be_one_each(folder):
         pile(folder, subsets=["FD002"])
 
 
+def test_a_file_where_a_folder_should_be_is_refused(folder):
+    with pytest.raises(UserError, match=r"RUL_FD001\.txt: cannot be read as a folder \(Not a directory\)"):
+        pile(folder / "RUL_FD001.txt")
+
+
 def test_a_window_longer_than_all_engines_is_refused(folder):
     with pytest.raises(UserError, match="window=10: no training engine has so many cycles; 9 is the most"):
         pile(folder, window=10)

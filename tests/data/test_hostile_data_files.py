@@ -244,6 +244,7 @@ HOSTILE_TAR = {
     "hard link": (tarred(("a/good/1.png", b"", {"type": tarfile.LNKTYPE, "linkname": "/etc/passwd"})), "is a link"),
     "device": (tarred(("a/good/1.png", b"", {"type": tarfile.CHRTYPE, "devmajor": 1})), "is no regular file"),
     "pipe": (tarred(("a/good/1.png", b"", {"type": tarfile.FIFOTYPE})), "is no regular file"),
+    "a giant": (tarred(("a/good/1.png", b"", {"size": 10**13})), "has a part of 1e.07 MB, and each may have"),
     "twice": (tarred(*TREE, TREE[0]), "'a/good/1.png': is in the archive twice"),
     "unprintable": (tarred(("a/go\nod/1.png", png(), {})), "cannot be printed"),
     "shallow": (tarred(("1.png", png(), {})), "images must lie at <client>/<class>/<image>"),

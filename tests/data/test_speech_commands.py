@@ -33,6 +33,7 @@ def folder(tmp_path):
         for speaker in SPEAKERS:
             write_wav(place / word / f"{speaker}_nohash_0.wav", 200 + 100 * number)
     write_wav(place / "yes" / f"{SPEAKERS[0]}_nohash_1.wav", 150, samples=12_000)
+    (place / "go" / "._0a7c2a8d_nohash_0.wav").write_bytes(b"left behind by an archive")
     write_wav(place / "_background_noise_" / "pink_noise.wav", 50, samples=50_000)
     (place / "LICENSE").write_text("free")
     lines = [f"{word}/{SPEAKERS[2]}_nohash_0.wav" for word in [*COMMANDS, "bed"]]

@@ -27,7 +27,9 @@ class Natural(PartitionSettings):
     def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Nothing is drawn. Raises `UserError` when there are not so many owners."""
         if labels.owner is None:
-            raise Misfit("natural needs to know who made each sample, and this source does not say", "partition")
+            raise Misfit(
+                "natural needs to know who made each sample, and this source does not say; use another one", "partition"
+            )
         sizes = np.bincount(labels.owner)
         ranked = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
         if len(ranked) < clients.total:

@@ -91,8 +91,7 @@ class _Bounded:
         """What was read last."""
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= MOST_AT_ONCE:
-            raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
+        _check_size(size)
         self._bound(self.tell() + size)
         self.last = self._stream.read(size)
         return self.last
@@ -104,6 +103,11 @@ class _Bounded:
     def _bound(self, position: int) -> None:
         if position > MOST_BYTES:
             raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
+
+
+def _check_size(size: int) -> None:
+    if not 0 <= size <= MOST_AT_ONCE:
+        raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
 
 
 def _unpacked(file: BinaryIO, what: str) -> _Bounded:
@@ -142,6 +146,7 @@ def _files(archive: tarfile.TarFile) -> Iterator[tuple[Parts, Callable[[], bytes
             raise _Bad(f"the member {name} is {kind}; pack an archive of regular files only")
 
         def read(member: tarfile.TarInfo = member) -> bytes:
+            _check_size(member.size)
             content = archive.extractfile(member)
             assert content is not None, "a regular file"
             found = content.read(member.size)

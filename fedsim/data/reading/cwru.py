@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.data.reading.folders import matching
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.errors import UserError, some
 from fedsim.files import open_file, shown
@@ -112,7 +113,7 @@ def read_mat_files(folder: Path, sensor: str) -> tuple[list[Recording], int]:
     """
     files: dict[int, Path] = {}
     others = 0
-    for file in sorted(folder.glob("*.mat")):
+    for file in matching(folder, "*.mat"):
         match = re.search(r"(\d{1,9})$", file.stem)
         number = int(match[1]) if match else -1
         if number in files:
