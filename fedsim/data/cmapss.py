@@ -41,6 +41,8 @@ SETTINGS = 3
 LEAST_UNIT = 1e-12  # of a channel that changes
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
+OPTIONS = {"subsets", "window", "stride", "channels", "normalise", "target", "cap", "bounds"}
+"""What the samples depend on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,10 +196,6 @@ class Cmapss(SampledDataset):
     def _left_out(self, fleets: Sequence[Engines]) -> tuple[str, ...]:
         short = sum(int(cycles < self.window) for engines in fleets for cycles in engines.cycles)
         return (f"{short} engines have fewer than {self.window} cycles and were left out",) if short else ()
-
-
-OPTIONS = {"subsets", "window", "stride", "channels", "normalise", "target", "cap", "bounds"}
-"""What the samples depend on."""
 
 
 def _file(folder: Path, part: str, subset: str) -> Path:

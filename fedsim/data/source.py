@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from fedsim.errors import UserError
 
@@ -27,7 +27,7 @@ def _beside_the_scenario(path: str, info: ValidationInfo) -> str:
         raise ValueError(f"{path!r} cannot be looked up ({error})") from error
 
 
-SourcePath = Annotated[str, AfterValidator(_beside_the_scenario)]
+SourcePath = Annotated[str, AfterValidator(_beside_the_scenario), Field(validate_default=True)]
 """A file or folder of data, relative to the scenario or to the folder that the variable FEDSIM_DATA names."""
 
 

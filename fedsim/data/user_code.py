@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
-from fedsim.data.encoding import AS_IT_IS
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
@@ -197,7 +196,7 @@ def _check_samples(pile: Pile) -> None:
     except Exception as error:
         raise _Bad(f"encoding {pile.encoding!r:.100} does not fit x, {_said(x)}") from error
     vocabulary = pile.encoding.vocabulary
-    if pile.encoding is not AS_IT_IS and vocabulary is not None and not 0 <= x.min() <= x.max() < vocabulary:
+    if vocabulary is not None and not 0 <= x.min() <= x.max() < vocabulary:
         raise _Bad(f"ids run from {x.min()} to {x.max()}, and must be from 0 to {vocabulary - 1}")
 
 

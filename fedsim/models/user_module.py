@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import MinLen
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from fedsim.errors import Misfit, UserError
 from fedsim.files import read_text_file
@@ -29,9 +29,6 @@ from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP,
 from fedsim.settings import Count, Name, Several
 
 __all__ = ["Recipe", "State", "TorchModule", "UserTable"]
-
-Option = bool | int | float | str
-Options = dict[Name, Option | Several[Option] | Several[Several[Option]]]
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,8 @@ class TorchModule(ModelSettings):
     path: ImportPath
     """The module's class, or a function that returns one: `my_net.py:make_net`, relative to the scenario, or
     `package.module:Net`. It is run as it is, with all rights: use only code that you trust."""
-    options: Options = Field(default_factory=dict)
-    """What it is called with, by keyword: numbers, text, true or false, and lists of these."""
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    """What it is called with, by keyword: numbers, text, true or false, null, lists and mappings of these."""
     classifier: Annotated[Several[Name], MinLen(1)] | None = None
     """Modules or parameters that are the classifier, by their names in the module, such as `head` or `layers.4`; the
     rest is the extractor. Left out, the last of the module's own children that has parameters."""

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.batchnorm import _NormBase
 from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim.errors import Misfit, UserError, nearest
@@ -128,7 +128,7 @@ def _made(recipe: Recipe, make: Callable[..., Any], *, seed: int) -> nn.Module:
             f"{recipe.path!r} must make a torch.nn.Module, and what it returns is {_kind(module)}{way_out}", "path"
         )
     for normalisation in module.modules():
-        if isinstance(normalisation, _BatchNorm) and normalisation.momentum is not None:
+        if isinstance(normalisation, _NormBase) and normalisation.momentum is not None:
             normalisation.num_batches_tracked = None  # a whole number, which no mean could average
     return module.train()
 

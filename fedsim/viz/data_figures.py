@@ -114,7 +114,10 @@ def _name_classes(ax: Axes, classes: int, names: Sequence[str]) -> None:
 def _bars(top: Axes, sizes: NDArray[np.int64]) -> None:
     """What stands above the classes: how many samples each client has."""
     clients = len(sizes)
-    top.bar(np.arange(clients), sizes, width=0.8 if clients <= 100 else 1.0, color=_BAR, linewidth=0)
+    if clients <= _NUMBERED:
+        top.bar(np.arange(clients), sizes, width=0.8, color=_BAR, linewidth=0)
+    else:
+        top.stairs(sizes, np.arange(clients + 1) - 0.5, fill=True, color=_BAR, linewidth=0)
     top.set_xlim(-0.5, clients - 0.5)
     top.set_ylim(0, 1.1 * sizes.max())
     top.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fedsim.scenario.scalars import printable
 from fedsim.units import si
 from fedsim.viz.human import duration, number, size
 
@@ -194,7 +195,8 @@ def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
     row = dict.fromkeys(("protocol", "clients", "down each", "up each", "one round", "first takes", "next takes"), "")
     row["protocol"] = _label(protocol)
     if not rounds:
-        return row
+        cohort = protocol["mean_cohort"]
+        return row if cohort is None else {**row, "clients": f"{cohort:,.4g} of {clients:,}"}
     first, later = rounds[0], rounds[-1]
     return {
         **row,
@@ -268,9 +270,9 @@ def _pairs(title: str, value: str, rows: Iterable[tuple[str, str]]) -> Descripti
     room = WIDTH - FRAME - max(len(name) for name, _ in [(title, ""), *listed])
     folded: list[tuple[str, str]] = []
     for name, text in listed:
-        for position, line in enumerate(textwrap.wrap(text, room) or [""]):
+        for position, line in enumerate(textwrap.wrap(printable(text), room) or [""]):
             folded.append(("" if position else name, line))
-    heading = textwrap.shorten(value, room, placeholder=" ...")
+    heading = textwrap.shorten(printable(value), room, placeholder=" ...")
     return DescriptionTable(pd.DataFrame(folded, columns=[title, heading]), (title, heading))
 
 

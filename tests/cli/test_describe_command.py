@@ -74,6 +74,15 @@ def test_who_waits_for_the_air_is_seen_in_the_parts() -> None:
     assert (parts["download_s"]["min"], parts["download_s"]["max"]) == (5.0, 9.0)
 
 
+def test_who_waits_for_samples_is_seen_too() -> None:
+    """Ten samples have come after 10 s, 6 s after the model; when the second model is there, at 27 s, ten more have."""
+    stream = {"samples": 10, "arrival": {"samples_per_s": 1.0, "buffer_samples": 100}}
+    facts = protocol({**NO_CONTENTION, "stop.rounds": 2, "data.stream": stream})
+    assert [one["seconds"] for one in facts["rounds"]] == [23.0, 17.0]
+    assert facts["parts"]["wait_for_samples_s"] == {"min": 0.0, "median": 3.0, "mean": 3.0, "max": 6.0}
+    assert facts["parts"]["compute_s"]["max"] == 5.0
+
+
 def test_bytes_of_a_client_are_those_of_a_client_that_takes_part() -> None:
     (first,) = protocol({"topology.devices": 4, "protocols": [{"name": "fedavg", "clients": 3}]})["rounds"]
     assert (first["selected"], first["downlink_bytes_per_client"], first["uplink_bytes_per_client"]) == (3, 1e3, 1e3)
@@ -134,7 +143,9 @@ def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
 
     (told,) = facts["protocols"] = [round_facts(asking, asking.protocols[0], describe(world)[1])]
     assert (told["rounds"], told["run"], told["mean_cohort"]) == ([], None, 2.0)
-    assert "none: it decides on what is learned" in printed(facts)
+    shown = printed(facts)
+    assert "none: it decides on what is learned" in shown
+    assert "2 of 2" in shown
 
 
 def test_a_run_that_nobody_is_left_for_says_so() -> None:
@@ -282,10 +293,11 @@ def test_tables_fit_a_hundred_columns(name: str) -> None:
 def test_long_names_and_remarks_fit_too() -> None:
     facts, _ = describe(scenario({"protocols": [{"name": "fedavg", "fraction": 1.0, "label": "l" * 60}]}))
     facts["data"] |= {"remarks": ["word " * 60], "classes": 20, "class_names": [f"class number {k}" for k in range(20)]}
-    facts["network"] |= {"server": "s" * 200}
+    facts["network"] |= {"server": "s" * 200 + "\x1b[2J"}
     shown = printed(facts)
     assert max(map(len, shown.splitlines())) <= WIDTH
     assert shown.count("word") == 60
+    assert "\x1b" not in shown
     assert f"{'l' * 21}..." in shown
 
 

@@ -35,7 +35,7 @@ def pile(path, **options):
 
 def text(ids) -> str:
     """What the ids of one sample spell, in reading order; blanks for what is unknown."""
-    return "".join(ALPHABET[place - 1] if place else " " for place in ids).rstrip()
+    return "".join(ALPHABET[place - 1] if place else " " for place in ids).rstrip(" ")
 
 
 def test_the_alphabet_is_that_of_the_paper():

@@ -87,6 +87,18 @@ def test_both_kinds_of_files_give_the_same_samples(pile, tmp_path):
     assert by_json.sample_bytes == by_npz.sample_bytes == 785
 
 
+def test_json_files_are_read_once(pile, tmp_path, monkeypatch):
+    write_leaf(tmp_path / "leaf", handwriting())
+    first = pile(path=tmp_path / "leaf")
+    with monkeypatch.context() as patched:
+        patched.setattr("fedsim.data.femnist.read_leaf", lambda *_: pytest.fail("read again"))
+        (tmp_path / "leaf" / "data" / "raw_data").mkdir()
+        assert np.array_equal(pile(path=tmp_path / "leaf").x, first.x)
+    assert len(pile(path=tmp_path / "leaf", transposed=True).x) == 18
+    (tmp_path / "leaf" / "data" / "test" / "all_data_0_niid_0_keep_0_test_9.json").unlink()
+    assert len(pile(path=tmp_path / "leaf").x) == 15
+
+
 def test_json_files_may_lie_side_by_side(pile, tmp_path):
     for split, part in enumerate(("train", "test")):
         (tmp_path / f"all_data_{part}_9.json").write_text(json.dumps(leaf(handwriting(), split)), encoding="utf-8")

@@ -285,8 +285,8 @@ def test_ink_stays_clear_of_the_border():
         face = faces.setdefault(style.typeface, template(style.typeface))
         images = draw(face, rng.integers(0, 62, 10), style, rng) / 255
         rings += [np.concatenate([x[0], x[-1], x[:, 0], x[:, -1]]) for x in images]
-    assert np.mean(rings) < 0.01
-    assert np.mean(np.max(rings, axis=1) > 0.25) < 0.05
+    assert np.mean(rings) < 0.002
+    assert np.mean(np.max(rings, axis=1) > 0.25) < 0.03
 
 
 # --- who reads what ---

@@ -79,6 +79,13 @@ def tarred(*members: tuple[str, bytes, dict], mode: str = "w") -> bytes:
     return content.getvalue()
 
 
+def giant() -> bytes:
+    """An archive that says that it has an image of 10 TB."""
+    info = tarfile.TarInfo("a/good/1.png")
+    info.size = 10**13
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
 def png(width: int = 4, height: int = 4) -> bytes:
     content = io.BytesIO()
     Image.new("RGB", (width, height)).save(content, "PNG")
@@ -244,7 +251,8 @@ HOSTILE_TAR = {
     "hard link": (tarred(("a/good/1.png", b"", {"type": tarfile.LNKTYPE, "linkname": "/etc/passwd"})), "is a link"),
     "device": (tarred(("a/good/1.png", b"", {"type": tarfile.CHRTYPE, "devmajor": 1})), "is no regular file"),
     "pipe": (tarred(("a/good/1.png", b"", {"type": tarfile.FIFOTYPE})), "is no regular file"),
-    "a giant": (tarred(("a/good/1.png", b"", {"size": 10**13})), "has a part of 1e.07 MB, and each may have"),
+    "no name": (tarred(("./.", png(), {})), "is a file without a name"),
+    "a giant": (giant(), "has a part of 1e.*07 MB, and each may have"),
     "twice": (tarred(*TREE, TREE[0]), "'a/good/1.png': is in the archive twice"),
     "unprintable": (tarred(("a/go\nod/1.png", png(), {})), "cannot be printed"),
     "shallow": (tarred(("1.png", png(), {})), "images must lie at <client>/<class>/<image>"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from fedsim.data.encoding import OneHot
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.user_code import UserCode
 from fedsim.errors import UserError
+
+PAGES = Path(__file__).parents[2] / "docs" / "data"
 
 
 @pytest.fixture
@@ -83,6 +87,14 @@ def test_it_becomes_a_federated_data_set(written, streams):
     path = written('return {"x": np.ones((20, 3)), "y": np.arange(20) % 2, "client": np.arange(20) // 5}')
     settings = UserCode.model_validate({"path": path, "partition": {"name": "natural"}})
     assert settings.load(Clients(4), streams(1)).client_samples.tolist() == [4] * 4
+
+
+def test_the_function_on_the_page_makes_a_data_set(tmp_path, streams):
+    [source] = re.findall(r"```python\n(.*?)```", (PAGES / "python.md").read_text("utf-8"), re.DOTALL)
+    (tmp_path / "my_data.py").write_text(source)
+    settings = UserCode(path=f"{tmp_path / 'my_data.py'}:bearings", options={"classes": 3, "spread": 0.5})
+    data = settings.load(Clients(4), streams(1))
+    assert (data.x.shape, data.classes) == ((200, 16), 3)
 
 
 def test_a_function_of_an_installed_package_is_called(streams):

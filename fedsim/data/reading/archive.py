@@ -141,6 +141,8 @@ def _files(archive: tarfile.TarFile) -> Iterator[tuple[Parts, Callable[[], bytes
             raise _Bad(f"the member {name} would lie outside of the archive; such archives are not read")
         if member.isdir():
             continue
+        if not parts:
+            raise _Bad(f"the member {name} is a file without a name")
         if not member.isreg() or member.sparse is not None:
             kind = "a link" if member.islnk() or member.issym() else "no regular file"
             raise _Bad(f"the member {name} is {kind}; pack an archive of regular files only")
