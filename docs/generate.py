@@ -29,7 +29,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import annotated_types as at
 import yaml
-from pydantic import AllowInfNan
+from pydantic import AllowInfNan, JsonValue
 from pydantic.fields import FieldInfo
 
 from fedsim import cli, registry
@@ -275,6 +275,8 @@ def type_text(hint: Any) -> str:
         return f"list of: {type_text(first)}" if others == [...] else f"list of {1 + len(others)}: {type_text(first)}"
     if get_origin(hint) is dict:
         return f"mapping of names to: {type_text(get_args(hint)[1])}"
+    if hint is JsonValue:
+        return "anything that JSON can hold"
     if issubclass(hint, Enum):
         return " or ".join(f"`{member.value}`" for member in hint)
     if issubclass(hint, Settings):
