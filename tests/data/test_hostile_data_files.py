@@ -245,7 +245,7 @@ HOSTILE_TAR = {
     "cut xz": (lzma.compress(tarred(*TREE))[:-30], "is cut short or damaged"),
     "damaged xz": (lzma.compress(tarred(*TREE))[:60] + b"?" * 60, "is cut short or damaged"),
     "up": (tarred(("../../evil.png", png(), {})), "'../../evil.png' would lie outside of the archive"),
-    "absolute": (tarred(("/tmp/evil.png", png(), {})), "'/tmp/evil.png' would lie outside of the archive"),
+    "absolute": (tarred(("/evil.png", png(), {})), "'/evil.png' would lie outside of the archive"),
     "up inside": (tarred(("a/../../b/1.png", png(), {})), "would lie outside of the archive"),
     "symlink": (tarred(("a/good/1.png", b"", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"})), "is a link"),
     "hard link": (tarred(("a/good/1.png", b"", {"type": tarfile.LNKTYPE, "linkname": "/etc/passwd"})), "is a link"),

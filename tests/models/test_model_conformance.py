@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,10 @@ from fedsim.models.settings import ModelSettings
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.torch_module import build, initial_parameters
 
-NEEDED = {"declared": {"parameters": 6.68e6, "classifier_parameters": 6.3e3, "training_flops_per_sample": 1e8}}
+NEEDED = {
+    "declared": {"parameters": 6.68e6, "classifier_parameters": 6.3e3, "training_flops_per_sample": 1e8},
+    "torch_module": {"path": f"{Path(__file__).with_name('own_net.py')}:Net"},
+}
 SMALL = {
     "vgg": {"head": "narrow", "dropout": 0.0, "initialisation": "kaiming_normal"},
     "char_cnn": {"depth": 3, "dropout": 0.0},
@@ -65,8 +69,14 @@ def samples(name: str, count: int, seed: int) -> torch.Tensor:
 
 
 every_model = pytest.mark.parametrize("name", registry.names("models"))
-trainable = [name for name in registry.names("models") if table(name).trainable]
-every_trainable_model = pytest.mark.parametrize("name", trainable)
+without_numbers = [name for name in registry.names("models") if not table(name).trainable]
+made_of_layers = [name for name in registry.names("models") if isinstance(table(name), LayerTable)]
+"""What trains, but for a user's own module, which has tests of its own in `test_user_module`."""
+every_model_of_layers = pytest.mark.parametrize("name", made_of_layers)
+
+
+def test_what_has_no_layers_is_declared_or_the_users_own():
+    assert set(registry.names("models")) - set(made_of_layers) == {"declared", "torch_module"}
 
 
 @every_model
@@ -97,7 +107,7 @@ def test_4_bytes_travel_for_each_parameter_and_each_running_statistic(name):
             assert sizes.bytes(part) == 4 * sizes.parameters(part)
 
 
-@every_trainable_model
+@every_model_of_layers
 def test_tokens_have_a_vocabulary_and_values_need_none(name):
     assert not layer_table(name).takes_ids or model(name).vocabulary
 
@@ -119,7 +129,7 @@ import sys
 from fedsim import registry
 settings = { {name: NEEDED.get(name, {}) | SMALL.get(name, {}) for name in registry.names("models")}!r}
 natural = { {name: natural(name) for name in registry.names("models")}!r}
-for name in registry.names("models"):
+for name in settings.keys() - {{"torch_module"}}:
     table = registry.load("models", name)(**settings[name]).table(*natural[name])
     assert table.bytes() > 0 and table.training_flops_per_sample > 0 and table.digest
 heavy = [module for module in ("torch", "simpy", "ortools", "matplotlib", "sklearn") if module in sys.modules]
@@ -129,7 +139,7 @@ assert not heavy, heavy
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", [name for name in registry.names("models") if name not in trainable])
+@pytest.mark.parametrize("name", without_numbers)
 def test_what_declares_sizes_only_is_never_made_into_tensors(name):
     with pytest.raises(UserError, match="declares sizes only and cannot be trained"):
         build(table(name))
@@ -143,7 +153,7 @@ def layer_table(name: str) -> LayerTable:
     return layers
 
 
-@every_trainable_model
+@every_model_of_layers
 def test_the_modules_state_is_the_tables(name):
     layers, module = layer_table(name), build(layer_table(name))
     start = initial_parameters(layers, np.random.default_rng(0))
@@ -167,7 +177,7 @@ def started(layers: LayerTable, seed: int = 0) -> PartedModule:
     return module
 
 
-@every_trainable_model
+@every_model_of_layers
 def test_the_whole_is_its_parts_one_after_the_other_and_shapes_are_the_tables(name):
     layers = layer_table(name)
     module = started(layers).eval()
@@ -186,7 +196,7 @@ COUNTED = {"char_cnn": ((70, 80), 4)}
 """One-hot rows instead of tokens: PyTorch computes no gradient for what was looked up in a constant table."""
 
 
-@every_trainable_model
+@every_model_of_layers
 def test_work_is_what_pytorch_counts(name):
     layers = model(name).table(*COUNTED.get(name, natural(name)))
     assert isinstance(layers, LayerTable)
@@ -210,7 +220,7 @@ LEARNING_RATES = {"vgg": 0.001, "char_cnn": 0.1, "gru": 0.1}
 """Other than 0.02: larger where layers are not normalised and start small, smaller where they start large."""
 
 
-@every_trainable_model
+@every_model_of_layers
 def test_a_handful_of_samples_is_learnt_by_plain_sgd(name):
     check_that_a_handful_is_learnt(layer_table(name), samples(name, HANDFUL, seed=2), LEARNING_RATES.get(name, 0.02))
 
@@ -251,7 +261,7 @@ def check_that_a_handful_is_learnt(layers: LayerTable, x: torch.Tensor, learning
     assert (module(x).argmax(dim=1) == y).all()
 
 
-@every_trainable_model
+@every_model_of_layers
 def test_one_step_of_the_serial_executor_is_that_of_torchs_sgd(name):
     layers = layer_table(name)
     x, y = samples(name, 4, seed=3), np.arange(4) % 2
