@@ -116,6 +116,7 @@ def _run_one(
         "protocol": protocol.title,
         "seed": seed,
         "trace_hash": world.trace.digest(),
+        "data_digest": materials.dataset.digest,
         "sim_time_s": world.env.now,
         "rounds": len(world.loop.rounds_done),
         "cut_short": world.loop.cut_short,

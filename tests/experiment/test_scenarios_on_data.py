@@ -48,6 +48,7 @@ def test_a_scenario_on_real_data_runs(name: str, tmp_path: Path) -> None:
     assert row["uplink_bytes"] > 0
     assert 0 <= row["accuracy"] <= 1
     assert row["loss"] > 0
+    assert len(results.manifest["runs"][0]["data_digest"]) == 64
 
 
 @pytest.mark.data
