@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
-from fedsim.metrics.cost_models.settings import RunFacts
 from fedsim.experiment.streams_seen import stream_columns
+from fedsim.metrics.cost_models.settings import RunFacts
 from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import links_table, rounds_table, transfers_table
 from fedsim.protocols.protocol import Protocol

@@ -29,7 +29,8 @@ def augmented(images: NDArray[np.float32], augmentation: Augmentation, rng: np.r
     left, top = draws[2] * (1.0 - width), draws[3] * (1.0 - height)
     cropped = resized_crops(images, left, top, width, height)
     factor = (1.0 + augmentation.brightness * (2.0 * draws[4] - 1.0)).astype(np.float32)
-    bright: NDArray[np.float32] = np.clip(cropped * factor[:, None, None, None], 0.0, 1.0)
+    cropped *= factor[:, None, None, None]
+    bright: NDArray[np.float32] = np.clip(cropped, 0.0, 1.0, out=cropped)
     return bright
 
 
@@ -50,15 +51,14 @@ def resized_crops(
     >>> resized_crops(ramp, 0 * half, 0 * half, half, whole)[0, 0, 0].tolist()
     [0.0, 0.25, 0.75, 1.25]
     """
-    rows, columns = images.shape[2:]
+    number, channels, rows, columns = images.shape
     y0, y1, y_share = _places(top, height, rows)
     x0, x1, x_share = _places(left, width, columns)
-    which = np.arange(len(images))[:, None, None]
-    by_pixel = images.transpose(0, 2, 3, 1)  # channels last, so that one index finds all of them
-    y0, y1, x0, x1 = y0[:, :, None], y1[:, :, None], x0[:, None], x1[:, None]
-    upper = _between(by_pixel[which, y0, x0], by_pixel[which, y0, x1], x_share)
-    lower = _between(by_pixel[which, y1, x0], by_pixel[which, y1, x1], x_share)
-    whole = upper + y_share[:, :, None, None] * (lower - upper)
+    pixels = images.transpose(0, 2, 3, 1).reshape(-1, channels)  # channels last, so that one index finds all of them
+    begin = (np.arange(number) * (rows * columns))[:, None]
+    upper = _along_row(pixels, begin + y0 * columns, x0, x1, x_share)
+    lower = _along_row(pixels, begin + y1 * columns, x0, x1, x_share)
+    whole = _between(upper, lower, y_share[:, :, None, None])
     return np.ascontiguousarray(whole.transpose(0, 3, 1, 2))
 
 
@@ -72,6 +72,21 @@ def _places(
     return low, np.minimum(low + 1, pixels - 1), (at - low).astype(np.float32)
 
 
+def _along_row(
+    pixels: NDArray[np.float32],
+    row: NDArray[np.int64],
+    x0: NDArray[np.int64],
+    x1: NDArray[np.int64],
+    share: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """(n, rows, columns, channels) interpolated from *pixels*, (all, channels), where each of *row* begins."""
+    one, other = (pixels.take(row[:, :, None] + x[:, None], axis=0) for x in (x0, x1))
+    return _between(one, other, share[:, None, :, None])
+
+
 def _between(one: NDArray[np.float32], other: NDArray[np.float32], share: NDArray[np.float32]) -> NDArray[np.float32]:
-    mixed: NDArray[np.float32] = one + share[:, None, :, None] * (other - one)
-    return mixed
+    """``one + share (other - one)``, in the memory of *other*."""
+    other -= one
+    other *= share
+    other += one
+    return other
