@@ -2,7 +2,7 @@
 
 ``FEDSIM_DATA=... python docs/pictures/data.py [NAME ...]``
 
-Text is shown in its own order, without blanks at the end. Without names, all are drawn; only `glyphs` needs no files.
+Text is shown in its own order, without blanks at the end. Without names, all are drawn; only `digits` and `glyphs` need no files.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def text(ids: NDArray[Any]) -> str:
 
 
 PICTURES = {
+    "digits": Picture(1, sheet={"per_row": 16}),
     "glyphs": Picture(12, sheet={"rows": "client", "per_row": 16}),
     "femnist": Picture(12, {"path": "femnist/femnist_writers.npz"}, {"rows": "client", "per_row": 16}),
     "cifar10": Picture(10, {"path": "cifar10/cifar10_jpeg_full.tar.xz"}),
