@@ -32,6 +32,7 @@ BYTE = 256
 VALUE_BYTES = 4
 LARGEST = float(np.finfo(np.float32).max)
 WHAT = "an .npz file with x, y and, if known, client and test"
+COUNTED = "labels count from 0, so the classes below it have no samples; subtract it, if that is a mistake"
 WANTED = {"x": Wanted("b u1 i2 f4 f8"), "y": Wanted("iuf", 1)}
 OPTIONAL = {"client": Wanted("iuU", 1), "test": Wanted("biu", 1)}
 
@@ -80,6 +81,7 @@ class Arrays(SampledDataset):
             owner=owner,
             owner_names=owner_names,
             test=_set_aside(path, arrays["test"]) if "test" in arrays else None,
+            remarks=() if classes is None or not y.min() else (f"the smallest label is {y.min()}: {COUNTED}",),
         )
 
     def _check_scale(self, path: Path, x: NDArray[Any]) -> None:

@@ -31,7 +31,7 @@ LAYOUT = 1
 MOST_HASHED_BYTES = 1_000_000_000
 MOST_LEVELS = 16
 ARRAYS = ("x", "y", "owner", "test")
-FACTS = ("classes", "sample_bytes", "class_names", "owner_names", "remarks")
+FACTS = ("classes", "sample_bytes", "class_names", "owners_are_clients", "owner_names", "remarks")
 ENCODINGS: dict[str, type[Encoding]] = {kind.__name__: kind for kind in (Affine, Ids, OneHot)}
 
 

@@ -62,6 +62,8 @@ class Pile:
     """From stored to decoded samples."""
     owner: NDArray[np.int64] | None = None
     """(samples,) who made each sample (a writer, an engine, a speaker), from 0; None when the source does not say."""
+    owners_are_clients: bool = False
+    """Whether owner k is client k, unseen ones last: the samples were made for them, and nobody is chosen by size."""
     owner_names: tuple[str, ...] = ()
     """One for each owner."""
     test: NDArray[np.bool_] | None = None

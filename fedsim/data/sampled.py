@@ -79,7 +79,7 @@ class SampledDataset(DatasetSettings):
             train_ids=tuple(train[seen]),
             test_ids=test_ids,
             client_test_ids=tuple(own_tests[seen]),
-            unseen_test_ids=tuple(np.union1d(train[client], own_tests[client]) for client in unseen),
+            unseen_test_ids=tuple(_both(train[client], own_tests[client]) for client in unseen),
             stream=self.stream,
             remarks=pile.remarks,
         )
@@ -87,7 +87,7 @@ class SampledDataset(DatasetSettings):
     def _dealt(self, pile: Pile, clients: Clients, stream: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """The test set first, the rest dealt out."""
         test_ids = self._global_test(pile, stream)
-        training = np.setdiff1d(np.arange(len(pile.y)), test_ids)
+        training = np.delete(np.arange(len(pile.y)), test_ids)
         labels = Labels(pile.y[training], None if pile.owner is None else pile.owner[training])
         shares = self.partition.split(labels, clients, stream("data/partition"))
         rng = stream("data/client_test")
@@ -114,13 +114,16 @@ class SampledDataset(DatasetSettings):
             )
         owner, test = pile.owner, pile.test if self.test_fraction is None else None
         if owner is None:
-            raise Misfit("natural needs to know who made each sample, and this source does not say", "partition")
+            raise Misfit(
+                "natural needs to know who made each sample, and this source does not say; use another one", "partition"
+            )
         testers: Ids = np.empty(0, np.int64)
         if test is not None:
             trains = np.bincount(owner[~test], minlength=int(owner.max()) + 1) > 0
             testers = np.flatnonzero(~trains[owner])
-        members = np.setdiff1d(np.arange(len(pile.y)), testers)
-        shares = self.partition.split(Labels(pile.y[members], owner[members]), clients, stream("data/partition"))
+        members = np.delete(np.arange(len(pile.y)), testers)
+        labels = Labels(pile.y[members], owner[members], pile.owners_are_clients)
+        shares = self.partition.split(labels, clients, stream("data/partition"))
         shares = [members[share] for share in shares]
         if test is not None:
             held = [(share[~test[share]], share[test[share]]) for share in shares]
@@ -133,4 +136,9 @@ class SampledDataset(DatasetSettings):
 
 
 def _everything(train: list[Ids], own_tests: list[Ids]) -> list[Ids]:
-    return [np.union1d(kept, out) for kept, out in zip(train, own_tests, strict=True)]
+    return [_both(kept, out) for kept, out in zip(train, own_tests, strict=True)]
+
+
+def _both(kept: Ids, out: Ids) -> Ids:
+    """Together, ascending; none is in both."""
+    return np.sort(np.concatenate([kept, out]))

@@ -42,6 +42,8 @@ def locate(path: str, *, what: str) -> Path:
         return found
     if Path(path).is_absolute():
         looked = f"{path}: is not there"
+    elif folder and not Path(folder).is_dir():
+        looked = f"{path}: is not beside the scenario, and {VARIABLE} names {folder}, which is no folder"
     elif folder:
         looked = f"{path}: is neither beside the scenario nor in {folder}, which {VARIABLE} names"
     else:

@@ -39,7 +39,10 @@ def hold_out(
     """
     number = min(round(fraction * len(ids)), len(ids) - 1)
     mixed = rng.permutation(ids)
-    return np.sort(mixed[number:]), np.sort(mixed[:number])
+    kept, out = mixed[number:], mixed[:number]  # of one array, as there may be many clients with few samples
+    kept.sort()
+    out.sort()
+    return kept, out
 
 
 def hold_out_each(

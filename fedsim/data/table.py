@@ -18,6 +18,7 @@ from annotated_types import MinLen
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
@@ -86,8 +87,12 @@ class Table(SampledDataset):
                 taken[column] = key
         for place, column in enumerate(self.features or ()):
             if column in taken:
-                raise Misfit(f"features: {column!r} is the column of {taken[column]}; leave it out", "features", place)
+                problem = "is named twice" if taken[column] == "features" else f"is the column of {taken[column]}"
+                raise Misfit(f"features: {column!r} {problem}; leave it out", "features", place)
             taken[column] = "features"
+        if self.client is None and isinstance(self.partition, Natural):
+            problem = "natural needs the column that says whose a sample is; set client, or choose another partition"
+            raise Misfit(problem, "partition")
         return self
 
     def pile(self, clients: Clients, stream: Generators) -> Pile:
@@ -127,6 +132,8 @@ class Table(SampledDataset):
 
     def _parse(self, rows: Reader) -> _Columns:
         header = [name.strip() for name in next(rows, [])]
+        if not any(header):
+            raise _Bad("must name the columns, and is empty")
         target_at, client_at, test_at = (self._place(header, name) for name in (self.target, self.client, self.test))
         assert target_at is not None, "it has a name"
         features_at = self._features(header, {target_at, client_at, test_at})
@@ -176,6 +183,10 @@ class Table(SampledDataset):
         found = [at for at in range(len(header)) if at not in taken]
         if not found:
             raise _Bad("there are no columns of features beside those of target, client and test")
+        for at in found:
+            if not header[at]:
+                raise _Bad(f"column {at + 1} of {len(header)} has no name; give it one, or say which are features")
+            self._place(header, header[at])
         return found
 
     def _standardised(
@@ -197,10 +208,11 @@ class Table(SampledDataset):
     def _classes(self, path: Path, target: Sequence[str]) -> tuple[str, ...]:
         found = set(target)
         if not 2 <= len(found) <= MOST_CLASSES:
+            number = f"{len(found)} different classes" if len(found) > 1 else f"only the class {min(found)!r}"
             hint = "" if len(found) < 2 else "; if it holds numbers, set task to regression"
             raise UserError(
-                f"{shown(path)}: the column {self.target!r} has {len(found)} different classes, and from 2 to "
-                f"{MOST_CLASSES} are possible{hint}"
+                f"{shown(path)}: the column {self.target!r} has {number}, and from 2 to {MOST_CLASSES} are "
+                f"possible{hint}"
             )
         try:
             return tuple(sorted(found, key=lambda word: (int(word), word)))
@@ -214,8 +226,9 @@ def _number(cell: str, column: str) -> float:
     except ValueError:
         number = math.nan
     if not abs(number) <= LARGEST:
-        said = repr(cell.strip()[:30]) if cell.strip() else "nothing"
-        raise _Bad(f"{said} in the column {column[:30]!r} must be a number, at most {LARGEST:.3g}")
+        if not cell.strip():
+            raise _Bad(f"the cell in the column {column[:30]!r} is empty; fill it with a number, or leave the line out")
+        raise _Bad(f"{cell.strip()[:30]!r} in the column {column[:30]!r} must be a number, at most {LARGEST:.3g}")
     return number
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
+from fedsim.data.encoding import Affine, Ids, OneHot
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
@@ -27,6 +28,7 @@ __all__ = ["UserCode"]
 WHAT = "a function that makes a data set"
 KEYS = ("x", "y", "classes", "class_names", "client", "test", "sample_bytes")
 STORED = (np.uint8, np.int16, np.float32)
+ENCODINGS = (Affine, Ids, OneHot)
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
 MOST_CLASSES = 10**6
@@ -191,6 +193,9 @@ def _check_samples(pile: Pile) -> None:
     if x.dtype == np.float32 and not np.isfinite(x).all():
         at = np.argwhere(~np.isfinite(x))[0]
         raise _Bad(f"x{at.tolist()}={x[tuple(at)]} must be a finite number (of 32 bits)")
+    if type(pile.encoding) not in ENCODINGS:  # what another one does would not be part of the data's address
+        known = ", ".join(kind.__name__ for kind in ENCODINGS)
+        raise _Bad(f"encoding is {_said(pile.encoding)}, and must be one of fedsim.data.encoding ({known})")
     try:
         pile.encoding.sample_shape(x.shape[1:])
     except Exception as error:

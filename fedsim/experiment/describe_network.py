@@ -83,6 +83,8 @@ def _places(topology: Topology, seed: int) -> Iterable[Place]:
 def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]]:
     """Every term of the link budgets, in the order in which a rate is worked out; empty where no radio has any."""
     terms: dict[str, tuple[str, list[float], list[float]]] = defaultdict(lambda: ("", [], []))
+    if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
+        return []
     for place in _places(topology, seed):
         radio = wires.cells[topology.cell_of(place.sensor)].settings.radio
         if not isinstance(radio, Shannon):

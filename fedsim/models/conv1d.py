@@ -53,12 +53,11 @@ class Conv1dModel(LayerModelSettings):
         """
         shape, outputs = self.known_data(sample_shape, classes)
         padding = (self.kernel - self.stride) // 2
-        least = (LEAST_STEPS - 1) * self.stride + self.kernel - 2 * padding
+        least = self._least(self.stride)
         if len(shape) != 2 or shape[1] < least:
             raise UserError(
                 f"model 'conv1d' with kernel={self.kernel} and stride={self.stride} needs series (channels, length) of "
-                f"a length of at least {least}, the data set has samples of shape {shape}; make model.stride smaller "
-                "for shorter series, or choose softmax or mlp, which take any shape"
+                f"a length of at least {least}, the data set has samples of shape {shape}; {self._way_out(shape)}"
             )
         layers: list[Layer] = []
         for number, channels in enumerate(CHANNELS, start=1):
@@ -77,6 +76,19 @@ class Conv1dModel(LayerModelSettings):
             classifier=(Linear("fc2", inputs=UNITS, outputs=outputs),),
             initialisation=self.initialisation,
         )
+
+    def _least(self, stride: int) -> int:
+        """The shortest series that a first convolution of *stride* leaves enough of."""
+        return (LEAST_STEPS - 1) * stride + self.kernel - 2 * ((self.kernel - stride) // 2)
+
+    def _way_out(self, shape: Shape) -> str:
+        """What may help somebody whose samples have *shape*."""
+        if len(shape) != 2:
+            return "choose softmax or mlp, which take any shape"
+        for stride in range(self.stride - 1, 0, -1):
+            if self._least(stride) <= shape[1]:
+                return f"set model.stride to {stride}, or choose gru, which takes series of any length"
+        return "choose gru, which takes series of any length"
 
     def _convolution(self, number: int, in_channels: int, channels: int, padding: int) -> Conv1d:
         if number == 1:

@@ -57,9 +57,9 @@ class LayerModelSettings(ModelSettings):
         Fewer classes than *outputs* are allowed.
         """
         if sample_shape is not None and sample_shape != needed:
-            way_out = f"set data.pixels to {needed[-1]}, or choose another data set or model"
             raise UserError(
-                f"model {self.name!r} needs samples of shape {needed}, the data set has {sample_shape}; {way_out}"
+                f"model {self.name!r} needs samples of shape {needed}, the data set has {sample_shape}; "
+                f"{_way_out(sample_shape, needed)}"
             )
         self.check_outputs(classes, outputs=outputs)
 
@@ -77,6 +77,15 @@ class LayerModelSettings(ModelSettings):
                 f"model {self.name!r} has {outputs} outputs, the data set has {classes} classes; "
                 f"set model.classes to {classes}"
             )
+
+
+def _way_out(shape: Shape, needed: Shape) -> str:
+    """What may help somebody whose samples have *shape* and whose model takes *needed* images."""
+    if len(shape) != 3 or shape[1] != shape[2]:
+        images = " (small_cnn and resnet take images of many sizes)" if len(shape) == 3 else ""
+        return f"choose softmax or mlp, which take any shape, or another data set or model{images}"
+    grey = "" if shape[0] == needed[0] else " and data.grey to true"
+    return f"set data.pixels to {needed[-1]}{grey}, or choose another data set or model"
 
 
 class PublishedModelSettings(LayerModelSettings):

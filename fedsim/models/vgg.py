@@ -54,10 +54,11 @@ class Vgg(PublishedModelSettings):
         """
         shape, outputs = self.published_data(sample_shape, classes)
         if len(shape) != 3 or min(shape[1:]) < LEAST_PIXELS:
+            others = "a model that takes small ones (resnet, small_cnn)"
+            way_out = f"larger images, or {others}" if len(shape) == 3 else "softmax or mlp, which take any shape"
             raise UserError(
                 f"model 'vgg' needs images (channels, height, width) of at least {LEAST_PIXELS} x {LEAST_PIXELS} "
-                f"pixels, the data set has samples of shape {shape}; choose larger images, or a model that takes small "
-                "ones (resnet, small_cnn)"
+                f"pixels, the data set has samples of shape {shape}; choose {way_out}"
             )
         extractor = (*self._convolutions(shape[0]), Flatten("flatten"))
         (features,) = through(extractor, shape)

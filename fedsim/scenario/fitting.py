@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.sampled import SampledDataset
 from fedsim.errors import Misfit
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["check_samples", "check_table", "check_that_learning_fits"]
+
+ROUNDING = 1e-6  # of a white pixel: 255 times 1/255, in float32
 
 
 def check_samples(scenario: Scenario, dataset: FederatedDataset) -> None:
@@ -46,9 +51,10 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, tabl
 
 
 def _check_test_sets(scenario: Scenario, dataset: FederatedDataset) -> None:
+    natural = isinstance(scenario.data, SampledDataset) and scenario.data.partition.natural
     held = {
         "global": ([dataset.test_ids], "data.test_fraction"),
-        "clients": (dataset.client_test_ids, "data.client_test_fraction"),
+        "clients": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
         "unseen": (dataset.unseen_test_ids, "data.unseen_clients"),
     }
     for name in scenario.evaluate.on:
@@ -75,9 +81,25 @@ def _check_stream(dataset: FederatedDataset) -> None:
     stream, shape = dataset.stream, dataset.sample_shape
     if stream is None:
         return
-    if stream.augmentation is not None and (dataset.vocabulary is not None or shape is None or len(shape) != 3):
-        problem = f"augmentation is for images (channels, height, width), and samples are {shape}; leave it out"
-        raise Misfit(problem, "data", "stream", "augmentation")
+    if stream.augmentation is not None:
+        if dataset.vocabulary is not None or shape is None or len(shape) != 3:
+            problem = f"augmentation is for images (channels, height, width), and samples are {shape}; leave it out"
+            raise Misfit(problem, "data", "stream", "augmentation")
+        _check_that_nothing_saturates(dataset)
     if stream.drift is not None and dataset.classes is None:
         problem = "drift is between groups of classes, and this data set has none; leave it out"
         raise Misfit(problem, "data", "stream", "drift")
+
+
+def _check_that_nothing_saturates(dataset: FederatedDataset) -> None:
+    """Augmented images end at 0 and 1, so they have to be from there."""
+    assert dataset.x is not None
+    extremes = dataset.encoding.decode(np.array([dataset.x.min(), dataset.x.max()]))
+    if not -ROUNDING <= extremes.min() <= extremes.max() <= 1 + ROUNDING:
+        raise Misfit(
+            "augmentation is for images with values from 0 to 1, and those of this data set run from "
+            f"{extremes.min():g} to {extremes.max():g}; bring them there, or leave it out",
+            "data",
+            "stream",
+            "augmentation",
+        )

@@ -28,6 +28,7 @@ def pile(tmp_path, streams):
     [
         (X.astype(np.uint8), np.uint8),
         (X.astype(np.int16), np.int16),
+        (X.astype(">i2"), np.int16),
         (X, np.float32),
         (X.astype(np.float64), np.float32),
         (X.astype(">f4"), np.float32),
@@ -80,6 +81,13 @@ def test_values_are_learned_as_numbers(pile):
 
 def test_more_classes_than_labels_may_be_declared(pile):
     assert pile({"classes": 7}).classes == 7
+    assert [pile({"classes": number}).sample_bytes - 4 * 4 for number in (256, 257)] == [1, 2]
+
+
+def test_labels_that_do_not_begin_at_0_are_remarked(pile):
+    assert pile().remarks == pile({"target": "value"}, y=Y + 1).remarks == ()
+    (remark,) = pile(y=Y + 1).remarks
+    assert remark.startswith("the smallest label is 1: labels count from 0")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +109,7 @@ def test_more_classes_than_labels_may_be_declared(pile):
         ({}, {"x": X[:, :, :0]}, r"x has shape \(6, 2, 0\)"),
         ({}, {"x": X.astype(np.int64)}, "'x' holds int64 .* must hold true or false or uint8 or int16 or float32"),
         ({}, {"x": X.astype(np.complex64)}, "'x' holds complex64"),
-        ({}, {"client": np.zeros(6)}, "'client' holds float64"),
+        ({}, {"client": np.zeros(6)}, "'client' holds float64 .* must hold whole numbers or text, with 1 dimension"),
         ({}, {"client": np.zeros(5, int)}, "x has 6 rows and client has 5"),
         ({}, {"test": np.array([0, 0, 0, 0, 0, 2])}, r"test\[5\]=2 must be 0 \(train\) or 1 \(test\)"),
         ({}, {"test": np.zeros(6, bool)}, "all of test is False; some samples must be 0"),

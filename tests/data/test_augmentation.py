@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from scipy.stats import kstest, uniform
 
 from fedsim.data.stream.augment import augmented, resized_crops
 from fedsim.data.stream.settings import Augmentation
@@ -79,6 +80,21 @@ def test_crops_have_the_stated_area_and_stay_inside() -> None:
     assert aspect.min() > 0.79
     assert aspect.max() < 1.21
     assert abs(np.log(aspect).mean() - np.log(0.8 * 1.2) / 2) < 4 * np.log(1.5) / np.sqrt(12 * number) + 1e-3
+
+
+@pytest.mark.parametrize("aspect", [2.0, 0.5])
+def test_crops_lie_anywhere_in_the_image(aspect: float) -> None:
+    """Of half of the area, as wide as the image or as high; the test of Kolmogorov and Smirnov errs in 1 of 10,000."""
+    side, number = 8, 2_000
+    ramp = (np.arange(side, dtype=np.float32) + 0.5) / side
+    x, y = np.broadcast_arrays(ramp[None, :], ramp[:, None])
+    both = np.broadcast_to(np.stack([x, y]), (number, 2, side, side)).astype(np.float32)
+    settings = Augmentation(brightness=0.0, area=(0.5, 0.5), aspect=(aspect, aspect))
+    seen = augmented(both, settings, np.random.default_rng(3))
+    middle = seen[:, :, side // 2 - 1 : side // 2 + 1, side // 2 - 1 : side // 2 + 1].mean(axis=(2, 3))
+    whole, half = middle.T if aspect > 1 else middle.T[::-1]
+    assert whole == pytest.approx(0.5, abs=1e-5)
+    assert kstest(half, uniform(0.25, 0.5).cdf).pvalue > 1e-4
 
 
 def test_every_image_has_its_own_draws_whatever_the_others_are() -> None:

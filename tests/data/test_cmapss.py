@@ -54,6 +54,11 @@ def test_windows_of_an_engine_end_at_each_cycle_from_the_windows_length_on(folde
     assert (made.y[:10] * 5).round().tolist() == [2, 1, 0, 0, 5, 4, 3, 2, 1, 0]
 
 
+def test_longer_lives_are_set_to_the_cap(folder):
+    made = pile(folder, target="value", cap=4.0)
+    assert (made.y * 4).tolist() == [2, 1, 0, 0, 4, 4, 3, 2, 1, 0, 4]
+
+
 def test_a_stride_leaves_windows_out(folder):
     made = pile(folder, target="value", cap=10.0, stride=2)
     assert (made.y[:6] * 10).round().tolist() == [2, 0, 0, 5, 3, 1]
@@ -67,6 +72,14 @@ def test_the_last_window_of_a_test_engine_is_a_test(folder):
     assert made.y.tolist() == [0] * 10 + [2]
     assert made.class_names == ("below 50 cycles", "50 to 125 cycles", "125 cycles or more")
     assert made.remarks == ("1 engines have fewer than 4 cycles and were left out",)
+
+
+def test_the_last_window_ends_with_the_last_cycle_and_its_life_is_its_own_engines(folder):
+    """A test engine of 3 cycles, which is left out, and one of 5, which runs 7 cycles more."""
+    (folder / "test_FD001.txt.gz").write_bytes(gzip.compress("\n".join(rows((3, 5), 7)).encode()))
+    made = pile(folder, target="value", cap=100.0)
+    assert made.y[-1] == np.float32(0.07)
+    assert np.array_equal(made.x[-1, :, -1:], pile(folder, window=1).x[-1])
 
 
 def test_a_class_begins_at_its_bound(folder):
@@ -113,6 +126,9 @@ def test_what_was_read_is_kept_and_options_count(folder, cache_folder):
     assert np.array_equal(pile(folder).x, pile(folder).x)
     pile(folder, normalise="minmax")
     assert len(list(cache_folder.iterdir())) == 2
+    for number, options in enumerate(({}, {"cap": 9.0}, {"bounds": [9.0]}, {"channels": "all"}), start=3):
+        pile(folder, target="value", **options)
+        assert len(list(cache_folder.iterdir())) == number
 
 
 GOOD = rows(TRAIN, 0)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from fedsim.data.cwru import Cwru
 from fedsim.data.pile import Clients
+from fedsim.data.reading import windows
 from fedsim.data.reading.cwru import FILES, read_mat_files, read_packed
 from fedsim.errors import UserError
 
@@ -95,6 +96,8 @@ def test_windows_hold_the_measurements_in_g(packed):
     assert (made.x.shape[1:], made.x.dtype) == ((1, 32), np.float32)
     assert np.array_equal(made.x[1, 0] * 4096, counts(97, 500)[32:64])
     assert made.sample_bytes == 2 * 32 + 1
+    scaled = pile(packed(de_scale=2.0 ** -np.arange(12.0, 12.0 + len(RECORDINGS))), clients="recording")
+    assert np.array_equal(scaled.x[scaled.owner == 1][0, 0] * 2**13, counts(105, 410)[:32])
 
 
 @pytest.mark.parametrize("stride", [5, 32, 50])
@@ -148,6 +151,13 @@ def test_normal_bearings_are_dropped_with_their_class(packed):
     assert made.remarks == (
         "1 of 6 recordings were left out: without the sensor drive_end, or of no class that is asked for",
     )
+
+
+def test_a_file_with_another_ones_signal_alone_is_read(packed, folder):
+    before = pile(folder).x
+    signal = counts(105, 410)[:, None] * 2.0**-12
+    scipy.io.savemat(folder / "105.mat", {"X105RPM": np.array([[1797]]), "X999_DE_time": signal})
+    assert np.array_equal(pile(folder).x, before)
 
 
 def test_a_recording_without_the_sensor_is_left_out_with_a_remark(packed, folder):
@@ -264,6 +274,15 @@ def test_two_files_of_one_number_and_two_packed_ones_are_refused(folder):
         (folder / name).write_bytes(b"")
     with pytest.raises(UserError, match=r"has 2 \.npz files; name one in path"):
         pile(folder)
+
+
+def test_the_bound_of_memory_counts_every_window(monkeypatch):
+    """Records of 9, 10 and 13 values have 0, 1 and 2 windows of 10, 3 apart: 3 windows of 10 numbers of 4 bytes."""
+    monkeypatch.setattr(windows, "MOST_BYTES", 120)
+    windows.require_memory([9, 10, 13], 10, 3)
+    monkeypatch.setattr(windows, "MOST_BYTES", 119)
+    with pytest.raises(UserError, match="3 windows of 10 would take"):
+        windows.require_memory([9, 10, 13], 10, 3)
 
 
 def test_windows_that_do_not_fit_recordings_or_memory_are_refused(packed):

@@ -88,6 +88,11 @@ def test_unseen_clients_hold_what_the_last_of_as_many_clients_would(load, partit
     assert np.array_equal(some.test_ids, everybody.test_ids)
 
 
+def test_partitions_are_told_the_labels_of_the_samples_that_they_deal(load):
+    data = load(5, partition={"name": "classes_per_client", "classes": 2})
+    assert (class_counts(data) > 0).sum(axis=1).tolist() == [2] * 5
+
+
 def test_a_client_keeps_one_sample_to_train_on(load):
     data = load(clients=1437, client_test_fraction=0.99)
     assert len(data.train_ids) == 1437

@@ -105,6 +105,15 @@ def test_json_files_may_lie_side_by_side(pile, tmp_path):
     assert np.bincount(pile(path=tmp_path).test).tolist() == [15, 3]
 
 
+def test_pixels_of_few_digits_are_the_nearest_grey_levels(pile, tmp_path):
+    written = leaf(handwriting(), 0)
+    for user in written["user_data"].values():
+        user["x"] = [[round(pixel, 7) for pixel in image] for image in user["x"]]
+    (tmp_path / "train.json").write_text(json.dumps(written), encoding="utf-8")
+    arrays = handwriting()
+    assert np.array_equal(pile(path=tmp_path).x[:, 0], arrays["images"][arrays["split"] == 0])
+
+
 def test_the_second_copy_of_an_image_is_left_out_and_counted(pile):
     arrays = handwriting()
     arrays["images"][5], arrays["labels"][5] = arrays["images"][0], arrays["labels"][0]
@@ -115,6 +124,8 @@ def test_the_second_copy_of_an_image_is_left_out_and_counted(pile):
     assert made.remarks == ("second copies, pixel for pixel, by the same writer, left out: 1",)
     kept = pile(arrays, duplicates="keep")
     assert (len(kept.y), kept.remarks) == (18, ())
+    arrays["labels"][5] = (arrays["labels"][0] + 1) % 62  # the same image, as another character
+    assert len(pile(arrays).y) == 18
 
 
 def test_light_ink_on_a_dark_ground_decodes_to_the_same(pile):
@@ -147,6 +158,17 @@ def test_every_writer_keeps_its_own_tests(tmp_path, streams):
     assert data.client_samples.tolist() == [5, 5, 5]
     assert [ids.tolist() for ids in data.client_test_ids] == [[5], [11], [17]]
     assert data.test_ids.tolist() == [5, 11, 17]
+
+
+def test_unseen_writers_tests_are_nobody_elses_and_a_share_may_be_asked_for(tmp_path, streams):
+    np.savez(tmp_path / "femnist.npz", **handwriting())
+    path = str(tmp_path / "femnist.npz")
+    data = Femnist(path=path, unseen_clients=1).load(Clients(2), streams(1))
+    assert len(data.unseen_test_ids[0]) == 6
+    assert not np.isin(data.test_ids, data.unseen_test_ids[0]).any()
+    half = Femnist(path=path, test_fraction=0.5).load(Clients(3), streams(1))
+    assert [len(ids) for ids in half.client_test_ids] == [3, 3, 3]
+    assert half.client_samples.tolist() == [3, 3, 3]
 
 
 def test_a_source_with_tests_only_is_split_anew_and_says_so(pile):
@@ -217,6 +239,12 @@ def test_a_folder_without_leafs_files_is_refused(pile, tmp_path):
 def test_what_is_nowhere_says_where_it_was_looked_for(streams, monkeypatch, tmp_path):
     monkeypatch.setenv("FEDSIM_DATA", str(tmp_path))
     with pytest.raises(UserError, match="no/femnist.npz: is neither beside the scenario nor in .*FEMNIST"):
+        Femnist(path="no/femnist.npz").pile(Clients(2), streams(1))
+
+
+def test_a_data_folder_that_is_none_is_named(streams, monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDSIM_DATA", str(tmp_path / "absent"))
+    with pytest.raises(UserError, match=r"FEDSIM_DATA names .*absent, which is no folder; .*FEMNIST"):
         Femnist(path="no/femnist.npz").pile(Clients(2), streams(1))
 
 

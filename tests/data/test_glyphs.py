@@ -462,3 +462,17 @@ def test_the_law_has_not_moved():
         drawn.append(draw(template(typeface), np.array([28, 8 + 10 * k]), style, rng))
     kept = np.load(GOLDEN).astype(np.int64)
     assert np.abs(np.concatenate(drawn).astype(np.int64) - kept).max() <= 1
+
+
+@pytest.mark.parametrize("unseen", [0, 3])
+def test_client_k_is_camera_k_however_many_images_the_unseen_ones_have(unseen, streams):
+    """Natural clients of files are those with most samples; cameras are made for their places in the factories."""
+    factories = np.array([0, 0, 1, 1, 1])
+    clients = Clients(5, factories)
+    alone = Glyphs(test_fraction=0.2).load(clients, streams(4))
+    data = Glyphs(test_fraction=0.2, unseen_clients=unseen).load(clients, streams(4))
+    for client in range(5):
+        mine = np.union1d(data.train_ids[client], data.client_test_ids[client])
+        same = np.union1d(alone.train_ids[client], alone.client_test_ids[client])
+        assert np.array_equal(data.x[mine], alone.x[same])
+    assert len(data.unseen_test_ids) == unseen

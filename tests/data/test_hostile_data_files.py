@@ -227,6 +227,27 @@ def test_a_zip_bomb_is_left_packed(tmp_path, says, match):
         tracemalloc.stop()
 
 
+def test_what_an_archive_only_claims_to_hold_takes_no_memory(tmp_path):
+    path = tmp_path / "lying.npz"
+    path.write_bytes(lying())
+    tracemalloc.start()
+    try:
+        with pytest.raises(UserError, match="another number of numbers"):
+            read_npz(path, {"x": Wanted("f4", 2)}, what="arrays")
+        assert tracemalloc.get_traced_memory()[1] < MEGABYTE
+    finally:
+        tracemalloc.stop()
+
+
+def test_all_arrays_together_are_bounded(tmp_path):
+    path = tmp_path / "two.npz"
+    path.write_bytes(zipped(x=X, y=Y))
+    wanted = {"x": Wanted("f4"), "y": Wanted("i")}
+    assert len(read_npz(path, wanted, what="arrays", most_bytes=32 + 32)) == 2
+    with pytest.raises(UserError, match="the array 'y' has"):
+        read_npz(path, wanted, what="arrays", most_bytes=32 + 31)
+
+
 def test_other_members_are_not_even_looked_at(tmp_path, streams):
     path = tmp_path / "own.npz"
     path.write_bytes(zipped(x=X, y=Y, notes=npy(np.array([Trap(tmp_path / "sprung")], object)), junk=b"?"))
@@ -417,7 +438,10 @@ def test_a_damaged_entry_of_the_cache_is_made_anew(tmp_path, cache_folder):
     first = cached("x", 1, [source], {}, make)
     [entry] = cache_folder.iterdir()
     for name in ("x.npy", "pile.json"):
-        for damage in (b"", (entry / name).read_bytes()[:-3], pickle.dumps(Trap(tmp_path / "sprung"))):
+        whole = (entry / name).read_bytes()
+        another, shaped = whole[:-1] + bytes([whole[-1] ^ 1]), whole.replace(b"(6, 1)", b"(1, 6)")
+        damages = (b"", whole[:-3], pickle.dumps(Trap(tmp_path / "sprung")), another)
+        for damage in (*damages, shaped) if name == "x.npy" else damages:
             made.clear()
             (entry / name).write_bytes(damage)
             again = cached("x", 1, [source], {}, make)
@@ -444,6 +468,13 @@ def test_the_cache_tells_sources_versions_and_options_apart(tmp_path):
     assert stored(6) == 6
     (folder / "deep" / "file").write_bytes(b"")
     assert stored(7) == stored(8) == 7
+    (folder / "deep" / "file").write_bytes(b"x")
+    os.utime(folder / "deep" / "file", ns=(1, 1))
+    assert stored(9) == 9
+    os.utime(folder / "deep" / "file", ns=(1, 2))
+    assert stored(10) == 10
+    (folder / "deep").rename(folder / "deeper")
+    assert stored(11) == stored(12) == 11
 
 
 def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch):

@@ -120,3 +120,5 @@ def test_changed_files_are_read_again(pile, source):
     (source / "line-b" / "good" / "5.png").unlink()
     assert len(pile().x) == 4
     assert len(pile(grey=True).x) == 4
+    (source / "line-a" / "good").rename(source / "line-a" / "great")
+    assert "great" in pile().class_names

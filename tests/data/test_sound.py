@@ -14,6 +14,7 @@ from scipy.signal import stft
 
 from fedsim.data.reading.sound import CENTRE, LEAST_POWER, SPREAD, LogMel, hertz, mel, mel_bands
 from fedsim.data.reading.wav import read_wav
+from fedsim.data.spoken_digits import SpokenDigits
 from fedsim.errors import UserError
 
 LOG_MEL = LogMel(rate_hz=8000, duration_s=1.0, window_s=0.025, hop_s=0.01, bands=40, lowest_hz=20.0, highest_hz=4000.0)
@@ -108,6 +109,7 @@ def test_silence_is_the_least_power_everywhere():
     features = LOG_MEL.features(np.zeros(8000, np.int16))
     assert (features.shape, features.dtype) == ((1, 40, 98), np.float32)
     assert features == pytest.approx((np.log(LEAST_POWER) - CENTRE) / SPREAD, abs=1e-6)
+    assert 10 * np.log10(LEAST_POWER) == pytest.approx(-100)
 
 
 def test_a_sound_that_is_one_hop_late_is_one_frame_late():
@@ -127,6 +129,12 @@ def test_a_clip_is_cut_or_filled_to_its_length():
     assert np.array_equal(LOG_MEL.features(long), LOG_MEL.features(long[:8000]))
     filled = np.concatenate([long[:3000], np.zeros(5000, np.int16)])
     assert np.array_equal(LOG_MEL.features(long[:3000]), LOG_MEL.features(filled))
+
+
+def test_features_depend_on_all_their_options():
+    changes = ({"duration_s": 0.5}, {"window_s": 0.03}, {"hop_s": 0.02}, {"bands": 20}, {"lowest_hz": 50.0})
+    said = [SpokenDigits(**options).feature_options for options in ({}, *changes, {"highest_hz": 3000.0})]
+    assert all(said.count(one) == 1 for one in said)
 
 
 # --- WAV files ---

@@ -15,7 +15,7 @@ from fedsim.data.encoding import Affine
 from fedsim.data.stream.captures import Capture, capture_samples, captured_ids, phase_of_class
 from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
-from fedsim.kernel.streams import Streams
+from fedsim.kernel.streams import Stream, Streams
 
 STREAMS = Streams(1)
 CLASSES = 6
@@ -95,11 +95,11 @@ def test_phases_share_the_classes_evenly_and_every_device_agrees() -> None:
 @pytest.mark.parametrize("strength", [1.0, 0.6])
 def test_a_drifting_stream_has_the_stated_mixture_of_classes(mixture: tuple[float, float], strength: float) -> None:
     """Pearson's test over the classes, 6,000 draws: a wrong refusal in one of 10,000, on fixed seeds."""
-    data = dataset((60,), drift=Recurring(phases=2, length=5, strength=strength))
+    data = dataset((7, 60), drift=Recurring(phases=2, length=5, strength=strength))
     counts = np.zeros(CLASSES)
     for number in range(60):
-        ids = captured_ids(data, 0, Capture(100 * number, 100, mixture), STREAMS)
-        assert np.isin(ids, data.train_ids[0]).all()
+        ids = captured_ids(data, 1, Capture(100 * number, 100, mixture), STREAMS)
+        assert np.isin(ids, data.train_ids[1]).all()
         counts += np.bincount(data.y[ids], minlength=CLASSES)
     phase = phase_of_class(CLASSES, 2, STREAMS)
     expected = counts.sum() * ((1 - strength) / CLASSES + strength * np.array(mixture)[phase] / 3)
@@ -107,6 +107,23 @@ def test_a_drifting_stream_has_the_stated_mixture_of_classes(mixture: tuple[floa
     seen = expected > 0
     statistic = ((counts - expected)[seen] ** 2 / expected[seen]).sum()
     assert statistic < chi2.ppf(0.9999, seen.sum() - 1)
+
+
+@pytest.mark.parametrize("mixture", [None, (0.5, 0.5)])
+def test_every_client_and_place_draws_from_streams_of_its_own(mixture: tuple[float, float] | None) -> None:
+    data = dataset(augmentation=Augmentation(), drift=Recurring(phases=2, length=5))
+    asked = []
+
+    def streams(*name: object) -> Stream:
+        asked.append(STREAMS(*name))
+        return asked[-1]
+
+    for client in (0, 2):
+        for first in (0, 100):
+            capture_samples(data, client, Capture(first, 4, mixture), streams)
+    own = [stream for stream in asked if stream.purpose != "data/drift"]
+    assert len(own) == 2 * 2 * 2
+    assert len(set(own)) == len(own)
 
 
 def test_a_device_without_the_phases_classes_shows_what_it_has() -> None:

@@ -50,6 +50,7 @@ def test_regression_learns_a_number(file):
 
 def test_features_stand_in_the_order_in_which_they_are_named(file):
     assert pile(file, features=["load", "speed"]).x[0].tolist() == [10, 1.5]
+    assert pile(file, features=["speed", "load"]).x[0].tolist() == [1.5, 10]
 
 
 def test_without_client_and_test_nothing_is_said_about_them(file):
@@ -101,7 +102,7 @@ def test_every_number_of_32_bits_is_read_as_it_is(tmp_path_factory, numbers):
             TEXT.replace("3.5", "1e39"),
             r"table\.csv:4: '1e39' in the column 'speed' must be a number, at most 3\.4e\+38",
         ),
-        (TEXT.replace("3.5", ""), r"table\.csv:4: nothing in the column 'speed' must be a number"),
+        (TEXT.replace("3.5", ""), r"table\.csv:4: the cell in the column 'speed' is empty; fill it"),
         (TEXT.replace("3.5", "fast"), r"table\.csv:4: 'fast' in the column 'speed'"),
         (TEXT.replace("3.5", "1_0"), r"table\.csv:4: '1_0' in the column 'speed'"),
         (TEXT.replace("30,train", "30"), r"table\.csv:4: 4 columns, and the first line names 5"),
@@ -114,10 +115,12 @@ def test_every_number_of_32_bits_is_read_as_it_is(tmp_path_factory, numbers):
         (TEXT.replace(",", ";"), r"table\.csv:1: columns are separated by commas"),
         (TEXT.replace("speed", "state"), r"table\.csv:1: two columns are called 'state'"),
         (TEXT.splitlines()[0], r"table\.csv:1: there are no rows below the names"),
-        ("", r"table\.csv:1: no column is called 'state' \(the columns are none\)"),
+        ("", r"table\.csv:1: must name the columns, and is empty"),
+        (TEXT.replace("load,", ","), r"table\.csv:1: column 4 of 5 has no name; give it one"),
+        (TEXT.replace("load", "speed"), r"table\.csv:1: two columns are called 'speed'; rename one"),
         ("state,machine,set\nok,press,0\n", r"table\.csv:1: there are no columns of features"),
         (TEXT.replace("train", "test"), "the column 'set' sets all rows aside for tests"),
-        (TEXT.replace("worn", "ok").replace("broken", "ok"), "the column 'state' has 1 different classes"),
+        (TEXT.replace("worn", "ok").replace("broken", "ok"), "the column 'state' has only the class 'ok'"),
         ("\0\1\2", r"table\.csv:1: no column is called 'state'"),
     ],
 )
@@ -158,7 +161,7 @@ def test_binary_files_are_refused(file):
     [
         ({"client": "state"}, "client='state' is the column of target too"),
         ({"features": ["speed", "state"]}, "'state' is the column of target; leave it out"),
-        ({"features": ["speed", "speed"]}, "'speed' is the column of features; leave it out"),
+        ({"features": ["speed", "speed"]}, "'speed' is named twice; leave it out"),
         ({"features": []}, "at least 1"),
         ({"task": "ranking"}, "classification"),
     ],
@@ -166,3 +169,9 @@ def test_binary_files_are_refused(file):
 def test_a_key_outside_its_range_is_refused(options, message):
     with pytest.raises(ValidationError, match=message):
         Table.model_validate({"path": "a.csv", "target": "state", **options})
+
+
+def test_what_natural_needs_of_a_table_is_a_column_of_clients():
+    with pytest.raises(ValidationError, match="natural needs the column that says whose a sample is; set client, or"):
+        Table(path="table.csv", target="state", partition={"name": "natural"})
+    assert Table(path="table.csv", target="state", client="machine", partition={"name": "natural"}).client == "machine"

@@ -83,6 +83,19 @@ def test_a_pile_is_taken_as_it_is(make):
     assert isinstance(made, Pile)
 
 
+def test_an_encoding_of_ones_own_is_refused_because_the_datas_address_would_not_know_it(make):
+    with pytest.raises(UserError, match=r"encoding is of type Own, and must be one of fedsim\.data\.encoding \(Affine"):
+        make(
+            """
+            from fedsim.data.encoding import Affine
+            class Own(Affine):
+                def decode(self, stored):
+                    return 2 * super().decode(stored)
+            return Pile(x=np.ones((2, 5), np.uint8), y=np.array([0, 1]), classes=2, sample_bytes=6.0, encoding=Own())
+            """
+        )
+
+
 def test_it_becomes_a_federated_data_set(written, streams):
     path = written('return {"x": np.ones((20, 3)), "y": np.arange(20) % 2, "client": np.arange(20) // 5}')
     settings = UserCode.model_validate({"path": path, "partition": {"name": "natural"}})

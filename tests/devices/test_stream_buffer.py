@@ -67,6 +67,12 @@ def test_what_nobody_took_is_overwritten() -> None:
     assert device.batch(10.0, 2).first == 17
 
 
+def test_an_arrival_in_this_very_instant_counts() -> None:
+    """100 times 0.29 is a little less than 29 in binary numbers."""
+    assert 100 * 0.29 < 29
+    assert buffer(arrival={"samples_per_s": 100.0, "buffer_samples": 8}).batch(0.29, 1).first == 29 - 8
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     room=st.integers(5, 12),

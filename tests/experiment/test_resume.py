@@ -41,6 +41,20 @@ LONG = digit_runs.data(  # a few seconds of real training
         "training.batch_size": 8,
     }
 )
+STREAMED = digit_runs.data(
+    {
+        "data.stream": {
+            "samples": 20,
+            "refresh_rounds": 2,
+            "augmentation": {},
+            "arrival": {"samples_per_s": 10.0, "buffer_samples": 30, "buffered_at_start": 5},
+            "drift": {"name": "gradual", "begin": 2, "end": 9, "strength": 0.8},
+        },
+        "stop.rounds": 12,
+        "training.epochs": 10,
+        "training.batch_size": 4,
+    }
+)
 SHORT = digit_runs.data()
 
 Rows = list[dict[str, Any]]
@@ -183,6 +197,24 @@ def test_a_kill_at_any_moment_changes_nothing_and_costs_little(server: RunServer
     assert len(planned) == KILLS
     assert after_a_checkpoint >= KILLS // 2
     assert in_a_round >= KILLS // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("expressions", [30, 80])
+def test_a_device_that_was_killed_goes_on_where_its_stream_was(
+    server: RunServer, tmp_path: Path, expressions: int
+) -> None:
+    """What has arrived, been taken or been missed is not kept: it follows from the clock, which begins anew."""
+    assert server.run(STREAMED, tmp_path / "whole") == 0
+    out = tmp_path / "run"
+    process = server.start(STREAMED, out, checkpoint_interval_s=0.02)
+    until_computed(out, expressions)
+    os.kill(process, signal.SIGKILL)
+    assert server.wait(process) == -signal.SIGKILL
+    killed_at = len(rows(out))
+    assert server.run(STREAMED, out, resume=True) == 0
+    assert digit_runs.outcome(out) == digit_runs.outcome(tmp_path / "whole")
+    assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
 
 
 def press_ctrl_c(process: int) -> None:

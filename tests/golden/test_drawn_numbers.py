@@ -38,8 +38,8 @@ CLIENTS = Clients(3, np.array([0, 0, 1]), unseen=1)
 PARTITIONS = (
     Iid(),
     Shards(),
-    Dirichlet(),
-    Dirichlet(capacity_rule=False),
+    Dirichlet(alpha=0.2),
+    Dirichlet(alpha=0.2, capacity_rule=False),
     QuantitySkew(alpha=2.0),
     ClassesPerClient(classes=2),
     FactoryPreference(),

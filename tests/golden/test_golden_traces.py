@@ -1,4 +1,4 @@
-"""Three tiny scenarios, event by event, as yesterday; each opens with its derivation by hand, computed here.
+"""Four tiny scenarios, event by event, as yesterday; each opens with its derivation by hand, computed here.
 
 `make golden-accept` writes today's traces over yesterday's.
 """
@@ -173,6 +173,42 @@ def test_raw_samples_over_lossy_air(golden: Golden) -> None:
     second_s = hand("the second at", f"{first_s} + {training_s}", first_s + training_s)
     assert world.trace.rounds.array()["end_s"].tolist() == [first_s, second_s]
     golden("raw_samples_over_lossy_air", hand.opening(world))
+
+
+def test_samples_that_arrive_by_the_clock(golden: Golden) -> None:
+    arrival = {"samples_per_s": 0.5, "buffer_samples": 6, "buffered_at_start": 1}
+    world = simulated(
+        {
+            "stop.rounds": 3,
+            "topology.devices": 1,
+            "network.link.rate_bps": float("inf"),
+            "data.stream": {"samples": 4, "arrival": arrival},
+        }
+    )
+    hand = ByHand(
+        "Three rounds of FedAvg with one sensor that measures a sample every 2 s, into a buffer of 6 that holds one at "
+        "the start. A training takes the oldest 4, of samples numbered from 0. In the first round it has to wait for "
+        "the last of them; before each of the others the buffer has run over. The wire takes no time."
+    )
+    down_s = hand("a model down, s", "8 x 1000 B / 2000 bit/s", 8 * 1_000 / 2_000)
+    up_s = hand("up, s", "8 x 1000 B / 1000 bit/s", 8 * 1_000 / 1_000)
+    work_s = hand("local work, s", "4 samples x 0.5 s", 4 * 0.5)
+    fourth_s = hand("sample 3, the third to arrive, is there at", "3 / 0.5 Hz", 3 / 0.5)
+    assert fourth_s > down_s
+    first_s = hand("the first round ends at", f"{fourth_s} + {work_s} + {up_s}", fourth_s + work_s + up_s)
+    end_s, taken, missed, ends_s = first_s, 4, 0, [first_s]
+    for which in ("second", "third"):
+        begin_s = hand(f"the {which} training begins at", f"{end_s} + {down_s}", end_s + down_s)
+        arrived = int(hand("  samples that have arrived by then", f"1 + 0.5 Hz x {begin_s} s", 1 + 0.5 * begin_s))
+        oldest = int(hand("  the oldest of the last 6 is", f"{arrived} - 6", arrived - 6))
+        missed = int(hand("  missed so far", f"{missed} + {oldest} - {taken}", missed + oldest - taken))
+        taken = oldest + 4
+        end_s = hand(f"  the {which} round ends at", f"{begin_s} + {work_s} + {up_s}", begin_s + work_s + up_s)
+        ends_s.append(end_s)
+    assert world.trace.rounds.array()["end_s"].tolist() == ends_s
+    stream = world.clients[0].stream
+    assert (stream.consumed, stream.missed) == (12, missed) == (12, 4)
+    golden("samples_that_arrive_by_the_clock", hand.opening(world))
 
 
 def _message(hand: ByHand, client: int, lost: Callable[[int, float], int]) -> tuple[float, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 import torch
 from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, data, small, table
 
+from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import batches
+from fedsim.learning.executors import serial
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Contribution
@@ -20,6 +23,7 @@ from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.learning.spread import spread
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU
+from fedsim.models.softmax import Softmax
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import build
 
@@ -79,6 +83,31 @@ def test_equal_values_are_equal_bytes_and_come_back_as_they_were(tmp_path: Path)
     assert all(torch.equal(read[name].view(torch.int32), part[name].view(torch.int32)) for name in part)
 
 
+def test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step of a linear model on all samples, written out; scores are added up over evaluation batches of 4."""
+    monkeypatch.setattr(serial, "EVALUATION_BATCH", 4)
+    values = np.linspace(-1, 1, len(data().y), dtype=np.float32)
+    dataset = replace(data(), classes=None, y=values, unseen_test_ids=(data().test_ids[:5],))
+    layers = Softmax().table(SHAPE, 1)
+    bench = Bench(layers, dataset, TrainingSettings(learning_rate=0.1, batch_size=SAMPLES))
+    weight, bias = (value.numpy().astype(np.float64) for value in numbers(bench.base).values())
+
+    def errors(ids: np.ndarray) -> np.ndarray:
+        return dataset.x[ids].reshape(len(ids), -1) @ weight[0] + bias - values[ids]
+
+    for on, ids in (("global", dataset.test_ids), ("unseen", dataset.test_ids[:5])):
+        squared = (errors(ids) ** 2).mean()
+        scored = bench.evaluate(bench.base, on)
+        assert (scored["loss"], scored["rmse"]) == pytest.approx((squared, squared**0.5), rel=1e-5)
+        assert scored["samples"] == len(ids)
+    ids = dataset.train_ids[1]
+    slope = 2 * errors(ids) / len(ids)
+    trained = numbers(bench.train(1, Plain()))
+    expected = weight[0] - 0.1 * slope @ dataset.x[ids].reshape(len(ids), -1)
+    assert trained["classifier.fc.weight"].numpy()[0] == pytest.approx(expected, rel=1e-4)
+    assert trained["classifier.fc.bias"].item() == pytest.approx(bias.item() - 0.1 * slope.sum(), rel=1e-4)
+
+
 @pytest.mark.parametrize("damage", ["cut off", "emptied", "another format"])
 def test_a_corrupt_tensor_file_is_named(tmp_path: Path, damage: str) -> None:
     def trained_and_kept() -> None:
@@ -122,16 +151,18 @@ STRONG = TrainingSettings(learning_rate=0.1, batch_size=4, epochs=2, momentum=0.
 class Bench:
     """An executor whose nodes are computed one by one, whenever they are asked for."""
 
-    def __init__(self, layers: LayerTable) -> None:
-        self.layers = layers
-        self.executor = Serial(layers, data())
+    def __init__(
+        self, layers: LayerTable, dataset: FederatedDataset | None = None, training: TrainingSettings = STRONG
+    ) -> None:
+        self.layers, self.training = layers, training
+        self.executor = Serial(layers, dataset or data())
         self.graph = Graph("bench")
         self.base = self._made("init", {}, {}, Stream(1, "model/init"))
 
     def train(self, client: int, objective: Objective) -> dict[str, Handle]:
         parameters = {
             "client": client,
-            "training": STRONG.model_dump(mode="json"),
+            "training": self.training.model_dump(mode="json"),
             "objective": objective.parameters(),
         }
         inputs = {f"model.{part}": handle for part, handle in self.base.items()}
@@ -150,9 +181,9 @@ class Bench:
             totals[f"total.{part}"].value = value
         return self._made("mean", {}, base | totals)
 
-    def evaluate(self, model: dict[str, Handle]) -> dict[str, float]:
+    def evaluate(self, model: dict[str, Handle], on: str = "global") -> dict[str, float]:
         inputs = {f"model.{part}": handle for part, handle in model.items()}
-        (outputs,) = self.executor.compute([self.graph.node("evaluate", {"on": "global"}, inputs)])
+        (outputs,) = self.executor.compute([self.graph.node("evaluate", {"on": on}, inputs)])
         return outputs["metrics"]
 
     def _made(self, operation, parameters, inputs, stream=None) -> dict[str, Handle]:

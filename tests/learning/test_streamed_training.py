@@ -13,8 +13,10 @@ import torch
 from small_learner import TRAINING, Small, small, tensors
 
 from fedsim.data.stream.captures import Capture, capture_samples
+from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Streams
+from fedsim.learning.batches import stream_parameters
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.objectives import Plain
 
@@ -75,6 +77,19 @@ def test_the_key_knows_the_capture_and_how_it_is_changed(streamed: Small) -> Non
     keys = [key(None), key(Capture(0, 4)), key(Capture(4, 4)), key(Capture(0, 3)), key(Capture(0, 4, (0.5, 0.5)))]
     assert len(set(keys)) == len(keys)
     assert key(Capture(0, 4)) == keys[1]
+
+
+def test_the_key_knows_how_images_are_changed_and_how_strong_the_drift_is() -> None:
+    streams = [
+        StreamSettings(samples=4, augmentation=augmentation, drift=drift)
+        for augmentation in (None, Augmentation(), Augmentation(brightness=0.2), Augmentation(area=(0.5, 1.0)))
+        for drift in (None, Recurring(length=1.0), Recurring(length=1.0, strength=0.5))
+    ]
+    said = [
+        stream_parameters(dataclasses.replace(PLAIN_DATA(), stream=stream), Capture(0, 4, (0.5, 0.5)))
+        for stream in streams
+    ]
+    assert all(said.count(one) == 1 for one in said)
 
 
 def test_more_of_the_stream_is_other_samples(streamed: Small) -> None:

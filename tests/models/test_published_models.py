@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations, pairwise
 from math import prod
 
@@ -276,7 +277,10 @@ def test_one_number_is_asked_of_one_output():
     [
         (LeafCnn(), (1, 8, 8), r"needs samples of shape \(1, 28, 28\), the data set has \(1, 8, 8\); .*pixels"),
         (Vgg(), (1, 28, 28), r"at least 32 x 32 pixels, .* shape \(1, 28, 28\); choose larger .*resnet"),
-        (Vgg(), (1024,), r"needs images \(channels, height, width\)"),
+        (LeafCnn(), (3, 8, 8), r"the data set has \(3, 8, 8\); set data\.pixels to 28 and data\.grey to true, or"),
+        (LeafCnn(), (1, 40, 98), r"has \(1, 40, 98\); choose softmax or mlp, .* \(small_cnn and resnet take images"),
+        (LeafCnn(), (14, 30), r"the data set has \(14, 30\); choose softmax or mlp, which take any shape"),
+        (Vgg(), (1024,), r"needs images \(channels, height, width\) .* \(1024,\); choose softmax or mlp"),
         (ResNet(), (3, 7, 8), r"at least 8 x 8 pixels, .* shape \(3, 7, 8\); choose softmax"),
         (CharCnn(), (122,), r"'char_cnn' of depth 6 .* at least 123, .* shape \(122,\); choose a data set of texts"),
         (CharCnn(depth=3), (68,), r"at least 69"),
@@ -284,14 +288,30 @@ def test_one_number_is_asked_of_one_output():
         (CharCnn(), (1, 28, 28), r"needs samples \(length,\) of character numbers"),
         (Vdcnn(), (56,), r"at least 57, the data set has samples of shape \(56,\)"),
         (Vdcnn(), (70, 1024), r"needs samples \(length,\) of character numbers"),
-        (Conv1dModel(), (1, 1023), r"kernel=64 and stride=16 .* at least 1024, .* \(1, 1023\); make model\.stride"),
-        (Conv1dModel(), (1, 28, 28), r"needs series \(channels, length\)"),
+        (
+            Conv1dModel(),
+            (1, 1023),
+            r"kernel=64 and stride=16 .* at least 1024, .* \(1, 1023\); set model\.stride to 15, or",
+        ),
+        (Conv1dModel(), (2, 65), r"\(2, 65\); set model\.stride to 1, or choose gru"),
+        (Conv1dModel(), (2, 64), r"\(2, 64\); choose gru, which takes series of any length"),
+        (Conv1dModel(), (1, 28, 28), r"needs series \(channels, length\) .* choose softmax or mlp"),
         (GruModel(), (1, 28, 28), r"needs series \(channels, time\), .* shape \(1, 28, 28\); choose softmax"),
     ],
 )
 def test_data_that_do_not_fit_are_refused_with_rule_shape_and_a_way_out(model, shape, message):
     with pytest.raises(UserError, match=message):
         model.table(shape, 4)
+
+
+@pytest.mark.parametrize("length", [65, 100, 500, 1023])
+def test_the_stride_that_a_short_series_is_told_to_take_fits_and_is_the_longest(length):
+    with pytest.raises(UserError) as caught:
+        Conv1dModel().table((1, length), 4)
+    stride = int(re.search(r"set model\.stride to (\d+)", str(caught.value))[1])
+    assert Conv1dModel(stride=stride).table((1, length), 4).parameters()
+    with pytest.raises(UserError):
+        Conv1dModel(stride=stride + 1).table((1, length), 4)
 
 
 @pytest.mark.parametrize("model", [Conv1dModel(), GruModel()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from small_worlds import scenario
 
 from fedsim.errors import UserError
 from fedsim.experiment.validate import validate
+from fedsim.scenario.fitting import check_samples
 
 DIGITS = {"data": {"name": "digits"}, "model": {"name": "softmax"}, "learn": True}
 STREAM = {"samples": 5}
@@ -46,18 +48,40 @@ def test_a_model_for_numbers_does_not_take_characters(texts: dict[str, Any]) -> 
     assert "set data.encoding to one_hot" in message
 
 
+def test_a_model_for_characters_takes_no_more_than_it_knows() -> None:
+    letters = SimpleNamespace(vocabulary=72, name="letters")
+    with pytest.raises(UserError, match="'char_cnn' takes ids below 71, and data set 'letters' gives ids below 72"):
+        check_samples(scenario({"model": {"name": "char_cnn"}}), letters)
+
+
 def test_a_model_for_characters_does_not_take_numbers(values: dict[str, Any]) -> None:
     message = said(DIGITS | {"data": values, "model": {"name": "char_cnn"}})
     assert "'char_cnn' takes ids, such as characters, and data set 'arrays' gives numbers" in message
+
+
+def test_a_model_for_characters_takes_as_many_as_there_are(texts: dict[str, Any]) -> None:
+    validate(scenario(DIGITS | {"data": texts, "model": {"name": "char_cnn", "depth": 3}}))
 
 
 @pytest.mark.parametrize(
     ("test_set", "key"), [("clients", "data.client_test_fraction"), ("unseen", "data.unseen_clients")]
 )
 def test_a_test_set_that_is_not_there_is_named_with_the_key_that_makes_it(test_set: str, key: str) -> None:
-    message = said(DIGITS | {"evaluate": {"on": [test_set]}})
+    other = {"clients": {"data.unseen_clients": 2}, "unseen": {"data.client_test_fraction": 0.2}}
+    message = said(DIGITS | other[test_set] | {"evaluate": {"on": [test_set]}})
     assert message.startswith(f"evaluate.on: {test_set!r} is named, but ")
     assert message.endswith(f"; set {key}")
+
+
+def test_clients_own_tests_are_parts_of_the_global_set_where_the_partition_is_natural(tmp_path: Path) -> None:
+    """The source's test samples are nobody's, as those of C-MAPSS: a share of each client's own is the way out."""
+    path = tmp_path / "engines.npz"
+    engine = np.repeat(np.arange(4), 5)
+    np.savez(path, x=np.zeros((20, 3), np.float32), y=np.arange(20) % 2, client=engine, test=engine > 1)
+    data = {"name": "arrays", "path": str(path), "partition": {"name": "natural"}}
+    asked = DIGITS | {"data": data, "evaluate": {"on": ["clients"]}}
+    assert said(asked).endswith("no client holds test samples; set data.test_fraction")
+    validate(scenario(asked | {"data.test_fraction": 0.2}))
 
 
 @pytest.mark.parametrize("place", ["stop", "protocols"])
@@ -72,6 +96,41 @@ def test_numbers_to_predict_have_no_target_accuracy(values: dict[str, Any], plac
 def test_what_is_no_image_is_not_augmented(values: dict[str, Any]) -> None:
     message = said(DIGITS | {"data": values | {"stream": STREAM | {"augmentation": {}}}})
     assert "augmentation is for images (channels, height, width), and samples are (1014,)" in message
+
+
+@pytest.mark.parametrize(
+    ("brightest", "scale", "offset", "range_said"),
+    [(255, 1.0, 0.0, "0 to 255"), (255, 2 / 255, -1.0, "-1 to 1"), (2, 1.0, 0.0, "0 to 2")],
+)
+def test_images_that_augmentation_would_saturate_are_refused(
+    tmp_path: Path, brightest: int, scale: float, offset: float, range_said: str
+) -> None:
+    message = said(DIGITS | {"data": grey_images(tmp_path, brightest, scale=scale, offset=offset)})
+    assert message.startswith("data.stream.augmentation: ")
+    assert f"values from 0 to 1, and those of this data set run from {range_said}; " in message
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1 / 255, 0.0), (-1 / 255, 1.0)])
+def test_white_may_miss_one_by_a_rounding_error(tmp_path: Path, scale: float, offset: float) -> None:
+    validate(scenario(DIGITS | {"data": grey_images(tmp_path, 255, scale=scale, offset=offset)}))
+
+
+def grey_images(folder: Path, brightest: int, **encoding: float) -> dict[str, Any]:
+    """Augmented images of bytes from 0 to the *brightest*, with classes."""
+    path = folder / "images.npz"
+    x = np.zeros((20, 1, 2, 2), np.uint8)
+    x[::2] = brightest
+    np.savez(path, x=x, y=np.arange(20) % 2)
+    return {"name": "arrays", "path": str(path), "stream": STREAM | {"augmentation": {}}} | encoding
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 5)])
+def test_series_and_characters_are_not_augmented(texts: dict[str, Any], tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.savez(tmp_path / "series.npz", x=np.ones((20, *shape), np.float32), y=np.arange(20) % 2)
+    augmented = {"stream": STREAM | {"augmentation": {}}}
+    series = {"name": "arrays", "path": str(tmp_path / "series.npz")}
+    for changes in ({"data": series | augmented}, {"data": texts | augmented, "model": {"name": "vdcnn"}}):
+        assert "augmentation is for images (channels, height, width)" in said(DIGITS | changes)
 
 
 def test_what_has_no_classes_does_not_drift_between_them(values: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fedsim.topology.explicit import Explicit
 from fedsim.topology.factory_park import FactoryPark
 from fedsim.topology.places import factories, factory_names
 from fedsim.topology.ring import Ring
@@ -18,6 +19,13 @@ def test_a_factory_is_what_is_behind_one_edge_server() -> None:
 
 def test_without_edge_servers_it_is_a_cell() -> None:
     assert factories(Star(devices=3).build()).tolist() == [0, 0, 0]
+    nodes = {"cloud": {"kind": "cloud"}}
+    for station in ("east", "west"):
+        nodes |= {station: {"kind": "base_station"}, f"{station}-cam": {"kind": "sensor", "attach": station}}
+    links = [{"between": ["cloud", "east"]}, {"between": ["cloud", "west"]}]
+    two_cells = Explicit(nodes=nodes, links=links).build()
+    assert factories(two_cells).tolist() == [0, 1]
+    assert factory_names(two_cells) == ("east", "west")
 
 
 def test_in_a_tree_it_is_the_nearest_edge_server() -> None:

@@ -73,6 +73,7 @@ class Glyphs(SampledDataset):
             encoding=Affine(scale=1 / 255),
             sample_bytes=SAMPLE_BYTES,
             owner=np.repeat(np.arange(clients.total), images),
+            owners_are_clients=True,
         )
 
     def _camera(self, rng: np.random.Generator) -> _Camera:

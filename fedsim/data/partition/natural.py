@@ -30,6 +30,8 @@ class Natural(PartitionSettings):
             raise Misfit(
                 "natural needs to know who made each sample, and this source does not say; use another one", "partition"
             )
+        if labels.owners_are_clients:
+            return labels.owner
         sizes = np.bincount(labels.owner)
         ranked = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
         if len(ranked) < clients.total:

@@ -48,6 +48,8 @@ class Labels:
     """(samples,) int64 labels, or float32 values."""
     owner: NDArray[np.int64] | None = None
     """(samples,) who made each sample, by the source; None when it does not say."""
+    owners_are_clients: bool = False
+    """Whether owner k is client k: the samples were made for these clients, in their order."""
 
     def classes(self) -> NDArray[np.int64]:
         """(samples,) the labels. Raises `UserError` for values: there are no classes to spread."""

@@ -84,7 +84,8 @@ class Wanted:
 
     def __str__(self) -> str:
         words = [kind for word in self.dtypes.split() for kind in (word if word.isalpha() else [word])]
-        names = [KINDS.get(word) or np.dtype(word).name for word in words]
+        both = {"i", "u"} <= set(words)  # then the narrower says nothing
+        names = [KINDS.get(word) or np.dtype(word).name for word in words if not (both and word == "u")]
         dimensions = "" if self.ndim is None else f", with {self.ndim} dimension{'s' * (self.ndim != 1)}"
         return f"{' or '.join(names)}{dimensions}"
 
