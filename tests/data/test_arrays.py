@@ -63,6 +63,8 @@ def test_tests_are_those_of_the_file(pile, tmp_path, streams):
     assert np.array_equal(pile(test=test == 1).test, test == 1)
     data = Arrays(path=str(tmp_path / "own.npz")).load(Clients(2), streams(1))
     assert data.test_ids.tolist() == [2, 5]
+    half = Arrays(path=str(tmp_path / "own.npz"), test_fraction=0.5).load(Clients(2), streams(1))
+    assert len(half.test_ids) == 3
 
 
 def test_clients_of_the_file_keep_their_samples(pile, tmp_path, streams):

@@ -30,7 +30,7 @@ def sources(folder: Path) -> list[dict[str, object]]:
         for kind in WORDS[3:]:
             (folder / "images" / line / kind).mkdir(parents=True)
             for number in range(5):
-                image = np.full((4, 6), 40 * len(line) + number, np.uint8)
+                image = np.full((4, 6), 20 * len(line) + number, np.uint8)
                 Image.fromarray(image).save(folder / "images" / line / kind / f"{number}.png")
     return [
         {"name": "digits", "partition": {"name": "factory_preference"}, "feature_skew": {"name": "noise"}},

@@ -97,6 +97,12 @@ def test_resnet_has_the_parameters_of_spatl_and_of_flexifed(depth, pad, projecti
     assert pad + shortcuts == projection
 
 
+@pytest.mark.parametrize("shortcut", ["pad", "projection"])
+def test_resnet_halves_images_of_odd_sizes_and_rounds_up(shortcut):
+    shapes = ResNet(shortcut=shortcut).table((3, 9, 13), 10).activation_shapes
+    assert [shapes[f"block{number}"] for number in (3, 6, 9)] == [(16, 9, 13), (32, 5, 7), (64, 3, 4)]
+
+
 @pytest.mark.parametrize(
     ("depth", "features", "exact", "published"),
     [
@@ -138,6 +144,8 @@ def test_vdcnn_has_the_parameters_of_flexifed(depth, exact, published):
     assert round(exact / 1e6, 2) == published
     convolutions = [layer.name for layer in table.signed_layers() if layer.signature.startswith("conv1d")]
     assert sum("shortcut" not in name for name in convolutions) == depth
+    pooled = [table.activation_shapes[f"pool{number}"] for number in (1, 2, 3, 4)]
+    assert pooled == [(64, 512), (128, 256), (256, 128), (512, 8)]
 
 
 def test_conv1d_has_the_shapes_and_parameters_of_wdcnn():
