@@ -99,7 +99,7 @@ def leaf_folder(tmp_path: Path) -> Path:
         ink[:, [0, -1]] = ink[:, :, [0, -1]] = 1.0  # nobody writes on the border
         content[f"f{writer:04}"] = {
             "x": ink.reshape(LEAF_IMAGES, -1).tolist(),
-            "y": [label % 62 for label in range(160)],
+            "y": [label % 62 for label in range(LEAF_IMAGES)],
         }
     for part in ("train", "test"):
         folder = tmp_path / "leaf" / part
@@ -119,7 +119,7 @@ def test_leaf(benchmark: BenchmarkFixture, leaf_folder: Path, cache_folder: Path
             shutil.rmtree(cache_folder, ignore_errors=True)
 
     data.load(Clients(LEAF_WRITERS), _streams)
-    loaded = benchmark.pedantic(lambda: data.load(Clients(LEAF_WRITERS), _streams), setup=forget, rounds=5)
+    loaded = benchmark.pedantic(lambda: data.load(Clients(LEAF_WRITERS), _streams), setup=forget, rounds=5)  # type: ignore[no-untyped-call]
     assert loaded.clients == LEAF_WRITERS
 
 
@@ -132,7 +132,7 @@ def test_json_load(benchmark: BenchmarkFixture, leaf_folder: Path) -> None:
                 held[f"{file.parent.name}/{writer}"] = np.array(samples["x"], np.float32)
         return held
 
-    assert len(benchmark.pedantic(load, rounds=5)) == LEAF_WRITERS + 1
+    assert len(benchmark.pedantic(load, rounds=5)) == LEAF_WRITERS + 1  # type: ignore[no-untyped-call]
 
 
 # What the cache is good for
@@ -145,7 +145,7 @@ def test_cifar10(benchmark: BenchmarkFixture, cache_folder: Path, time: str) -> 
     data = Cifar10(path="cifar10/cifar10_jpeg_full.tar.xz")
     if time == "second":
         data.pile(Clients(1), _streams)
-    pile = benchmark.pedantic(lambda: data.pile(Clients(1), _streams), rounds=1 if time == "first" else 5)
+    pile = benchmark.pedantic(lambda: data.pile(Clients(1), _streams), rounds=1 if time == "first" else 5)  # type: ignore[no-untyped-call]
     assert len(pile.y) == 60_000
 
 
@@ -174,7 +174,8 @@ def test_pillow_character_by_character(benchmark: BenchmarkFixture) -> None:
         matrix = (1.0, slant, right, 0.0, 1.0, down)
         turned = image.transform(image.size, Image.Transform.AFFINE, matrix, Image.Resampling.BILINEAR)
         noisy = np.asarray(turned, np.float32) + 25 * rng.standard_normal((PIXELS, PIXELS), np.float32)
-        return np.clip(noisy, 0, 255).astype(np.uint8)
+        grey: NDArray[np.uint8] = np.clip(noisy, 0, 255).astype(np.uint8)
+        return grey
 
     assert benchmark(lambda: np.stack([character(label) for label in labels])).shape == (GLYPHS, PIXELS, PIXELS)
 
@@ -243,7 +244,8 @@ def test_lists_class_by_class(benchmark: BenchmarkFixture) -> None:
     y, rng = np.arange(LABELS) % 10, np.random.default_rng(1)
 
     def split() -> list[list[int]]:
-        smallest, held = 0, []
+        smallest = 0
+        held: list[list[int]] = []
         while smallest < 1:
             held = [[] for _ in range(HOLDERS)]
             for label in range(10):
@@ -325,5 +327,5 @@ class TenEach(SampledDataset):
 @pytest.mark.parametrize("clients", [100, 1_000, 10_000, 100_000])
 def test_load(benchmark: BenchmarkFixture, clients: int) -> None:
     data = TenEach()
-    loaded = benchmark.pedantic(lambda: data.load(Clients(clients), _streams), rounds=3, warmup_rounds=1)
+    loaded = benchmark.pedantic(lambda: data.load(Clients(clients), _streams), rounds=3, warmup_rounds=1)  # type: ignore[no-untyped-call]
     assert loaded.clients == clients

@@ -55,7 +55,7 @@ ImportPath = Annotated[str, AfterValidator(_beside_the_scenario)]
 
 
 def load_function(path: str, *, what: str) -> tuple[Callable[..., Any], str]:
-    """The function or class that *path*, an `ImportPath`, names, and the SHA-256 of the file that it stands in.
+    """The function or class that *path*, an `ImportPath`, names, and the SHA-256 of the files that it stands in.
 
     *what* says for messages what is needed ("a function that makes a data set"). Code of a file is run once for each
     content. Raises `UserError` when there is no such file, module or name, when the code fails while it is imported
@@ -69,7 +69,16 @@ def load_function(path: str, *, what: str) -> tuple[Callable[..., Any], str]:
     found = getattr(module, name)
     if not callable(found):
         raise UserError(f"{where}: {name!r} is of type {type(found).__name__} and cannot be called; {what} is needed")
-    return found, sha256
+    return found, _with_origin(found, module, sha256)
+
+
+def _with_origin(found: Callable[..., Any], module: ModuleType, sha256: str) -> str:
+    """*sha256*, that of the module's file, and the content of the file from which the module has *found* itself."""
+    origin = sys.modules.get(getattr(found, "__module__", None) or "", module)
+    file = getattr(origin, "__file__", None)
+    if origin is module or file is None:
+        return sha256
+    return hashlib.sha256(sha256.encode() + Path(file).read_bytes()).hexdigest()
 
 
 def reason(error: BaseException, file: str | None = None) -> str:

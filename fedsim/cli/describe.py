@@ -46,14 +46,19 @@ def _execute(arguments: argparse.Namespace) -> int:
         raise UserError(f"--out: {problem}; choose another folder")
     scenario = load(arguments.scenario, overrides=arguments.overrides)
     facts, materials = describe(scenario)
-    _print(facts)
+    broken: BrokenPipeError | None = None
+    try:
+        _print(facts)
+    except BrokenPipeError as error:  # whoever read the tables has seen enough, and still wants the files
+        broken = error
     if folder is not None:
-        sys.stdout.flush()
         try:
             paths = _save(scenario, facts, materials, folder)
         except OSError as error:
             raise UserError(f"cannot write into {printable(str(folder))}: {error.strerror or error}") from None
         sys.stderr.writelines(f"{printable(str(path))}\n" for path in paths)
+    if broken is not None:
+        raise broken
     return 0
 
 

@@ -22,6 +22,7 @@ __all__ = ["Digits", "bilinear"]
 CLASSES = 10
 WHITE = 16.0  # pixel values run from 0 to 16
 LABEL_BYTES = 1
+BLOCK = 16
 
 
 class Digits(SampledDataset):
@@ -34,8 +35,12 @@ class Digits(SampledDataset):
     def pile(self, clients: Clients, stream: Generators) -> Pile:
         """Samples of shape (1, pixels, pixels) in [0, 1]; on the wire one byte for each pixel and one for the label."""
         images, y = _handwritten()
+        x = np.empty((len(images), 1, self.pixels, self.pixels), np.float32)
+        for begin in range(0, len(images), BLOCK):  # all at once would take gigabytes
+            some = slice(begin, begin + BLOCK)
+            x[some, 0] = bilinear(images[some], self.pixels)
         return Pile(
-            x=bilinear(images, self.pixels).astype(np.float32)[:, None],
+            x=x,
             y=y,
             classes=CLASSES,
             class_names=tuple("0123456789"),

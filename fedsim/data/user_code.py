@@ -7,6 +7,7 @@ or a mapping with some of its fields. Nothing is kept in the cache: only the fun
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from pydantic import Field, JsonValue
 
 from fedsim.data.encoding import Affine, Ids, OneHot
 from fedsim.data.pile import Clients, Pile
-from fedsim.data.reading.names import numbered
+from fedsim.data.reading.names import in_short, numbered
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.errors import UserError, nearest, some
@@ -54,13 +55,15 @@ class UserCode(SampledDataset):
         try:
             pile = made if isinstance(made, Pile) else _pile(made)
             _check(pile)
+            _check_owners(pile, clients.total)
         except _Bad as error:
             raise UserError(f"{self.path}: {error}") from error
         return replace(pile, remarks=(*pile.remarks, f"made by {self.path}, SHA-256 {sha256}"))
 
     def _called(self, function: Callable[..., Any], clients: int, rng: np.random.Generator) -> object:
+        before = _global_generators()
         try:
-            return function(clients, rng, **self.options)
+            made = function(clients, rng, **self.options)
         except UserError:
             raise
         except (Exception, SystemExit) as error:
@@ -68,6 +71,19 @@ class UserCode(SampledDataset):
             where = code.co_filename if code is not None else None
             problem = reason(error, where or self.path)
             raise UserError(f"{problem}; {self.path} was called for {clients} clients and failed") from error
+        for name, state in _global_generators().items():
+            if state != before[name]:
+                raise UserError(
+                    f"{self.path}: draws from the generator of {name}, so no run could be repeated; draw from the "
+                    "generator that it is called with (its second argument)"
+                )
+        return made
+
+
+def _global_generators() -> dict[str, object]:
+    """Where the generators stand that a whole process shares."""
+    _, numbers, *rest = np.random.get_state()
+    return {"numpy.random": (np.asarray(numbers).tobytes(), *rest), "the module random": random.getstate()}
 
 
 def _pile(made: object) -> Pile:
@@ -112,7 +128,10 @@ def _array(made: Mapping[str, Any], key: str) -> NDArray[Any]:
     try:
         array = np.array(made[key])
     except Exception as error:  # whatever the user's object does
-        raise _Bad(f"{key} is of type {type(made[key]).__name__} and becomes no array ({reason(error)})") from error
+        kind = type(made[key]).__name__
+        raise _Bad(
+            f"{key} is of type {kind} and becomes no array ({in_short(error)}); are its rows equally long?"
+        ) from error
     if array.dtype == object:
         raise _Bad(f"{key} is no array of numbers; are its rows equally long?")
     return array
@@ -181,6 +200,20 @@ def _check(pile: Pile) -> None:
         raise _Bad("test sets all samples aside for tests; some must be left to train on")
     if not isinstance(pile.sample_bytes, float) or not 0 < pile.sample_bytes < np.inf:
         raise _Bad(f"sample_bytes={pile.sample_bytes!r} must be a number above 0")
+
+
+def _check_owners(pile: Pile, clients: int) -> None:
+    """Raise unless owners that are said to be the clients are just these, each with a sample to train on."""
+    if not pile.owners_are_clients:
+        return
+    if pile.owner is None:
+        raise _Bad("owners_are_clients is set, but there is no owner")
+    trains = pile.owner if pile.test is None else pile.owner[~pile.test]
+    if not np.array_equal(np.unique(trains), np.arange(clients)) or pile.owner.max() >= clients:
+        raise _Bad(
+            f"owners_are_clients is set, so owners must be all from 0 to {clients - 1}, each with a sample that is not "
+            "set aside for tests"
+        )
 
 
 def _check_samples(pile: Pile) -> None:

@@ -68,7 +68,7 @@ def run_names(results: Sequence[Results]) -> list[str]:
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n); NaN for fewer than two values.
+    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n); NaN for fewer than two values, or infinite ones.
 
     >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
     2.4841
@@ -76,7 +76,7 @@ def half_width(values: Sequence[float]) -> float:
     from scipy.stats import t
 
     n = len(values)
-    if n < 2:
+    if n < 2 or not all(map(math.isfinite, values)):
         return math.nan
     return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
 

@@ -81,11 +81,12 @@ class LayerModelSettings(ModelSettings):
 
 def _way_out(shape: Shape, needed: Shape) -> str:
     """What may help somebody whose samples have *shape* and whose model takes *needed* images."""
-    if len(shape) != 3 or shape[1] != shape[2]:
-        images = " (small_cnn and resnet take images of many sizes)" if len(shape) == 3 else ""
-        return f"choose softmax or mlp, which take any shape, or another data set or model{images}"
-    grey = "" if shape[0] == needed[0] else " and data.grey to true"
-    return f"set data.pixels to {needed[-1]}{grey}, or choose another data set or model"
+    if len(shape) != 3:
+        return "choose softmax or mlp, which take any shape, or another data set or model"
+    if shape[0] == needed[0] and shape[1] == shape[2]:
+        return f"set data.pixels to {needed[-1]}, or choose another data set or model"
+    own = f"set data.pixels to {needed[-1]} and data.grey to true"
+    return f"choose small_cnn or resnet, which take images of many sizes; with images of your own, {own}"
 
 
 class PublishedModelSettings(LayerModelSettings):

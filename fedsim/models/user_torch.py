@@ -97,6 +97,11 @@ def measured(recipe: Recipe) -> UserTable:
 @lru_cache(maxsize=8)
 def _measured(recipe: Recipe, make: Callable[..., Any], sha256: str) -> UserTable:
     module = _made(recipe, make, seed=0)
+    if not torch.is_grad_enabled():
+        torch.set_grad_enabled(True)
+        raise Misfit(
+            "it switches gradients off for good, so nothing could be trained; use `with torch.no_grad():`", "path"
+        )
     _check_tensors(module)
     _check_its_start(module, _made(recipe, make, seed=0))
     states = tuple(_parted(module, recipe))

@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from rich.console import Console
 from scenario_texts import write_scenario
 from small_worlds import NO_CONTENTION, NO_TIME, scenario, simulated
 
+from fedsim.cli import describe as describe_command
 from fedsim.cli import main
 from fedsim.cli.tables import show_cells
 from fedsim.data.dataset import FederatedDataset
@@ -311,6 +313,19 @@ def test_the_folder_gets_the_numbers_and_the_figures(tmp_path: Path, capsys: Cap
     facts = json.loads((out / "describe.json").read_text("utf-8"))
     assert facts == plain(describe(load(tmp_path / "scenario.yaml"))[0])
     assert "| data " in said.out and "describe.json" not in said.out
+
+
+def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with `fedsim describe plant.yaml --out here | head`."""
+
+    def gone(_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(describe_command, "_print", gone)
+    wanted = Namespace(scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out")
+    with pytest.raises(BrokenPipeError):
+        describe_command._execute(wanted)
+    assert (tmp_path / "out" / "describe.json").is_file() and (tmp_path / "out" / "sheet.png").is_file()
 
 
 def test_numbers_without_samples_have_sizes_to_show_only(tmp_path: Path) -> None:

@@ -133,3 +133,17 @@ def test_importing_this_loads_no_heavy_library():
     program = "import sys, fedsim.imports; print([name for name in ('torch', 'numpy', 'scipy') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_a_package_takes_from_another_file_is_digested_with_it(tmp_path, monkeypatch):
+    """``package:Net``, re-exported from ``package/nets.py``: a change there is a change."""
+    package = tmp_path / "crate"
+    package.mkdir()
+    (package / "__init__.py").write_text("from crate.nets import Net\n")
+    (package / "nets.py").write_text("class Net:\n    size = 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = load("crate:Net")[1]
+    (package / "nets.py").write_text("class Net:\n    size = 4\n")
+    after = load("crate:Net")[1]
+    assert before != after
+    assert load("crate.nets:Net")[1] == hashlib.sha256((package / "nets.py").read_bytes()).hexdigest()

@@ -103,6 +103,24 @@ def test_the_noise_of_a_sample_does_not_depend_on_how_many_are_made_at_once(monk
     assert np.array_equal(residuals(Noise(), x, Clients(1)), whole)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize(("scale", "variance"), [(0.0, 1e-18), (1e-30, 1e18), (-1e-40, 0.1)])
+def test_noise_that_no_stored_number_can_hold_is_refused(dtype, scale, variance):
+    pile = pile_of(np.ones((4, 3), dtype), Affine(scale=scale))
+    with pytest.raises(UserError, match="such noise does not fit there; lower it") as refusal:
+        Noise(variance=variance).apply(pile, Clients(1), [np.arange(4)], np.random.default_rng(1))
+    assert str(refusal.value).startswith(f"variance={variance:g}: ")
+    assert f"multiplied by {abs(scale):g}, " in str(refusal.value)
+
+
+@pytest.mark.parametrize("scale", [1e-27, 1.0, 1e18])
+def test_the_largest_noise_that_fits_is_finite_in_store_and_decoded(scale):
+    pile = pile_of(np.ones((4, 3), np.float32), Affine(scale=scale))
+    skewed = Noise(variance=1e18).apply(pile, Clients(1), [np.arange(4)], np.random.default_rng(1))
+    assert np.isfinite(skewed).all()
+    assert np.isfinite(pile.encoding.decode(skewed)).all()
+
+
 # --- rotation ---
 
 images = np.random.default_rng(1).random((3, 2, 9, 9)).astype(np.float32)

@@ -21,7 +21,7 @@ from fedsim.data.partition.factory_preference import FactoryPreference, served_b
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.quantity_skew import QuantitySkew
-from fedsim.data.partition.settings import Labels, whole_shares
+from fedsim.data.partition.settings import Labels, draw_until_enough, whole_shares
 from fedsim.data.partition.shards import Shards
 from fedsim.data.pile import Clients
 from fedsim.errors import UserError
@@ -53,6 +53,11 @@ def independence_mean(table) -> float:
     """Its exact mean when labels are dealt at random with both margins fixed: N/(N - 1) degrees of freedom."""
     clients, classes = table.shape
     return (clients - 1) * (classes - 1) * table.sum() / (table.sum() - 1)
+
+
+def test_the_minimum_itself_is_enough():
+    draws = iter([np.array([[3, 1]]), np.array([[2, 1], [0, 1]]), np.array([[5, 5]])])
+    assert draw_until_enough(lambda: next(draws), 2, Dirichlet()).sum(axis=0).tolist() == [2, 2]
 
 
 # --- iid ---
@@ -301,6 +306,13 @@ def test_with_one_class_each_all_classes_have_equally_many_clients():
         table = counts(ClassesPerClient(classes=1), y, 30, seed)
         assert np.count_nonzero(table, axis=0).tolist() == [3] * CLASSES
         assert (table.sum(1) == 20).all()
+
+
+def test_chance_says_which_class_a_client_has():
+    """Client 0 has each of 10 classes with a chance of 1/10: fewer than 5 in 20 draws come twice in a million."""
+    y = np.repeat(np.arange(CLASSES), 20)
+    met = {int(counts(ClassesPerClient(classes=1), y, 10, seed)[0].argmax()) for seed in range(20)}
+    assert len(met) >= 5
 
 
 def test_what_is_left_over_of_a_class_favours_no_client():

@@ -96,10 +96,51 @@ def test_an_encoding_of_ones_own_is_refused_because_the_datas_address_would_not_
         )
 
 
+@pytest.mark.parametrize(
+    ("rest", "rule"),
+    [
+        ("owner=np.array([0, 1])", "must be all from 0 to 2"),
+        ("owner=np.array([0, 3])", "must be all from 0 to 2"),
+        ("owner=np.array([0, 1, 2, 3])", "must be all from 0 to 2"),
+        ("owner=np.array([0, 1, 2, 2]), test=np.array([False, True, False, False])", "each with a sample that is not"),
+        ("owner=np.array([0, 1, 2, 3]), test=np.array([False, False, False, True])", "must be all from 0 to 2"),
+        ("", "but there is no owner"),
+    ],
+)
+def test_owners_that_are_said_to_be_the_clients_are_just_these(make, rest, rule):
+    body = f"""
+        rest = dict({rest})
+        n = len(rest.get("owner", [0, 0]))
+        x, y = np.ones((n, 5), np.uint8), np.zeros(n, np.int64)
+        return Pile(x=x, y=y, classes=1, sample_bytes=6.0, owners_are_clients=True, **rest)
+        """
+    with pytest.raises(UserError, match=rule):
+        make(body)
+
+
+def test_owners_may_be_the_clients_in_any_order_of_samples(make):
+    made = make(
+        """
+        x, y, owner = np.ones((4, 5), np.uint8), np.zeros(4, np.int64), np.array([2, 0, 1, 0])
+        return Pile(x=x, y=y, classes=1, sample_bytes=6.0, owner=owner, owners_are_clients=True)
+        """
+    )
+    assert made.owners_are_clients
+
+
 def test_it_becomes_a_federated_data_set(written, streams):
     path = written('return {"x": np.ones((20, 3)), "y": np.arange(20) % 2, "client": np.arange(20) // 5}')
     settings = UserCode.model_validate({"path": path, "partition": {"name": "natural"}})
     assert settings.load(Clients(4), streams(1)).client_samples.tolist() == [4] * 4
+
+
+@pytest.mark.parametrize(
+    ("drawn", "name"),
+    [("np.random.random((4, 1))", r"numpy\.random"), ("[[__import__('random').random()]] * 4", "the module random")],
+)
+def test_chance_from_elsewhere_is_refused(make, drawn, name):
+    with pytest.raises(UserError, match=f"draws from the generator of {name}, so no run could be repeated; draw from"):
+        make(f'return {{"x": {drawn}, "y": [0, 1, 0, 1]}}')
 
 
 def test_the_function_on_the_page_makes_a_data_set(tmp_path, streams):
@@ -125,7 +166,7 @@ def test_a_function_of_an_installed_package_is_called(streams):
         ('{"x": np.ones(2), "y": [0, 1]}', r"x is float32 of shape \(2,\), and must be"),
         ('{"x": np.ones((0, 2)), "y": []}', r"x is float32 of shape \(0, 2\)"),
         ('{"x": np.ones((2, 1), int), "y": [0, 1]}', r"x is int64 of shape \(2, 1\), and must be uint8, int16 or"),
-        ('{"x": [[1.0], [1.0, 2.0]], "y": [0, 1]}', "x is of type list and becomes no array"),
+        ('{"x": [[1.0], [1.0, 2.0]], "y": [0, 1]}', r"x is of type list and becomes no array \(.*\); are its rows"),
         ('{"x": [["a"]], "y": [0]}', "x is <U1 of shape"),
         ('{"x": np.array([[{}]]), "y": [0]}', "x is no array of numbers"),
         ('{"x": np.array([[1.0], [np.nan]]), "y": [0, 1]}', r"x\[1, 0\]=nan must be a finite number"),

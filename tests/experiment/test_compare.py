@@ -91,3 +91,8 @@ def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
     assert (errors <= widths).mean() == pytest.approx(0.95, abs=tolerance)
     too_narrow = norm.ppf(0.975) * samples.std(axis=1, ddof=1) / math.sqrt(5)
     assert (errors <= too_narrow).mean() < 0.95 - tolerance  # so a wrong quantile would be seen
+
+
+def test_what_diverged_on_some_seeds_has_no_interval() -> None:
+    assert math.isnan(half_width([1.0, math.inf, 2.0]))
+    assert math.isnan(half_width([math.inf, math.inf]))

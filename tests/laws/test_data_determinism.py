@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 RUN = """
@@ -36,12 +37,19 @@ def sources(folder: Path) -> list[dict[str, object]]:
         {"name": "digits", "partition": {"name": "factory_preference"}, "feature_skew": {"name": "noise"}},
         {"name": "digits", "partition": {"name": "dirichlet"}, "unseen_clients": 3, "client_test_fraction": 0.1},
         {"name": "glyphs", "images_per_device": 20, "unseen_clients": 1},
-        {"name": "csv", "path": str(folder / "table.csv"), "target": "state", "client": "machine"},
-        {"name": "csv", "path": str(folder / "table.csv"), "target": "state", "partition": {"name": "shards"}},
+        {
+            "name": "csv",
+            "path": str(folder / "table.csv"),
+            "target": "state",
+            "client": "machine",
+            "features": ["speed"],
+        },
+        {"name": "csv", "path": str(folder / "table.csv"), "target": "machine", "features": ["speed"]},
         {"name": "images", "path": str(folder / "images"), "unseen_clients": 1},
     ]
 
 
+@pytest.mark.slow
 def test_data_sets_are_the_same_in_two_processes_whatever_the_hash_seed(tmp_path: Path) -> None:
     here = Path(__file__).parents[1]
     asked = json.dumps(sources(tmp_path))

@@ -265,6 +265,24 @@ def test_declared_data_gets_the_papers_shape_and_classes(model):
     assert model.table(None, 7).outputs == 7
 
 
+def test_each_model_starts_and_drops_out_as_its_paper_says():
+    starts = {model: model().table(None, None).initialisation for model in (ResNet, Vdcnn, Vgg, CharCnn)}
+    assert starts == {
+        ResNet: "kaiming_normal",
+        Vdcnn: "kaiming_normal",
+        Vgg: "xavier_uniform",
+        CharCnn: "xavier_uniform",
+    }
+    for model in (Vgg, CharCnn):
+        classifier = model(dropout=0.3).table(None, None).classifier
+        assert [layer.rate for layer in classifier if layer.kind == "dropout"] == [0.3, 0.3]
+
+
+def test_a_single_output_too_few_is_refused():
+    with pytest.raises(UserError, match="has 9 outputs, the data set has 10 classes; set model.classes to 10"):
+        ResNet(classes=9).table((3, 32, 32), 10)
+
+
 def test_outputs_may_be_more_than_the_datas_classes_and_never_fewer():
     assert ResNet(classes=100).table((3, 32, 32), 10).outputs == 100
     with pytest.raises(UserError, match=r"'resnet' has 5 outputs, the data set has 10 classes; set model\.classes to"):
@@ -285,8 +303,8 @@ def test_one_number_is_asked_of_one_output():
     [
         (LeafCnn(), (1, 8, 8), r"needs samples of shape \(1, 28, 28\), the data set has \(1, 8, 8\); .*pixels"),
         (Vgg(), (1, 28, 28), r"at least 32 x 32 pixels, .* shape \(1, 28, 28\); choose larger .*resnet"),
-        (LeafCnn(), (3, 8, 8), r"the data set has \(3, 8, 8\); set data\.pixels to 28 and data\.grey to true, or"),
-        (LeafCnn(), (1, 40, 98), r"has \(1, 40, 98\); choose softmax or mlp, .* \(small_cnn and resnet take images"),
+        (LeafCnn(), (3, 32, 32), r"has \(3, 32, 32\); choose small_cnn or resnet, .* 28 and data\.grey to true"),
+        (LeafCnn(), (1, 40, 98), r"has \(1, 40, 98\); choose small_cnn or resnet, which take images of many sizes"),
         (LeafCnn(), (14, 30), r"the data set has \(14, 30\); choose softmax or mlp, which take any shape"),
         (Vgg(), (1024,), r"needs images \(channels, height, width\) .* \(1024,\); choose softmax or mlp"),
         (ResNet(), (3, 7, 8), r"at least 8 x 8 pixels, .* shape \(3, 7, 8\); choose softmax"),

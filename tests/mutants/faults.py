@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from mutants import in_channels, in_fair_sharing, in_messages, in_outages, in_radio, in_rounds
+from mutants import (
+    in_channels,
+    in_data,
+    in_dealing,
+    in_fair_sharing,
+    in_files,
+    in_messages,
+    in_models,
+    in_outages,
+    in_radio,
+    in_rounds,
+    in_streams,
+)
 from mutants.fault import Fault
 
 __all__ = ["FAULTS", "Fault"]
@@ -14,4 +26,9 @@ FAULTS: tuple[Fault, ...] = (
     *in_outages.FAULTS,
     *in_radio.FAULTS,
     *in_rounds.FAULTS,
+    *in_streams.FAULTS,
+    *in_files.FAULTS,
+    *in_data.FAULTS,
+    *in_dealing.FAULTS,
+    *in_models.FAULTS,
 )

@@ -16,6 +16,9 @@ from fedsim.settings import Positive
 
 __all__ = ["Noise"]
 
+LARGEST = float(np.finfo(np.float32).max)
+FAR = 100  # deviations: no noise is that large
+
 
 class Noise(FeatureSkewSettings):
     """Gaussian noise on every value, more for each next client or factory (NIID-Bench).
@@ -37,7 +40,7 @@ class Noise(FeatureSkewSettings):
     def apply(
         self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
-        """Raises `UserError` when samples are characters, or other ids: noise would make them others."""
+        """Raises `UserError` when samples are characters, or other ids, or when noise is too large for float32."""
         if not isinstance(pile.encoding, Affine):
             raise Misfit(
                 "noise needs samples that are measured, and those of this data set are ids (characters, words); leave "
@@ -45,7 +48,16 @@ class Noise(FeatureSkewSettings):
                 "feature_skew",
             )
         number, numbers = numbered(clients, self.by)
-        deviations = np.sqrt(self.variance * (number + 1) / numbers) / abs(pile.encoding.scale)
+        scale = abs(pile.encoding.scale)
+        far = max(abs(float(pile.x.min())), abs(float(pile.x.max())))
+        if FAR * self.variance**0.5 > (LARGEST - far) * scale:
+            raise Misfit(
+                f"variance={self.variance:g}: samples are kept as numbers of up to {LARGEST:.3g} (float32), which are "
+                f"multiplied by {scale:g}, and such noise does not fit there; lower it",
+                "feature_skew",
+                "variance",
+            )
+        deviations = np.sqrt(self.variance * (number + 1) / numbers) / scale
         x = pile.x.copy()
         for ids, deviation in zip(held, deviations, strict=True):
             for some in portions(ids):

@@ -55,10 +55,11 @@ def resized_crops(
     y0, y1, y_share = _places(top, height, rows)
     x0, x1, x_share = _places(left, width, columns)
     pixels = images.transpose(0, 2, 3, 1).reshape(-1, channels)  # channels last, so that one index finds all of them
-    begin = (np.arange(number) * (rows * columns))[:, None]
-    upper = _along_row(pixels, begin + y0 * columns, x0, x1, x_share)
-    lower = _along_row(pixels, begin + y1 * columns, x0, x1, x_share)
-    whole = _between(upper, lower, y_share[:, :, None, None])
+    lines = np.arange(number * rows).reshape(number, rows)
+    one, other = (pixels.take(columns * lines[:, :, None] + x[:, None], axis=0) for x in (x0, x1))
+    wide = _between(one, other, x_share[:, None, :, None]).reshape(number * rows, columns * channels)
+    upper, lower = (wide.take(lines[:, :1] + y, axis=0) for y in (y0, y1))
+    whole = _between(upper, lower, y_share[:, :, None]).reshape(number, rows, columns, channels)
     return np.ascontiguousarray(whole.transpose(0, 3, 1, 2))
 
 
@@ -70,18 +71,6 @@ def _places(
     at = np.clip(pixels * (start[:, None] + extent[:, None] * centres) - 0.5, 0, pixels - 1)
     low = np.minimum(at.astype(np.int64), max(pixels - 2, 0))
     return low, np.minimum(low + 1, pixels - 1), (at - low).astype(np.float32)
-
-
-def _along_row(
-    pixels: NDArray[np.float32],
-    row: NDArray[np.int64],
-    x0: NDArray[np.int64],
-    x1: NDArray[np.int64],
-    share: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """(n, rows, columns, channels) interpolated from *pixels*, (all, channels), where each of *row* begins."""
-    one, other = (pixels.take(row[:, :, None] + x[:, None], axis=0) for x in (x0, x1))
-    return _between(one, other, share[:, None, :, None])
 
 
 def _between(one: NDArray[np.float32], other: NDArray[np.float32], share: NDArray[np.float32]) -> NDArray[np.float32]:

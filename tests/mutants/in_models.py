@@ -1,0 +1,393 @@
+"""Faults in models: their layers, their sizes, their start, and the loop that trains and tests them."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+SERIAL = "fedsim/learning/executors/serial.py"
+TORCH_LAYERS = "fedsim/models/torch_layers.py"
+TABLE = "fedsim/models/table.py"
+COMPOSITE = "fedsim/models/layers/composite.py"
+RESNET = "fedsim/models/resnet.py"
+VGG = "fedsim/models/vgg.py"
+INITIALISATION = "fedsim/models/initialisation.py"
+MODELS_SETTINGS = "fedsim/models/settings.py"
+TEST_SERIAL_EXECUTOR = "tests/learning/test_serial_executor.py"
+TEST_TORCH_LAYERS = "tests/models/test_torch_layers.py"
+TEST_MODEL_CONFORMANCE = "tests/models/test_model_conformance.py"
+TEST_LAYERS = "tests/models/test_layers.py"
+TEST_PUBLISHED_MODELS = "tests/models/test_published_models.py"
+TEST_INITIALISATION = "tests/models/test_initialisation.py"
+
+FAULTS = (
+    Fault(
+        "training is done as if for tests",
+        SERIAL,
+        "        self._module.train()\n",
+        "        self._module.eval()\n",
+        (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
+    ),
+    Fault(
+        "tests are done as if training",
+        SERIAL,
+        "        self._module.eval()\n",
+        "        self._module.train()\n",
+        (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
+    ),
+    Fault(
+        "training leaves the module as the tests left it",
+        SERIAL,
+        "        self._module.train()\n",
+        "",
+        (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
+    ),
+    Fault(
+        "dropout draws the same in every training",
+        SERIAL,
+        "manual_seed(int(seed))",
+        "manual_seed(0)",
+        (f"{TEST_SERIAL_EXECUTOR}::test_dropout_drops_while_training_and_another_client_drops_others",),
+    ),
+    Fault(
+        "dropout draws what nobody seeded",
+        SERIAL,
+        "        torch.default_generator.manual_seed(int(seed))\n",
+        "",
+        (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
+    ),
+    Fault(
+        "dropout leaves its traces in torch's generator",
+        SERIAL,
+        "with torch.random.fork_rng(devices=[]):",
+        "with torch.no_grad(), torch.enable_grad():",
+        (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
+    ),
+    Fault(
+        "dropout draws what the batches draw",
+        SERIAL,
+        'purpose=f"{stream.purpose}/torch"',
+        "purpose=stream.purpose",
+        ("tests/golden/test_training_numbers.py",),
+    ),
+    Fault(
+        "running statistics are not averaged",
+        SERIAL,
+        "return {name: operation(left[name], right[name]) for name in left}",
+        'return {name: left[name] if "running" in name else operation(left[name], right[name]) for name in left}',
+        (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
+    ),
+    Fault(
+        "running statistics are not loaded",
+        "fedsim/models/parted.py",
+        "                value.copy_(tensors[name])",
+        "                value.copy_(tensors[name]) if value.requires_grad else None",
+        (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
+    ),
+    Fault(
+        "the root of the mean squared error is forgotten",
+        SERIAL,
+        "math.sqrt(mean_loss)",
+        "mean_loss",
+        (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
+    ),
+    Fault(
+        "the loss is that of the last batch",
+        SERIAL,
+        "loss += float(",
+        "loss = float(",
+        (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
+    ),
+    Fault(
+        "unseen clients are tested on the clients' tests",
+        SERIAL,
+        "self._dataset.unseen_test_ids if unseen",
+        "self._dataset.client_test_ids if unseen",
+        (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
+    ),
+    Fault(
+        "numbers are compared with all scores at once",
+        SERIAL,
+        "scores.squeeze(1), y",
+        "scores.squeeze(1).flip(0), y",
+        (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
+    ),
+    Fault(
+        "weights of a sum are all the first one's",
+        SERIAL,
+        "change.mul_(weight)",
+        "change.mul_(1.0)",
+        (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
+    ),
+    Fault(
+        "weight decay is forgotten",
+        SERIAL,
+        'weight_decay=settings["weight_decay"]',
+        "weight_decay=0.0",
+        (
+            f"{TEST_SERIAL_EXECUTOR}::test_objective_momentum_and_weight_decay_act_on_parameters_and_leave_running_statistics_alone",
+        ),
+    ),
+    Fault(
+        "a residual block has no shortcut",
+        TORCH_LAYERS,
+        "self.body(x) + self.shortcut(x)",
+        "self.body(x)",
+        (f"{TEST_TORCH_LAYERS}::test_padded_shortcuts_take_every_second_pixel_and_add_channels_of_zeros",),
+    ),
+    Fault(
+        "a padded shortcut takes odd pixels",
+        TORCH_LAYERS,
+        "x[:, :, :: self.stride, :: self.stride]",
+        "x[:, :, 1 :: self.stride, 1 :: self.stride]",
+        (f"{TEST_TORCH_LAYERS}::test_padded_shortcuts_take_every_second_pixel_and_add_channels_of_zeros",),
+    ),
+    Fault(
+        "a padded shortcut has its zeros in front",
+        TORCH_LAYERS,
+        "(0, 0, 0, 0, 0, self.zeros)",
+        "(0, 0, 0, 0, self.zeros, 0)",
+        (f"{TEST_TORCH_LAYERS}::test_padded_shortcuts_take_every_second_pixel_and_add_channels_of_zeros",),
+    ),
+    Fault(
+        "the largest values stand in their own order",
+        TORCH_LAYERS,
+        "x.gather(2, largest.sort(dim=2).values)",
+        "x.gather(2, largest)",
+        (f"{TEST_TORCH_LAYERS}::test_k_max_pooling_keeps_the_order_of_the_series_and_the_first_of_equal_values",),
+    ),
+    Fault(
+        "the first step of a series is read",
+        TORCH_LAYERS,
+        "return x[:, :, -1]",
+        "return x[:, :, 0]",
+        (f"{TEST_TORCH_LAYERS}::test_the_recurrent_unit_follows_its_equations",),
+    ),
+    Fault(
+        "token 0 is trained",
+        TORCH_LAYERS,
+        "padding_idx=0, ",
+        "",
+        (f"{TEST_TORCH_LAYERS}::test_a_look_up_is_a_linear_layer_of_the_one_hot_rows_and_row_0_is_never_trained",),
+    ),
+    Fault(
+        "images are not padded",
+        TORCH_LAYERS,
+        "padding=layer.padding,\n                bias",
+        "padding=0,\n                bias",
+        (
+            f"{TEST_MODEL_CONFORMANCE}::test_the_whole_is_its_parts_one_after_the_other_and_shapes_are_the_tables[small_cnn]",
+        ),
+    ),
+    Fault(
+        "running means forget at another rate",
+        TORCH_LAYERS,
+        "normalisation(layer.channels, device",
+        "normalisation(layer.channels, momentum=0.01, device",
+        (f"{TEST_TORCH_LAYERS}::test_normalisation_learns_its_statistics_and_uses_them_when_evaluated",),
+    ),
+    Fault(
+        "normalisation has another epsilon",
+        TORCH_LAYERS,
+        "normalisation(layer.channels, device",
+        "normalisation(layer.channels, eps=1e-3, device",
+        (f"{TEST_TORCH_LAYERS}::test_normalisation_learns_its_statistics_and_uses_them_when_evaluated",),
+    ),
+    Fault(
+        "pooling of series is not padded",
+        TORCH_LAYERS,
+        "stride=layer.stride, padding=layer.padding)",
+        "stride=layer.stride)",
+        (
+            f"{TEST_MODEL_CONFORMANCE}::test_the_whole_is_its_parts_one_after_the_other_and_shapes_are_the_tables[vdcnn]",
+        ),
+    ),
+    Fault(
+        "a recurrent unit reads backwards",
+        TORCH_LAYERS,
+        "super().forward(input.transpose(1, 2))",
+        "super().forward(input.flip(2).transpose(1, 2))",
+        (f"{TEST_TORCH_LAYERS}::test_the_recurrent_unit_follows_its_equations",),
+    ),
+    Fault(
+        "a convolution's padding counts once",
+        "fedsim/models/layers/convolution.py",
+        "least = self.kernel - 2 * self.padding\n        if min",
+        "least = self.kernel - self.padding\n        if min",
+        (f"{TEST_LAYERS}::test_convolution_by_hand",),
+    ),
+    Fault(
+        "running statistics are not sent",
+        TABLE,
+        "sum(map(prod, self.state_shapes(part).values()))",
+        "sum(map(prod, self.parameter_shapes(part).values()))",
+        (f"{TEST_PUBLISHED_MODELS}::test_running_statistics_travel_but_are_not_parameters",),
+    ),
+    Fault(
+        "running statistics are parameters",
+        TABLE,
+        "sum(map(prod, self.parameter_shapes(part).values()))",
+        "sum(map(prod, self.state_shapes(part).values()))",
+        (f"{TEST_PUBLISHED_MODELS}::test_vgg_has_the_parameters_of_flexifed_and_of_spatl",),
+    ),
+    Fault(
+        "normalisation is a layer of its own",
+        TABLE,
+        "if signed and isinstance(unit, BatchNorm1d | BatchNorm2d):",
+        "if signed and isinstance(unit, BatchNorm1d):",
+        (f"{TEST_PUBLISHED_MODELS}::test_common_base_layers_are_those_of_flexifed",),
+    ),
+    Fault(
+        "the digest forgets how weights start",
+        TABLE,
+        'f"initialisation: {self.initialisation}"',
+        '"initialisation: "',
+        ("tests/models/test_model_tables.py::test_tables_that_differ_in_anything_have_different_digests",),
+    ),
+    Fault(
+        "a gated unit has four gates",
+        "fedsim/models/layers/recurrent.py",
+        "GATES = 3",
+        "GATES = 4",
+        (f"{TEST_LAYERS}::test_a_recurrent_unit_by_hand",),
+    ),
+    Fault(
+        "the shortcut's work is forgotten",
+        COMPOSITE,
+        "for layers in (self.body, self.shortcut))\n\n    def units",
+        "for layers in (self.body,))\n\n    def units",
+        (f"{TEST_LAYERS}::test_a_residual_block_is_the_sum_of_its_branches_work_and_states",),
+    ),
+    Fault(
+        "a shortcut's size is rounded down",
+        COMPOSITE,
+        "(-(-size // self.stride) for",
+        "(size // self.stride for",
+        (f"{TEST_PUBLISHED_MODELS}::test_resnet_halves_images_of_odd_sizes_and_rounds_up",),
+    ),
+    Fault(
+        "branches may differ in shape",
+        COMPOSITE,
+        "if body != shortcut:",
+        "if len(body) != len(shortcut):",
+        (f"{TEST_LAYERS}::test_an_input_that_does_not_fit_is_refused_with_layer_rule_and_shape",),
+    ),
+    Fault(
+        "incomplete windows are pooled",
+        "fedsim/models/layers/pooling.py",
+        "(channels, (length - least) // self.stride + 1)",
+        "(channels, -(-(length - least) // self.stride) + 1)",
+        (f"{TEST_LAYERS}::test_series_get_the_shapes_of_pytorch_or_are_refused_as_it_does",),
+    ),
+    Fault(
+        "stages of a resnet are one block longer",
+        RESNET,
+        "range((self.depth - 2) // 6)",
+        "range((self.depth + 4) // 6)",
+        (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
+    ),
+    Fault(
+        "convolutions of a resnet have biases",
+        RESNET,
+        "padding=1, bias=False)",
+        "padding=1)",
+        (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
+    ),
+    Fault(
+        "projections of a resnet are not normalised",
+        RESNET,
+        'bias=False), BatchNorm2d("bn", channels))',
+        "bias=False),)",
+        (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
+    ),
+    Fault(
+        "a resnet starts by glorot's scheme",
+        RESNET,
+        '= "kaiming_normal"',
+        '= "xavier_uniform"',
+        (f"{TEST_PUBLISHED_MODELS}::test_each_model_starts_and_drops_out_as_its_paper_says",),
+    ),
+    Fault(
+        "spatl's vgg is normalised",
+        VGG,
+        'if self.head == "wide":',
+        "if self.head:",
+        (f"{TEST_PUBLISHED_MODELS}::test_vgg_has_the_parameters_of_flexifed_and_of_spatl",),
+    ),
+    Fault(
+        "a vgg drops out behind its first layer only",
+        VGG,
+        '            Dropout("dropout2", self.dropout),\n',
+        '            Dropout("dropout2", 0.0),\n',
+        (f"{TEST_PUBLISHED_MODELS}::test_each_model_starts_and_drops_out_as_its_paper_says",),
+    ),
+    Fault(
+        "the last convolution of characters is not pooled",
+        "fedsim/models/char_cnn.py",
+        "if number in (1, 2, self.depth)",
+        "if number in (1, 2)",
+        (f"{TEST_PUBLISHED_MODELS}::test_char_cnn_has_the_parameters_of_flexifed",),
+    ),
+    Fault(
+        "a very deep model is not pooled between stages",
+        "fedsim/models/vdcnn.py",
+        "            if stage:\n",
+        "            if stage > 1:\n",
+        (f"{TEST_PUBLISHED_MODELS}::test_vdcnn_has_the_parameters_of_flexifed",),
+    ),
+    Fault(
+        "the last convolution of wdcnn is padded",
+        "fedsim/models/conv1d.py",
+        "padding=0 if number == len(CHANNELS) else 1",
+        "padding=1",
+        (f"{TEST_PUBLISHED_MODELS}::test_conv1d_has_the_shapes_and_parameters_of_wdcnn",),
+    ),
+    Fault(
+        "the second recurrent layer reads the sensors",
+        "fedsim/models/gru.py",
+        "            inputs = self.hidden\n",
+        "",
+        (f"{TEST_PUBLISHED_MODELS}::test_gru_has_three_gates_in_each_layer",),
+    ),
+    Fault(
+        "all gates of a unit share their fan",
+        INITIALISATION,
+        "weight[0] // GATES",
+        "weight[0]",
+        (f"{TEST_INITIALISATION}::test_every_layer_has_its_own_fans",),
+    ),
+    Fault(
+        "fans do not count the kernel",
+        INITIALISATION,
+        "prod(weight[1:]), weight[0] * prod(weight[2:])",
+        "weight[1], weight[0] * prod(weight[2:])",
+        (f"{TEST_INITIALISATION}::test_weights_are_uniform_within_the_schemes_bound",),
+    ),
+    Fault(
+        "token 0 starts as any other",
+        INITIALISATION,
+        "    table[0] = 0.0\n",
+        "",
+        (f"{TEST_INITIALISATION}::test_normalisation_starts_as_the_identity_and_token_0_as_zero_whatever_the_scheme",),
+    ),
+    Fault(
+        "running variances start at 0",
+        INITIALISATION,
+        'if kind in ("weight", "running_var")',
+        'if kind in ("weight",)',
+        (f"{TEST_INITIALISATION}::test_normalisation_starts_as_the_identity_and_token_0_as_zero_whatever_the_scheme",),
+    ),
+    Fault(
+        "a model may have too few outputs",
+        MODELS_SETTINGS,
+        "if classes is not None and classes > outputs:",
+        "if classes is not None and classes > outputs + 1:",
+        (f"{TEST_PUBLISHED_MODELS}::test_a_single_output_too_few_is_refused",),
+    ),
+    Fault(
+        "one number may be asked of many outputs",
+        MODELS_SETTINGS,
+        "if classes == 1 and outputs != 1:",
+        "if classes == 1 and outputs < 1:",
+        (f"{TEST_PUBLISHED_MODELS}::test_one_number_is_asked_of_one_output",),
+    ),
+)
