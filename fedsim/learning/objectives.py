@@ -23,6 +23,8 @@ class Objective:
     version: ClassVar[int] = 1
     remembers: ClassVar[tuple[str, ...]] = ()
     """Names of what a client keeps from one training to the next."""
+    reads_start: ClassVar[bool] = False
+    """Whether it looks at the model as it was received; only then is a copy kept."""
 
     def parameters(self) -> dict[str, Any]:
         """What goes into a training's key: name, version and every field."""
@@ -31,7 +33,7 @@ class Objective:
     def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors, state: State) -> None:
         """Add this term's gradient to *gradients*, in place.
 
-        *start* is the model as it was received, *state* what the client remembers; empty at its first training.
+        *start* is the model as it was received (empty unless ``reads_start``), *state* what the client remembers; empty at its first training.
         """
 
     def remember(self, state: State, weights: Tensors, start: Tensors) -> dict[str, Tensors]:
@@ -51,6 +53,7 @@ class Proximal(Objective):
     """``(mu / 2) ||w - w_start||^2`` over all parameters (FedProx, Li et al., MLSys 2020, Eq. 2)."""
 
     name: ClassVar[str] = "proximal"
+    reads_start: ClassVar[bool] = True
     mu: float
 
     def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors, state: State) -> None:

@@ -101,8 +101,8 @@ def some_clouds(graph: nx.Graph[str]) -> tuple[str, ...]:
     return clouds
 
 
-def sensors_in_their_cells(graph: nx.Graph[str]) -> tuple[str, ...]:
-    """The sensors, in the graph's order.
+def sensors_in_their_cells(graph: nx.Graph[str]) -> dict[str, str]:
+    """The sensors, in the graph's order, each with its base station.
 
     Raises `UserError` unless there are some, each linked to one base station, by air, and to nothing else.
     """
@@ -111,6 +111,7 @@ def sensors_in_their_cells(graph: nx.Graph[str]) -> tuple[str, ...]:
         raise UserError("no node is of kind 'sensor', and at least one must be: sensors hold the data; add one")
     stations = frozenset(of_kind(NodeKind.BASE_STATION, graph))
     neighbours = dict(graph.adjacency())
+    cells = {}
     for sensor in sensors:
         links = neighbours[sensor]
         if len(links) != 1 or not stations.issuperset(links):
@@ -118,7 +119,8 @@ def sensors_in_their_cells(graph: nx.Graph[str]) -> tuple[str, ...]:
         [(station, link)] = links.items()
         if link["rate_bps"] is not None or link["delay_s"] is not None:
             raise _no_wire(sensor, station, link)
-    return sensors
+        cells[sensor] = station
+    return cells
 
 
 def refuse_islands(graph: nx.Graph[str], infrastructure: nx.Graph[str], cloud: str, connected: Collection[str]) -> None:

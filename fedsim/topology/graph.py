@@ -52,6 +52,8 @@ class Topology:
     """In the order of the graph's nodes, which is canonical: a client's index is its position here."""
     clouds: tuple[str, ...] = field(init=False)
     """In the order of the graph's nodes."""
+    _cells: dict[str, str] = field(init=False)
+    """Sensor -> its base station."""
     _towards: dict[str, dict[str, str]] = field(init=False)
     """Target -> node -> the next node on its way there, for the targets asked for so far."""
 
@@ -68,12 +70,13 @@ class Topology:
     def _settle(self, graph: nx.Graph[str]) -> None:
         infrastructure = _without_sensors(graph)
         clouds = some_clouds(infrastructure)
-        sensors = sensors_in_their_cells(graph)
+        cells = sensors_in_their_cells(graph)
         towards = {clouds[0]: next_hops(infrastructure, clouds[0])}
         refuse_islands(graph, infrastructure, clouds[0], towards[clouds[0]])
         object.__setattr__(self, "graph", nx.freeze(graph))
         object.__setattr__(self, "infrastructure", nx.freeze(infrastructure))
-        object.__setattr__(self, "sensors", sensors)
+        object.__setattr__(self, "sensors", tuple(cells))
+        object.__setattr__(self, "_cells", cells)
         object.__setattr__(self, "clouds", clouds)
         object.__setattr__(self, "_towards", towards)
 
@@ -119,11 +122,12 @@ class Topology:
 
         Raises `UserError` when *sensor* is not a sensor.
         """
-        self._require(sensor)
-        if sensor in self.infrastructure:
+        cell = self._cells.get(sensor)
+        if cell is None:
+            self._require(sensor)
             kind = self.graph.nodes[sensor]["kind"]
             raise UserError(f"{sensor!r} is of kind {kind}; only a sensor has a cell, so name a sensor")
-        return next(iter(self.graph.adj[sensor]))
+        return cell
 
     def _relay(self, node: str) -> str:
         """Where the wires begin for *node*: its base station if it is a sensor, else itself."""

@@ -99,7 +99,7 @@ class Serial(Executor):
         settings, objective = node.parameters["training"], objective_from(node.parameters["objective"])
         weights = self._load(node)
         self._module.train()
-        start = {name: weight.detach().clone() for name, weight in weights.items()}
+        start = {name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {}
         optimiser = torch.optim.SGD(
             weights.values(),
             lr=settings["learning_rate"],
