@@ -8,10 +8,11 @@ import sys
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or numpy: workers share the cores
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("explore", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True, database=None)
+NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("explore", print_blob=True, **NO_HASTE)
+settings.register_profile("ci", print_blob=True, derandomize=True, database=None, **NO_HASTE)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
 

@@ -2,23 +2,20 @@
 
 ``FEDSIM_DATA=... python docs/pictures/data.py [NAME ...]``
 
-Text is shown in its own order, without blanks at the end. Without names, all are drawn; only `digits` and `glyphs` need no files.
+Without names, all are drawn; only `digits` and `glyphs` need no files.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from numpy.typing import NDArray
 
 from fedsim import registry
-from fedsim.data.ag_news import ALPHABET
 from fedsim.data.pile import Clients
 from fedsim.kernel.streams import Streams
 from fedsim.viz.sample_sheet import sample_sheet
@@ -35,12 +32,6 @@ class Picture:
     clients: int
     options: dict[str, Any] = field(default_factory=dict)
     sheet: dict[str, Any] = field(default_factory=dict)
-    decode: Callable[[NDArray[Any]], str] | None = None
-
-
-def text(ids: NDArray[Any]) -> str:
-    """The characters of a sample that stands backwards."""
-    return "".join(ALPHABET[number - 1] if number else " " for number in ids[::-1]).strip()
 
 
 PICTURES = {
@@ -48,7 +39,7 @@ PICTURES = {
     "glyphs": Picture(12, sheet={"rows": "client", "per_row": 16}),
     "femnist": Picture(12, {"path": "femnist/femnist_writers.npz"}, {"rows": "client", "per_row": 16}),
     "cifar10": Picture(10, {"path": "cifar10/cifar10_jpeg_full.tar.xz"}),
-    "ag_news": Picture(1, {"path": "ag_news", "train": "train_subset.csv"}, decode=text),
+    "ag_news": Picture(1, {"path": "ag_news", "train": "train_subset.csv"}),
     "spoken_digits": Picture(6, {"path": "spoken_digits/fsdd.npz"}, {"kind": "spectrogram", "per_row": 4}),
     "cmapss": Picture(100, {"path": "cmapss"}),
     "cwru": Picture(4, {"path": "cwru/cwru_12k_de.npz"}),
@@ -61,7 +52,7 @@ def draw(name: str) -> Path:
     clients = Clients(picture.clients, np.arange(picture.clients) * 4 // picture.clients)
     data = settings.load(clients, lambda purpose: Streams(1)(purpose).generator())
     with mpl.rc_context({**RC, "figure.dpi": 72, "savefig.dpi": 72}):
-        return save_figure(sample_sheet(data, decode=picture.decode, **picture.sheet), IMAGES / f"data_{name}.png")
+        return save_figure(sample_sheet(data, decode=settings.text, **picture.sheet), IMAGES / f"data_{name}.png")
 
 
 if __name__ == "__main__":

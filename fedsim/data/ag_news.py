@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Interval
@@ -71,6 +71,11 @@ class AgNews(SampledDataset):
     reverse: bool = True
     """Whether characters stand in backward order, the last one first, as in the paper."""
 
+    def text(self, stored: NDArray[Any]) -> str:
+        """The characters of a stored sample, in reading order."""
+        ids = stored[::-1] if self.reverse else stored
+        return "".join(ALPHABET[place - 1] if place else " " for place in ids).strip()
+
     def pile(self, clients: Clients, stream: Generators) -> Pile:
         """Samples of *length* characters, one byte each; on the wire as many bytes, and one for the label."""
         path = locate(self.path, what=WHAT)
@@ -91,7 +96,9 @@ class AgNews(SampledDataset):
             sample_bytes=float(self.length + LABEL_BYTES),
             encoding=encoding,
             test=np.repeat([False, True], [len(part) for part in parts]) if len(parts) == 2 else None,
-            remarks=(f"of {len(texts)} texts, {longer} are longer than {self.length} characters and lost their end",),
+            remarks=(f"of {len(texts)} texts, {longer} are longer than {self.length} characters and lost their end",)
+            if longer
+            else (),
         )
 
 

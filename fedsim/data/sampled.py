@@ -115,7 +115,9 @@ class SampledDataset(DatasetSettings):
         owner, test = pile.owner, pile.test if self.test_fraction is None else None
         if owner is None:
             raise Misfit(
-                "natural needs to know who made each sample, and this source does not say; use another one", "partition"
+                "natural needs to know who made each sample, and this source does not say; use another partition, such "
+                "as iid or dirichlet",
+                "partition",
             )
         testers: Ids = np.empty(0, np.int64)
         if test is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.pile import Clients
@@ -24,6 +25,10 @@ class DatasetSettings(Component):
 
     stream: StreamSettings | None = None
     """How samples come and go; left out, every client keeps all of its samples from the start."""
+
+    def text(self, stored: NDArray[Any]) -> str:
+        """One stored sample of ids as text for people: the characters that they stand for, or else the ids."""
+        return " ".join(map(str, stored.reshape(-1)))
 
     @abstractmethod
     def load(self, clients: Clients, stream: Generators) -> FederatedDataset:

@@ -26,6 +26,12 @@ METRICS = (
     "best_accuracy",
     "loss",
     "rmse",
+    "final_accuracy_global",
+    "rmse_global",
+    "final_accuracy_clients",
+    "rmse_clients",
+    "final_accuracy_unseen",
+    "rmse_unseen",
     "sim_time_s",
     "uplink_bytes",
     "downlink_bytes",
@@ -68,7 +74,9 @@ def run_names(results: Sequence[Results]) -> list[str]:
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n); NaN for fewer than two values, or infinite ones.
+    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
+
+    NaN for fewer than two values, and where one is infinite.
 
     >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
     2.4841

@@ -33,7 +33,8 @@ class Objective:
     def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors, state: State) -> None:
         """Add this term's gradient to *gradients*, in place.
 
-        *start* is the model as it was received (empty unless ``reads_start``), *state* what the client remembers; empty at its first training.
+        *start* is the model as it was received (empty unless ``reads_start``), *state* what the client remembers;
+        empty at its first training.
         """
 
     def remember(self, state: State, weights: Tensors, start: Tensors) -> dict[str, Tensors]:

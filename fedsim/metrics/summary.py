@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, 
         "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
         "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
         "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
-        **({"rmse": evaluated["rmse"].iloc[-1]} if "rmse" in evaluated and len(evaluated) else {}),
+        **{name: evaluated[column].iloc[-1] for column, name in _finals(evaluated) if len(evaluated)},
         "time_to_target_s": np.nan if reached is None else reached["sim_time_s"],
         "bytes_to_target": np.nan if reached is None else reached["transfer_bytes"],
         "rounds_to_target": np.nan if reached is None else reached["round"],
@@ -49,6 +50,15 @@ def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
         "communication_s": cost.communication_s,
         "computation_s": cost.computation_s,
     }
+
+
+def _finals(rounds: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Columns of *rounds* whose last value is worth a column of the summary, and what that is called."""
+    for ending in ("", *(f"_{test_set}" for test_set in ("global", "clients", "unseen"))):
+        if ending and f"accuracy{ending}" in rounds:
+            yield f"accuracy{ending}", f"final_accuracy{ending}"
+        if f"rmse{ending}" in rounds:
+            yield f"rmse{ending}", f"rmse{ending}"
 
 
 def _reached(evaluated: pd.DataFrame, target_accuracy: float | None) -> pd.Series | None:

@@ -7,6 +7,7 @@ import numpy as np
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.sampled import SampledDataset
 from fedsim.errors import Misfit
+from fedsim.models.declared import Declared
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.scenario.schema import Scenario
 
@@ -17,6 +18,8 @@ ROUNDING = 1e-6  # of a white pixel: 255 times 1/255, in float32
 
 def check_samples(scenario: Scenario, dataset: FederatedDataset) -> None:
     """Raise `UserError` when the data set gives ids of a vocabulary, and the model does not take as many."""
+    if isinstance(scenario.model, Declared):
+        return
     takes, gives = scenario.model.vocabulary, dataset.vocabulary
     if gives is not None and (takes is None or takes < gives):
         problem = "takes numbers" if takes is None else f"takes ids below {takes}"
@@ -89,6 +92,9 @@ def _check_stream(dataset: FederatedDataset) -> None:
     if stream.drift is not None and dataset.classes is None:
         problem = "drift is between groups of classes, and this data set has none; leave it out"
         raise Misfit(problem, "data", "stream", "drift")
+    if stream.drift is not None and dataset.classes is not None and stream.drift.all_phases > dataset.classes:
+        problem = f"{stream.drift.all_phases} phases share {dataset.classes} classes, and each needs one of its own"
+        raise Misfit(f"{problem}; use fewer phases", "data", "stream", "drift")
 
 
 def _check_that_nothing_saturates(dataset: FederatedDataset) -> None:

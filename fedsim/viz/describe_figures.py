@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.topology.graph import Topology
@@ -21,8 +24,10 @@ LETTERS = 70
 """That have room beside each other: where the names of all factories have more, they are numbered."""
 
 
-def save_data_figures(data: FederatedDataset, topology: Topology, folder: Path) -> list[Path]:
-    """Draw *data* into files of *folder*; returns their paths.
+def save_data_figures(
+    data: FederatedDataset, topology: Topology, folder: Path, text: Callable[[NDArray[Any]], str] | None = None
+) -> list[Path]:
+    """Draw *data* into files of *folder*; returns their paths. *text* makes text of one stored sample of ids.
 
     ``samples.png`` has the sizes of the clients' training sets. ``classes.png`` has their classes, where there are any,
     and ``sheet.png`` shows some samples, unless they are only declared.
@@ -45,6 +50,6 @@ def save_data_figures(data: FederatedDataset, topology: Topology, folder: Path) 
             )
             paths.append(save_figure(figure, folder / "classes.png"))
         if data.x is not None:
-            sheet = sample_sheet(data, rows="client" if data.regression else "class")
+            sheet = sample_sheet(data, rows="client" if data.regression else "class", decode=text)
             paths.append(save_figure(sheet, folder / "sheet.png"))
     return paths

@@ -157,4 +157,11 @@ def test_the_published_test_set_has_its_published_numbers(streams):
     assert (counts.min(), counts.max(), counts.sum()) == (3118, 3171, 12_619)
     first = text(data.x[data.test_ids[0]])
     assert first.startswith("fears for t n pension after talks unions representing workers at turner   newall say")
-    assert data.remarks == ("of 20219 texts, 0 are longer than 1014 characters and lost their end",)
+    assert data.remarks == ()  # none is longer than 1014 characters
+
+
+def test_a_sample_is_read_as_it_was_written(tmp_path):
+    for reverse in (True, False):
+        settings = AgNews(path=str(tmp_path), reverse=reverse, length=40)
+        [stored] = character_ids(["Some WORDS, and 3 more"], 40, reverse=reverse)
+        assert settings.text(stored) == "some words, and 3 more"

@@ -76,6 +76,7 @@ class Drifting(Objective):
 
     name: ClassVar[str] = "drifting"
     remembers: ClassVar[tuple[str, ...]] = ("way",)
+    reads_start: ClassVar[bool] = True
     push: float
 
     def add_gradient(

@@ -238,3 +238,12 @@ def test_a_formulas_row_has_its_costs_and_the_same_learning() -> None:
     assert (row["uplink_bytes"], row["downlink_bytes"], row["transfer_bytes"]) == (7.0, 5.0, 12.0)
     assert (row["rounds"], row["final_accuracy"], row["best_accuracy"]) == (5, 0.8, 0.8)
     assert [row[name] for name in ("network_bytes", "energy_j", "time_to_target_s", "bytes_to_target")] == [None] * 4
+
+
+def test_the_last_score_on_each_further_test_set_is_in_the_summary() -> None:
+    rounds = rounds_with([0.25, NAN, 0.75]).assign(accuracy_unseen=[0.1, NAN, 0.2], accuracy_min_unseen=[0.0, NAN, 0.1])
+    row = event_row(rounds, None)
+    assert (row["final_accuracy"], row["final_accuracy_unseen"]) == (0.75, 0.2)
+    assert "final_accuracy_clients" not in row
+    numbers = rounds.assign(accuracy=NAN, accuracy_unseen=NAN, rmse=[3.0, NAN, 2.0], rmse_unseen=[4.0, NAN, 5.0])
+    assert (event_row(numbers, None)["rmse"], event_row(numbers, None)["rmse_unseen"]) == (2.0, 5.0)

@@ -142,3 +142,12 @@ def test_what_has_no_classes_does_not_drift_between_them(values: dict[str, Any])
 @pytest.mark.parametrize("changes", [{}, {"data.stream": STREAM | {"augmentation": {}}}, {"data.unseen_clients": 2}])
 def test_what_fits_is_let_through(changes: dict[str, Any]) -> None:
     validate(scenario(DIGITS | changes))
+
+
+def test_every_phase_of_a_drift_needs_a_class_of_its_own() -> None:
+    drift = {"name": "recurring", "phases": 11, "length": 1.0}
+    assert "11 phases share 10 classes" in said(DIGITS | {"data.stream": STREAM | {"drift": drift}})
+
+
+def test_a_network_study_may_take_the_sizes_of_texts(texts: dict[str, Any]) -> None:
+    validate(scenario({"data": texts, "model": {"name": "declared", "parameters": 1000.0}}))

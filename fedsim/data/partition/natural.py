@@ -28,7 +28,9 @@ class Natural(PartitionSettings):
         """Nothing is drawn. Raises `UserError` when there are not so many owners."""
         if labels.owner is None:
             raise Misfit(
-                "natural needs to know who made each sample, and this source does not say; use another one", "partition"
+                "natural needs to know who made each sample, and this source does not say; use another partition, such "
+                "as iid or dirichlet",
+                "partition",
             )
         if labels.owners_are_clients:
             return labels.owner

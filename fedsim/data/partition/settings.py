@@ -78,7 +78,8 @@ class PartitionSettings(Component):
         Raises `UserError` when there are too few samples for so many clients.
         """
         samples = len(labels.y)
-        require(clients.total, samples, f"each of {clients.total} clients needs one; use fewer clients or more data")
+        who = f"{clients.total} clients" + (f", {clients.unseen} unseen ones among them," if clients.unseen else "")
+        require(clients.total, samples, f"each of {who} needs one; use fewer clients or more data")
         owner = self.owners(labels, clients, rng)
         positions = np.argsort(owner, kind="stable")[np.count_nonzero(owner == NOBODY) :]
         ends = np.cumsum(np.bincount(owner[positions], minlength=clients.total))
@@ -134,7 +135,7 @@ def draw_until_enough(
         if counts.sum(axis=0).min() >= minimum:
             return counts
     raise Misfit(
-        f"{settings!r} left some of {counts.shape[1]} clients with fewer than "
+        f"{settings.name} left some of {counts.shape[1]} clients with fewer than "
         f"minimum_samples={minimum} of {counts.sum()} training samples in each of {MAXIMUM_DRAWS} draws; "
         "raise alpha, lower minimum_samples, or use fewer clients",
         "partition",
