@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or numpy: workers share the cores
 
@@ -14,6 +15,14 @@ NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("explore", print_blob=True, **NO_HASTE)
 settings.register_profile("ci", print_blob=True, derandomize=True, database=None, **NO_HASTE)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the cache of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDSIM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

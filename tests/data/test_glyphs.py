@@ -476,3 +476,9 @@ def test_client_k_is_camera_k_however_many_images_the_unseen_ones_have(unseen, s
         same = np.union1d(alone.train_ids[client], alone.client_test_ids[client])
         assert np.array_equal(data.x[mine], alone.x[same])
     assert len(data.unseen_test_ids) == unseen
+
+
+def test_typefaces_are_kept_in_the_cache_and_read_back_as_they_were(cache_folder):
+    made = template.__wrapped__("cmr10")
+    assert [entry.name.startswith("glyphs-typeface-") for entry in cache_folder.iterdir()] == [True]
+    assert np.array_equal(template.__wrapped__("cmr10"), made)

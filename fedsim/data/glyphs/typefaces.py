@@ -11,11 +11,14 @@ from __future__ import annotations
 import string
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.data.cache import cached
+from fedsim.data.pile import Pile
 from fedsim.errors import UserError
 
 __all__ = ["CHARACTERS", "FRAME", "GRID", "TYPEFACES", "font_file", "signed_distance", "strokes", "template"]
@@ -43,6 +46,7 @@ TYPEFACES = (
     "cmss10",
     "cmtt10",
 )
+VERSION = 1  # raise it when the distances of the same outlines change
 GRID = 64  # points per side of a template
 FRAME = 1.5  # a template covers [-FRAME, FRAME] in both directions; its outermost points lie on the edge
 PIECES = 2  # straight pieces for each degree of a Bezier curve
@@ -53,12 +57,18 @@ Point = tuple[float, float]
 
 @cache
 def template(typeface: str) -> NDArray[np.float32]:
-    """(62, GRID, GRID) signed distances, negative in the ink; row 0 is the top. Computed once a process.
+    """(62, GRID, GRID) signed distances, negative in the ink; row 0 is the top. Computed once, then in the cache.
 
     Unit: half of the longer side of the character's bounding box. Raises `UserError` where matplotlib or its font is
     missing.
     """
-    made = np.stack([signed_distance(strokes(typeface, letter)) for letter in CHARACTERS])
+
+    def make() -> Pile:
+        letters = [signed_distance(strokes(typeface, letter)) for letter in CHARACTERS]
+        return Pile(x=np.stack(letters), y=np.arange(len(CHARACTERS)), classes=len(CHARACTERS), sample_bytes=1.0)
+
+    options = {"typeface": typeface, "grid": GRID, "frame": FRAME, "pieces": PIECES}
+    made: NDArray[np.float32] = cached("glyphs-typeface", VERSION, [Path(font_file(typeface))], options, make).x
     made.flags.writeable = False
     return made
 
