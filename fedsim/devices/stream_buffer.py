@@ -28,6 +28,8 @@ class StreamBuffer:
     """Samples overwritten before any training took them, up to the last batch consumed."""
     _next: int = 0
     """Position of the first sample that has not been used."""
+    _forgotten: int = 0
+    """Position of the first sample that the device has not forgotten."""
     _kept: tuple[int, Capture] | None = field(default=None)
     """The block of rounds that the last batch was for, and the batch."""
 
@@ -39,7 +41,7 @@ class StreamBuffer:
         block = self._block(round_number)
         if self._kept is not None and self._kept[0] == block:
             return self._kept[1]
-        first, drift = self._next, self.settings.drift
+        first, drift = max(self._next, self._forgotten), self.settings.drift
         if self.settings.arrival is not None:
             first = max(first, _arrived(self.settings.arrival, now_s) - self.settings.arrival.buffer_samples)
         mixture = None
@@ -63,6 +65,12 @@ class StreamBuffer:
             self.consumed += capture.samples
             self._next = capture.first + capture.samples
             self._kept = block, capture
+
+    def forget(self, now_s: float) -> None:
+        """The device loses what it holds: the samples in its buffer, and the batch that it keeps for a block."""
+        self._kept = None
+        if self.settings.arrival is not None:
+            self._forgotten = _arrived(self.settings.arrival, now_s)
 
     def _block(self, round_number: int) -> int:
         return (round_number - 1) // self.settings.refresh_rounds

@@ -111,6 +111,8 @@ class World:
             client.journey.interrupt("the device failed")
         if self.forgetful:
             client.state = {}
+            if client.stream is not None:
+                client.stream.forget(self.env.now)
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
         """Send a client on a journey, now; it is busy until the journey ends."""

@@ -116,3 +116,21 @@ def test_positions_are_those_of_a_real_queue(room: int, at_start: int, pauses: l
 def test_a_buffer_that_is_too_small_is_refused(arrival: dict, rule: str) -> None:
     with pytest.raises(ValidationError, match=rule):
         buffer(arrival={"samples_per_s": 1.0, **arrival})
+
+
+def test_a_device_that_forgets_loses_its_buffer_and_the_batch_of_its_block() -> None:
+    device = buffer(refresh_rounds=10, arrival={"samples_per_s": 2.0, "buffer_samples": 8})
+    device.consume(device.batch(4.0, 1), 1)  # 0 to 4 of the 8 that have arrived
+    assert device.batch(4.0, 2).first == 0
+    device.forget(6.0)  # 12 have arrived
+    batch = device.batch(6.0, 3)
+    assert (batch.first, device.wait_s(batch, 6.0)) == (12, 2.5)
+    device.consume(batch, 3)
+    assert (device.consumed, device.missed) == (10, 12 - 5)
+
+
+def test_without_arrival_only_the_batch_of_a_block_can_be_forgotten() -> None:
+    device = buffer(refresh_rounds=10)
+    device.consume(device.batch(0.0, 1), 1)
+    device.forget(3.0)
+    assert device.batch(9.0, 2).first == 5

@@ -361,4 +361,25 @@ FAULTS = (
         "begin_s = min(0.0, now_s)",
         (f"{TEST_STREAMING_DEVICES}::test_a_training_takes_as_long_as_its_fresh_batch",),
     ),
+    Fault(
+        "a device that forgets still has its buffer",
+        STREAM_BUFFER,
+        "max(self._next, self._forgotten), self.settings.drift",
+        "self._next, self.settings.drift",
+        (f"{TEST_STREAM_BUFFER}::test_a_device_that_forgets_loses_its_buffer_and_the_batch_of_its_block",),
+    ),
+    Fault(
+        "a device that forgets still has the batch of its block",
+        STREAM_BUFFER,
+        "        self._kept = None\n        if self.settings.arrival",
+        "        if self.settings.arrival",
+        (f"{TEST_STREAM_BUFFER}::test_without_arrival_only_the_batch_of_a_block_can_be_forgotten",),
+    ),
+    Fault(
+        "memory that is lost is lost but for the samples",
+        "fedsim/protocols/world.py",
+        "client.stream.forget(self.env.now)",
+        "pass",
+        (f"{TEST_STREAMING_DEVICES}::test_a_device_that_loses_its_memory_loses_its_samples",),
+    ),
 )

@@ -129,3 +129,14 @@ def test_centralised_training_has_no_use_for_a_stream() -> None:
     }
     with pytest.raises(UserError, match=r"used once and forgotten; leave one of them out"):
         prepared(changes)
+
+
+@pytest.mark.parametrize(("memory", "first"), [("kept", 4), ("lost", 15)])
+def test_a_device_that_loses_its_memory_loses_its_samples(memory: str, first: int) -> None:
+    """Down from 15 to 16 s, between two rounds; one sample a second since the start, of which 0 to 3 were used."""
+    fault = {"faults": {"scheduled": [{"node": "sensor-1", "at_s": 15.0, "for_s": 1.0}], "device_memory": memory}}
+    arrival = {"samples_per_s": 1.0, "buffer_samples": 50}
+    late = {"protocols": [{"name": "fedavg", "fraction": 1.0}], "devices.aggregation_s": 4.0, "stop": {"rounds": 2}}
+    _, learner = run(streaming(arrival=arrival) | fault | late)
+    assert seen(learner, 0) == [0, first]
+    assert seen(learner, 1) == [0, 4]

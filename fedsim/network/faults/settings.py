@@ -81,4 +81,4 @@ class FaultsSettings(Settings):
     routing: Literal["fixed", "around_outages"] = "fixed"
     """Whether messages that set out during an outage take another way, if there is one."""
     device_memory: Literal["kept", "lost"] = "kept"
-    """What a failed device remembers of earlier rounds when it is back."""
+    """What a failed device remembers of earlier rounds when it is back, samples that wait in its buffer included."""
