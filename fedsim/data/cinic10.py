@@ -19,7 +19,8 @@ from fedsim.data.source import SourcePath, locate
 
 __all__ = ["Cinic10"]
 
-TRAIN, VALIDATION, TEST = PARTS = ("train", "valid", "test")
+VALIDATION, TEST = "valid", "test"
+PARTS = ("train", VALIDATION, TEST)
 PUBLISHED = 90_000
 """Images in each of the three parts."""
 VERSION = 1

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.feature_skew.settings import FeatureSkewSettings
 from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.settings import DatasetSettings, Generators
@@ -112,13 +113,7 @@ class SampledDataset(DatasetSettings):
                 "clients' own tests are their parts of the global test set; set test_fraction",
                 "client_test_fraction",
             )
-        owner, test = pile.owner, pile.test if self.test_fraction is None else None
-        if owner is None:
-            raise Misfit(
-                "natural needs to know who made each sample, and this source does not say; use another partition, such "
-                "as iid or dirichlet",
-                "partition",
-            )
+        owner, test = told(pile.owner), pile.test if self.test_fraction is None else None
         testers: Ids = np.empty(0, np.int64)
         if test is not None:
             trains = np.bincount(owner[~test], minlength=int(owner.max()) + 1) > 0

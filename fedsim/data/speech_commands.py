@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.pile import Clients, Pile
@@ -97,7 +98,7 @@ class SpeechCommands(SoundDataset):
 
     def _tests(
         self, listed: dict[str, frozenset[str] | None], keys: list[str]
-    ) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]] | None, tuple[str, ...]]:
+    ) -> tuple[NDArray[np.bool_] | None, tuple[str, ...]]:
         """(which clips the source sets aside, remarks)."""
         testing = listed["test"]
         if testing is None:

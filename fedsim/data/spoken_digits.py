@@ -28,7 +28,7 @@ from fedsim.files import shown
 __all__ = ["SpokenDigits"]
 
 VERSION = 1  # of what is kept in the cache
-WHAT = "the recordings of the Free Spoken Digit Dataset are needed, as .wav files or as fsdd.npz"
+WHAT = "the recordings of the Free Spoken Digit Dataset are needed, as .wav files or as one .npz file"
 CLASSES = 10
 CLIP = re.compile(r"(?P<digit>\d)_(?P<speaker>[^_]+)_(?P<index>\d{1,6})\.wav")
 ARRAYS = {

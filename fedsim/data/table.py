@@ -18,7 +18,6 @@ from annotated_types import MinLen
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
@@ -90,7 +89,7 @@ class Table(SampledDataset):
                 problem = "is named twice" if taken[column] == "features" else f"is the column of {taken[column]}"
                 raise Misfit(f"features: {column!r} {problem}; leave it out", "features", place)
             taken[column] = "features"
-        if self.client is None and isinstance(self.partition, Natural):
+        if self.client is None and self.partition.natural:
             problem = "natural needs the column that says whose a sample is; set client, or choose another partition"
             raise Misfit(problem, "partition")
         return self

@@ -2,7 +2,8 @@
 
 The function is called as ``function(clients, rng, **options)``: how many clients there are, a
 `numpy.random.Generator` that is the only source of chance it may use, and the scenario's options. It returns a `Pile`,
-or a mapping with some of its fields. Nothing is kept in the cache: only the function knows what its result depends on.
+or a mapping with ``x``, ``y`` and any other of `KEYS`. Nothing is kept in the cache: only the function knows what its
+result depends on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A device's samples by the simulated clock: which of its stream are there, which one a training takes, which are lost.
+"""A device's samples by the simulated clock: which positions are there, which a training takes, which are lost.
 
 The clock knows positions only; what stands there is learning's affair. Left out: sensors that stop measuring while
 their device is down or out of reach.
@@ -19,21 +19,21 @@ ROUNDING = 1e-9  # of a number of samples: an arrival in this very instant count
 
 @dataclass(slots=True)
 class StreamBuffer:
-    """One device's stream. A batch is taken when training begins, and consumed when it has ended."""
+    """One device's stream. A capture is taken when training begins, and consumed when it has ended."""
 
     settings: StreamSettings
     consumed: int = 0
-    """Samples used so far, each counted once for every fresh batch that it was in."""
+    """Samples used so far, each counted once for every fresh capture that it was in."""
     missed: int = 0
-    """Samples overwritten before any training took them, up to the last batch consumed."""
+    """Samples overwritten before any training took them, up to the last capture consumed."""
     _next: int = 0
     """Position of the first sample that has not been used."""
     _forgotten: int = 0
     """Position of the first sample that the device has not forgotten."""
     _kept: tuple[int, Capture] | None = field(default=None)
-    """The block of rounds that the last batch was for, and the batch."""
+    """The block of rounds that the last capture was for, and the capture."""
 
-    def batch(self, now_s: float, round_number: int) -> Capture:
+    def capture(self, now_s: float, round_number: int) -> Capture:
         """What a training that begins now would use. Nothing is consumed.
 
         It is the oldest fresh samples in the buffer, and those that come next when there are too few.
@@ -67,7 +67,7 @@ class StreamBuffer:
             self._kept = block, capture
 
     def forget(self, now_s: float) -> None:
-        """The device loses what it holds: the samples in its buffer, and the batch that it keeps for a block."""
+        """The device loses what it holds: the samples in its buffer, and the capture that it keeps for a block."""
         self._kept = None
         if self.settings.arrival is not None:
             self._forgotten = _arrived(self.settings.arrival, now_s)

@@ -21,7 +21,7 @@ def data_facts(data: FederatedDataset) -> dict[str, Any]:
     """The data set and who holds what of it; None where nothing is known of something.
 
     ``skew`` is the distance of each client's mixture of classes from everybody's (`fedsim.data.distances`), and
-    ``passes_per_training`` how often a streaming batch is a client's own samples.
+    ``passes_per_training`` how many passes through a client's own samples one capture is.
     """
     held = [len(ids) for ids in data.client_test_ids]
     unseen = [len(ids) for ids in data.unseen_test_ids]
@@ -69,7 +69,7 @@ def _stream(data: FederatedDataset) -> dict[str, Any] | None:
         "augmentation": stream.augmentation is not None,
         "drift": stream.drift and stream.drift.name,
         "arrival_samples_per_s": arrival and arrival.samples_per_s,
-        "seconds_per_batch": arrival and stream.samples / arrival.samples_per_s,
+        "seconds_per_capture": arrival and stream.samples / arrival.samples_per_s,
         "buffer_samples": arrival and arrival.buffer_samples,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -82,7 +82,7 @@ def _places(topology: Topology, seed: int) -> Iterable[Place]:
 
 def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]]:
     """Every term of the link budgets, in the order in which a rate is worked out; empty where no radio has any."""
-    terms: dict[str, tuple[str, list[float], list[float]]] = defaultdict(lambda: ("", [], []))
+    terms: dict[str, tuple[str, list[float], list[float]]] = {}
     if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
         return []
     for place in _places(topology, seed):
@@ -91,10 +91,9 @@ def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]
             continue
         uplink, downlink = radio.budgets(place)
         for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
-            if name not in terms:
-                terms[name] = (unit, [], [])
-            terms[name][1].append(up)
-            terms[name][2].append(down)
+            _, ups, downs = terms.setdefault(name, (unit, [], []))
+            ups.append(up)
+            downs.append(down)
     return [
         {"term": name, "unit": unit, "uplink": spread_of(up), "downlink": spread_of(down)}
         for name, (unit, up, down) in terms.items()

@@ -54,7 +54,7 @@ def mini_batches(
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     """Decoded samples and labels (or values) of each mini-batch of a training with these *parameters* of its node.
 
-    *stream* is the node's own; what a capture draws beside it comes from streams of the same seed.
+    *stream* is the node's own random stream; what a capture draws beside it comes from others of the same seed.
     """
     settings, client, rng = parameters["training"], parameters["client"], stream.generator()
     sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}

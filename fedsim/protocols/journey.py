@@ -77,7 +77,7 @@ class LocalWork:
         self.samples = client.samples
         self.capture: Capture | None = None
         if client.stream is not None:
-            self.capture = client.stream.batch(self.start_s, task.round_number)
+            self.capture = client.stream.capture(self.start_s, task.round_number)
             self.samples = self.capture.samples
             self.start_s += client.stream.wait_s(self.capture, self.start_s)
         self.callbacks: list[Callable[[Any], None]] = [LocalWork._finish]

@@ -93,7 +93,7 @@ def _stream(stream: dict[str, Any]) -> str:
     )
     if stream["arrival_samples_per_s"] is not None:
         text += (
-            f", which take {duration(stream['seconds_per_batch'])} to arrive at "
+            f", which take {duration(stream['seconds_per_capture'])} to arrive at "
             f"{number(stream['arrival_samples_per_s'])} a second, into a buffer for {stream['buffer_samples']}"
         )
     return (

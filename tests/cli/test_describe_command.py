@@ -199,7 +199,7 @@ def test_a_stream_passes_over_small_clients_more_often() -> None:
     stream = StreamSettings(samples=6, arrival=Arrival(samples_per_s=3.0, buffer_samples=12))
     facts = data_facts(dataset([[0, 1, 2], [0, 1, 2, 3, 3, 3]], stream=stream))["stream"]
     assert facts["passes_per_training"] == {"min": 1.0, "median": 1.5, "mean": 1.5, "max": 2.0}
-    assert facts["seconds_per_batch"] == 2.0
+    assert facts["seconds_per_capture"] == 2.0
 
 
 def test_memory_holds_weights_gradients_and_what_every_layer_gives() -> None:

@@ -788,7 +788,7 @@ def test_a_partition_that_only_some_seeds_allow(refused: Refusals) -> None:
     partition = {"{name: iid}": "{name: quantity_skew, minimum_samples: 310}"}
     lay_out({"plant.yaml": edited(PLANT, partition)}, refused.folder)
     assert main(["validate", "plant.yaml", "--set", "seeds=[3]"]) == 0
-    message = "plant.yaml:16: data.partition: QuantitySkew(...) left some of 4 clients with fewer than ..."
+    message = "plant.yaml:16: data.partition: quantity_skew with alpha=0.5 left some of 4 clients with fewer than ..."
     refused.check("run", "plant.yaml", "--seeds", "3,1", message=message)
 
 

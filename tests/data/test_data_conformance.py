@@ -156,7 +156,7 @@ def test_samples_of_one_class_are_exchangeable(partition):
     settled = that_fits(partition, y)
     differences = []
     for seed in range(400):
-        owner = settled.owners(Labels(y), Clients(5), np.random.default_rng(seed))
+        owner = settled.deal(Labels(y), Clients(5), np.random.default_rng(seed))
         differences.append(float(owner[40] == owner[41]) - float(owner[40] == owner[90]))
     error = np.std(differences) / np.sqrt(len(differences))
     assert 4 * error < 0.15

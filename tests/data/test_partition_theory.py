@@ -57,7 +57,7 @@ def independence_mean(table) -> float:
 
 def test_the_minimum_itself_is_enough():
     draws = iter([np.array([[3, 1]]), np.array([[2, 1], [0, 1]]), np.array([[5, 5]])])
-    assert draw_until_enough(lambda: next(draws), 2, Dirichlet()).sum(axis=0).tolist() == [2, 2]
+    assert draw_until_enough(lambda: next(draws), 2, "dirichlet").sum(axis=0).tolist() == [2, 2]
 
 
 # --- iid ---

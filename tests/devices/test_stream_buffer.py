@@ -20,25 +20,25 @@ def buffer(**options: object) -> StreamBuffer:
 def test_batches_follow_each_other_when_they_are_consumed() -> None:
     device = buffer()
     for number in range(3):
-        batch = device.batch(now_s=100.0 * number, round_number=number + 1)
-        assert (batch.first, batch.samples, batch.mixture) == (5 * number, 5, None)
-        assert device.wait_s(batch, 0.0) == 0.0
-        device.consume(batch, number + 1)
+        capture = device.capture(now_s=100.0 * number, round_number=number + 1)
+        assert (capture.first, capture.samples, capture.mixture) == (5 * number, 5, None)
+        assert device.wait_s(capture, 0.0) == 0.0
+        device.consume(capture, number + 1)
     assert (device.consumed, device.missed) == (15, 0)
 
 
 def test_a_batch_that_is_not_consumed_is_there_again() -> None:
     device = buffer()
-    assert device.batch(0.0, 1) == device.batch(9.0, 2) == device.batch(9.0, 7)
+    assert device.capture(0.0, 1) == device.capture(9.0, 2) == device.capture(9.0, 7)
 
 
 def test_a_batch_serves_all_trainings_of_a_block() -> None:
     device = buffer(refresh_rounds=3)
     seen = []
     for round_number in (1, 2, 3, 4, 6, 8):
-        batch = device.batch(0.0, round_number)
-        device.consume(batch, round_number)
-        seen.append(batch.first)
+        capture = device.capture(0.0, round_number)
+        device.consume(capture, round_number)
+        seen.append(capture.first)
     assert seen == [0, 0, 0, 5, 5, 10]
     assert device.consumed == 15
 
@@ -46,31 +46,31 @@ def test_a_batch_serves_all_trainings_of_a_block() -> None:
 def test_a_drift_is_looked_up_by_rounds_finished_or_by_the_clock() -> None:
     by_rounds = buffer(drift={"name": "sudden", "at": [2]})
     by_time = buffer(drift={"name": "sudden", "at": [2], "by": "sim_time_s"})
-    assert [by_rounds.batch(99.0, number).mixture for number in (2, 3)] == [(1.0, 0.0), (0.0, 1.0)]
-    assert [by_time.batch(now_s, 99).mixture for now_s in (1.9, 2.0)] == [(1.0, 0.0), (0.0, 1.0)]
+    assert [by_rounds.capture(99.0, number).mixture for number in (2, 3)] == [(1.0, 0.0), (0.0, 1.0)]
+    assert [by_time.capture(now_s, 99).mixture for now_s in (1.9, 2.0)] == [(1.0, 0.0), (0.0, 1.0)]
 
 
 def test_waiting_ends_with_the_arrival_of_the_last_sample() -> None:
     device = buffer(arrival={"samples_per_s": 2.0, "buffer_samples": 8, "buffered_at_start": 1})
-    batch = device.batch(0.0, 1)
-    assert device.wait_s(batch, 0.0) == 2.0  # one is there, four more come, two in a second
-    assert device.wait_s(batch, 1.5) == 0.5
-    assert device.wait_s(batch, 3.0) == 0.0
+    capture = device.capture(0.0, 1)
+    assert device.wait_s(capture, 0.0) == 2.0  # one is there, four more come, two in a second
+    assert device.wait_s(capture, 1.5) == 0.5
+    assert device.wait_s(capture, 3.0) == 0.0
 
 
 def test_what_nobody_took_is_overwritten() -> None:
     device = buffer(arrival={"samples_per_s": 2.0, "buffer_samples": 8})
-    batch = device.batch(10.0, 1)  # 20 have arrived, the last 8 are there
-    assert batch.first == 12
-    device.consume(batch, 1)
+    capture = device.capture(10.0, 1)  # 20 have arrived, the last 8 are there
+    assert capture.first == 12
+    device.consume(capture, 1)
     assert (device.missed, device.consumed) == (12, 5)
-    assert device.batch(10.0, 2).first == 17
+    assert device.capture(10.0, 2).first == 17
 
 
 def test_an_arrival_in_this_very_instant_counts() -> None:
     """100 times 0.29 is a little less than 29 in binary numbers."""
     assert 100 * 0.29 < 29
-    assert buffer(arrival={"samples_per_s": 100.0, "buffer_samples": 8}).batch(0.29, 1).first == 29 - 8
+    assert buffer(arrival={"samples_per_s": 100.0, "buffer_samples": 8}).capture(0.29, 1).first == 29 - 8
 
 
 @settings(max_examples=200, deadline=None)
@@ -95,16 +95,16 @@ def test_positions_are_those_of_a_real_queue(room: int, at_start: int, pauses: l
     for number, pause in enumerate(pauses):
         for _ in range(pause):
             second()
-        batch = device.batch(float(now), number + 1)
-        wait = device.wait_s(batch, float(now))
+        capture = device.capture(float(now), number + 1)
+        wait = device.wait_s(capture, float(now))
         expected = max(5 - len(queue), 0)
         assert wait == expected
         for _ in range(expected):
             second()
         oldest = list(queue)[:5]
-        assert oldest == list(range(batch.first, batch.first + 5))
+        assert oldest == list(range(capture.first, capture.first + 5))
         if number not in given_up:
-            device.consume(batch, number + 1)
+            device.consume(capture, number + 1)
             for _ in oldest:
                 queue.popleft()
 
@@ -120,17 +120,17 @@ def test_a_buffer_that_is_too_small_is_refused(arrival: dict, rule: str) -> None
 
 def test_a_device_that_forgets_loses_its_buffer_and_the_batch_of_its_block() -> None:
     device = buffer(refresh_rounds=10, arrival={"samples_per_s": 2.0, "buffer_samples": 8})
-    device.consume(device.batch(4.0, 1), 1)  # 0 to 4 of the 8 that have arrived
-    assert device.batch(4.0, 2).first == 0
+    device.consume(device.capture(4.0, 1), 1)  # 0 to 4 of the 8 that have arrived
+    assert device.capture(4.0, 2).first == 0
     device.forget(6.0)  # 12 have arrived
-    batch = device.batch(6.0, 3)
-    assert (batch.first, device.wait_s(batch, 6.0)) == (12, 2.5)
-    device.consume(batch, 3)
+    capture = device.capture(6.0, 3)
+    assert (capture.first, device.wait_s(capture, 6.0)) == (12, 2.5)
+    device.consume(capture, 3)
     assert (device.consumed, device.missed) == (10, 12 - 5)
 
 
 def test_without_arrival_only_the_batch_of_a_block_can_be_forgotten() -> None:
     device = buffer(refresh_rounds=10)
-    device.consume(device.batch(0.0, 1), 1)
+    device.consume(device.capture(0.0, 1), 1)
     device.forget(3.0)
-    assert device.batch(9.0, 2).first == 5
+    assert device.capture(9.0, 2).first == 5

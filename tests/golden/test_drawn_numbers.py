@@ -68,7 +68,7 @@ def drawn() -> dict[str, list[int]]:
     """Everything that is compared, by its name."""
     labels = Labels(LABELS, np.arange(24, dtype=np.int64) ** 2 % 11)
     rng = STREAMS("data/partition").generator
-    found = {f"owners: {partition!r}": partition.owners(labels, CLIENTS, rng()) for partition in PARTITIONS}
+    found = {f"owners: {partition!r}": partition.deal(labels, CLIENTS, rng()) for partition in PARTITIONS}
     found["tests of all"] = stratified_sample(LABELS, 0.3, STREAMS("data/test_split").generator())
     found["a client's tests"] = hold_out(np.arange(9), 0.3, STREAMS("data/client_test").generator())[1]
     plain = streaming()

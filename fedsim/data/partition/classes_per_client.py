@@ -29,7 +29,7 @@ class ClassesPerClient(PartitionSettings):
     classes: Count = 2
     """How many classes each client has, k. NIID-Bench uses 1, 2 and 3 of 10."""
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Raises `UserError` when there are not so many classes, or too few places or samples for all of them."""
         y, total = labels.classes(), clients.total
         sizes = np.unique(y, return_counts=True)[1]

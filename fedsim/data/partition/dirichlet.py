@@ -46,12 +46,13 @@ class Dirichlet(PartitionSettings):
     capacity_rule: bool = True
     """Whether a client with N/n samples or more gets nothing of the classes that follow."""
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Raises `UserError` when no draw gives everybody the minimum."""
         y, total = labels.classes(), clients.total
         require_minimum(self.minimum_samples, total, len(y))
         sizes = np.unique(y, return_counts=True)[1]
-        counts = draw_until_enough(lambda: self._counts(sizes, total, rng), self.minimum_samples, self)
+        law = f"{self.name} with alpha={self.alpha:g}"
+        counts = draw_until_enough(lambda: self._counts(sizes, total, rng), self.minimum_samples, law)
         return dealt_by_class(y, counts, rng)
 
     def _counts(self, sizes: NDArray[np.int64], clients: int, rng: np.random.Generator) -> NDArray[np.int64]:

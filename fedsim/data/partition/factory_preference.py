@@ -36,7 +36,7 @@ class FactoryPreference(PartitionSettings):
     concentration: Concentration = 20.0
     """Concentration of a client's preference about its factory's: the larger, the more alike are the clients of one."""
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Unseen clients prefer what their factory prefers."""
         y = labels.classes()
         stock = np.unique(y, return_counts=True)[1]

@@ -22,6 +22,6 @@ class Iid(PartitionSettings):
 
     name: Literal["iid"] = "iid"
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Owners in turn, mixed."""
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Clients in turn, mixed."""
         return rng.permutation(np.arange(len(labels.y)) % clients.total)

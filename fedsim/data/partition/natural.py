@@ -11,7 +11,7 @@ from fedsim.data.partition.settings import NOBODY, Labels, PartitionSettings
 from fedsim.data.pile import Clients
 from fedsim.errors import Misfit
 
-__all__ = ["Natural"]
+__all__ = ["Natural", "told"]
 
 
 class Natural(PartitionSettings):
@@ -24,17 +24,12 @@ class Natural(PartitionSettings):
     name: Literal["natural"] = "natural"
     natural: ClassVar[bool] = True
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Nothing is drawn. Raises `UserError` when there are not so many owners."""
-        if labels.owner is None:
-            raise Misfit(
-                "natural needs to know who made each sample, and this source does not say; use another partition, such "
-                "as iid or dirichlet",
-                "partition",
-            )
+        owner = told(labels.owner)
         if labels.owners_are_clients:
-            return labels.owner
-        sizes = np.bincount(labels.owner)
+            return owner
+        sizes = np.bincount(owner)
         ranked = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
         if len(ranked) < clients.total:
             unseen = f" and {clients.unseen} unseen ones" if clients.unseen else ""
@@ -46,4 +41,15 @@ class Natural(PartitionSettings):
         client_of = np.full(len(sizes), NOBODY)
         client_of[np.sort(ranked[: clients.count])] = np.arange(clients.count)
         client_of[ranked[clients.count : clients.total]] = np.arange(clients.count, clients.total)
-        return client_of[labels.owner]
+        return client_of[owner]
+
+
+def told(owner: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return *owner*, of each sample, when the source tells it; raise `UserError` otherwise."""
+    if owner is None:
+        raise Misfit(
+            "natural needs to know who made each sample, and this source does not say; use another partition, such "
+            "as iid or dirichlet",
+            "partition",
+        )
+    return owner

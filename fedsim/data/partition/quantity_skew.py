@@ -34,12 +34,12 @@ class QuantitySkew(PartitionSettings):
     minimum_samples: Count = 1
     """Sizes are drawn again until every client has so many. NIID-Bench uses 10."""
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Raises `UserError` when no draw gives everybody the minimum."""
         samples = len(labels.y)
         require_minimum(self.minimum_samples, clients.total, samples)
-        alpha = np.full(clients.total, self.alpha)
+        alpha, law = np.full(clients.total, self.alpha), f"{self.name} with alpha={self.alpha:g}"
         sizes = draw_until_enough(
-            lambda: whole_shares(rng.dirichlet(alpha), samples, rng)[None], self.minimum_samples, self
+            lambda: whole_shares(rng.dirichlet(alpha), samples, rng)[None], self.minimum_samples, law
         )
         return rng.permutation(np.repeat(np.arange(clients.total), sizes[0]))

@@ -1,6 +1,6 @@
-"""A partition gives every sample one owner; what all partitions share is here.
+"""A partition says which client gets each sample; what all partitions share is here.
 
-Each one only names the owners, so that disjoint, covering and ordered shares need no proof of their own.
+Each one only names the client of each sample, so that disjoint, covering and ordered shares need no proof of their own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Concentration = Annotated[float, Interval(gt=0, le=1e6)]
 MAXIMUM_DRAWS = 1000
 
 NOBODY = -1
-"""The owner of a sample that is left out."""
+"""In the place of a client, for a sample that is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class PartitionSettings(Component):
     """Whether it keeps together what one owner made; then tests are taken from the shares, not before."""
 
     @abstractmethod
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """(samples,) the client, below ``clients.total``, that gets each sample, or `NOBODY`; all get one or more."""
 
     def split(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> list[NDArray[np.int64]]:
@@ -80,7 +80,7 @@ class PartitionSettings(Component):
         samples = len(labels.y)
         who = f"{clients.total} clients" + (f", {clients.unseen} unseen ones among them," if clients.unseen else "")
         require(clients.total, samples, f"each of {who} needs one; use fewer clients or more data")
-        owner = self.owners(labels, clients, rng)
+        owner = self.deal(labels, clients, rng)
         positions = np.argsort(owner, kind="stable")[np.count_nonzero(owner == NOBODY) :]
         ends = np.cumsum(np.bincount(owner[positions], minlength=clients.total))
         return np.split(positions, ends[:-1])
@@ -113,7 +113,7 @@ def whole_shares(proportions: NDArray[np.float64], total: int, rng: np.random.Ge
 
 
 def dealt_by_class(y: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """(samples,) owners, by (present classes, clients) *counts* of them; which samples of a class is left to chance.
+    """(samples,) clients, by (present classes, clients) *counts* of them; which samples of a class is left to chance.
 
     Row c of *counts* belongs to the c-th of the labels that are present, in ascending order, and adds up to its number.
     """
@@ -123,19 +123,17 @@ def dealt_by_class(y: NDArray[np.int64], counts: NDArray[np.int64], rng: np.rand
     return owner
 
 
-def draw_until_enough(
-    draw: Callable[[], NDArray[np.int64]], minimum: int, settings: PartitionSettings
-) -> NDArray[np.int64]:
+def draw_until_enough(draw: Callable[[], NDArray[np.int64]], minimum: int, law: str) -> NDArray[np.int64]:
     """The first (parts, clients) draw in which every client has *minimum* samples or more over all parts.
 
-    Raises `UserError` when `MAXIMUM_DRAWS` draws have none.
+    Raises `UserError`, which begins with the *law* of the draws, when `MAXIMUM_DRAWS` draws have none.
     """
     for _ in range(MAXIMUM_DRAWS):
         counts = draw()
         if counts.sum(axis=0).min() >= minimum:
             return counts
     raise Misfit(
-        f"{settings.name} left some of {counts.shape[1]} clients with fewer than "
+        f"{law} left some of {counts.shape[1]} clients with fewer than "
         f"minimum_samples={minimum} of {counts.sum()} training samples in each of {MAXIMUM_DRAWS} draws; "
         "raise alpha, lower minimum_samples, or use fewer clients",
         "partition",

@@ -26,7 +26,7 @@ class Shards(PartitionSettings):
     shards_per_client: Count = 2
     """Shards dealt to each client."""
 
-    def owners(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
         """Samples of one class are in random order before the cut. Raises `UserError` for more shards than samples."""
         y = labels.classes()
         shards = clients.total * self.shards_per_client

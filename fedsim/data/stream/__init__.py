@@ -1,1 +1,1 @@
-"""Samples that come and go: fresh batches, augmentation, drift, arrival by the clock."""
+"""Samples that come and go: captures, augmentation, drift, arrival by the clock."""

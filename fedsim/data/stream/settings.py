@@ -60,8 +60,8 @@ class StreamSettings(Settings):
     samples: Count
     """Fresh samples for a local training: the streaming batch, n in HFedMS, where it is 50."""
     refresh_rounds: Count = 1
-    """Rounds for which a device keeps a batch: 1 is the papers', a fresh one for each training; with T a batch serves
-    all its trainings in a block of T rounds, as HFedMS's published code does."""
+    """Rounds for which a device keeps a capture: 1 is the papers', a fresh one for each training; with T a capture
+    serves all its trainings in a block of T rounds, as HFedMS's published code does."""
     augmentation: Augmentation | None = None
     """How images are changed each time they are seen; left out, they are not."""
     arrival: Arrival | None = None

@@ -1,8 +1,8 @@
 """The plain loop: one node after the other, one resident model, one thread. Every executor must meet it.
 
 Local training is `torch.optim.SGD` on the mean loss of each mini-batch: the cross-entropy of classes, the squared error
-of numbers. Running statistics belong to a model
-as its parameters do: they are received, changed by training, averaged and sent.
+of numbers. Running statistics belong to a model as its parameters do: they are received, changed by training, averaged
+and sent.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ class Serial(Executor):
 
 @contextmanager
 def _torch_draws(stream: Stream) -> Iterator[None]:
-    """Within, torch's own random numbers (for dropout) come from a stream beside *stream*; without, nothing changes."""
+    """Within, torch's own random numbers (for dropout) are of a random stream beside *stream*; outside they go on."""
     seed = replace(stream, purpose=f"{stream.purpose}/torch").generator().integers(2**63)
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(seed))
