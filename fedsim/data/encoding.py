@@ -39,8 +39,8 @@ class Encoding(ABC):
 class Affine(Encoding):
     """``scale * stored + offset`` in float32, shape unchanged.
 
-    >>> Affine(scale=1 / 255).decode(np.array([[0, 51, 255]], np.uint8)).round(4).tolist()
-    [[0.0, 0.2, 1.0]]
+    >>> Affine(scale=1 / 256).decode(np.array([[0, 64, 255]], np.uint8)).tolist()
+    [[0.0, 0.25, 0.99609375]]
     """
 
     scale: float = 1.0
