@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Interval
@@ -23,7 +23,7 @@ from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.folders import matching
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
-from fedsim.data.source import SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import read_text_file, shown
 from fedsim.settings import Name
@@ -56,6 +56,7 @@ class AgNews(SampledDataset):
     The files are not part of fedsim; see docs/data/ag_news.md.
     """
 
+    origin: ClassVar[str | None] = "the authors of https://arxiv.org/abs/1509.01626, who publish it as ag_news_csv"
     name: Literal["ag_news"] = "ag_news"
     path: SourcePath = "ag_news"
     """The folder with both files, or one file from which tests are drawn too."""
@@ -126,7 +127,7 @@ def _inside(folder: Path, name: str) -> Path:
     if not file.exists():
         there = [found.name for found in matching(folder, "*.csv")]
         has = f"; its CSV files are {some(there)}" if there else ""
-        raise UserError(
+        raise Missing(
             f"{shown(folder)}: has no {name!r}{nearest(name, there)}{has}; {WHAT}, or other names in train and test"
         )
     return file

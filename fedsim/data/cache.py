@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.encoding import Affine, Encoding, Ids, OneHot
+from fedsim.data.encoding import ENCODINGS
 from fedsim.data.pile import Pile
 from fedsim.errors import UserError
 from fedsim.files import shown
@@ -32,7 +32,6 @@ MOST_HASHED_BYTES = 1_000_000_000
 MOST_LEVELS = 16
 ARRAYS = ("x", "y", "owner", "test")
 FACTS = ("classes", "sample_bytes", "class_names", "owners_are_clients", "owner_names", "remarks")
-ENCODINGS: dict[str, type[Encoding]] = {kind.__name__: kind for kind in (Affine, Ids, OneHot)}
 
 
 def folder() -> Path:
@@ -66,7 +65,8 @@ def cached(
     try:
         _write(place, pile)
     except OSError as error:
-        return replace(pile, remarks=(*pile.remarks, f"not kept in the cache: {error.strerror or error}"))
+        why = f"not kept in {folder()}, the cache: {error.strerror or error}; {VARIABLE} may name another folder"
+        return replace(pile, remarks=(*pile.remarks, why))
     return pile
 
 
@@ -125,7 +125,7 @@ def _read(place: Path) -> Pile | None:
         arrays = {name: np.load(place / f"{name}.npy", allow_pickle=False) for name in digests}
         if any(_digest(arrays[name]) != digest for name, digest in digests.items()):
             return None
-        kind = ENCODINGS[encoding.pop("kind")]
+        kind = {known.__name__: known for known in ENCODINGS}[encoding.pop("kind")]
         lists = {name: tuple(facts[name]) for name in ("class_names", "owner_names", "remarks")}
         return Pile(**arrays, **{**facts, **lists}, encoding=kind(**encoding))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ WHAT = "CIFAR-10 (the binary version, or images in train/<class> and test/<class
 class Cifar10(SampledDataset):
     """60,000 colour images of 32 x 32 pixels in 10 classes, from files that you have (the binary version)."""
 
+    origin: ClassVar[str | None] = "https://www.cs.toronto.edu/~kriz/cifar.html"
     name: Literal["cifar10"] = "cifar10"
     path: SourcePath
     """The folder of the binary version, or of images in train/<class> and test/<class>, or an archive (.tar, .tar.gz,

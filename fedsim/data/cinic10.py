@@ -6,7 +6,7 @@ Left out: which of the images are CIFAR-10's and which ImageNet's.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fedsim.data.cache import cached
 from fedsim.data.cifar10 import CLASSES, COLOURS, LABEL_BYTES, SIDE, labels_of, only
@@ -30,6 +30,7 @@ WHAT = "CINIC-10 (images in train/<class>, valid/<class> and test/<class>)"
 class Cinic10(SampledDataset):
     """270,000 colour images of 32 x 32 pixels in the 10 classes of CIFAR-10, from files that you have."""
 
+    origin: ClassVar[str | None] = "https://doi.org/10.7488/ds/2448"
     name: Literal["cinic10"] = "cinic10"
     path: SourcePath
     """The folder with train, valid and test, or an archive of it (.tar, .tar.gz, .tar.xz); beside the scenario, or in

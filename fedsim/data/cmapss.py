@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Interval, MinLen
@@ -26,7 +26,7 @@ from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
-from fedsim.data.source import SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 from fedsim.settings import Positive, Several
@@ -63,6 +63,7 @@ class Cmapss(SampledDataset):
     The files are not part of fedsim; see docs/data/cmapss.md.
     """
 
+    origin: ClassVar[str | None] = "the data repository of NASA's Prognostics Center of Excellence"
     name: Literal["cmapss"] = "cmapss"
     partition: PartitionField = Natural()
     """How the samples are spread over the clients; natural: every engine is a client."""
@@ -204,6 +205,6 @@ def _file(folder: Path, part: str, subset: str) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UserError(f"{shown(folder)}: has no file {part}_{subset}.txt or {part}_{subset}.txt.gz; {WHAT}")
+        raise Missing(f"{shown(folder)}: has no file {part}_{subset}.txt or {part}_{subset}.txt.gz; {WHAT}")
     names = ", ".join(file.name for file in found)
     raise UserError(f"{shown(folder)}: has {len(found)} files for {part}_{subset} ({names}); keep one")

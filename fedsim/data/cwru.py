@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Interval
@@ -45,6 +45,7 @@ class Cwru(SampledDataset):
     The files are not part of fedsim; see docs/data/cwru.md.
     """
 
+    origin: ClassVar[str | None] = "the Bearing Data Center of Case Western Reserve University"
     name: Literal["cwru"] = "cwru"
     partition: PartitionField = Natural()
     """How the samples are spread over the clients; natural: by load or by recording, as *clients* says."""

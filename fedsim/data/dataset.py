@@ -113,10 +113,11 @@ class FederatedDataset:
 def class_counts(data: FederatedDataset) -> NDArray[np.int64]:
     """(clients, classes) training samples of each client and class.
 
-    Raises `UserError` when the data set is only declared and has no labels.
+    Raises `UserError` when the data set has none: it is only declared, or has numbers to predict.
     """
     if data.y is None or data.classes is None:
-        raise UserError(f"data set {data.name!r} declares numbers only; it has no labels to count")
+        why = "has numbers to predict" if data.regression else "declares numbers only"
+        raise UserError(f"data set {data.name!r} {why}; it has no classes to count")
     owner = np.repeat(np.arange(data.clients), data.client_samples)
     labels = data.y[np.concatenate(data.train_ids)]
     counts = np.bincount(owner * data.classes + labels, minlength=data.clients * data.classes)

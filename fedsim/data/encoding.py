@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AS_IT_IS", "Affine", "Encoding", "Ids", "OneHot"]
+__all__ = ["AS_IT_IS", "ENCODINGS", "Affine", "Encoding", "Ids", "OneHot"]
 
 Shape = tuple[int, ...]
 
@@ -106,3 +106,7 @@ class OneHot(Encoding):
         rows = np.arange(1, self.size + 1)[None, :, None]
         decoded: NDArray[np.float32] = (stored[:, None, :] == rows).astype(np.float32)
         return decoded
+
+
+ENCODINGS: tuple[type[Encoding], ...] = (Affine, Ids, OneHot)
+"""All that there are: what else a class could do would not be in its ``repr``, and so not in a data set's address."""

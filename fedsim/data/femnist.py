@@ -7,19 +7,17 @@ LEAF's files from NIST's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
-from fedsim.data.leaf import leaf_files, read_leaf
 from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.leaf import LeafSamples, leaf_files, read_leaf
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
@@ -48,6 +46,7 @@ ARRAYS = {
 class Femnist(SampledDataset):
     """Letters and digits of 28 x 28 pixels in 62 classes, each writer a client (LEAF), from files that you have."""
 
+    origin: ClassVar[str | None] = "the scripts of https://leaf.cmu.edu"
     name: Literal["femnist"] = "femnist"
     path: SourcePath
     """An .npz file, or the folder of LEAF's JSON files; beside the scenario, or in the folder FEDSIM_DATA names."""
@@ -69,10 +68,10 @@ class Femnist(SampledDataset):
             folders = list(dict.fromkeys(file.parent for file, _ in files))  # beside them LEAF keeps a million images
             options = self.model_dump(mode="json", include={"duplicates", "ink", "transposed"})
             options["test"] = [test for _, test in files]
-            return cached(self.name, VERSION, folders, options, lambda: self._piled(path, _of_leaf(path, files)))
+            return cached(self.name, VERSION, folders, options, lambda: self._piled(path, read_leaf(path, files, SIDE)))
         return self._piled(path, _of_npz(path))
 
-    def _piled(self, path: Path, found: _Written) -> Pile:
+    def _piled(self, path: Path, found: LeafSamples) -> Pile:
         _check(path, found)
         remarks: list[str] = []
         if self.duplicates == "drop":
@@ -94,40 +93,21 @@ class Femnist(SampledDataset):
             class_names=tuple(CHARACTERS),
             sample_bytes=float(SIDE**2 + LABEL_BYTES),
             encoding=Affine(-1 / WHITE, 1.0) if self.ink == "dark" else Affine(1 / WHITE),
-            owner=found.writer,
+            owner=found.owner,
             owner_names=found.names,
             test=found.test if split else None,
             remarks=tuple(remarks),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Written:
-    """What either kind of file holds."""
-
-    images: NDArray[np.uint8]
-    label: NDArray[np.int64]
-    writer: NDArray[np.int64]
-    test: NDArray[np.bool_]
-    names: tuple[str, ...]
-
-    def only(self, kept: NDArray[np.bool_]) -> _Written:
-        return _Written(self.images[kept], self.label[kept], self.writer[kept], self.test[kept], self.names)
-
-
-def _of_npz(path: Path) -> _Written:
+def _of_npz(path: Path) -> LeafSamples:
     arrays = read_npz(path, ARRAYS, what=WHAT)
     same_length(path, arrays, "images", "labels", "writer", "split")
     names = tuple(arrays["writer_ids"].tolist())
     _in_range(path, arrays["writer"], len(names), "writer", "writer_ids has so many names")
     _in_range(path, arrays["split"], 2, "split", "0 is for training and 1 for tests")
     label, writer = arrays["labels"].astype(np.int64), arrays["writer"].astype(np.int64)
-    return _Written(arrays["images"], label, writer, arrays["split"] != 0, names)
-
-
-def _of_leaf(path: Path, files: Sequence[tuple[Path, bool]]) -> _Written:
-    samples = read_leaf(path, files, SIDE)
-    return _Written(samples.images, samples.label, samples.owner, samples.test, samples.names)
+    return LeafSamples(arrays["images"], label, writer, arrays["split"] != 0, names)
 
 
 def _in_range(path: Path, values: NDArray[Any], below: int, name: str, why: str) -> None:
@@ -137,21 +117,21 @@ def _in_range(path: Path, values: NDArray[Any], below: int, name: str, why: str)
         raise UserError(f"{shown(path)}: {name}[{at}]={values[at]} must be from 0 to {below - 1}: {why}")
 
 
-def _check(path: Path, found: _Written) -> None:
+def _check(path: Path, found: LeafSamples) -> None:
     if found.images.shape[1:] != (SIDE, SIDE):
         size = " x ".join(map(str, found.images.shape[1:]))
         raise UserError(f"{shown(path)}: images of {size} pixels; those of FEMNIST have {SIDE} x {SIDE}")
     _in_range(path, found.label, len(CHARACTERS), "labels", "10 digits, 26 capital and 26 small letters")
 
 
-def _copies(found: _Written) -> NDArray[np.bool_]:
+def _copies(found: LeafSamples) -> NDArray[np.bool_]:
     """(samples,) whether the same writer already has this image, pixel for pixel, with this label."""
     again = np.zeros(len(found.label), np.bool_)
     pixels = found.images.reshape(len(again), -1)
-    label, writer = found.label.tolist(), found.writer.tolist()
+    label, writer = found.label.tolist(), found.owner.tolist()
     seen: set[tuple[int, bytes]] = set()
     before = None
-    for place in np.argsort(found.writer, kind="stable").tolist():
+    for place in np.argsort(found.owner, kind="stable").tolist():
         if writer[place] != before:
             before = writer[place]
             seen.clear()

@@ -7,7 +7,7 @@ Three kinds of test samples: a *global* set that no client holds, each *client's
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
 from annotated_types import Interval
@@ -20,6 +20,7 @@ from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.settings import DatasetSettings, Generators
+from fedsim.data.source import Missing
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
 from fedsim.errors import Misfit
 from fedsim.settings import OneOf, Probability
@@ -33,6 +34,9 @@ Ids: TypeAlias = NDArray[np.int64]
 
 class SampledDataset(DatasetSettings):
     """Base of data sets that have samples: a subclass only says where its `Pile` comes from."""
+
+    origin: ClassVar[str | None] = None
+    """Where people get the files, for messages; None when there are none to get."""
 
     partition: PartitionField = Iid()
     """How the samples are spread over the clients."""
@@ -59,7 +63,7 @@ class SampledDataset(DatasetSettings):
         itself. Raises `UserError` for a source that is not as it should be, and for too many clients.
         """
         clients = Clients(clients.count, clients.factories, self.unseen_clients)
-        pile = self.pile(clients, stream)
+        pile = self._found(clients, stream)
         split = self._natural if self.partition.natural else self._dealt
         train, own_tests, test_ids = split(pile, clients, stream)
         if self.feature_skew is not None:
@@ -84,6 +88,14 @@ class SampledDataset(DatasetSettings):
             stream=self.stream,
             remarks=pile.remarks,
         )
+
+    def _found(self, clients: Clients, stream: Generators) -> Pile:
+        try:
+            return self.pile(clients, stream)
+        except Missing as missing:
+            if self.origin is None:
+                raise
+            raise Missing(f"{missing}; get it from {self.origin} (docs/data/{self.name}.md)") from missing
 
     def _dealt(self, pile: Pile, clients: Clients, stream: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """The test set first, the rest dealt out."""

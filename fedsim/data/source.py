@@ -10,9 +10,13 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from fedsim.errors import UserError
 
-__all__ = ["VARIABLE", "SourcePath", "locate"]
+__all__ = ["VARIABLE", "Missing", "SourcePath", "locate"]
 
 VARIABLE = "FEDSIM_DATA"
+
+
+class Missing(UserError):
+    """A source, or a part of it, is not there; whoever knows where people get it says so (`SampledDataset.origin`)."""
 
 
 def _beside_the_scenario(path: str, info: ValidationInfo) -> str:
@@ -32,9 +36,9 @@ SourcePath = Annotated[str, AfterValidator(_beside_the_scenario), Field(validate
 
 
 def locate(path: str, *, what: str) -> Path:
-    """Where *path*, a `SourcePath`, is now; *what* says for messages what should be there, and where people get it.
+    """Where *path*, a `SourcePath`, is now; *what* says for messages what should be there.
 
-    Raises `UserError` when it is nowhere.
+    Raises `Missing` when it is nowhere.
     """
     folder = os.environ.get(VARIABLE)
     found = Path(folder, path) if folder else Path(path)  # an absolute path stays what it is
@@ -48,4 +52,4 @@ def locate(path: str, *, what: str) -> Path:
         looked = f"{path}: is neither beside the scenario nor in {folder}, which {VARIABLE} names"
     else:
         looked = f"{path}: is not beside the scenario, and {VARIABLE}, the folder to look in next, is not set"
-    raise UserError(f"{looked}; {what}")
+    raise Missing(f"{looked}; {what}")

@@ -19,7 +19,7 @@ from fedsim.data.reading.names import numbered
 from fedsim.data.reading.wav import read_wav
 from fedsim.data.settings import Generators
 from fedsim.data.sound import SoundDataset
-from fedsim.data.source import SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import read_text_file, shown
 
@@ -40,6 +40,7 @@ class SpeechCommands(SoundDataset):
     """
 
     rate_hz: ClassVar[int] = 16_000
+    origin: ClassVar[str | None] = "Google, as https://arxiv.org/abs/1804.03209 says"
     name: Literal["speech_commands"] = "speech_commands"
     path: SourcePath = "speech_commands"
     """The folder with a folder for each word."""
@@ -93,7 +94,7 @@ class SpeechCommands(SoundDataset):
         for word in COMMANDS:
             if word not in there:
                 has = f"the folders are {some(there, most=5)}" if there else "there are no folders"
-                raise UserError(f"{shown(folder)}: has no folder {word!r}{nearest(word, there)} ({has}); {WHAT}")
+                raise Missing(f"{shown(folder)}: has no folder {word!r}{nearest(word, there)} ({has}); {WHAT}")
         return COMMANDS
 
     def _tests(

@@ -21,7 +21,7 @@ from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.reading.wav import read_wav
 from fedsim.data.settings import Generators
 from fedsim.data.sound import SoundDataset
-from fedsim.data.source import SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import UserError
 from fedsim.files import shown
 
@@ -59,6 +59,7 @@ class SpokenDigits(SoundDataset):
     """
 
     rate_hz: ClassVar[int] = 8000
+    origin: ClassVar[str | None] = "https://github.com/Jakobovski/free-spoken-digit-dataset"
     name: Literal["spoken_digits"] = "spoken_digits"
     path: SourcePath = "spoken_digits"
     """A folder with .wav files (or with the source's folder ``recordings``) or with one .npz file, or that file."""
@@ -97,7 +98,7 @@ def _source(path: Path) -> Path:
             return folder
     packed = matching(path, "*.npz")
     if len(packed) != 1:
-        raise UserError(f"{shown(path)}: has no .wav files, and {len(packed)} .npz files where one is needed; {WHAT}")
+        raise Missing(f"{shown(path)}: has no .wav files, and {len(packed)} .npz files where one is needed; {WHAT}")
     return packed[0]
 
 

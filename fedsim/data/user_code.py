@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
-from fedsim.data.encoding import Affine, Ids, OneHot
+from fedsim.data.encoding import ENCODINGS
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.names import in_short, numbered
 from fedsim.data.sampled import SampledDataset
@@ -30,7 +30,6 @@ __all__ = ["UserCode"]
 WHAT = "a function that makes a data set"
 KEYS = ("x", "y", "classes", "class_names", "client", "test", "sample_bytes")
 STORED = (np.uint8, np.int16, np.float32)
-ENCODINGS = (Affine, Ids, OneHot)
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
 MOST_CLASSES = 10**6
@@ -128,6 +127,8 @@ def _owners(made: Mapping[str, Any]) -> tuple[NDArray[np.int64], tuple[str, ...]
 def _array(made: Mapping[str, Any], key: str) -> NDArray[Any]:
     try:
         array = np.array(made[key])
+    except MemoryError:
+        raise
     except Exception as error:  # whatever the user's object does
         kind = type(made[key]).__name__
         raise _Bad(
@@ -232,7 +233,7 @@ def _check_samples(pile: Pile) -> None:
         raise _Bad(f"encoding is {_said(pile.encoding)}, and must be one of fedsim.data.encoding ({known})")
     try:
         pile.encoding.sample_shape(x.shape[1:])
-    except Exception as error:
+    except (TypeError, ValueError) as error:
         raise _Bad(f"encoding {pile.encoding!r:.100} does not fit x, {_said(x)}") from error
     vocabulary = pile.encoding.vocabulary
     if vocabulary is not None and not 0 <= x.min() <= x.max() < vocabulary:

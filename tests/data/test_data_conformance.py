@@ -234,3 +234,24 @@ def test_characters_have_no_feature_skew(feature_skew, encoding):
         make("feature_skews", feature_skew).apply(
             pile, Clients(1, unseen=1), [np.arange(5), np.arange(5, 10)], np.random.default_rng(1)
         )
+
+
+TO_BE_GOT = [name for name in registry.names("datasets") if getattr(registry.load("datasets", name), "origin", None)]
+
+
+@pytest.mark.parametrize("source", ["nothing", "an empty folder"])
+@pytest.mark.parametrize("dataset", TO_BE_GOT)
+def test_what_has_to_be_got_says_where_when_it_is_missing(dataset, source, streams, tmp_path):
+    settings = registry.load("datasets", dataset)
+    folder = tmp_path / "source"
+    if source != "nothing":
+        folder.mkdir()
+    with pytest.raises(UserError) as refusal:
+        settings(path=str(folder)).load(Clients(2), streams(1))
+    assert str(refusal.value).startswith(f"{folder}: ")
+    assert str(refusal.value).endswith(f"; get it from {settings.origin} (docs/data/{dataset}.md)")
+
+
+def test_all_published_data_sets_say_where_people_get_them():
+    without = {"digits", "glyphs", "declared", "arrays", "images", "csv", "python"}  # nothing to get, or the user's own
+    assert set(registry.names("datasets")) == without | set(TO_BE_GOT)

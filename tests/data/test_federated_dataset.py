@@ -138,7 +138,7 @@ def test_declared_data_has_numbers_only():
     assert (data.clients, data.client_samples.tolist()) == (4, [600] * 4)
     assert data.raw_bytes(2) == 600 * 785
     assert (data.x, data.y, data.classes, data.sample_shape, data.train_ids) == (None, None, None, None, ())
-    with pytest.raises(UserError, match="no labels"):
+    with pytest.raises(UserError, match="declares numbers only; it has no classes to count"):
         class_counts(data)
 
 

@@ -481,7 +481,9 @@ def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "file" / "cache"))
     pile = Pile(np.zeros((1, 1), np.uint8), np.zeros(1, np.int64), 2, 2.0)
-    assert cached("x", 1, [tmp_path / "file"], {}, lambda: pile).remarks == ("not kept in the cache: Not a directory",)
+    [remark] = cached("x", 1, [tmp_path / "file"], {}, lambda: pile).remarks
+    where = tmp_path / "file" / "cache"
+    assert remark == f"not kept in {where}, the cache: Not a directory; FEDSIM_CACHE may name another folder"
 
 
 def test_a_source_that_cannot_be_looked_at_is_refused(tmp_path):

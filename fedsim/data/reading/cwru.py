@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.reading.folders import matching
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
+from fedsim.data.source import Missing
 from fedsim.errors import UserError, some
 from fedsim.files import open_file, shown
 
@@ -123,7 +124,7 @@ def read_mat_files(folder: Path, sensor: str) -> tuple[list[Recording], int]:
         else:
             others += 1
     if not files:
-        raise UserError(
+        raise Missing(
             f"{shown(folder)}: has no recording of a drive-end fault at 12 kHz ({others} other .mat files); names must "
             "end with the number of the source, as 105.mat does"
         )
@@ -155,7 +156,7 @@ def _signal(path: Path, number: int, sensor: str) -> NDArray[np.float32]:
                 _check_shape(path, name, *there[name])
                 file.seek(0)
                 found = scipy.io.loadmat(file, variable_names=[name])[name]
-        except UserError:
+        except (UserError, MemoryError):
             raise
         except Exception as error:  # whatever scipy does with what is no such file
             problem = " ".join(f"{type(error).__name__}: {error}".split())[:100]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from fedsim.data.reading.archive import MOST_FILES, Parts, tar_files
 from fedsim.data.reading.blobs import read_at_most
 from fedsim.data.reading.names import in_short
+from fedsim.data.source import Missing
 from fedsim.errors import UserError
 from fedsim.files import open_file, shown
 
@@ -120,7 +121,7 @@ def read_images(
             except _Bad as error:
                 raise UserError(f"{shown(source)}: {'/'.join(parts)[:200]!r}: {error}") from error
     if not decoded:
-        raise UserError(f"{shown(source)}: no images in folders {_pattern(levels)}; {what} is needed")
+        raise Missing(f"{shown(source)}: no images in folders {_pattern(levels)}; {what} is needed")
     order = sorted(decoded)
     return Images(
         _stacked(source, [decoded[parts] for parts in order], order),

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.blobs import read_blob
+from fedsim.data.source import Missing
 from fedsim.errors import UserError
 from fedsim.files import shown
 
@@ -35,7 +36,7 @@ LAYOUT = (
 
 @dataclass(frozen=True, eq=False)
 class LeafSamples:
-    """What files of LEAF hold together, in the order of files and users."""
+    """Images by user, as files of LEAF hold them together, in the order of files and users."""
 
     images: NDArray[np.uint8]
     """(samples, side, side)."""
@@ -44,7 +45,11 @@ class LeafSamples:
     """(samples,) by the order of ``names``."""
     test: NDArray[np.bool_]
     names: tuple[str, ...]
-    """The users, sorted."""
+    """The users."""
+
+    def only(self, kept: NDArray[np.bool_]) -> LeafSamples:
+        """Those of (samples,) *kept*."""
+        return LeafSamples(self.images[kept], self.label[kept], self.owner[kept], self.test[kept], self.names)
 
 
 def leaf_files(folder: Path) -> list[tuple[Path, bool]]:
@@ -62,7 +67,7 @@ def leaf_files(folder: Path) -> list[tuple[Path, bool]]:
     except OSError as error:
         raise UserError(f"{shown(folder)}: cannot be read ({error.strerror})") from error
     if not flat:
-        raise UserError(f"{shown(folder)}: has no JSON files of LEAF; it must be {LAYOUT}")
+        raise Missing(f"{shown(folder)}: has no JSON files of LEAF; it must be {LAYOUT}")
     for file, test in flat:
         if test == ("train" in file.name):
             raise UserError(f"{shown(file)}: is it for training or for tests? The name must have one of the words")
