@@ -77,7 +77,7 @@ class AgNews(SampledDataset):
         ids = stored[::-1] if self.reverse else stored
         return "".join(ALPHABET[place - 1] if place else " " for place in ids).strip()
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of *length* characters, one byte each; on the wire as many bytes, and one for the label."""
         path = locate(self.path, what=WHAT)
         files = [path] if not path.is_dir() else [_inside(path, name) for name in (self.train, self.test)]

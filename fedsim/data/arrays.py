@@ -62,7 +62,7 @@ class Arrays(SampledDataset):
             raise Misfit(f"classes={self.classes} must be left out with target value: there are none", "classes")
         return self
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of the shape of x, without its first dimension; on the wire, what one row of x and y takes."""
         path = locate(self.path, what=f"{WHAT}, is needed")
         arrays = read_npz(path, WANTED, what=WHAT, optional=OPTIONAL)

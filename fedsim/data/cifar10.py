@@ -51,7 +51,7 @@ class Cifar10(SampledDataset):
     """The folder of the binary version, or of images in train/<class> and test/<class>, or an archive (.tar, .tar.gz,
     .tar.xz) of either; beside the scenario, or in the folder FEDSIM_DATA names."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
         return cached(self.name, VERSION, [path], {}, lambda: _read(path))

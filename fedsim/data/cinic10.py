@@ -38,7 +38,7 @@ class Cinic10(SampledDataset):
     validation: Literal["train", "test", "drop"] = "train"
     """What becomes of the 90,000 images in valid: clients get them too, they are for tests, or they are left out."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
         return cached(self.name, VERSION, [path], {"validation": self.validation}, lambda: self._read(path))

@@ -96,7 +96,7 @@ class Cmapss(SampledDataset):
             raise Misfit(f"bounds={list(self.bounds)} must ascend", "bounds")
         return self
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (channels, window), owned by their engines.
 
         The last window of each test engine is a test sample; its remaining life is told by the RUL file.

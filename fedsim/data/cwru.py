@@ -70,7 +70,7 @@ class Cwru(SampledDataset):
     """Whether recordings without a fault are used. It is disputed whether they were sampled at 48 kHz, unlike all
     others; a model may then tell them by their speed alone."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (1, window), owned by loads or recordings."""
         source = _source(locate(self.path, what=WHAT))
         options = self.model_dump(mode="json", include=OPTIONS)

@@ -24,10 +24,10 @@ class Declared(DatasetSettings):
     sample_bytes: Annotated[float, Interval(ge=1e-3, le=1e9)] | None = None
     """Bytes of one raw sample and its label; needed only where raw samples are sent."""
 
-    def load(self, clients: Clients, stream: Generators) -> FederatedDataset:
+    def load(self, clients: Clients, generator: Generators) -> FederatedDataset:
         """Equal clients. Nothing is drawn.
 
-        >>> data = Declared(samples_per_client=600, sample_bytes=785).load(Clients(3), stream=lambda purpose: None)
+        >>> data = Declared(samples_per_client=600, sample_bytes=785).load(Clients(3), generator=lambda purpose: None)
         >>> data.client_samples.tolist(), data.raw_bytes(0), data.x
         ([600, 600, 600], 471000.0, None)
         """

@@ -32,7 +32,7 @@ class Digits(SampledDataset):
     pixels: Annotated[int, Interval(ge=8, le=256)] = 8
     """Pixels per side. 8 is as they are; a larger size is bilinear interpolation."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (1, pixels, pixels) in [0, 1]; on the wire one byte for each pixel and one for the label."""
         images, y = _handwritten()
         x = np.empty((len(images), 1, self.pixels, self.pixels), np.float32)

@@ -60,7 +60,7 @@ class Femnist(SampledDataset):
     transposed: bool = False
     """Whether the file has rows and columns the other way round, as EMNIST."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (1, 28, 28) in [0, 1]; on the wire one byte for each pixel and one for the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
         if path.is_dir():

@@ -54,7 +54,7 @@ class ImageFolders(SampledDataset):
             )
         return self
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (3, height, width), or (1, height, width) when grey, in [0, 1]; on the wire a byte for each
         pixel and colour, and the label."""
         path = locate(self.path, what=f"{self._what} are needed")

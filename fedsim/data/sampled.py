@@ -52,22 +52,22 @@ class SampledDataset(DatasetSettings):
     """Clients beside those of the topology that never take part and only test what the others have learned."""
 
     @abstractmethod
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """All samples of the source. Raises `UserError` with file, value, rule and way out when it is not as it should
         be."""
 
-    def load(self, clients: Clients, stream: Generators) -> FederatedDataset:
+    def load(self, clients: Clients, generator: Generators) -> FederatedDataset:
         """The source's samples, spread over *clients*.
 
         Draws from ``data/test_split``, ``data/partition``, ``data/client_test`` and ``data/feature_skew``, each for
         itself. Raises `UserError` for a source that is not as it should be, and for too many clients.
         """
         clients = Clients(clients.count, clients.factories, self.unseen_clients)
-        pile = self._found(clients, stream)
+        pile = self._found(clients, generator)
         split = self._natural if self.partition.natural else self._dealt
-        train, own_tests, test_ids = split(pile, clients, stream)
+        train, own_tests, test_ids = split(pile, clients, generator)
         if self.feature_skew is not None:
-            x = self.feature_skew.apply(pile, clients, _everything(train, own_tests), stream("data/feature_skew"))
+            x = self.feature_skew.apply(pile, clients, _everything(train, own_tests), generator("data/feature_skew"))
         else:
             x = pile.x
         seen, unseen = slice(clients.count), range(clients.count, clients.total)
@@ -89,32 +89,32 @@ class SampledDataset(DatasetSettings):
             remarks=pile.remarks,
         )
 
-    def _found(self, clients: Clients, stream: Generators) -> Pile:
+    def _found(self, clients: Clients, generator: Generators) -> Pile:
         try:
-            return self.pile(clients, stream)
+            return self.pile(clients, generator)
         except Missing as missing:
             if self.origin is None:
                 raise
             raise Missing(f"{missing}; get it from {self.origin} (docs/data/{self.name}.md)") from missing
 
-    def _dealt(self, pile: Pile, clients: Clients, stream: Generators) -> tuple[list[Ids], list[Ids], Ids]:
+    def _dealt(self, pile: Pile, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """The test set first, the rest dealt out."""
-        test_ids = self._global_test(pile, stream)
+        test_ids = self._global_test(pile, generator)
         training = np.delete(np.arange(len(pile.y)), test_ids)
         labels = Labels(pile.y[training], None if pile.owner is None else pile.owner[training])
-        shares = self.partition.split(labels, clients, stream("data/partition"))
-        rng = stream("data/client_test")
+        shares = self.partition.split(labels, clients, generator("data/partition"))
+        rng = generator("data/client_test")
         held = [hold_out(training[share], self.client_test_fraction, rng) for share in shares]
         return [kept for kept, _ in held], [out for _, out in held], test_ids
 
-    def _global_test(self, pile: Pile, stream: Generators) -> Ids:
+    def _global_test(self, pile: Pile, generator: Generators) -> Ids:
         if self.test_fraction is None and pile.test is not None:
             return np.flatnonzero(pile.test)
         fraction = self.test_fraction or DEFAULT_TEST_FRACTION
         strata = pile.y if pile.classes is not None else np.zeros(len(pile.y), np.int64)
-        return stratified_sample(strata, fraction, stream("data/test_split"))
+        return stratified_sample(strata, fraction, generator("data/test_split"))
 
-    def _natural(self, pile: Pile, clients: Clients, stream: Generators) -> tuple[list[Ids], list[Ids], Ids]:
+    def _natural(self, pile: Pile, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """Everybody's own samples first, some of them set aside.
 
         Owners all of whose samples the source sets aside for tests are nobody's clients: they test everybody.
@@ -132,13 +132,13 @@ class SampledDataset(DatasetSettings):
             testers = np.flatnonzero(~trains[owner])
         members = np.delete(np.arange(len(pile.y)), testers)
         labels = Labels(pile.y[members], owner[members], pile.owners_are_clients)
-        shares = self.partition.split(labels, clients, stream("data/partition"))
+        shares = self.partition.split(labels, clients, generator("data/partition"))
         shares = [members[share] for share in shares]
         if test is not None:
             held = [(share[~test[share]], share[test[share]]) for share in shares]
         else:
             fraction = self.test_fraction or DEFAULT_TEST_FRACTION
-            held = hold_out_each(shares, fraction, stream("data/test_split"))
+            held = hold_out_each(shares, fraction, generator("data/test_split"))
         own_tests = [out for _, out in held]
         test_ids = np.sort(np.concatenate([testers, *own_tests[: clients.count]]))
         return [kept for kept, _ in held], own_tests, test_ids

@@ -17,7 +17,7 @@ from fedsim.settings import Component
 __all__ = ["DatasetSettings", "Generators"]
 
 Generators: TypeAlias = Callable[[str], np.random.Generator]
-"""A fresh generator for each named purpose: ``stream("data/partition")``. Purposes are independent of each other."""
+"""A fresh generator for each named purpose: ``generator("data/partition")``. Purposes are independent of each other."""
 
 
 class DatasetSettings(Component):
@@ -31,10 +31,10 @@ class DatasetSettings(Component):
         return " ".join(map(str, stored.reshape(-1)))
 
     @abstractmethod
-    def load(self, clients: Clients, stream: Generators) -> FederatedDataset:
+    def load(self, clients: Clients, generator: Generators) -> FederatedDataset:
         """The samples, spread over *clients*; the same for equal settings and equal streams.
 
-        Each purpose of *stream* is asked for at most once. What is drawn for one purpose must not depend on how much
+        Each purpose of *generator* is asked for at most once. What is drawn for one purpose must not depend on how much
         another one drew: the test set stays the same whatever the partition. Raises `UserError` when there are too
         few samples for so many clients.
         """

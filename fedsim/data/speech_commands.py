@@ -50,7 +50,7 @@ class SpeechCommands(SoundDataset):
     validation: Literal["train", "test", "drop"] = "train"
     """Where the clips go that the source names in ``validation_list.txt``."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (1, bands, frames), owned by their speakers; tests by ``testing_list.txt``."""
         folder = locate(self.path, what=WHAT)
         options = {**self.feature_options, "words": self.words, "validation": self.validation}

@@ -66,7 +66,7 @@ class SpokenDigits(SoundDataset):
     test_recordings: Annotated[int, Interval(ge=1, le=10**6)] = 5
     """Of each digit and speaker, recordings numbered below this are the test set. The source says 5, of 50."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (1, bands, frames), owned by their speakers."""
         source = _source(locate(self.path, what=WHAT))
         options = {**self.feature_options, "test_recordings": self.test_recordings}

@@ -94,7 +94,7 @@ class Table(SampledDataset):
             raise Misfit(problem, "partition")
         return self
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Samples of shape (features,), four bytes for each number and for the target on the wire."""
         path = locate(self.path, what=WHAT)
         columns = self._read(path)

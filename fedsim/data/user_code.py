@@ -48,10 +48,10 @@ class UserCode(SampledDataset):
     options: dict[str, JsonValue] = Field(default_factory=dict)
     """What the function is called with, beside the number of clients and a generator."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """What the function returns for all clients, unseen ones included; it draws from ``data/source``."""
         function, sha256 = load_function(self.path, what=WHAT)
-        made = self._called(function, clients.total, stream("data/source"))
+        made = self._called(function, clients.total, generator("data/source"))
         try:
             pile = made if isinstance(made, Pile) else _pile(made)
             _check(pile)

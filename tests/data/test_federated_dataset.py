@@ -134,7 +134,7 @@ def test_digest_is_the_address_of_what_training_can_see(tiny):
 
 
 def test_declared_data_has_numbers_only():
-    data = Declared(samples_per_client=600, sample_bytes=785).load(Clients(4), stream=np.random.default_rng)
+    data = Declared(samples_per_client=600, sample_bytes=785).load(Clients(4), generator=np.random.default_rng)
     assert (data.clients, data.client_samples.tolist()) == (4, [600] * 4)
     assert data.raw_bytes(2) == 600 * 785
     assert (data.x, data.y, data.classes, data.sample_shape, data.train_ids) == (None, None, None, None, ())
@@ -143,7 +143,7 @@ def test_declared_data_has_numbers_only():
 
 
 def test_unknown_sample_size_is_absent_not_zero():
-    data = Declared(samples_per_client=600).load(Clients(4), stream=np.random.default_rng)
+    data = Declared(samples_per_client=600).load(Clients(4), generator=np.random.default_rng)
     assert data.sample_bytes is None
     with pytest.raises(UserError, match=r"give data\.sample_bytes"):
         data.raw_bytes(0)

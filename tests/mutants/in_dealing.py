@@ -156,8 +156,8 @@ FAULTS = (
     Fault(
         "own tests are drawn as the partition is",
         SAMPLED,
-        'stream("data/client_test")',
-        'stream("data/partition")',
+        'generator("data/client_test")',
+        'generator("data/partition")',
         (f"{TEST_DATA_CONFORMANCE}::test_a_purpose_is_drawn_from_once[None-iid]",),
     ),
     Fault(

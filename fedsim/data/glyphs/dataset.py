@@ -46,16 +46,16 @@ class Glyphs(SampledDataset):
     """How little a camera differs from its factory: concentration of its Dirichlet distribution around the factory's
     frequencies, for each class. Near 0 it reads one character only; ``.inf`` for its factory's frequencies."""
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def pile(self, clients: Clients, generator: Generators) -> Pile:
         """Owner k is the k-th client, unseen ones last; its images do not depend on how many others there are.
 
         Draws from ``data/glyphs/factory/F`` for each factory, from ``data/glyphs/device/K`` for each client and from
         ``data/glyphs/unseen/K`` for each unseen one. Raises `UserError` where matplotlib or its fonts are missing.
         """
         purposes = [f"device/{k}" for k in range(clients.count)] + [f"unseen/{k}" for k in range(clients.unseen)]
-        cameras = [self._camera(stream(f"data/glyphs/{purpose}")) for purpose in purposes]
+        cameras = [self._camera(generator(f"data/glyphs/{purpose}")) for purpose in purposes]
         factories = [
-            preference(BASE, self.factory_preference, stream(f"data/glyphs/factory/{factory}"))
+            preference(BASE, self.factory_preference, generator(f"data/glyphs/factory/{factory}"))
             for factory in range(int(clients.factory.max()) + 1)
         ]
         images = np.array([camera.images for camera in cameras], np.int64)
