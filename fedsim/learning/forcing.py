@@ -1,7 +1,8 @@
 """Forcing: a value is asked for, so what it needs is computed, and nothing else.
 
 First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a
-walk goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk. A
+walk goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk, and
+ends in the planned order, though the executor may begin a few chunks ahead. A
 checkpoint is written between chunks once its interval has passed. All walks are loops, so the graph may be any depth.
 """
 
@@ -10,13 +11,15 @@ from __future__ import annotations
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.graph import Chunk, Graph, Handle, Node, digest_of
 from fedsim.learning.store import Store
 
 __all__ = ["Forcer"]
+
+_AHEAD = 64  # chunks that are looked through for what can begin
 
 
 class Forcer:
@@ -46,10 +49,25 @@ class Forcer:
         self._plan(handle)
         chunks = self._needed(handle)
         folding = _Folding(self._executor, chunks)
+        try:
+            for number, chunk in enumerate(chunks):
+                self._begin_ahead(chunks[number : number + 1 + _AHEAD])
+                self._compute(chunk, folding)
+                if self._monotonic() >= self._checkpoint_due_s and not folding.half_done:
+                    self._checkpoint()
+        except BaseException:
+            self._executor.forget()
+            raise
+
+    def _begin_ahead(self, chunks: Sequence[Chunk]) -> None:
+        """Let the executor begin what it will be asked for next, as far as the inputs are there."""
+        ahead = 0
         for chunk in chunks:
-            self._compute(chunk, folding)
-            if self._monotonic() >= self._checkpoint_due_s and not folding.half_done:
-                self._checkpoint()
+            if ahead > self._executor.lookahead:
+                return
+            if chunk.ready:
+                self._executor.begin(chunk.nodes)
+                ahead += 1
 
     def _plan(self, handle: Handle) -> None:
         for nodes in self._executor.chunks(_unplanned_ancestry(handle)):
@@ -86,8 +104,9 @@ class Forcer:
         return found
 
     def _compute(self, chunk: Chunk, folding: _Folding) -> None:
-        nodes, chunk.nodes = chunk.nodes, ()
-        outputs = [folding.finish(nodes[0])] if nodes[0].operation.folds else self._executor.compute(nodes)
+        nodes = chunk.nodes
+        outputs = [folding.finish(nodes[0])] if chunk.folds else self._executor.compute(nodes)
+        chunk.nodes = ()
         for node, values in zip(nodes, outputs, strict=True):
             node.finish(values)
             self._store.log({"event": "computed", "key": node.key, **node.description})
@@ -110,11 +129,11 @@ class _Folding:
         self._taken: dict[Node, int] = {}
         self._takers: defaultdict[Node, list[Node]] = defaultdict(list)
         for chunk in chunks:
-            for node in chunk.nodes:
-                if node.operation.folds:
-                    self._taken[node] = 0
-                    for source in {handle.node for handle in node.inputs.values()}:
-                        self._takers[source].append(node)
+            if chunk.folds:
+                (node,) = chunk.nodes
+                self._taken[node] = 0
+                for source in {handle.node for handle in node.inputs.values()}:
+                    self._takers[source].append(node)
 
     @property
     def half_done(self) -> bool:

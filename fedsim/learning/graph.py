@@ -165,6 +165,18 @@ class Chunk:
     nodes: tuple[Node, ...]
     """Empty once computed, so that no node keeps another one alive."""
 
+    @property
+    def folds(self) -> bool:
+        """Whether it is one node that takes its numbered inputs as they are made elsewhere."""
+        return bool(self.nodes) and self.nodes[0].operation.folds
+
+    @property
+    def ready(self) -> bool:
+        """Whether all that comes from other chunks has its value, and nothing has to be taken one at a time."""
+        return not self.folds and all(
+            handle.computed or handle.node.chunk is self for node in self.nodes for handle in node.inputs.values()
+        )
+
     def settle(self) -> None:
         """Let go of everything behind the chunk if all that is held of it has its value, from wherever it came."""
         if all(handle.computed for node in self.nodes for handle in node.held_outputs()):

@@ -6,8 +6,10 @@ Learning never sees the simulated clock.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from fedsim.data.dataset import FederatedDataset
@@ -21,12 +23,26 @@ from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 
-__all__ = ["PARTIAL_SUM", "Contribution", "GraphLearner", "Learner", "Model", "NoLearner", "Trained"]
+__all__ = ["PARTIAL_SUM", "Contribution", "GraphLearner", "Learner", "Model", "NoLearner", "Trained", "partial_sums"]
 
 Model = Mapping[str, Handle]
 
 PARTIAL_SUM = 8
-"""Contributions in one partial sum of a mean. Part of the numeric family: it decides the order of additions."""
+"""Contributions in one partial sum of a mean, at most. Part of the numeric family: it decides the order of additions."""
+
+
+def partial_sums(contributions: int) -> list[slice]:
+    """Which contributions are in which partial sum: an even number of sums (or one), as equal as can be.
+
+    Even, so that two workers, or four, have the same to do. A function of the number alone, never of the workers.
+
+    >>> [some.stop - some.start for some in partial_sums(30)], [some.stop - some.start for some in partial_sums(1)]
+    ([8, 8, 7, 7], [1])
+    """
+    sums = min(contributions, 2 * math.ceil(contributions / (2 * PARTIAL_SUM)))
+    size, longer = divmod(contributions, sums)
+    ends = [number * size + min(number, longer) for number in range(sums + 1)]
+    return [slice(first, last) for first, last in pairwise(ends)]
 
 
 class Trained(NamedTuple):
@@ -77,8 +93,7 @@ class Learner(ABC):
     def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
         """``base + sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, in float32.
 
-        Contributions are added in the order of client indices, in partial sums of `PARTIAL_SUM`, and the partial sums
-        in their order.
+        Contributions are added in the order of client indices, in `partial_sums`, and the partial sums in their order.
         """
 
     @abstractmethod
@@ -194,8 +209,8 @@ class GraphLearner(Learner):
         tags = self._tags | {"round": round_number}
         bases = {f"base.{part}": handle for part, handle in base.items()}
         total: Model = {}
-        for first in range(0, len(ordered), PARTIAL_SUM):
-            some = self._partial_sum(bases, ordered[first : first + PARTIAL_SUM], total_weight, tags)
+        for some_of_them in partial_sums(len(ordered)):
+            some = self._partial_sum(bases, ordered[some_of_them], total_weight, tags)
             total = self._add(total, some, tags) if total else some
         totals = {f"total.{part}": handle for part, handle in total.items()}
         return self._outputs(self._graph.node("mean", {}, bases | totals, tags=tags), base)

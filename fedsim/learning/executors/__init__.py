@@ -1,3 +1,6 @@
 """How the graph's operations are computed on this machine."""
 
-REGISTRY = {"serial": "fedsim.learning.executors.serial:Serial"}
+REGISTRY = {
+    "serial": "fedsim.learning.executors.serial:Serial",
+    "processes": "fedsim.learning.executors.processes:Processes",
+}

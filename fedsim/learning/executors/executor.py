@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.graph import Node, Value
-from fedsim.models.table import ModelTable
 
 __all__ = ["Executor", "Fold"]
 
@@ -33,27 +31,24 @@ class Executor(ABC):
     """Where it can compute: "cpu", "cuda"."""
     family: str
     """The numeric family of everything it computes."""
-
-    @classmethod
-    @abstractmethod
-    def numeric_family(cls, torch_device: str) -> str:
-        """The numeric family, known before anything is computed."""
-
-    @abstractmethod
-    def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str) -> None:
-        """Get ready to train the model of *table* on *dataset*."""
+    lookahead: int = 0
+    """How many chunks may have begun before the one that is waited for is finished."""
 
     def chunks(self, nodes: Sequence[Node]) -> Iterable[Sequence[Node]]:
         """Group newly planned nodes into chunks, in an order in which they can be computed.
 
         *nodes* come inputs first. The answer may depend on the nodes alone: never on time, memory, workers or the
-        store. A folding node is a chunk of its own. Here every node is.
+        store. A node that folds is a chunk of its own, or the last one of a chunk that makes all of its numbered
+        inputs. Here every node is a chunk of its own.
         """
         return ([node] for node in nodes)
 
+    def begin(self, chunk: Sequence[Node]) -> None:  # noqa: B027 - most executors have nothing to begin
+        """Get a chunk going whose nodes' inputs have their values; `compute` will ask for it, in the planned order."""
+
     @abstractmethod
     def compute(self, chunk: Sequence[Node]) -> list[dict[str, Value]]:
-        """The outputs of each node of a chunk; the nodes' inputs have their values."""
+        """The outputs of each node of a chunk, at least those that are held; the nodes' inputs have their values."""
 
     @abstractmethod
     def fold(self, node: Node) -> Fold:
@@ -66,3 +61,9 @@ class Executor(ABC):
     @abstractmethod
     def load(self, path: Path) -> Value:
         """A part from a safetensors file."""
+
+    def forget(self) -> None:  # noqa: B027 - most executors have nothing to forget
+        """Drop every chunk that has begun: nobody will ask for it."""
+
+    def close(self) -> None:  # noqa: B027 - most executors have nothing to close
+        """Let go of everything outside of this object's own memory. It can still be used afterwards."""

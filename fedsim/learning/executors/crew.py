@@ -1,0 +1,89 @@
+"""Who does the jobs of an executor: this process, or workers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.wave import Wave
+
+__all__ = ["Crew", "Here", "Job", "ScoreJob", "TrainJob"]
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """Train a wave. The result holds for each training, then for the sum, its outputs by name."""
+
+    wave: Wave
+    values: Sequence[Part]
+    """The parts that come from outside of the wave."""
+
+    def run(self, trainer: Trainer) -> list[dict[str, Part]]:
+        """Do the job with *trainer*."""
+        return trainer.train(self.wave, self.values)
+
+
+@dataclass(frozen=True)
+class ScoreJob:
+    """Score batches of samples with one model. The result holds a `Score` for each batch."""
+
+    parts: tuple[str, ...]
+    values: Sequence[Part]
+    """The model: a value for each of its parts."""
+    batches: tuple[npt.NDArray[np.int64], ...]
+    """Ids of samples."""
+
+    def run(self, trainer: Trainer) -> list[Score]:
+        """Do the job with *trainer*."""
+        return trainer.score(dict(zip(self.parts, self.values, strict=True)), self.batches)
+
+
+Job = TrainJob | ScoreJob
+
+
+class Crew(ABC):
+    """Does jobs, each with the same result whoever does it."""
+
+    workers: int
+    """How many jobs can be done at the same time."""
+
+    @abstractmethod
+    def begin(self, job: Job) -> Any:
+        """Take a job; returns a ticket for `finish`."""
+
+    @abstractmethod
+    def finish(self, ticket: Any) -> Any:
+        """The result of a job that was begun; waits for it. Raises what doing it raised."""
+
+    def new_part(self, part: str) -> Part | None:
+        """Uninitialised memory for *part* that workers can read without a copy; None when there is none."""
+        return None
+
+    def forget(self) -> None:  # noqa: B027 - here there is nothing to forget
+        """Drop every job that was begun and not finished."""
+
+    def close(self) -> None:  # noqa: B027 - here there is nothing to close
+        """End the workers; they begin anew when the next job comes."""
+
+
+class Here(Crew):
+    """This process does each job when its result is asked for."""
+
+    workers = 1
+
+    def __init__(self, trainer: Trainer) -> None:
+        self._trainer = trainer
+
+    def begin(self, job: Job) -> Job:
+        """The job is its own ticket."""
+        return job
+
+    def finish(self, ticket: Job) -> Any:
+        """Do it now."""
+        return ticket.run(self._trainer)

@@ -1,0 +1,169 @@
+"""The plain loop: one training after the other, one resident model. Every other trainer must meet it.
+
+Local training is `torch.optim.SGD` on the mean loss of each mini-batch: the cross-entropy of classes, the squared error
+of numbers. Running statistics belong to a model as its parameters do: they are received, changed by training, averaged
+and sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import mini_batches
+from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.wave import Made, Training, Wave, WeightedSum
+from fedsim.learning.objectives import objective_from
+from fedsim.models.table import ModelTable
+from fedsim.models.torch_module import build
+
+__all__ = ["PartialSum", "PlainTrainer"]
+
+
+class PlainTrainer(Trainer):
+    """PyTorch's own modules, automatic gradients and optimiser."""
+
+    def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
+        assert dataset.x is not None and dataset.y is not None
+        self._dtype = getattr(torch, precision)
+        self._table = table
+        self._dataset = dataset
+        self._module = build(table).to(self._dtype)
+
+    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        """One training after the other; the sum takes each model as soon as it is made."""
+        total = wave.sum and PartialSum({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
+        outputs: list[dict[str, Part]] = []
+        for number, training in enumerate(wave.trainings):
+            made = self._train(training, values, outputs)
+            if total and number in _trainings(wave.sum):
+                total.add(made)
+            outputs.append(made)
+            _forget(outputs, wave, done=number)
+        return [*outputs, total.result()] if total else outputs
+
+    def _train(self, training: Training, values: Sequence[Part], made: Sequence[dict[str, Part]]) -> dict[str, Part]:
+        """Local SGD: for each mini-batch its loss, the gradient, the objective's own term, a step."""
+        model, state = (
+            {
+                name: made[source.training][source.output] if isinstance(source, Made) else values[source]
+                for name, source in training.sources(group).items()
+            }
+            for group in ("model", "state")
+        )
+        settings, objective = training.parameters["training"], objective_from(training.parameters["objective"])
+        weights = self._load(model)
+        self._module.train()
+        start = {name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {}
+        optimiser = torch.optim.SGD(
+            weights.values(),
+            lr=settings["learning_rate"],
+            momentum=settings["momentum"],
+            weight_decay=settings["weight_decay"],
+            foreach=False,
+        )
+        with _torch_draws(training.stream):
+            for x, y in mini_batches(self._dataset, training.parameters, training.stream):
+                optimiser.zero_grad()
+                self._loss(self._module(self._tensor(x)), self._tensor(y), "mean").backward()  # type: ignore[no-untyped-call]
+                with torch.no_grad():
+                    gradients = {name: weight.grad for name, weight in weights.items()}
+                    objective.add_gradient(gradients, weights, start, state)
+                optimiser.step()
+        with torch.no_grad():
+            remembered = objective.remember(state, weights, start)
+        return self._trained() | {f"state.{name}": value for name, value in remembered.items()}
+
+    def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+        """The resident model on each batch."""
+        self._load(model)
+        self._module.eval()
+        with torch.no_grad():
+            return [self._score(ids) for ids in batches]
+
+    def _score(self, ids: npt.NDArray[np.int64]) -> Score:
+        assert self._dataset.y is not None
+        scores = self._module(self._tensor(self._dataset.samples(ids)))
+        y = self._tensor(self._dataset.y[ids])
+        correct = 0 if self._dataset.regression else int((scores.argmax(dim=1) == y).sum())
+        return Score(float(self._loss(scores, y, "sum")), correct)
+
+    def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:
+        """Cross-entropy of classes, squared error of numbers."""
+        if self._dataset.regression:
+            return torch.nn.functional.mse_loss(scores.squeeze(1), y, reduction=reduction)
+        return torch.nn.functional.cross_entropy(scores, y, reduction=reduction)
+
+    def _tensor(self, values: npt.NDArray[Any]) -> torch.Tensor:
+        """Floating-point numbers in the trainer's precision; whole ones as they are."""
+        tensor = torch.from_numpy(np.ascontiguousarray(values))
+        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
+
+    def _load(self, model: Mapping[str, Part]) -> dict[str, torch.nn.Parameter]:
+        """Copy a model into the resident module; returns the module's own parameters by their full names."""
+        assert model.keys() == set(self._table.parts), "the resident module would keep another model's part"
+        for part, tensors in model.items():
+            self._module.load(part, tensors)
+        return {
+            f"{part}.{name}": parameter
+            for part in self._table.parts
+            for name, parameter in self._module.part_parameters(part).items()
+        }
+
+    def _trained(self) -> dict[str, Part]:
+        """A copy of the resident module's parts, running statistics included."""
+        return {
+            part: {name: value.detach().clone() for name, value in self._module.part_state(part).items()}
+            for part in self._table.parts
+        }
+
+
+class PartialSum:
+    """``sum of w_i (model_i - base)``, added up in the order of the contributions."""
+
+    def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:
+        self._base = base
+        self._weights = iter(weights)
+        self._sum: dict[str, Part] = {}
+
+    def add(self, model: Mapping[str, Part]) -> None:
+        """Take the next model; parts that the base does not have are left out."""
+        weight = next(self._weights)
+        for part, base in self._base.items():
+            for name, start in base.items():
+                change = torch.sub(model[part][name], start).mul_(weight)
+                so_far = self._sum.setdefault(part, {})
+                so_far[name] = so_far[name].add_(change) if name in so_far else change
+
+    def result(self) -> dict[str, Part]:
+        """The sum, by part."""
+        return self._sum
+
+
+def _trainings(total: WeightedSum | None) -> tuple[int, ...]:
+    return total.trainings if total else ()
+
+
+def _forget(outputs: list[dict[str, Part]], wave: Wave, *, done: int) -> None:
+    """Drop what nobody wants: only the next training of a chain may still ask for the last one's model."""
+    for number in (done - 1, done):
+        if number >= 0 and (number < done or done in _trainings(wave.sum)):
+            wanted = wave.trainings[number].wanted
+            outputs[number] = {name: value for name, value in outputs[number].items() if name in wanted}
+
+
+@contextmanager
+def _torch_draws(stream: Stream) -> Iterator[None]:
+    """Within, torch's own random numbers (for dropout) are of a random stream beside *stream*; outside they go on."""
+    seed = replace(stream, purpose=f"{stream.purpose}/torch").generator().integers(2**63)
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(seed))
+        yield

@@ -1,0 +1,209 @@
+"""The graph's operations in PyTorch: what every executor here does alike, whoever trains and wherever.
+
+Trainings and scores are jobs for a crew. Sums of models are made here, in one pass over memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
+from fedsim.learning.executors.crew import Crew, Here, ScoreJob, TrainJob
+from fedsim.learning.executors.executor import Executor, Fold
+from fedsim.learning.executors.plain import PartialSum
+from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.wave import detached
+from fedsim.learning.executors.waves import waves
+from fedsim.learning.graph import Node, Value
+from fedsim.learning.spread import spread
+from fedsim.models.table import ModelTable
+from fedsim.models.torch_module import initial_parameters
+
+__all__ = ["EVALUATION_BATCH", "TorchExecutor"]
+
+EVALUATION_BATCH = 250
+"""Samples scored together; a change may move the loss by a rounding error, so it would be a new version."""
+
+
+class TorchExecutor(Executor):
+    """One kind of trainer, and a crew of it."""
+
+    trainer: ClassVar[type[Trainer]]
+    arithmetic: ClassVar[str]
+    """What the trainer's arithmetic is called in the numeric family."""
+    torch_devices: ClassVar[tuple[str, ...]] = ("cpu",)
+    parallel: ClassVar[bool] = False
+    """Whether it makes use of more than one worker."""
+
+    @classmethod
+    def numeric_family(cls, torch_device: str, precision: str = "float32") -> str:
+        """The numeric family, known before anything is computed: arithmetic, precision, torch, kind of torch device."""
+        return f"{cls.arithmetic}/{precision}/torch{torch.__version__}/{torch_device}"
+
+    def __init__(
+        self,
+        table: ModelTable,
+        dataset: FederatedDataset,
+        torch_device: str = "cpu",
+        *,
+        precision: str = "float32",
+        workers: int = 1,
+    ) -> None:
+        torch.set_num_threads(1)
+        self.family = self.numeric_family(torch_device, precision)
+        self._dtype = torch.float64 if precision == "float64" else torch.float32
+        self._table = table
+        self._dataset = dataset
+        self._crew = self._gather(partial(self.trainer, table, dataset, torch_device, precision), workers)
+        self.lookahead = 2 * self._crew.workers if self._crew.workers > 1 else 0
+        self._tickets: dict[Node, Any] = {}
+
+    def _gather(self, hire: Callable[[], Trainer], workers: int) -> Crew:
+        """This process alone, or workers."""
+        if workers == 1:
+            return Here(hire())
+        from fedsim.learning.executors.workers import Workers
+
+        return Workers(hire, workers, self._table, self._dtype)
+
+    def chunks(self, nodes: Sequence[Node]) -> list[Sequence[Node]]:
+        """Waves of trainings; everything else alone."""
+        return waves(nodes)
+
+    def begin(self, chunk: Sequence[Node]) -> None:
+        """Give trainings and scores to the crew; sums need no start."""
+        node = chunk[0]
+        if node in self._tickets:
+            return
+        if node.operation.name == "train":
+            self._tickets[node] = self._crew.begin(TrainJob(*detached(chunk)))
+        elif node.operation.name == "evaluate":
+            self._tickets[node] = self._begin_scores(node)
+
+    def compute(self, chunk: Sequence[Node]) -> list[dict[str, Value]]:
+        """The outputs of a wave, or of one node."""
+        node = chunk[0]
+        self.begin(chunk)
+        match node.operation.name:
+            case "train":
+                outputs: list[dict[str, Value]] = self._crew.finish(self._tickets.pop(node))
+                return outputs
+            case "evaluate":
+                return [{"metrics": self._metrics(node, self._tickets.pop(node))}]
+            case "init":
+                return [self._init(node)]
+            case _:
+                return [self._sum(node)]
+
+    def fold(self, node: Node) -> Fold:
+        """A partial sum of models that were made elsewhere."""
+        return _Fold(_inputs(node, "base"), node.parameters["weights"])
+
+    def dump(self, value: Value) -> bytes:
+        """Contiguous tensors by name, no metadata: equal parts, equal bytes."""
+        content: bytes = save({name: tensor.contiguous() for name, tensor in value.items()})
+        return content
+
+    def load(self, path: Path) -> Value:
+        """Tensors by name."""
+        try:
+            return load_file(path)
+        except SafetensorError as error:
+            raise UserError(f"{path}: not readable as safetensors ({error}); delete it to train again") from None
+
+    def forget(self) -> None:
+        """Drop every chunk that has begun."""
+        self._tickets.clear()
+        self._crew.forget()
+
+    def close(self) -> None:
+        """End the workers, if there are any."""
+        self.forget()
+        self._crew.close()
+
+    def _init(self, node: Node) -> dict[str, Value]:
+        assert node.stream is not None
+        parts = initial_parameters(self._table, node.stream.generator())
+        return {
+            part: {name: tensor.to(self._dtype) for name, tensor in tensors.items()} for part, tensors in parts.items()
+        }
+
+    def _sum(self, node: Node) -> dict[str, Value]:
+        """``add``: a partial sum on top of those before it. ``mean``: the base and the sum of all weighted deltas."""
+        first, second = {"add": ("total", "some"), "mean": ("base", "total")}[node.operation.name]
+        left, right = _inputs(node, first), _inputs(node, second)
+        return {part: self._added(part, left[part], right[part]) for part in left}
+
+    def _added(self, part: str, left: Part, right: Part) -> Part:
+        made = self._crew.new_part(part) or {name: torch.empty_like(tensor) for name, tensor in left.items()}
+        for name, tensor in left.items():
+            torch.add(tensor, right[name], out=made[name])
+        return made
+
+    def _begin_scores(self, node: Node) -> list[Any]:
+        model = _inputs(node, "model")
+        batches = [ids for group in self._test_sets(node) for ids in _batches(group)]
+        shards = [shard for shard in np.array_split(np.arange(len(batches)), self._crew.workers) if len(shard)]
+        return [
+            self._crew.begin(ScoreJob(tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
+            for shard in shards
+        ]
+
+    def _metrics(self, node: Node, tickets: Sequence[Any]) -> dict[str, Any]:
+        """Score and mean loss on the global test set, on the clients' own, or on those of unseen clients."""
+        scores = iter([score for ticket in tickets for score in self._crew.finish(ticket)])
+        metrics = [
+            self._summary([next(scores) for _ in _batches(group)], len(group)) for group in self._test_sets(node)
+        ]
+        return metrics[0] if node.parameters["on"] == "global" else spread(metrics)
+
+    def _test_sets(self, node: Node) -> list[npt.NDArray[np.int64]]:
+        """Sample ids: of the global test set, or of each client that has some."""
+        if node.parameters["on"] == "global":
+            return [self._dataset.test_ids]
+        unseen = node.parameters["on"] == "unseen"
+        held = self._dataset.unseen_test_ids if unseen else self._dataset.client_test_ids
+        return [ids for ids in held if len(ids)]
+
+    def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float]:
+        """Accuracy (the root mean squared error for numbers) and mean loss, infinite when that is no number."""
+        loss = sum(score.loss for score in scores)
+        mean_loss = loss / samples if math.isfinite(loss) else math.inf  # not a number, once training has diverged
+        if self._dataset.regression:
+            return {"loss": mean_loss, "rmse": math.sqrt(mean_loss), "samples": samples}
+        return {"accuracy": sum(score.correct for score in scores) / samples, "loss": mean_loss, "samples": samples}
+
+
+class _Fold(Fold):
+    def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:
+        self._sum = PartialSum(base, weights)
+
+    def add(self, value: Mapping[str, Value]) -> None:
+        self._sum.add(value)
+
+    def result(self) -> dict[str, Value]:
+        return self._sum.result()
+
+
+def _batches(ids: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    return [ids[first : first + EVALUATION_BATCH] for first in range(0, len(ids), EVALUATION_BATCH)]
+
+
+def _inputs(node: Node, group: str) -> dict[str, Value]:
+    """The values of a node's inputs ``group.part``, by part."""
+    return {
+        name.removeprefix(f"{group}."): handle.value
+        for name, handle in node.inputs.items()
+        if name.startswith(f"{group}.")
+    }

@@ -1,0 +1,87 @@
+"""Which nodes are computed together: a pure function of the graph.
+
+A partial sum and the trainings whose models it takes are one wave, with the trainings behind those that hand their
+models on to them (a chain of clients in sequence). So no single client's model need ever be made. Whatever does not fit
+is a chunk of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from fedsim.learning.graph import Handle, Node
+
+__all__ = ["waves"]
+
+
+def waves(nodes: Sequence[Node]) -> list[Sequence[Node]]:
+    """Group *nodes*, which come inputs first, into chunks in an order in which they can be computed."""
+    planner = _Planner(nodes)
+    wave_of: dict[Node, Sequence[Node]] = {}
+    for node in nodes:
+        if node.operation.folds and (trainings := planner.trainings_of(node, taken=wave_of)):
+            wave = (*trainings, node)
+            wave_of.update(dict.fromkeys(wave, wave))
+    # A wave stands where its sum stood: after all that it needs, before all that needs it.
+    return [wave_of.get(node, (node,)) for node in nodes if node not in wave_of or wave_of[node][-1] is node]
+
+
+class _Planner:
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._order = {node: number for number, node in enumerate(nodes)}
+        self._takers: defaultdict[Node, set[Node]] = defaultdict(set)
+        for node in nodes:
+            for handle in node.inputs.values():
+                self._takers[handle.node].add(node)
+
+    def trainings_of(self, total: Node, *, taken: Mapping[Node, object]) -> list[Node]:
+        """The trainings of the wave that *total* ends, chain by chain; none if they cannot be one wave."""
+        chains = [self._chain(last) for last in _last_trainings(total)]
+        trainings = [node for chain in chains for node in chain]
+        alone = len(set(trainings)) == len(trainings) and not any(node in taken for node in trainings)
+        return trainings if alone and chains and all(self._free(chain, total) for chain in chains) else []
+
+    def _chain(self, last: Node | None) -> list[Node]:
+        """A training and those before it that handed their model on to it, first to last."""
+        chain: list[Node] = []
+        while last is not None and self._is_training(last):
+            chain.insert(0, last)
+            last = self._handed_on_from(last)
+        return chain
+
+    def _handed_on_from(self, node: Node) -> Node | None:
+        """The one training that made parts of the model that *node* starts from, if the others do not change on the way."""
+        model = _model(node)
+        before = {handle.node for handle in model.values() if self._is_training(handle.node)}
+        if len(before) != 1:
+            return None
+        (maker,) = before
+        same = all(handle.node is maker or _model(maker).get(part) is handle for part, handle in model.items())
+        return maker if same else None
+
+    def _is_training(self, node: Node) -> bool:
+        return node in self._order and node.operation.name == "train"
+
+    def _free(self, chain: Sequence[Node], total: Node) -> bool:
+        """Whether nothing that the wave needs needs a part of *chain*: who else takes something of it comes later."""
+        followers = (*chain[1:], total)
+        return bool(chain) and all(
+            taker is follower or self._order[taker] > self._order[total]
+            for node, follower in zip(chain, followers, strict=True)
+            for taker in self._takers[node]
+        )
+
+
+def _last_trainings(total: Node) -> list[Node | None]:
+    """For each contribution the training that made all of it; None where there is no such training."""
+    makers: defaultdict[str, set[Node]] = defaultdict(set)
+    for name, handle in total.inputs.items():
+        number = name.split(".", 1)[0]
+        if number.isdigit():
+            makers[number].add(handle.node)
+    return [nodes.pop() if len(nodes) == 1 else None for nodes in makers.values()]
+
+
+def _model(node: Node) -> dict[str, Handle]:
+    return {name: handle for name, handle in node.inputs.items() if name.startswith("model.")}
