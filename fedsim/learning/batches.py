@@ -12,7 +12,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.captures import Capture, capture_samples
 from fedsim.kernel.streams import Stream, Streams
 
-__all__ = ["POOL", "batches", "mini_batches", "stream_parameters", "training_samples"]
+__all__ = ["POOL", "batch_sizes", "batches", "mini_batches", "stream_parameters", "training_samples"]
 
 POOL = -1
 """The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
@@ -36,6 +36,17 @@ def batches(
         shuffled = sample_ids[rng.permutation(len(sample_ids))]
         for first in range(0, len(shuffled), batch_size):
             yield shuffled[first : first + batch_size]
+
+
+def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> list[int]:
+    """How many samples are in each mini-batch of a training with these *parameters* of its node."""
+    settings, size = parameters["training"], parameters["training"]["batch_size"]
+    samples = Capture(*parameters["capture"]).samples if "capture" in parameters else None
+    if samples is None:
+        samples = len(training_samples(dataset, parameters["client"]))
+    whole, rest = divmod(samples, size)
+    epoch = [size] * whole + [rest] * (rest > 0)
+    return epoch * settings["epochs"]
 
 
 def stream_parameters(dataset: FederatedDataset, capture: Capture) -> dict[str, Any]:

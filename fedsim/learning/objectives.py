@@ -26,6 +26,11 @@ class Objective:
     reads_start: ClassVar[bool] = False
     """Whether it looks at the model as it was received; only then is a copy kept."""
 
+    @property
+    def pull(self) -> float | None:
+        """The number k if the term's gradient is ``k (w - w_start)`` and nothing else; None if it is not."""
+        return None
+
     def parameters(self) -> dict[str, Any]:
         """What goes into a training's key: name, version and every field."""
         return {"name": self.name, "version": self.version, **vars(self)}
@@ -48,6 +53,11 @@ class Plain(Objective):
 
     name: ClassVar[str] = "plain"
 
+    @property
+    def pull(self) -> float:
+        """None at all."""
+        return 0.0
+
 
 @dataclass(frozen=True)
 class Proximal(Objective):
@@ -56,6 +66,11 @@ class Proximal(Objective):
     name: ClassVar[str] = "proximal"
     reads_start: ClassVar[bool] = True
     mu: float
+
+    @property
+    def pull(self) -> float:
+        """``mu``."""
+        return self.mu
 
     def add_gradient(self, gradients: Tensors, weights: Tensors, start: Tensors, state: State) -> None:
         """Adds ``mu (w - w_start)``."""

@@ -3,4 +3,5 @@
 REGISTRY = {
     "serial": "fedsim.learning.executors.serial:Serial",
     "processes": "fedsim.learning.executors.processes:Processes",
+    "batched": "fedsim.learning.executors.batched.executor:Batched",
 }

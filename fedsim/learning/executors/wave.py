@@ -111,8 +111,6 @@ def _stream(node: Node) -> Stream:
 
 def _weighted_sum(node: Node, inputs: Mapping[str, Source]) -> WeightedSum:
     base = {name.removeprefix("base."): source for name, source in inputs.items() if isinstance(source, int)}
-    terms = {
-        int(name.split(".")[0]): source.training for name, source in inputs.items() if isinstance(source, Made)
-    }
+    terms = {int(name.split(".")[0]): source.training for name, source in inputs.items() if isinstance(source, Made)}
     weights = tuple(node.parameters["weights"])
     return WeightedSum(weights, base, tuple(terms[number] for number in range(len(weights))))

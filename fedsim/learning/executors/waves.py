@@ -39,7 +39,8 @@ class _Planner:
         """The trainings of the wave that *total* ends, chain by chain; none if they cannot be one wave."""
         chains = [self._chain(last) for last in _last_trainings(total)]
         trainings = [node for chain in chains for node in chain]
-        alone = len(set(trainings)) == len(trainings) and not any(node in taken for node in trainings)
+        once = len(set(trainings)) == len(trainings) and _bases(total).isdisjoint(trainings)
+        alone = once and not any(node in taken for node in trainings)
         return trainings if alone and chains and all(self._free(chain, total) for chain in chains) else []
 
     def _chain(self, last: Node | None) -> list[Node]:
@@ -75,12 +76,16 @@ class _Planner:
 
 def _last_trainings(total: Node) -> list[Node | None]:
     """For each contribution the training that made all of it; None where there is no such training."""
-    makers: defaultdict[str, set[Node]] = defaultdict(set)
+    makers: defaultdict[str, set[Node | None]] = defaultdict(set)
     for name, handle in total.inputs.items():
-        number = name.split(".", 1)[0]
+        number, _, part = name.partition(".")
         if number.isdigit():
-            makers[number].add(handle.node)
+            makers[number].add(handle.node if handle.output == part else None)
     return [nodes.pop() if len(nodes) == 1 else None for nodes in makers.values()]
+
+
+def _bases(total: Node) -> set[Node]:
+    return {handle.node for name, handle in total.inputs.items() if name.startswith("base.")}
 
 
 def _model(node: Node) -> dict[str, Handle]:

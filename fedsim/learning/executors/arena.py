@@ -1,0 +1,180 @@
+"""Memory that this process and its workers share: blocks, each of which holds one part of a model.
+
+This process alone hands out blocks, and says to the workers which ones to read and to fill. A block is taken for as
+long as anybody in this process holds one of its tensors; the one given back last is handed out first, so only as much
+memory is ever used as was needed at one time.
+
+Holds what lies exactly as the model's table says; everything else has to travel otherwise. Does not lock: whoever fills
+a block has to be done before another reads it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedsim.errors import UserError
+from fedsim.learning.executors.trainer import Part
+from fedsim.models.layers import Shape
+
+__all__ = ["Arena", "Block", "Place"]
+
+_ALIGNMENT = 64  # bytes: as PyTorch's own memory, so the same instructions do the arithmetic
+
+
+class Place(NamedTuple):
+    """Where a block is: the same in this process and in its workers."""
+
+    part: str
+    number: int
+
+
+class Block:
+    """A block that is taken. It is given back once this object and all of its tensors are gone."""
+
+    __slots__ = ("__weakref__", "place", "tensors")
+
+    def __init__(self, place: Place, tensors: Part) -> None:
+        self.place = place
+        self.tensors = tensors
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    shape: Shape
+    start: int
+    """Bytes from the start of its block."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    tensors: Mapping[str, _Tensor]
+    largest: str
+    start: int
+    """Bytes from the start of the arena to the first block."""
+    block: int
+    """Bytes from one block to the next."""
+
+
+class Arena:
+    """A number of blocks for each part: *shapes* holds part -> name -> shape of the tensors, all of one type.
+
+    Parts without a number in them have no blocks. Raises `UserError` when the machine has no room for it.
+    """
+
+    def __init__(self, shapes: Mapping[str, Mapping[str, Shape]], dtype: torch.dtype, blocks: int) -> None:
+        self._dtype = dtype
+        self._layouts: dict[str, _Layout] = {}
+        end = 0
+        for part, tensors in shapes.items():
+            if any(map(prod, tensors.values())):
+                self._layouts[part] = layout = _laid_out(tensors, dtype, start=end)
+                end += blocks * layout.block
+        self._blocks = blocks
+        self._free = {part: list(reversed(range(blocks))) for part in self._layouts}
+        self._mapping = _mapped(max(end, mmap.PAGESIZE))
+        self._address = np.frombuffer(self._mapping, np.uint8).ctypes.data
+
+    def fits(self, part: str, value: Part) -> bool:
+        """Whether *value* can be kept in a block of *part*: it has the same tensors, in any order."""
+        layout = self._layouts.get(part)
+        return (
+            layout is not None
+            and value.keys() == layout.tensors.keys()
+            and all(
+                tensor.dtype == self._dtype and tensor.shape == layout.tensors[name].shape and tensor.is_cpu
+                for name, tensor in value.items()
+            )
+        )
+
+    def part_of(self, value: Part) -> str | None:
+        """The part in whose blocks *value* can be kept."""
+        return next((part for part in self._layouts if self.fits(part, value)), None)
+
+    def locate(self, value: Part) -> Place | None:
+        """The block that *value* is; None when it is not exactly all of one."""
+        part = self.part_of(value)
+        if part is None:
+            return None
+        layout = self._layouts[part]
+        first = self._address + layout.start + layout.tensors[layout.largest].start
+        number, besides = divmod(value[layout.largest].data_ptr() - first, layout.block)
+        if besides or not 0 <= number < self._blocks:
+            return None
+        here = self._address + layout.start + number * layout.block
+        whole = all(
+            tensor.is_contiguous() and (tensor.data_ptr() == here + layout.tensors[name].start or not tensor.numel())
+            for name, tensor in value.items()
+        )
+        return Place(part, number) if whole else None
+
+    def free(self, part: str) -> int:
+        """How many blocks of *part* nobody has taken."""
+        return len(self._free.get(part, ()))
+
+    def take(self, part: str) -> Block | None:
+        """A block with anything in it; None when there is none left. For the process that made the arena alone."""
+        if not self._free.get(part):
+            return None
+        place = Place(part, self._free[part].pop())
+        memory = self._memory(place)
+        # Tensors hold on to `memory`, so it goes when the last of them goes: only then is the block free again.
+        weakref.finalize(memory, self._free[part].append, place.number).atexit = False
+        return Block(place, self._tensors(place, memory))
+
+    def tensors(self, place: Place) -> Part:
+        """What a block holds, in the table's order. They do not keep the block taken."""
+        return self._tensors(place, self._memory(place))
+
+    def fill(self, place: Place, value: Part) -> None:
+        """Copy *value*, which fits, into a block."""
+        with torch.no_grad():
+            for name, tensor in self.tensors(place).items():
+                tensor.copy_(value[name])
+
+    def _memory(self, place: Place) -> npt.NDArray[np.uint8]:
+        layout = self._layouts[place.part]
+        start = layout.start + place.number * layout.block
+        return np.frombuffer(self._mapping, np.uint8, layout.block, start)
+
+    def _tensors(self, place: Place, memory: npt.NDArray[np.uint8]) -> Part:
+        """Each with a storage of its own, as if it had been made by PyTorch."""
+        return {
+            name: torch.from_numpy(memory[tensor.start : tensor.start + prod(tensor.shape) * self._dtype.itemsize])
+            .view(self._dtype)
+            .view(tensor.shape)
+            for name, tensor in self._layouts[place.part].tensors.items()
+        }
+
+
+def _laid_out(shapes: Mapping[str, Shape], dtype: torch.dtype, *, start: int) -> _Layout:
+    tensors: dict[str, _Tensor] = {}
+    end = 0
+    for name, shape in shapes.items():
+        tensors[name] = _Tensor(tuple(shape), end)
+        end = _rounded_up(end + prod(shape) * dtype.itemsize, _ALIGNMENT)
+    largest = max(shapes, key=lambda name: prod(shapes[name]))
+    return _Layout(tensors, largest, start, _rounded_up(end, mmap.PAGESIZE))
+
+
+def _rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def _mapped(size: int) -> Any:
+    """Memory that a process has in common with those it forks; none of it is used before it is touched."""
+    try:
+        return mmap.mmap(-1, size)
+    except OSError as error:
+        raise UserError(
+            f"workers need {size / 1e9:.1f} GB of memory in common, which this machine does not give "
+            f"({error.strerror}); ask for fewer, or for none: --workers 1"
+        ) from None

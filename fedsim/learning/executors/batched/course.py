@@ -1,0 +1,78 @@
+"""What a group of clients goes through: each client's mini-batches, chain by chain, step by step.
+
+Those with most steps come first, so that at every step the ones that still train are the first ones. A mini-batch that
+is smaller than others of the same step is filled up with rows whose gradient is exactly zero; convolutions never see
+these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.batches import batch_sizes, mini_batches
+from fedsim.learning.executors.wave import Training
+
+__all__ = ["Chain", "Course", "Link", "MiniBatch"]
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """One training of a chain."""
+
+    number: int
+    """Which one of the wave it is."""
+    training: Training
+    restarts: frozenset[str]
+    """Parts of the model that it does not take from the training before, but from where the chain began."""
+    needed: frozenset[str]
+    """Outputs that somebody asks for, outside of the wave or inside."""
+
+
+Chain = tuple[Link, ...]
+"""Trainings of which each goes on with the model of the one before."""
+
+
+class MiniBatch(NamedTuple):
+    """One client's share of a step."""
+
+    link: Link
+    x: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+
+
+class Course:
+    """The steps of a group of chains."""
+
+    def __init__(self, dataset: FederatedDataset, chains: Sequence[Chain]) -> None:
+        self._dataset = dataset
+        sizes = [_sizes(dataset, chain) for chain in chains]
+        order = sorted(range(len(chains)), key=lambda number: (-len(sizes[number]), number))
+        self.chains = tuple(chains[number] for number in order)
+        """In the order in which the group holds them."""
+        self._sizes = [sizes[number] for number in order]
+        self.widths = [
+            max(own[step] for own in self._sizes if step < len(own)) for step in range(max(map(len, self._sizes)))
+        ]
+        """At each step the number of samples of the largest mini-batch."""
+
+    def active(self, step: int) -> int:
+        """How many chains have a mini-batch at *step*."""
+        return sum(step < len(own) for own in self._sizes)
+
+    def feeds(self) -> list[Iterator[MiniBatch]]:
+        """Each chain's mini-batches."""
+        return [self._feed(chain) for chain in self.chains]
+
+    def _feed(self, chain: Chain) -> Iterator[MiniBatch]:
+        for link in chain:
+            for x, y in mini_batches(self._dataset, link.training.parameters, link.training.stream):
+                yield MiniBatch(link, x, y)
+
+
+def _sizes(dataset: FederatedDataset, chain: Chain) -> list[int]:
+    return [size for link in chain for size in batch_sizes(dataset, link.training.parameters)]

@@ -1,0 +1,105 @@
+"""A fully connected layer of a group of clients: in factors of a shared base while that pays, else a matrix each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from fedsim.learning.executors.batched.layer import GroupLayer
+from fedsim.learning.executors.batched.low_rank import LowRank, rows_that_pay
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.shared import Shared
+from fedsim.learning.executors.batched.stack import Stack
+
+__all__ = ["LARGE", "Dense"]
+
+LARGE = 2**16
+"""Weights from which on a layer is kept in factors: smaller ones stay in a processor's cache anyway."""
+
+
+class Dense(GroupLayer):
+    """Weights (outputs, inputs) and biases."""
+
+    def __init__(
+        self, recipe: Recipe, weight: torch.Tensor, bias: torch.Tensor | None, clients: int, rows: int
+    ) -> None:
+        """*rows* is how many samples each client will see at most."""
+        super().__init__(recipe, weight, bias, clients)
+        self._factors: LowRank | None = None
+        self._stack: Stack | None = None
+        if recipe.linear and weight.numel() >= LARGE:
+            self._factors = LowRank(recipe, Shared(weight), clients, min(rows, rows_that_pay(*weight.shape)))
+        else:
+            self._stack = Stack.copies(recipe, weight, clients)
+
+    @property
+    def stack(self) -> Stack | None:
+        """None while the weights are in factors."""
+        return self._stack
+
+    def shown(self, held: torch.Tensor) -> torch.Tensor:
+        """As it is."""
+        return held
+
+    def begin(self, client: int) -> None:
+        """A new training of *client* begins."""
+        super().begin(client)
+        if self._factors is not None:
+            self._factors.begin(client)
+
+    def restart(self, client: int) -> None:
+        """Give *client* the base again."""
+        super().restart(client)
+        if self._factors is not None:
+            self._factors.restart(client)
+
+    def forward(self, h: torch.Tensor) -> torch.Tensor:
+        """(clients, samples, inputs) to (clients, samples, outputs), for the first clients."""
+        if self._factors is not None and self._factors.rows + h.shape[1] > self._factors.capacity:
+            self._unfold(self._factors)
+        bias = None if self.bias is None else self.bias.value[: len(h), None]
+        if self._factors is not None:
+            y = self._factors.times_transposed(h)
+            return y if bias is None else y.add_(bias)
+        assert self._stack is not None
+        weight = self._stack.value[: len(h)].transpose(1, 2)
+        return torch.bmm(h, weight) if bias is None else torch.baddbmm(bias, h, weight)
+
+    def backward(self, d: torch.Tensor, h: torch.Tensor, *, first: bool) -> torch.Tensor | None:
+        """Step along the gradient ``d^T h``; returns that of *h*, but for the *first* layer of a model."""
+        active = slice(len(d))
+        if self.bias is not None:
+            self.bias.take(active, d.sum(dim=1))
+        if self._factors is not None:
+            before = None if first else self._factors.times(d)
+            self._factors.step(d, h)
+            return before
+        assert self._stack is not None
+        before = None if first else torch.bmm(d, self._stack.value[active])
+        if self._recipe.plain:
+            self._stack.value[active].baddbmm_(d.transpose(1, 2), h, alpha=-self._recipe.learning_rate)
+        else:
+            self._stack.take(active, torch.bmm(d.transpose(1, 2), h))
+        return before
+
+    def state(self, client: int) -> dict[str, torch.Tensor]:
+        """One client's weights, in new memory."""
+        state = super().state(client)
+        return state if self._factors is None else {"weight": self._factors.weights(client)} | state
+
+    def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
+        if self._factors is not None:
+            return self._factors.weighted_change(weights)
+        assert self._stack is not None
+        return self._stack.weighted_change(self._base_weight, weights)
+
+    def _unfold(self, factors: LowRank) -> None:
+        """From factors to a matrix for each client."""
+        everybody = range(self._clients)
+        stack = self._stack = Stack(self._recipe, torch.stack([factors.weights(client) for client in everybody]))
+        if stack.momentum is not None:
+            stack.momentum = torch.stack([factors.momentum(client) for client in everybody])
+        if stack.start is not None:
+            stack.start = torch.stack([factors.start(client) for client in everybody])
+        self._factors = None

@@ -1,0 +1,97 @@
+"""What every layer of a group of clients can do: weights and biases, one of each for each client."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.stack import Stack
+
+__all__ = ["GroupLayer"]
+
+
+class GroupLayer(ABC):
+    """A layer with weights. Tensors come by kind, ``weight`` and ``bias``, in the shapes in which they are sent."""
+
+    def __init__(self, recipe: Recipe, weight: torch.Tensor, bias: torch.Tensor | None, clients: int) -> None:
+        self._recipe = recipe
+        self._clients = clients
+        self._base_weight, self._base_bias = weight, bias
+        self.bias = None if bias is None else Stack.copies(recipe, bias, clients)
+
+    # -- what differs ---------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def stack(self) -> Stack | None:
+        """Each client's weights; None while they are kept in factors."""
+
+    @abstractmethod
+    def shown(self, held: torch.Tensor) -> torch.Tensor:
+        """A view of weights, or of their gradient, in the shape in which they are sent."""
+
+    @abstractmethod
+    def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
+        """``sum of weights[c] (W_c - base)``, in the shape in which it is sent."""
+
+    # -- what is alike --------------------------------------------------------------------------------------------------
+
+    def begin(self, client: int) -> None:
+        """A new training of *client* begins."""
+        for stack in self._stacks().values():
+            stack.begin(client)
+
+    def restart(self, client: int) -> None:
+        """Give *client* the base again."""
+        if self.stack is not None:
+            self.shown(self.stack.value[client]).copy_(self._base_weight)
+        if self.bias is not None:
+            assert self._base_bias is not None
+            self.bias.value[client].copy_(self._base_bias)
+
+    def state(self, client: int) -> dict[str, torch.Tensor]:
+        """One client's weights, in new memory."""
+        return {
+            kind: tensor.clone(memory_format=torch.contiguous_format) for kind, tensor in self.views(client).items()
+        }
+
+    def views(self, client: int) -> dict[str, torch.Tensor]:
+        """One client's weights, live."""
+        return {kind: self._shown(kind, stack.value[client]) for kind, stack in self._stacks().items()}
+
+    def starts(self, client: int) -> dict[str, torch.Tensor]:
+        """Where its training started, for objectives that ask for it."""
+        return {
+            kind: self._shown(kind, stack.start[client])
+            for kind, stack in self._stacks().items()
+            if stack.start is not None
+        }
+
+    def gradients(self) -> dict[str, list[torch.Tensor]]:
+        """The gradients held for an objective that adds its own term, live; one for each client that has a step."""
+        return {
+            kind: [self._shown(kind, gradient) for gradient in stack.gradients()]
+            for kind, stack in self._stacks().items()
+        }
+
+    def release(self) -> None:
+        """Step along the gradients held."""
+        for stack in self._stacks().values():
+            stack.release()
+
+    def weighted_change(self, weights: Sequence[float]) -> dict[str, torch.Tensor]:
+        """``sum of weights[c] (tensor_c - base)``."""
+        change = {"weight": self._weighted_weight_change(weights)}
+        if self.bias is not None and self._base_bias is not None:
+            change["bias"] = self.bias.weighted_change(self._base_bias, weights)
+        return change
+
+    def _stacks(self) -> dict[str, Stack]:
+        stacks = {"weight": self.stack, "bias": self.bias}
+        return {kind: stack for kind, stack in stacks.items() if stack is not None}
+
+    def _shown(self, kind: str, held: torch.Tensor) -> torch.Tensor:
+        return self.shown(held) if kind == "weight" else held

@@ -1,0 +1,207 @@
+"""A group of clients with one base model, trained together: every client's next mini-batch, then the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.executors.batched.course import Chain, Course, Link, MiniBatch
+from fedsim.learning.executors.batched.dense import Dense
+from fedsim.learning.executors.batched.front import Front, convolution
+from fedsim.learning.executors.batched.layer import GroupLayer
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.support import Architecture
+from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.wave import Source
+
+__all__ = ["Lockstep"]
+
+
+class Lockstep:
+    """Chains of trainings that start from one model and follow one recipe."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        dataset: FederatedDataset,
+        base: Mapping[str, Part],
+        recipe: Recipe,
+        chains: Sequence[Chain],
+    ) -> None:
+        self._architecture, self._dataset, self._recipe = architecture, dataset, recipe
+        self._course = Course(dataset, chains)
+        clients, rows = len(chains), sum(self._course.widths)
+        self._front = Front(
+            [
+                convolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients, first=number == 0)
+                for number, block in enumerate(architecture.front)
+            ]
+        )
+        self._back = [
+            Dense(recipe, *_tensors(base, block.part, block.layer.name), clients, rows) for block in architecture.back
+        ]
+        blocks = (*architecture.front, *architecture.back)
+        layers: list[GroupLayer] = [*self._front.convolutions, *self._back]
+        self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
+        self._like = _tensors(base, blocks[-1].part, blocks[-1].layer.name)[0]
+        self._states: list[Mapping[str, Part]] = [{} for _ in chains]
+
+    @property
+    def chains(self) -> tuple[Chain, ...]:
+        """The chains in the order in which the group holds them."""
+        return self._course.chains
+
+    def run(self, made: Callable[[Source], Part], finished: Callable[[int, dict[str, Part]], None]) -> None:
+        """Go through all steps.
+
+        *made* gives what a client remembers from before; *finished* is told each training's outputs, as far as somebody
+        needs them.
+        """
+        feeds = self._course.feeds()
+        links: list[Link | None] = [None] * len(feeds)
+        for step, width in enumerate(self._course.widths):
+            batches = [next(feed) for feed in feeds[: self._course.active(step)]]
+            for client, batch in enumerate(batches):
+                if batch.link is not links[client]:
+                    self._hand_over(client, links[client], batch.link, made, finished)
+                    links[client] = batch.link
+            self._step(batches, width)
+        for client, link in enumerate(links):
+            assert link is not None
+            self._finish(client, link, finished)
+
+    def weighted_change(self, parts: Sequence[str], weights: Sequence[float]) -> dict[str, Part]:
+        """``sum of weights[c] (model_c - base)`` of some parts, with a weight for each of `chains`."""
+        change: dict[str, Part] = {part: {} for part in parts}
+        for part, name, layer in self._layers:
+            if part in change:
+                change[part].update(_named(name, layer.weighted_change(weights)))
+        return change
+
+    # -- from one training of a chain to the next ---------------------------------------------------------------------
+
+    def _hand_over(
+        self,
+        client: int,
+        before: Link | None,
+        link: Link,
+        made: Callable[[Source], Part],
+        finished: Callable[[int, dict[str, Part]], None],
+    ) -> None:
+        if before is not None:
+            self._finish(client, before, finished)
+            for part, _, layer in self._layers:
+                if part in link.restarts:
+                    layer.restart(client)
+                layer.begin(client)
+        self._states[client] = {name: made(source) for name, source in link.training.sources("state").items()}
+
+    def _finish(self, client: int, link: Link, finished: Callable[[int, dict[str, Part]], None]) -> None:
+        outputs: dict[str, Part] = {}
+        for part, name, layer in self._layers:
+            if part in link.needed:
+                outputs.setdefault(part, {}).update(_named(name, layer.state(client)))
+        objective = self._recipe.objective
+        if any(f"state.{name}" in link.needed for name in objective.remembers):
+            remembered = objective.remember(self._states[client], self._weights(client), self._starts(client))
+            outputs |= {f"state.{name}": dict(value) for name, value in remembered.items()}
+        finished(link.number, outputs)
+
+    # -- one step -----------------------------------------------------------------------------------------------------
+
+    def _step(self, batches: Sequence[MiniBatch], width: int) -> None:
+        """Forward, the loss's gradient, backward with a step of each layer as soon as its gradient is there."""
+        kept = [self._features(batches, width)]
+        for block, layer in zip(self._architecture.back, self._back, strict=True):
+            h = layer.forward(kept[-1])
+            kept.append(h.relu_() if block.rectified else h)
+        d: torch.Tensor | None = self._loss_gradient(kept[-1], batches, width)
+        for number in reversed(range(len(self._back))):
+            assert d is not None
+            if self._architecture.back[number].rectified:
+                d = torch.ops.aten.threshold_backward(d, kept[number + 1], 0)
+            d = self._back[number].backward(d, kept[number], first=number == 0 and not self._architecture.front)
+        if d is not None:
+            for client, batch in enumerate(batches):
+                samples = len(batch.y)
+                self._front.backward(client, d[client, :samples].view(samples, *self._feature_shape))
+        if not self._recipe.linear:
+            self._let_the_objective_see(len(batches))
+
+    def _features(self, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
+        """What the first fully connected layer takes, (clients, samples, features); zeros where a batch is shorter."""
+        layer = self._architecture.back[0].layer
+        h = self._like.new_empty(len(batches), width, layer.inputs)
+        for client, batch in enumerate(batches):
+            samples = len(batch.y)
+            x = torch.from_numpy(batch.x).to(h)
+            if self._architecture.front:
+                h[client, :samples].view(samples, *self._feature_shape).copy_(self._front.forward(client, x))
+            else:
+                h[client, :samples].copy_(x.flatten(1))
+            if samples < width:
+                h[client, samples:].zero_()
+        return h
+
+    @property
+    def _feature_shape(self) -> tuple[int, ...]:
+        return self._architecture.front[-1].output_shape
+
+    def _loss_gradient(self, scores: torch.Tensor, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
+        """Of each client's mean loss; exactly zero for rows that stand for no sample."""
+        y = np.zeros((len(batches), width), batches[0].y.dtype)
+        share = np.zeros((len(batches), width))
+        for client, batch in enumerate(batches):
+            y[client, : len(batch.y)] = batch.y
+            share[client, : len(batch.y)] = 1 / len(batch.y)
+        targets, shares = torch.from_numpy(y).to(scores.device), torch.from_numpy(share).to(scores)
+        if self._dataset.regression:
+            return (scores - targets.to(scores.dtype).unsqueeze(2)).mul_(2 * shares.unsqueeze(2))
+        d = scores.softmax(dim=2)
+        d.scatter_add_(2, targets.unsqueeze(2), d.new_full((1, 1, 1), -1).expand(*targets.shape, 1))
+        return d.mul_(shares.unsqueeze(2))
+
+    # -- an objective with a term of its own --------------------------------------------------------------------------
+
+    def _let_the_objective_see(self, active: int) -> None:
+        held = {
+            f"{part}.{name}": tensors
+            for part, layer_name, layer in self._layers
+            for name, tensors in _named(layer_name, layer.gradients()).items()
+        }
+        for client in range(active):
+            self._recipe.objective.add_gradient(
+                {name: tensors[client] for name, tensors in held.items()},
+                self._weights(client),
+                self._starts(client),
+                self._states[client],
+            )
+        for _, _, layer in self._layers:
+            layer.release()
+
+    def _weights(self, client: int) -> dict[str, torch.Tensor]:
+        return {
+            f"{part}.{name}": tensor
+            for part, layer_name, layer in self._layers
+            for name, tensor in _named(layer_name, layer.views(client)).items()
+        }
+
+    def _starts(self, client: int) -> dict[str, torch.Tensor]:
+        if not self._recipe.objective.reads_start:
+            return {}
+        return {
+            f"{part}.{name}": tensor
+            for part, layer_name, layer in self._layers
+            for name, tensor in _named(layer_name, layer.starts(client)).items()
+        }
+
+
+def _tensors(base: Mapping[str, Part], part: str, layer: str) -> tuple[torch.Tensor, torch.Tensor | None]:
+    return base[part][f"{layer}.weight"], base[part].get(f"{layer}.bias")
+
+
+def _named(layer: str, tensors: Mapping[str, object]) -> dict[str, object]:
+    return {f"{layer}.{kind}": tensor for kind, tensor in tensors.items()}

@@ -1,0 +1,130 @@
+"""A large weight matrix that a group of clients shares, and each client's exact change of it in factors.
+
+A step of SGD on a mini-batch changes a weight matrix W (outputs x inputs) by a product of thin matrices: the gradient is
+``D^T H``, with a row of D (gradients of the layer's outputs) and of H (its inputs) for each sample. From a base W0 that
+all clients share, after any number of steps ::
+
+    W = scale W0 + D^T diag(c) H
+
+with one row for each sample seen so far. Plain SGD only appends rows, ``c = -learning_rate``; weight decay, momentum
+and a pull to the start rescale ``scale`` and ``c`` (everything is linear, so the recursion runs on a number per sample).
+A product with W is one large product with W0 for all clients together and two small ones for each. In exact arithmetic
+this is the plain loop; in float32 it is closer to it in float64 than the plain loop is, as small changes are not
+rounded into large weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.shared import Shared
+
+__all__ = ["LowRank", "rows_that_pay"]
+
+
+def rows_that_pay(outputs: int, inputs: int) -> int:
+    """How many rows of factors take as much memory as the weights: beyond that, plain weights are better."""
+    return outputs * inputs // (outputs + inputs)
+
+
+class LowRank:
+    """The weights of a group of clients, (outputs, inputs) each, in factors."""
+
+    def __init__(self, recipe: Recipe, shared: Shared, clients: int, rows: int) -> None:
+        """*rows* is how many samples, at most, each client will see."""
+        outputs, inputs = shared.weight.shape
+        self._recipe = recipe
+        self._shared = shared
+        self.rows = 0
+        self.capacity = rows
+        self._inputs = shared.weight.new_zeros(clients, rows, inputs)
+        self._outputs = shared.weight.new_zeros(clients, rows, outputs)
+        # In float64: one number for each client and row costs nothing, and a product of many factors stays exact.
+        wide = {"dtype": torch.float64, "device": shared.weight.device}
+        self._scale = torch.ones(clients, 1, **wide)
+        self._c = torch.zeros(clients, rows, **wide)
+        self._momentum_scale, self._momentum_c = torch.zeros_like(self._scale), torch.zeros_like(self._c)
+        self._start_scale, self._start_c = self._scale.clone(), self._c.clone()
+
+    def begin(self, client: int) -> None:
+        """A new training of *client* begins: no momentum yet, and this is where it starts."""
+        self._momentum_scale[client] = 0
+        self._momentum_c[client] = 0
+        self._start_scale[client] = self._scale[client]
+        self._start_c[client] = self._c[client]
+
+    def restart(self, client: int) -> None:
+        """Give *client* the base again."""
+        self._scale[client] = 1
+        self._c[client] = 0
+        self._outputs[client].zero_()
+
+    def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
+        """``h W^T`` for each of the first clients: (clients, samples, inputs) to (clients, samples, outputs)."""
+        return self._times(h, self._shared.times_transposed(h), self._inputs, self._outputs)
+
+    def times(self, d: torch.Tensor) -> torch.Tensor:
+        """``d W`` for each of the first clients: (clients, samples, outputs) to (clients, samples, inputs)."""
+        return self._times(d, self._shared.times(d), self._outputs, self._inputs)
+
+    def _times(self, x: torch.Tensor, y: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        clients = len(x)
+        if not self._recipe.plain:
+            y *= self._scale[:clients, :, None].to(y.dtype)
+        if self.rows:
+            small = torch.bmm(x, left[:clients, : self.rows].transpose(1, 2))
+            if self._recipe.plain:
+                y.baddbmm_(small, right[:clients, : self.rows], alpha=-self._recipe.learning_rate)
+            else:
+                small *= self._c[:clients, None, : self.rows].to(y.dtype)
+                y.baddbmm_(small, right[:clients, : self.rows])
+        return y
+
+    def step(self, d: torch.Tensor, h: torch.Tensor) -> None:
+        """One step of the first clients, whose gradient is ``d^T h``."""
+        clients, samples = d.shape[:2]
+        new = slice(self.rows, self.rows + samples)
+        self._inputs[:clients, new] = h
+        self._outputs[:clients, new] = d
+        self.rows = new.stop
+        recipe, active = self._recipe, slice(clients)
+        if recipe.plain:
+            self._c[active, new] = -recipe.learning_rate
+            return
+        scale, c = self._scale[active], self._c[active]
+        step_scale = recipe.weight_decay * scale + recipe.pull * (scale - self._start_scale[active])
+        step_c = recipe.weight_decay * c + recipe.pull * (c - self._start_c[active])
+        step_c[:, new] += 1
+        step_scale = self._momentum_scale[active].mul_(recipe.momentum).add_(step_scale)
+        step_c = self._momentum_c[active].mul_(recipe.momentum).add_(step_c)
+        scale -= recipe.learning_rate * step_scale
+        c -= recipe.learning_rate * step_c
+
+    def weights(self, client: int) -> torch.Tensor:
+        """One client's weights, in new memory."""
+        return self._sum(self._scale, self._c, client)
+
+    def start(self, client: int) -> torch.Tensor:
+        """Where its training started, in new memory."""
+        return self._sum(self._start_scale, self._start_c, client)
+
+    def momentum(self, client: int) -> torch.Tensor:
+        """Its momentum, in new memory."""
+        return self._sum(self._momentum_scale, self._momentum_c, client)
+
+    def _sum(self, scale: torch.Tensor, c: torch.Tensor, client: int) -> torch.Tensor:
+        made = self._shared.weight * float(scale[client])
+        scaled = self._outputs[client, : self.rows] * c[client, : self.rows, None].to(made.dtype)
+        return made.addmm_(scaled.t(), self._inputs[client, : self.rows])
+
+    def weighted_change(self, weights: Sequence[float]) -> torch.Tensor:
+        """``sum of weights[c] (W_c - W0)`` as one product over all rows of all clients."""
+        share = torch.tensor(weights, dtype=torch.float64, device=self._c.device)
+        coefficients = (self._c[:, : self.rows] * share[:, None]).to(self._outputs.dtype)
+        scaled = self._outputs[:, : self.rows] * coefficients[:, :, None]
+        total = scaled.flatten(0, 1).t() @ self._inputs[:, : self.rows].flatten(0, 1)
+        grown = float((share * (self._scale[:, 0] - 1)).sum())
+        return total.add_(self._shared.weight, alpha=grown) if grown else total

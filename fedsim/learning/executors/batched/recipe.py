@@ -1,0 +1,55 @@
+"""How weights change in a step: the options of SGD, and the objective's own term where it is linear in the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedsim.learning.objectives import Objective, objective_from
+
+__all__ = ["Recipe"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One step is ``b = momentum b + g + weight_decay w + pull (w - start)``, then ``w = w - learning_rate b``.
+
+    That is `torch.optim.SGD` on the gradient of the loss, ``g``, and of ``(pull / 2) ||w - start||^2``.
+    """
+
+    learning_rate: float
+    momentum: float
+    weight_decay: float
+    objective: Objective
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Recipe:
+        """The recipe in a training's parameters."""
+        settings = parameters["training"]
+        return cls(
+            settings["learning_rate"],
+            settings["momentum"],
+            settings["weight_decay"],
+            objective_from(parameters["objective"]),
+        )
+
+    @property
+    def pull(self) -> float:
+        """How strongly weights are pulled to where they started."""
+        return self.objective.pull or 0.0
+
+    @property
+    def linear(self) -> bool:
+        """Whether a step is linear in weights, start and gradient: then the change can be kept in factors."""
+        return self.objective.pull is not None and not self.objective.remembers
+
+    @property
+    def plain(self) -> bool:
+        """Whether a step is ``w - learning_rate g`` and nothing else."""
+        return self.linear and not (self.momentum or self.weight_decay or self.pull)
+
+    @property
+    def keeps_start(self) -> bool:
+        """Whether a copy of the weights at the training's beginning is needed."""
+        return self.objective.reads_start

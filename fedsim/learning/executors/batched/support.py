@@ -1,0 +1,116 @@
+"""Which models the batched trainer has arithmetic for. No torch here: the choice is made before it is loaded.
+
+A model is a *front* of convolutions, each with a rectifier and pooling behind it or not, and a *back* of fully
+connected layers, each with a rectifier behind it or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, Shape
+from fedsim.models.table import LayerTable, ModelTable
+
+__all__ = ["Architecture", "ConvolutionBlock", "DenseBlock", "architecture", "why_not"]
+
+
+@dataclass(frozen=True)
+class ConvolutionBlock:
+    """A convolution; what it yields is pooled, then rectified, which is the same as the other way round."""
+
+    part: str
+    layer: Conv2d
+    rectified: bool
+    pool: int
+    """Size of the pooling squares; 1 without pooling."""
+    output_shape: Shape
+    """(channels, height, width) after pooling."""
+
+
+@dataclass(frozen=True)
+class DenseBlock:
+    """A fully connected layer."""
+
+    part: str
+    layer: Linear
+    rectified: bool
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model as the batched trainer sees it."""
+
+    front: tuple[ConvolutionBlock, ...]
+    back: tuple[DenseBlock, ...]
+
+
+def why_not(table: ModelTable) -> str | None:
+    """Why the batched trainer cannot take the model, as a clause; None if it can.
+
+    >>> from fedsim.models.resnet import Resnet
+    >>> why_not(Resnet(depth=20).table((3, 32, 32), 10))
+    'it has no arithmetic for layer bn1 (batch_norm2d(channels=16))'
+    """
+    found = _parse(table)
+    return found if isinstance(found, str) else None
+
+
+def architecture(table: ModelTable) -> Architecture:
+    """The model's front and back; `ValueError` where `why_not` has something to say."""
+    found = _parse(table)
+    if isinstance(found, str):
+        raise ValueError(found)
+    return found
+
+
+def _parse(table: ModelTable) -> Architecture | str:
+    if not isinstance(table, LayerTable):
+        return "it has no arithmetic for a module of the user's own"
+    layers = [(part, layer) for part, layers in table.layers.items() for layer in layers]
+    front: list[ConvolutionBlock] = []
+    back: list[DenseBlock] = []
+    shape = table.input_shape
+    while layers and isinstance(layers[0][1], Conv2d):
+        block, layers = _convolution_block(layers, shape)
+        front.append(block)
+        shape = block.output_shape
+    if layers and isinstance(layers[0][1], Flatten):
+        del layers[0]
+    while layers and isinstance(layers[0][1], Linear):
+        (part, layer), *layers = layers
+        assert isinstance(layer, Linear)
+        rectified = bool(layers) and isinstance(layers[0][1], ReLU)
+        layers = layers[rectified:]
+        back.append(DenseBlock(part, layer, rectified))
+    if layers or not back:
+        layer = layers[0][1]
+        return f"it has no arithmetic for layer {layer.name} ({layer.signature})"
+    return Architecture(tuple(front), tuple(back))
+
+
+def _convolution_block(
+    layers: list[tuple[str, Layer]], shape: Shape
+) -> tuple[ConvolutionBlock, list[tuple[str, Layer]]]:
+    (part, layer), *rest = layers
+    assert isinstance(layer, Conv2d)
+    shape = layer.output_shape(shape)
+    behind = _behind(rest)
+    rest = rest[len(behind) :]
+    pool = 1
+    for follower in behind:
+        shape = follower.output_shape(shape)
+        if isinstance(follower, MaxPool2d):
+            pool = follower.kernel
+    rectified = any(isinstance(follower, ReLU) for follower in behind)
+    return ConvolutionBlock(part, layer, rectified, pool, shape), rest
+
+
+def _behind(layers: Sequence[tuple[str, Layer]]) -> list[Layer]:
+    """At most one rectifier and one pooling at the head of *layers*, in either order."""
+    found: list[Layer] = []
+    for _, layer in layers[:2]:
+        if not isinstance(layer, ReLU | MaxPool2d) or any(type(layer) is type(other) for other in found):
+            break
+        found.append(layer)
+    return found

@@ -1,0 +1,113 @@
+"""Waves of clients that train together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.executors.batched.course import Chain, Link
+from fedsim.learning.executors.batched.lockstep import Lockstep
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.scoring import scores_of
+from fedsim.learning.executors.batched.support import architecture, why_not
+from fedsim.learning.executors.plain import PlainTrainer
+from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
+from fedsim.models.table import ModelTable
+
+__all__ = ["BatchedTrainer"]
+
+
+class BatchedTrainer(Trainer):
+    """Clients of a wave that start from one model and train by one recipe go through their steps together.
+
+    A model that it has no arithmetic for is trained by the plain loop.
+    """
+
+    def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
+        self._dataset = dataset
+        self._plain = PlainTrainer(table, dataset, torch_device, precision) if why_not(table) else None
+        if self._plain is None:
+            self._architecture = architecture(table)
+
+    @torch.no_grad()
+    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        """Group after group."""
+        if self._plain is not None:
+            with torch.enable_grad():
+                return self._plain.train(wave, values)
+        outputs: list[dict[str, Part]] = [{} for _ in wave.trainings]
+
+        def made(source: Source) -> Part:
+            return outputs[source.training][source.output] if isinstance(source, Made) else values[source]
+
+        total = None if wave.sum is None else _Total(wave.sum, values)
+        for chains in _groups(wave):
+            first = chains[0][0].training
+            base = {part: made(source) for part, source in first.sources("model").items()}
+            group = Lockstep(self._architecture, self._dataset, base, Recipe.of(first.parameters), chains)
+            group.run(made, outputs.__setitem__)
+            if total is not None:
+                total.add(group, base)
+        return outputs if total is None else [*outputs, total.result]
+
+    @torch.no_grad()
+    def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+        """One product for each layer and batch."""
+        if self._plain is not None:
+            return self._plain.score(model, batches)
+        return [scores_of(self._architecture, self._dataset, model, ids) for ids in batches]
+
+
+class _Total:
+    """The wave's weighted sum, group by group."""
+
+    def __init__(self, total: WeightedSum, values: Sequence[Part]) -> None:
+        self._base = {part: values[at] for part, at in total.base.items()}
+        self._weights = dict(zip(total.trainings, total.weights, strict=True))
+        self.result: dict[str, Part] = {}
+
+    def add(self, group: Lockstep, base: Mapping[str, Part]) -> None:
+        weights = [self._weights[chain[-1].number] for chain in group.chains]
+        change = group.weighted_change(tuple(self._base), weights)
+        for part, sum_base in self._base.items():
+            for name, tensor in change[part].items():
+                if base[part] is not sum_base:
+                    tensor.add_(base[part][name] - sum_base[name], alpha=sum(weights))
+                if part in self.result and name in self.result[part]:
+                    self.result[part][name].add_(tensor)
+                else:
+                    self.result.setdefault(part, {})[name] = tensor
+
+
+def _groups(wave: Wave) -> Iterator[list[Chain]]:
+    """The wave's chains, those together that begin with the same model and follow the same recipe."""
+    groups: dict[str, list[Chain]] = {}
+    for chain in _chains(wave):
+        first = chain[0].training
+        recipe = [first.parameters[name] for name in ("training", "objective")]
+        groups.setdefault(json.dumps([first.sources("model"), recipe], sort_keys=True), []).append(chain)
+    yield from groups.values()
+
+
+def _chains(wave: Wave) -> list[Chain]:
+    needed = [set(training.wanted) for training in wave.trainings]
+    for training in wave.trainings:
+        for name, source in training.inputs.items():
+            if isinstance(source, Made) and name.startswith("state."):
+                needed[source.training].add(source.output)
+    chains: dict[int, list[Link]] = {}
+    for number, training in enumerate(wave.trainings):
+        model = training.sources("model")
+        before = {source.training for source in model.values() if isinstance(source, Made)}
+        restarts = (
+            frozenset(part for part, source in model.items() if isinstance(source, int)) if before else frozenset()
+        )
+        chain = chains.pop(before.pop()) if before else []
+        chains[number] = [*chain, Link(number, training, restarts, frozenset(needed[number]))]
+    return [tuple(chain) for chain in chains.values()]

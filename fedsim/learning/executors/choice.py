@@ -1,0 +1,54 @@
+"""Which executor trains, when nobody says: a matter of the model and the torch device, so of the scenario's numbers.
+
+Left out on purpose: cores, memory, and what is installed. They differ from machine to machine, and a numeric family
+must not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fedsim.models.table import ModelTable
+
+__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "Choice", "choose"]
+
+AUTO = "auto"
+"""The name that leaves the choice to `choose`."""
+TORCH_DEVICES = ("cpu", "cuda")
+"""Where torch can compute; the first one is the default."""
+PRECISIONS = ("float32", "float64", "bfloat16")
+"""In what the executors compute, not each of them in all; the first one is the default."""
+
+
+class Choice(NamedTuple):
+    """An executor, and why."""
+
+    name: str
+    """As it is registered."""
+    reason: str
+    """Why this one: a clause that goes on after "as"."""
+    remark: str | None = None
+    """What whoever asked may not expect of it: a sentence; None when there is nothing of the kind."""
+
+
+def choose(asked: str, table: ModelTable, torch_device: str) -> Choice:
+    """The executor that is *asked* for; for ``auto``, by these rules, the first one that fits:
+
+    1. on torch device ``cuda``: ``batched``, the only one that computes there;
+    2. for a model of which ``batched`` knows the arithmetic of every layer: ``batched``;
+    3. for every other model: the plain loop, in ``processes``.
+    """
+    if asked not in (AUTO, "batched"):
+        return Choice(asked, "it was asked for")
+    from fedsim.learning.executors.batched.support import why_not
+
+    lack = why_not(table)
+    remark = lack and f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
+    if asked != AUTO:
+        return Choice(asked, "it was asked for", remark)
+    if torch_device == "cuda":
+        return Choice("batched", "it is the one that computes on cuda", remark)
+    if lack is None:
+        return Choice("batched", "it has the arithmetic of every layer of the model")
+    return Choice("processes", f"batched cannot take the model: {lack}")

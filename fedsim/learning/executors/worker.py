@@ -1,0 +1,250 @@
+"""A worker: a process forked from this one, which does jobs one after the other until nobody can ask for more.
+
+It shares the data set, the model's table and all else that this process has made, and gets nothing but orders. What
+lies in the arena is read and filled there; every other tensor travels with the order or the answer, slowly.
+
+Needs Linux: elsewhere, a fork of a process with libraries like these is not safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import queue
+import resource
+import signal
+import sys
+import threading
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from fedsim.errors import UserError
+from fedsim.learning.executors.arena import Arena, Place
+from fedsim.learning.executors.crew import Job, TrainJob
+from fedsim.learning.executors.trainer import Part, Trainer
+
+__all__ = ["Answer", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
+
+_KIBIBYTE = 1024
+
+
+class PackedTensor(NamedTuple):
+    """A tensor of any type, as its bytes."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    content: npt.NDArray[np.uint8]
+
+
+Packed = dict[str, PackedTensor]
+"""A part that travels with its message."""
+
+
+def packed(value: Part) -> Packed:
+    """Copy a part into a message."""
+    return {
+        name: PackedTensor(
+            tensor.dtype, tuple(tensor.shape), tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
+        )
+        for name, tensor in value.items()
+    }
+
+
+def unpacked(value: Packed) -> Part:
+    """The part in a message."""
+    return {name: torch.from_numpy(content).view(dtype).view(shape) for name, (dtype, shape, content) in value.items()}
+
+
+@dataclass(frozen=True)
+class Order:
+    """A job for a worker."""
+
+    job: Job
+    """Without its values."""
+    values: Sequence[Place | Packed]
+    outputs: Sequence[Mapping[str, Place]]
+    """Where to put outputs, for each training and then for the sum; the others are sent."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of an order."""
+
+    result: Any
+    """That of the job, with a `Place` or a `Packed` for each part."""
+    error: BaseException | None
+    peak_memory_bytes: int
+    """The most memory that the worker has had, what it shares with others included."""
+
+
+_ALIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
+
+
+class Worker:
+    """This process's side of a worker, which begins at once. *hire* makes the trainer, in the worker.
+
+    A worker ends when `kill` is called, and on its own as soon as this process has ended, however it did.
+    """
+
+    def __init__(self, hire: Callable[[], Trainer], arena: Arena) -> None:
+        self.connection, theirs = Pipe()
+        self._owner = os.getpid()
+        _ALIVE.add(self)
+        _flush()  # or what waits to be printed would be printed twice
+        with uninterrupted(), _no_warning_of_threads():
+            self._pid: int | None = _forked()
+            if self._pid == 0:
+                _work_and_leave(hire, arena, theirs, [worker.connection for worker in _ALIVE])
+        theirs.close()
+
+    def send(self, order: bytes) -> None:
+        """Give it an `Order`, pickled; it may be at work on another. Raises `OSError` when it has died."""
+        self.connection.send_bytes(order)
+
+    def receive(self) -> Answer:
+        """Its next answer; waits for it. Raises `EOFError` or `OSError` when it has died."""
+        answer: Answer = pickle.loads(self.connection.recv_bytes())
+        return answer
+
+    def kill(self) -> int | None:
+        """End it now, and wait for that. Returns the signal that ended it; None if it left by itself."""
+        if self._pid is None or os.getpid() != self._owner:
+            return None
+        pid, self._pid = self._pid, None
+        self.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        try:
+            status = os.waitpid(pid, 0)[1]
+        except ChildProcessError:  # somebody else has waited for all children
+            return None
+        return os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C comes after this, so that no process is made that nobody knows of."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _no_warning_of_threads() -> Iterator[None]:
+    """Python 3.12 and later warn when a process with threads forks: what another thread had locked stays locked.
+
+    A worker takes no lock that another thread of this process may hold: it computes, on its own pipe and memory, and
+    PyTorch has started no threads of its own here, for executors set their number to one.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This process .* is multi-threaded, use of fork", DeprecationWarning)
+        yield
+
+
+def _forked() -> int:
+    try:
+        return os.fork()
+    except OSError as error:
+        raise UserError(f"no worker process can be started ({error.strerror}); ask for fewer --workers") from None
+
+
+def _work_and_leave(
+    hire: Callable[[], Trainer], arena: Arena, connection: Connection, others: Sequence[Connection]
+) -> NoReturn:
+    """All that a worker does. It must never come back to where it was forked, whatever happens."""
+    try:
+        gc.freeze()  # else looking for garbage would copy the pages that it shares
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked it decides
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        for other in others:  # else a worker would keep the pipe of another one open after their master's end
+            other.close()
+        torch.set_num_threads(1)
+        _work(hire, arena, connection)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        _flush()
+        os._exit(1)
+
+
+def _work(hire: Callable[[], Trainer], arena: Arena, connection: Connection) -> NoReturn:
+    orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(connection, orders), daemon=True).start()
+    trainer: Trainer | None = None
+    while True:
+        order: Order = pickle.loads(orders.get())
+        result, error = None, None
+        try:
+            trainer = trainer or hire()
+            result = _done(order, trainer, arena)
+        except BaseException as raised:
+            error = _told(raised)
+        connection.send_bytes(pickle.dumps(Answer(result, error, _peak_memory_bytes())))
+        _flush()
+
+
+def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
+    """Take orders while the worker works, so that neither side ever waits for the other one to read.
+
+    Without a master the work is for nobody: the process ends, in the middle of it.
+    """
+    try:
+        while True:
+            orders.put(connection.recv_bytes())
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def _done(order: Order, trainer: Trainer, arena: Arena) -> Any:
+    values = [arena.tensors(given) if isinstance(given, Place) else unpacked(given) for given in order.values]
+    job = replace(order.job, values=values)
+    if not isinstance(job, TrainJob):
+        return job.run(trainer)
+    return [
+        {name: _delivered(value, places.get(name), arena) for name, value in outputs.items()}
+        for outputs, places in zip(job.run(trainer), order.outputs, strict=True)
+    ]
+
+
+def _delivered(value: Part, place: Place | None, arena: Arena) -> Place | Packed:
+    if place is None or not arena.fits(place.part, value):
+        return packed(value)
+    arena.fill(place, value)
+    return place
+
+
+def _told(error: BaseException) -> BaseException:
+    """*error* as it can be sent; unless it is the user's, with the way to where it was raised."""
+    way = "".join(traceback.format_exception(error))
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        error = RuntimeError(f"{type(error).__name__}: {error}")
+    if not isinstance(error, UserError):
+        error.add_note(f"In a worker process:\n{way}")
+    return error
+
+
+def _peak_memory_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()

@@ -1,0 +1,249 @@
+"""Workers: processes that do jobs side by side, with the same results as one process that does them all.
+
+Jobs begin in the order in which they were given; each worker has one in hand and at most one waiting. Parts of models
+lie in memory that all of them share: what one wave makes and another one takes is copied by nobody in between.
+
+Does not restart a worker that died: its jobs fail, and with them all that were begun.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import sys
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait
+from typing import Any
+
+import torch
+
+from fedsim.errors import UserError
+from fedsim.learning.executors.arena import Arena, Block, Place
+from fedsim.learning.executors.crew import Crew, Job, TrainJob
+from fedsim.learning.executors.trainer import Part, Trainer
+from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, packed, uninterrupted, unpacked
+from fedsim.models.table import LayerTable, ModelTable
+from fedsim.models.user_module import UserTable
+
+__all__ = ["Workers"]
+
+_RESERVE = 17
+"""Blocks of each part that are for jobs: enough for eight bases, eight models and a sum."""
+_KEPT_PER_WORKER = 6
+"""Blocks of each part that may stay with the models in them, for each worker."""
+_AT_A_TIME = 2
+"""Jobs of one worker: one in hand and one waiting, so that it is never idle while this process is busy."""
+
+
+@dataclass(eq=False)
+class _Task:
+    """A job from its beginning to its end, and its own ticket."""
+
+    job: Job
+    """Without its values."""
+    values: Sequence[Part]
+    copies: list[Block] = field(default_factory=list)
+    """Of values that were not in the arena."""
+    outputs: list[dict[str, Block]] = field(default_factory=list)
+    done: bool = False
+    result: Any = None
+    error: BaseException | None = None
+
+    def end(self, result: Any, error: BaseException | None) -> None:
+        """Keep the outcome, and let go of everything else."""
+        self.result, self.error, self.done = result, error, True
+        self.values, self.copies, self.outputs = (), [], []
+
+
+class Workers(Crew):
+    """Processes that are forked from this one when the first job comes; *hire* makes the trainer of each, in it.
+
+    *table* and *dtype* say what parts look like. Raises `UserError` where processes cannot be forked.
+    """
+
+    def __init__(self, hire: Callable[[], Trainer], workers: int, table: ModelTable, dtype: torch.dtype) -> None:
+        if sys.platform != "linux":
+            raise UserError(
+                f"{workers} worker processes were asked for, which need Linux; here, train in one: --workers 1"
+            )
+        self.workers = workers
+        self.peak_memory_bytes = 0
+        """The most memory that one of the workers has had so far, what it shares with the others included."""
+        self._hire = hire
+        assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
+        self._shapes = {part: table.state_shapes(part) for part in table.parts}
+        self._dtype = dtype
+        self._memory: Arena | None = None
+        self._queue: deque[_Task] = deque()
+        self._hands: dict[Worker, deque[_Task]] = {}
+        self._copies: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()
+        weakref.finalize(self, _kill, self._hands)
+
+    def begin(self, job: Job) -> _Task:
+        """Queue it; a worker gets it as soon as one is free."""
+        task = _Task(replace(job, values=()), job.values)
+        self._queue.append(task)
+        self._take_in(timeout_s=0)
+        self._hand_out()
+        return task
+
+    def finish(self, ticket: _Task) -> Any:
+        """Wait for the result, and take in those of other jobs meanwhile.
+
+        Raises what doing the job raised, with the way there in a note; `UserError` when a worker has died.
+        """
+        while not ticket.done:
+            self._take_in()
+            self._hand_out()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.result
+
+    def new_part(self, part: str) -> Part | None:
+        """A block for *part*; None when jobs may need all that are left."""
+        block = self._arena.take(part) if self._arena.free(part) > _RESERVE else None
+        return block.tensors if block else None
+
+    def forget(self) -> None:
+        """Drop every job that was begun. If a worker has one, all workers end; they begin anew with the next job."""
+        self._drop(RuntimeError("the job was dropped before it was done"))
+
+    def close(self) -> None:
+        """End the workers, and let go of the memory as soon as nobody holds a model in it."""
+        self.forget()
+        _kill(self._hands)
+        self._memory = None
+
+    @property
+    def _arena(self) -> Arena:
+        if self._memory is None:
+            self._memory = Arena(self._shapes, self._dtype, _RESERVE + _KEPT_PER_WORKER * self.workers)
+        return self._memory
+
+    def _take_in(self, timeout_s: float | None = None) -> None:
+        """Wait for answers, and let their jobs end."""
+        workers: dict[Any, Worker] = {worker.connection: worker for worker in self._hands}
+        for connection in wait(list(workers), timeout_s):
+            try:
+                answer = workers[connection].receive()
+            except (EOFError, OSError):
+                self._bury(workers[connection])
+                return
+            self._settle(self._hands[workers[connection]], answer)
+
+    def _settle(self, tasks: deque[_Task], answer: Answer) -> None:
+        self.peak_memory_bytes = max(self.peak_memory_bytes, answer.peak_memory_bytes)
+        task = tasks[0]
+        task.copies = []  # may be free now, for what follows
+        result = answer.result
+        if isinstance(task.job, TrainJob) and answer.error is None:
+            result = [
+                {name: self._kept(made, blocks.pop(name, None)) for name, made in outputs.items()}
+                for outputs, blocks in zip(result, task.outputs, strict=True)
+            ]
+        task.end(result, answer.error)
+        tasks.popleft()
+
+    def _kept(self, made: Place | Packed, block: Block | None) -> Part:
+        """An output where it is, or a copy of it when jobs may need its block."""
+        if not isinstance(made, Place):
+            return unpacked(made)
+        assert block is not None and block.place == made
+        if self._arena.free(made.part) >= _RESERVE:
+            return block.tensors
+        return {name: tensor.clone() for name, tensor in block.tensors.items()}
+
+    def _hand_out(self) -> None:
+        """Give the queued jobs to workers, in order, as far as there are hands and memory for them."""
+        while self._queue:
+            self._gather()
+            worker = min(self._hands, key=lambda worker: len(self._hands[worker]))
+            busy = any(self._hands.values())
+            if len(self._hands[worker]) >= _AT_A_TIME or (busy and self._short(self._queue[0])):
+                return
+            task = self._queue.popleft()
+            message = pickle.dumps(self._order(task))
+            self._hands[worker].append(task)
+            try:
+                worker.send(message)
+            except OSError:
+                self._bury(worker)
+
+    def _gather(self) -> None:
+        arena = self._arena  # in being before they are forked, or they would not have it
+        with uninterrupted():
+            while len(self._hands) < self.workers:
+                self._hands[Worker(self._hire, arena)] = deque()
+
+    def _short(self, task: _Task) -> bool:
+        """Whether blocks are missing that will be free once other jobs have ended."""
+        needed = Counter(name for names in _outputs(task.job) for name in names if name in self._shapes)
+        for value in task.values:
+            part = self._arena.part_of(value)
+            if part and id(value) not in self._copies and not self._arena.locate(value):
+                needed[part] += 1
+        return any(number > self._arena.free(part) for part, number in needed.items())
+
+    def _order(self, task: _Task) -> Order:
+        """What cannot have a block travels with the messages."""
+        values = [self._given(value, task) for value in task.values]
+        for names in _outputs(task.job):
+            blocks = {name: self._arena.take(name) for name in names}
+            task.outputs.append({name: block for name, block in blocks.items() if block})
+        places = [{name: block.place for name, block in blocks.items()} for blocks in task.outputs]
+        return Order(task.job, values, places)
+
+    def _given(self, value: Part, task: _Task) -> Place | Packed:
+        """Where *value* is: in the arena already, or copied into it for as long as jobs that take it are under way."""
+        if place := self._arena.locate(value):
+            return place
+        block = self._copies.get(id(value)) or self._copied(value)
+        if block is None:
+            return packed(value)
+        task.copies.append(block)
+        return block.place
+
+    def _copied(self, value: Part) -> Block | None:
+        part = self._arena.part_of(value)
+        block = self._arena.take(part) if part else None
+        if block:
+            self._arena.fill(block.place, value)
+            self._copies[id(value)] = block
+        return block
+
+    def _bury(self, worker: Worker) -> None:
+        """Let all jobs fail because *worker* has died."""
+        self._drop(UserError(_obituary(worker.kill())))
+
+    def _drop(self, reason: BaseException) -> None:
+        """Let all jobs fail. Blocks are free only once nobody writes to them."""
+        tasks = [task for tasks in self._hands.values() for task in tasks]
+        if tasks:
+            _kill(self._hands)
+        for task in (*tasks, *self._queue):
+            task.end(None, reason)
+        self._queue.clear()
+
+
+def _kill(hands: dict[Worker, deque[_Task]]) -> None:
+    for worker in hands:
+        worker.kill()
+    hands.clear()
+
+
+def _outputs(job: Job) -> list[tuple[str, ...]]:
+    """The names of what a job makes, for each training and then for the sum."""
+    if not isinstance(job, TrainJob):
+        return []
+    wanted = [training.wanted for training in job.wave.trainings]
+    return wanted if job.wave.sum is None else [*wanted, tuple(job.wave.sum.base)]
+
+
+def _obituary(number: int | None) -> str:
+    if number == signal.SIGKILL:
+        return "a worker process was killed, most likely because memory ran out; try again with fewer --workers"
+    how = "left by itself" if number is None else f"was ended by signal {number} ({signal.strsignal(number)})"
+    return f"a worker process {how}; --workers 1 does its work in the open"
