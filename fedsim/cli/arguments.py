@@ -12,6 +12,7 @@ __all__ = [
     "add_overrides",
     "add_run_folders",
     "add_scenario",
+    "at_least_one",
     "positive_seconds",
     "reason",
     "whole_numbers",
@@ -65,6 +66,21 @@ def whole_numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(
             f"{text!r} must be whole numbers with commas between them, as in 1,2,3"
         ) from None
+
+
+def at_least_one(text: str) -> int:
+    """A whole number that is not below one.
+
+    >>> at_least_one("2")
+    2
+    """
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1, as in 2")
+    return number
 
 
 def positive_seconds(text: str) -> float:

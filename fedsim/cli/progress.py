@@ -133,6 +133,10 @@ class Lines(Display):
         self._written = ""
         self._is_read = True
 
+    def tell(self, text: str) -> None:
+        """Write it."""
+        self._write(text)
+
     def _opened(self, run: _Run, clients: int) -> None:
         self._write(f"{run.name}: begins with {clients} clients")
 
@@ -182,6 +186,10 @@ class Bars(Display):
         """The bars are on the terminal inside this block, and gone after it."""
         with self._bars:
             yield
+
+    def tell(self, text: str) -> None:
+        """Write it above the bars."""
+        self._bars.console.print(text, markup=False, highlight=False)
 
     def _opened(self, run: _Run, clients: int) -> None:
         self._tasks[run.name] = self._bars.add_task(run.name, total=1.0, run=run)

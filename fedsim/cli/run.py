@@ -7,7 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_overrides, add_scenario, positive_seconds, reason, whole_numbers
+from fedsim.cli.arguments import (
+    Commands,
+    add_overrides,
+    add_scenario,
+    at_least_one,
+    positive_seconds,
+    reason,
+    whole_numbers,
+)
 from fedsim.errors import UserError, nearest
 
 if TYPE_CHECKING:
@@ -51,10 +59,24 @@ def add_to(commands: Commands) -> None:
         "--executor",
         metavar="NAME",
         default="auto",
-        help="What trains on this machine: auto, or a name from `fedsim list executors`.",
+        help="What trains on this machine: a name from `fedsim list executors`, or auto, which goes by the model and "
+        "the torch device.",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=at_least_one,
+        help="Processes that train at the same time, with the same results for any number; without it, one for each "
+        "core.",
     )
     parser.add_argument(
         "--torch-device", choices=("cpu", "cuda"), default="cpu", help="Where torch computes; cpu without this option."
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "float64", "bfloat16"),
+        default="float32",
+        help="In what torch computes, as far as the executor can; float32 without this option.",
     )
     parser.add_argument(
         "--store", metavar="DIR", type=Path, help="Where learned values are kept; without it, in the run folder."
@@ -72,7 +94,7 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.progress import progress
     from fedsim.cli.tables import show_comparison, show_paper_table
-    from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S
+    from fedsim.experiment.host import CHECKPOINT_INTERVAL_S
     from fedsim.experiment.run import run
     from fedsim.experiment.shell import command_line
     from fedsim.scenario.scalars import printable
@@ -86,7 +108,9 @@ def _execute(arguments: argparse.Namespace) -> int:
                 store=arguments.store,
                 resume=arguments.resume,
                 executor=arguments.executor,
+                workers=arguments.workers,
                 torch_device=arguments.torch_device,
+                precision=arguments.precision,
                 checkpoint_interval_s=arguments.checkpoint_interval_s or CHECKPOINT_INTERVAL_S,
                 observer=display,
             )

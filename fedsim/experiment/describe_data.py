@@ -9,6 +9,7 @@ from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.data.distances import cpd, earth_movers, kl, to_global
 from fedsim.errors import UserError
 from fedsim.experiment.describe_spread import Spread, spread_of
+from fedsim.learning.executors.choice import AUTO, choose
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
 
@@ -79,6 +80,7 @@ def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dic
 
     ``training_memory_bytes`` holds weights, gradients and momentum, and what every layer gives for each sample of a
     mini-batch, as far as layers are known; all as float32. Left out: what a deep-learning library needs beside them.
+    ``executor`` is what ``--executor auto`` stands for on a CPU, and why.
     """
     parameters = table.parameters()
     parts = [
@@ -100,6 +102,7 @@ def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dic
     if isinstance(table, LayerTable):
         numbers = prod(table.input_shape) + sum(map(prod, table.activation_shapes.values()))
         activations = float(BYTES_PER_PARAMETER * numbers * training.batch_size)
+    choice = choose(AUTO, table, "cpu") if table.trainable else None
     copies = 3 if training.momentum else 2
     return {
         "name": name,
@@ -112,4 +115,5 @@ def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dic
         "training_flops_per_sample": step,
         "activation_bytes": activations,
         "training_memory_bytes": copies * table.bytes() + (activations or 0.0) if table.trainable else None,
+        "executor": choice and {"name": choice.name, "reason": choice.reason},
     }

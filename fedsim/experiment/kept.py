@@ -67,6 +67,14 @@ class _Row(_Part):
     final_weights: dict[str, str] = {}
 
 
+class _Executor(_Part):
+    """What trained."""
+
+    name: Line
+    torch_device: Line
+    precision: Line
+
+
 class _Manifest(_Part):
     """Of a run under way or finished."""
 
@@ -76,8 +84,10 @@ class _Manifest(_Part):
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
     store: InstanceOf[str] = "store"  # as any path, it may hold bytes that are no UTF-8
     numeric_family: Line | None = None
+    executor: _Executor | None = None
     real_seconds: NonNegative = 0.0
     peak_memory_bytes: Annotated[int, Ge(0)] = 0
+    worker_peak_memory_bytes: Annotated[int, Ge(0)] | None = None
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

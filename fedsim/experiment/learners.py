@@ -1,19 +1,18 @@
-"""How this machine learns: the executor, where it computes, and the store of what it computed."""
+"""What the learners of a run share: the executor of a seed's materials, and the store of what was computed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from fedsim import registry
-from fedsim.errors import UserError, nearest
+from fedsim.errors import UserError
+from fedsim.experiment.host import Host, Training
 from fedsim.files import why_no_folder
 from fedsim.kernel.streams import Streams
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
-from fedsim.learning.learner import PARTIAL_SUM, GraphLearner, Learner, NoLearner
+from fedsim.learning.learner import GraphLearner, Learner, NoLearner
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.protocols.protocol import Protocol
@@ -22,54 +21,7 @@ from fedsim.scenario.build import Materials
 if TYPE_CHECKING:
     from fedsim.learning.executors.executor import Executor
 
-__all__ = ["CHECKPOINT_INTERVAL_S", "Host", "Learners", "check_host", "check_store", "host_for"]
-
-CHECKPOINT_INTERVAL_S = 30.0
-"""Real seconds between checkpoints: what a kill costs at most, beside one chunk of training."""
-
-
-@dataclass(frozen=True)
-class Host:
-    """What runs a scenario. Nothing of it changes a result, except for the numeric family of the executor."""
-
-    executor: type[Executor] | None
-    """None when nothing is learned."""
-    torch_device: str
-    checkpoint_interval_s: float
-
-    @property
-    def numeric_family(self) -> str | None:
-        """All that may change a bit of a result, beside the scenario; None when nothing is learned."""
-        if self.executor is None:
-            return None
-        return f"{self.executor.numeric_family(self.torch_device)}/sum{PARTIAL_SUM}"
-
-
-def check_host(executor: str, *, checkpoint_interval_s: float) -> None:
-    """Raise `UserError` for what is wrong with a host as far as that can be told before it is loaded."""
-    if not checkpoint_interval_s > 0:
-        raise UserError(f"checkpoint_interval_s={checkpoint_interval_s} must be positive")
-    known = ("auto", *registry.names("executors"))
-    if executor not in known:
-        near = nearest(executor, known)
-        raise UserError(f"--executor: no executor is called {executor!r}{near} (known: {', '.join(known)})")
-
-
-def host_for(executor: str, *, learn: bool, torch_device: str, checkpoint_interval_s: float) -> Host:
-    """The host for an executor's name; ``auto`` is ``serial``, the only executor there is.
-
-    Raises `UserError` when there is no such executor, or when it does not compute on *torch_device*.
-    """
-    check_host(executor, checkpoint_interval_s=checkpoint_interval_s)
-    if not learn:
-        return Host(None, torch_device, checkpoint_interval_s)
-    chosen: type[Executor] = registry.load("executors", "serial" if executor == "auto" else executor)
-    if torch_device not in chosen.torch_devices:
-        raise UserError(
-            f"executor {executor!r} does not compute on torch device {torch_device!r}; "
-            f"it does on: {', '.join(chosen.torch_devices)}"
-        )
-    return Host(chosen, torch_device, checkpoint_interval_s)
+__all__ = ["Learners", "check_store"]
 
 
 def check_store(folder: Path) -> None:
@@ -80,9 +32,10 @@ def check_store(folder: Path) -> None:
 
 
 class Learners:
-    """Makes the learner of one protocol on one seed after the other; a ``with`` block closes the last one's store.
+    """Makes the learner of one protocol on one seed after the other; `close_store` ends each of them.
 
-    What all of them share is made or read once: the executor of a seed's materials, and the metrics in the store.
+    What all of them share is made or read once: the executor of a seed's materials, and the metrics in the store. The
+    end of a ``with`` block closes everything, whatever ended it: no worker of an executor outlives it.
     """
 
     def __init__(self, host: Host, store: Path, run: str) -> None:
@@ -95,14 +48,12 @@ class Learners:
     def make(self, materials: Materials, protocol: Protocol, training: TrainingSettings) -> Learner:
         """A learner from its beginning; what the store has is not computed again."""
         host = self._host
-        if host.executor is None:
+        if host.training is None:
             return NoLearner()
-        if self._executor is None or self._executor[0] is not materials:
-            self._executor = materials, host.executor(materials.table, materials.dataset, host.torch_device)
-        executor, label = self._executor[1], f"{protocol.title}/{materials.seed}"
+        executor, label = self._executor_for(materials, host.training), f"{protocol.title}/{materials.seed}"
         known = self._store.all_metrics if self._store else None
         store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
-        graph = Graph(str(host.numeric_family))
+        graph = Graph(host.training.numeric_family)
         return GraphLearner(
             graph=graph,
             forcer=Forcer(graph, executor, store, checkpoint_interval_s=host.checkpoint_interval_s),
@@ -114,11 +65,37 @@ class Learners:
             tags={"protocol": protocol.title, "seed": materials.seed},
         )
 
+    def _executor_for(self, materials: Materials, training: Training) -> Executor:
+        """The executor of the materials that are trained on; that of other ones is closed first."""
+        if self._executor is None or self._executor[0] is not materials:
+            self._close_executor()
+            made = training.executor(
+                materials.table,
+                materials.dataset,
+                training.torch_device,
+                precision=training.precision,
+                workers=training.workers,
+            )
+            self._executor = materials, made
+        return self._executor[1]
+
+    def close_store(self) -> None:
+        """The learner that was made last has ended: close its files."""
+        if self._store is not None:
+            self._store.close()
+
+    def _close_executor(self) -> None:
+        if self._executor is not None:
+            self._executor[1].close()
+            self._executor = None
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._store is not None:
-            self._store.close()
+        try:
+            self._close_executor()
+        finally:
+            self.close_store()

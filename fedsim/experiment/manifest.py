@@ -12,14 +12,17 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fedsim import registry
 from fedsim.errors import UserError
-from fedsim.experiment.learners import Host
+from fedsim.experiment.host import Host, numeric_family
 from fedsim.experiment.run_folder import RunFolder
+from fedsim.experiment.shell import command_line
+from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
 from fedsim.models.table import ModelTable
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["new_manifest", "peak_memory_bytes"]
+__all__ = ["new_manifest", "peak_memory_bytes", "take_peaks"]
 
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
@@ -33,7 +36,7 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
     if before and (begun := before.get("numeric_family")) != host.numeric_family:
         raise UserError(
             f"the run in {printable(str(folder.path))} was begun with the arithmetic {show(begun)} and would go on "
-            f"with {host.numeric_family!r}; numbers would differ, so choose another folder with --out"
+            f"with {host.numeric_family!r}; numbers would differ, so {_way_out(before)}"
         )
     return {
         "scenario": scenario.name,
@@ -44,16 +47,42 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
         "model": {"parameters": table.parameters(), "bytes": table.bytes()},
         "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,
+        "executor": host.training and host.training.facts(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: metadata.version(name) for name in PACKAGES},
         "real_seconds": before.get("real_seconds", 0.0),
         "peak_memory_bytes": before.get("peak_memory_bytes", 0),
+        "worker_peak_memory_bytes": before.get("worker_peak_memory_bytes"),
         "runs": [],
     }
 
 
-def peak_memory_bytes() -> int:
-    """Most memory that this process has had resident."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def _way_out(before: Mapping[str, Any]) -> str:
+    """How to go on with the arithmetic that a run was begun with, where it is still to be had."""
+    elsewhere = "choose another folder with --out"
+    executor = before.get("executor")
+    if executor is None or executor["name"] not in registry.names("executors"):
+        return elsewhere
+    kind = registry.load("executors", executor["name"])
+    if numeric_family(kind, executor["torch_device"], executor["precision"]) != before["numeric_family"]:
+        return elsewhere  # another torch, or an executor that has changed
+    options = {f"--{key.replace('_', '-')}": executor[key] for key in ("torch_device", "precision")}
+    usual = {"--torch-device": TORCH_DEVICES[0], "--precision": PRECISIONS[0]}
+    words = ["--executor", executor["name"]]
+    words += [word for option, value in options.items() if value != usual[option] for word in (option, value)]
+    return f"go on with {command_line(words)}, or {elsewhere}"
+
+
+def take_peaks(manifest: dict[str, Any]) -> None:
+    """Note the most memory that this process, and the largest of the workers that have ended, have had so far."""
+    manifest["peak_memory_bytes"] = max(manifest["peak_memory_bytes"], peak_memory_bytes())
+    executor = manifest["executor"]
+    if executor is not None and executor["workers"] > 1 and (peak := peak_memory_bytes(resource.RUSAGE_CHILDREN)):
+        manifest["worker_peak_memory_bytes"] = max(manifest["worker_peak_memory_bytes"] or 0, peak)
+
+
+def peak_memory_bytes(whose: int = resource.RUSAGE_SELF) -> int:
+    """Most memory that this process has had resident; of its children, the most that one of those has that ended."""
+    peak = resource.getrusage(whose).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -11,6 +11,9 @@ __all__ = ["Observer"]
 class Observer:
     """Sees nothing and says nothing; a progress display overrides what it wants to show."""
 
+    def tell(self, text: str) -> None:
+        """A line about all that follows: what trains, and how."""
+
     def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
         """A protocol starts on a seed, on a network of so many clients."""
 

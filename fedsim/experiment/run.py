@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.experiment.collector import rare_collections
-from fedsim.experiment.learners import CHECKPOINT_INTERVAL_S, Host, Learners, check_host, check_store, host_for
-from fedsim.experiment.manifest import new_manifest, peak_memory_bytes
+from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, host_for
+from fedsim.experiment.learners import Learners, check_store
+from fedsim.experiment.manifest import new_manifest, take_peaks
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
@@ -35,18 +36,27 @@ def run(
     store: Path | str | None = None,
     resume: bool = False,
     executor: str = "auto",
+    workers: int | None = None,
     torch_device: str = "cpu",
+    precision: str = "float32",
     checkpoint_interval_s: float = CHECKPOINT_INTERVAL_S,
     observer: Observer | None = None,
 ) -> Results:
     """Run *scenario* into the folder *out* (default ``runs/<name>``) and return its results.
 
     A finished run of the same scenario in that folder is returned as it is. An unfinished one needs *resume*. *store*
-    is where learned values are kept (default: in the folder, or wherever the run that goes on has kept them). Raises
-    `UserError` when anything asked for is wrong; nothing has been written then.
+    is where learned values are kept (default: in the folder, or wherever the run that goes on has kept them).
+    *executor*, *workers* (None: one for each core, where that is of use), *torch_device* and *precision* say what
+    trains here. Raises `UserError` when anything asked for is wrong; nothing has been written then.
     """
+    options = HostOptions(
+        executor=executor,
+        workers=workers,
+        torch_device=torch_device,
+        precision=precision,
+        checkpoint_interval_s=checkpoint_interval_s,
+    )
     path = Path("runs") / scenario.name if out is None else Path(out)
-    check_host(executor, checkpoint_interval_s=checkpoint_interval_s)
     folder = RunFolder(path, scenario, resume=resume)
     asked = None if store is None else Path(store)
     place = folder.store(asked)
@@ -55,12 +65,7 @@ def run(
     check_store(place)
     with rare_collections():
         materials = validate(scenario)  # first, as a host takes a while to load
-    host = host_for(
-        executor,
-        learn=scenario.learn,
-        torch_device=torch_device,
-        checkpoint_interval_s=checkpoint_interval_s,
-    )
+    host = host_for(options, materials.table, learn=scenario.learn)
     with folder:
         if not folder.finished:  # somebody else may have been faster
             place = folder.store(asked)
@@ -76,22 +81,35 @@ def _run_all(
     began_s = time.monotonic()
     folder.save_manifest()
     before_s = folder.manifest["real_seconds"]
-    learners = Learners(host, store, folder.manifest["run"])
-    with rare_collections(), ResultTables(scenario, folder) as tables:
+    _tell(host, observer)
+    with (
+        rare_collections(),
+        Learners(host, store, folder.manifest["run"]) as learners,
+        ResultTables(scenario, folder) as tables,
+    ):
         for seed in scenario.seeds:
             if seed != materials.seed:
                 materials = gather_materials(scenario, seed)
             for protocol in scenario.protocols:
-                with learners:
-                    row = _run_one(scenario, protocol, materials, learners, tables, observer)
+                row = _run_one(scenario, protocol, materials, learners, tables, observer)
+                learners.close_store()
                 tables.save()
                 folder.manifest["runs"].append(row)
                 folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s
-                folder.manifest["peak_memory_bytes"] = max(folder.manifest["peak_memory_bytes"], peak_memory_bytes())
+                take_peaks(folder.manifest)
                 folder.save_manifest()
                 gc.collect()  # a finished world is full of cycles
+    take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
     folder.manifest["status"] = "finished"
     folder.save_manifest()
+
+
+def _tell(host: Host, observer: Observer) -> None:
+    """Say what trains, and what may not be expected of it."""
+    if host.training is not None:
+        observer.tell(f"Executor: {host.training}")
+        if host.training.choice.remark is not None:
+            observer.tell(f"Remark: {host.training.choice.remark}")
 
 
 def _run_one(

@@ -178,11 +178,32 @@ class Chunk:
         )
 
     def settle(self) -> None:
-        """Let go of everything behind the chunk if all that is held of it has its value, from wherever it came."""
-        if all(handle.computed for node in self.nodes for handle in node.held_outputs()):
-            for node in self.nodes:
-                node.finish({})
-            self.nodes = ()
+        """Let go of everything behind the chunk if all that others hold of it has its value, from wherever it came."""
+        waiting = [self]
+        while waiting:
+            chunk = waiting.pop()
+            behind = {handle.node.chunk for node in chunk.nodes for handle in node.inputs.values()}
+            if chunk._let_go():
+                waiting.extend(other for other in behind if other is not None)
+
+    def _let_go(self) -> bool:
+        """Forget all inputs, unless somebody else holds an output that has no value yet; whether that was done."""
+        inside = [
+            (node, name, handle.node, handle.output)
+            for node in self.nodes
+            for name, handle in node.inputs.items()
+            if handle.node.chunk is self
+        ]
+        for node, name, _, _ in inside:  # what only the chunk itself holds does not count
+            del node.inputs[name]
+        if not all(handle.computed for node in self.nodes for handle in node.held_outputs()):
+            for node, name, maker, output in inside:
+                node.inputs[name] = maker.output(output)
+            return False
+        for node in self.nodes:
+            node.finish({})
+        self.nodes = ()
+        return True
 
 
 class Graph:

@@ -180,6 +180,8 @@ def _model_rows(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
         activations = model["activation_bytes"]
         inside = "" if activations is None else f", {size(activations)} of it for a mini-batch's activations"
         yield "memory to train, at least", f"{size(model['training_memory_bytes'])}{inside}"
+    if model["executor"] is not None:
+        yield "executor, if it is auto", f"{model['executor']['name']}, as {model['executor']['reason']}"
 
 
 def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[DescriptionTable]:

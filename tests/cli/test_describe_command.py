@@ -25,7 +25,9 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.settings import Arrival, StreamSettings
 from fedsim.experiment.describe import describe, plain
 from fedsim.experiment.describe_data import data_facts, model_facts
+from fedsim.learning.executors.choice import choose
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.gru import GruModel
 from fedsim.models.mlp import Mlp
 from fedsim.network.hop import Direction
 from fedsim.protocols.fedavg import FedAvg
@@ -213,6 +215,23 @@ def test_memory_holds_weights_gradients_and_what_every_layer_gives() -> None:
     assert plain_sgd["activation_bytes"] == 4 * 2 * (4 + 4 + 8 + 8 + 4)
     assert plain_sgd["training_memory_bytes"] == 2 * weights + plain_sgd["activation_bytes"]
     assert momentum["training_memory_bytes"] == plain_sgd["training_memory_bytes"] + weights
+
+
+def test_the_executor_that_auto_takes_is_told_with_its_reason() -> None:
+    training = TrainingSettings(learning_rate=0.1, batch_size=2)
+    known, unknown = Mlp().table((1, 2, 2), 4), GruModel().table((14, 30), 4)
+    for table in (known, unknown):
+        choice = choose("auto", table, "cpu")
+        assert model_facts("", table, training)["executor"] == {"name": choice.name, "reason": choice.reason}
+    digits = {"data": {"name": "digits"}, "model": {"name": "mlp"}}
+    (cells,) = (
+        table.cells for table in description_tables(describe(scenario(digits))[0]) if table.cells.columns[0] == "model"
+    )
+    assert cells.to_numpy().tolist()[-1] == [
+        "executor, if it is auto",
+        "batched, as it has the arithmetic of every layer of the model",
+    ]
+    assert describe(scenario({}))[0]["model"]["executor"] is None, "a declared model is not trained"
 
 
 # -- network ----------------------------------------------------------------------------------------------------------

@@ -40,6 +40,17 @@ def test_a_line_tells_round_clock_accuracy_and_bytes() -> None:
     ]
 
 
+def test_what_is_told_of_the_whole_run_is_a_line_before_all_others() -> None:
+    stream, terminal = io.StringIO(), io.StringIO()
+    lines, bars = Lines(stream, Clock()), Bars(Console(file=terminal, force_terminal=True, width=120), Clock())
+    for display in (lines, bars):
+        display.tell("Executor: serial, 1 worker, [bold]")
+        assert not display.saw_a_run
+        display.begin(FEDAVG, 1, Stop(rounds=40), clients=80)
+    assert stream.getvalue().splitlines()[0] == "Executor: serial, 1 worker, [bold]"
+    assert terminal.getvalue().startswith("Executor: serial, 1 worker, [bold]")
+
+
 def test_lines_keep_their_distance_and_the_last_round_is_always_told() -> None:
     stream, clock = io.StringIO(), Clock()
     lines = Lines(stream, clock)
@@ -139,6 +150,7 @@ def test_quiet_shows_nothing_but_knows_that_something_ran(capsys: pytest.Capture
     with progress(quiet=True) as display:
         assert type(display) is Display
         assert not display.saw_a_run
+        display.tell("Executor: serial")
         display.begin(FEDAVG, 1, Stop(rounds=2), clients=80)
         display.round_done(FEDAVG, 1, round_number(1))
         display.end(FEDAVG, 1)

@@ -38,8 +38,19 @@ def test_tables_are_on_standard_output_and_all_else_is_not(tmp_path: Path, capsy
     assert printed.err.endswith(f"Results: {folder}\nDraw figures: fedsim plot {folder}\n")
 
 
-def test_quiet_leaves_only_tables(tmp_path: Path, capsys: Capture) -> None:
-    assert run(tmp_path, "--quiet", "--no-training") == 0
+def test_what_trains_is_told_before_anything_begins(tmp_path: Path, capsys: Capture) -> None:
+    words = ["--executor", "processes", "--workers", "1", "--precision", "float64"]
+    assert run(tmp_path, "--only", "fedavg", *words) == 0
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert first == "Executor: processes, 1 worker, float64 on cpu, as it was asked for"
+    assert second == "fedavg seed 1: begins with 3 clients"
+    facts = fedsim.load_results(tmp_path / "out").manifest["executor"]
+    assert (facts["name"], facts["workers"], facts["precision"]) == ("processes", 1, "float64")
+
+
+@pytest.mark.parametrize("words", [["--no-training"], ["--executor", "serial"]])
+def test_quiet_leaves_only_tables(tmp_path: Path, capsys: Capture, words: list[str]) -> None:
+    assert run(tmp_path, "--quiet", *words) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert printed.out.startswith("| protocol")

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import torch
 from filelock import FileLock
 from tiny_results import rounds_of, write_results
 
@@ -664,11 +665,20 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     "--seeds below 0": (["--seeds=-1"], "--set seeds=[-1]: seeds[0]: -1 must be at least 0"),
     "--executor of no name": (
         ["--executor", "seriel"],
-        "--executor: no executor is called 'seriel'; did you mean 'serial'? (known: auto, serial)",
+        "--executor: no executor is called 'seriel'; did you mean 'serial'? (known: auto, serial, ...)",
     ),
     "--executor of no name, for nothing": (
         ["--executor", "seriel", "--no-training"],
-        "--executor: no executor is called 'seriel'; did you mean 'serial'? (known: auto, serial)",
+        "--executor: no executor is called 'seriel'; did you mean 'serial'? (known: auto, serial, ...)",
+    ),
+    "--workers of one process": (
+        ["--executor", "serial", "--workers", "2"],
+        "--workers 2: executor 'serial' trains in one process; leave --workers out, or choose --executor processes, "
+        "which comes to the same numbers",
+    ),
+    "--precision that an executor does not have": (
+        ["--executor", "serial", "--precision", "bfloat16"],
+        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64",
     ),
     "--store in a file": (["--store", "notes.txt"], "notes.txt is not a folder; choose another store with --store"),
     "--store below a file": (
@@ -753,6 +763,18 @@ ARGUMENTS: dict[str, tuple[list[str], str]] = {
         ["run", "plant.yaml", "--torch-device", "tpu"],
         "argument --torch-device: invalid choice: 'tpu' (choose from ...cpu..., ...cuda...)",
     ),
+    "no workers": (
+        ["run", "plant.yaml", "--workers", "0"],
+        "argument --workers: '0' must be a whole number of at least 1, as in 2",
+    ),
+    "workers in words": (
+        ["run", "plant.yaml", "--workers", "two"],
+        "argument --workers: 'two' must be a whole number of at least 1, as in 2",
+    ),
+    "an unknown precision": (
+        ["run", "plant.yaml", "--precision", "float16"],
+        "argument --precision: invalid choice: 'float16' (choose from ...float32..., ...float64..., ...bfloat16...)",
+    ),
     "no time between checkpoints": (
         ["run", "plant.yaml", "--checkpoint-interval-s", "0"],
         "argument --checkpoint-interval-s: '0' must be a number of seconds above 0, as in 30",
@@ -771,10 +793,31 @@ def test_wrong_arguments_have_their_usage_before_the_message(words: list[str], m
     refused.check(*words, begins=f"usage: fedsim {command} ...\nfedsim {command}: error: ", message=message)
 
 
-def test_a_torch_device_that_no_executor_computes_on(refused: Refusals) -> None:
+@pytest.mark.parametrize("executor", ["auto", "serial", "batched"])
+def test_a_torch_device_that_is_not_here(refused: Refusals, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
     lay_out({"plant.yaml": PLANT}, refused.folder)
-    message = "executor 'auto' does not compute on torch device 'cuda'; it does on: cpu"
-    refused.check("run", "plant.yaml", "--torch-device", "cuda", message=message)
+    words = ["run", "plant.yaml", "--torch-device", "cuda", "--executor", executor]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    way_out = "leave the option out to compute on the CPU"
+    for cuda, why in (
+        (None, f"this torch ({torch.__version__}) is built without CUDA"),
+        ("12.6", f"torch {torch.__version__} finds no CUDA device here"),
+    ):
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        refused.check(*words, message=f"--torch-device cuda: {why}; {way_out}")
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_a_torch_device_that_an_executor_does_not_compute_on(
+    refused: Refusals, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    lay_out({"plant.yaml": PLANT}, refused.folder)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    message = (
+        f"--torch-device cuda: executor {executor!r} does not compute there, only on: cpu; "
+        "leave --executor out, or --torch-device"
+    )
+    refused.check("run", "plant.yaml", "--torch-device", "cuda", "--executor", executor, message=message)
 
 
 def test_a_store_with_something_else_in_its_place(refused: Refusals) -> None:

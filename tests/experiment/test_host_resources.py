@@ -16,8 +16,7 @@ import torch
 from run_server import RunServer, peaks
 
 from fedsim.experiment.run import run
-from fedsim.learning.executors.serial import Serial
-from fedsim.learning.graph import Node
+from fedsim.learning.executors.plain import PlainTrainer
 
 MODEL_BYTES = 4 * 6_687_834  # hfedms_cnn
 HFEDMS_CNN = {"model": {"name": "hfedms_cnn"}, "data.pixels": 28, "data.partition": {"name": "iid"}}
@@ -45,17 +44,17 @@ def test_a_trained_model_is_gone_before_the_next_one_is_trained(
     """Nobody else on the way from the device to the mean keeps it: no journey, no round, no ledger."""
     trained: list[weakref.ref[torch.Tensor]] = []
     alive: list[int] = []
-    train = Serial._train
+    train = PlainTrainer._train
 
-    def watched(self: Serial, node: Node) -> dict[str, Any]:
+    def watched(self: PlainTrainer, *arguments: Any) -> dict[str, Any]:
         alive.append(sum(tensor() is not None for tensor in trained))
-        outputs = train(self, node)
+        outputs = train(self, *arguments)
         trained.append(weakref.ref(outputs["classifier"]["fc2.weight"]))
         return outputs
 
-    monkeypatch.setattr(Serial, "_train", watched)
+    monkeypatch.setattr(PlainTrainer, "_train", watched)
     protocol = {"name": "fedavg", "clients": 20}
-    run(digit_runs.scenario({"protocols": [protocol], "evaluate.every": every}), out=tmp_path)
+    run(digit_runs.scenario({"protocols": [protocol], "evaluate.every": every}), out=tmp_path, executor="serial")
     assert alive == [0] * 3 * 20
 
 
@@ -81,11 +80,13 @@ def test_the_store_of_a_hundred_rounds_of_a_large_model_stays_small(server: RunS
 
 
 @pytest.mark.slow
-def test_peak_memory_does_not_grow_with_rounds(server: RunServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+def test_peak_memory_does_not_grow_with_rounds(server: RunServer, tmp_path: Path, executor: str) -> None:
     """110 of 368 clients: if their models were all alive at once, they would need 2.9 GB."""
     protocol = {"name": "fedavg", "clients": 110}
     changes = HFEDMS_CNN | {"topology.devices": 368, "protocols": [protocol], "stop.rounds": 6}
-    assert server.run(digit_runs.data(changes), tmp_path / "run", checkpoint_interval_s=5.0) == 0
+    here: dict[str, Any] = {"executor": executor, "workers": 1}  # so all memory is this process's
+    assert server.run(digit_runs.data(changes), tmp_path / "run", checkpoint_interval_s=5.0, **here) == 0
     found = peaks(tmp_path / "run")
     assert len(found) == 6
     assert found[5] - found[2] < 60e6

@@ -135,6 +135,13 @@ KEYS: dict[str, tuple[str, object]] = {
     "seconds that are none": ("real_seconds", math.nan),
     "seconds below nothing": ("real_seconds", -1.0),
     "memory in words": ("peak_memory_bytes", "much"),
+    "memory of workers in words": ("worker_peak_memory_bytes", "much"),
+    "an executor that is a name": ("executor", "serial"),
+    "an executor without a name": ("executor", {"torch_device": "cpu", "precision": "float32"}),
+    "an executor of a terminal escape": (
+        "executor",
+        {"name": "\x1b[2J", "torch_device": "cpu", "precision": "float32"},
+    ),
     "runs that are none": ("runs", None),
     "runs of numbers": ("runs", [1]),
     "runs without a protocol": ("runs", [{"seed": 1}]),
@@ -156,7 +163,7 @@ def test_a_manifest_with_something_else_in_it(
         assert refusal(words, capsys).startswith(message)
 
 
-@pytest.mark.parametrize("key", ["run", "store", "real_seconds", "peak_memory_bytes", "model", "packages"])
+@pytest.mark.parametrize("key", ["run", "store", "real_seconds", "peak_memory_bytes", "executor", "model"])
 def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) -> None:
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())

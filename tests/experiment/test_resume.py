@@ -330,6 +330,64 @@ def test_a_run_does_not_go_on_with_another_arithmetic(tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    ("begun", "options"),
+    [
+        ({"executor": "serial", "precision": "float64"}, "--executor serial --precision float64"),
+        ({"executor": "processes", "workers": 1}, "--executor processes"),
+    ],
+)
+def test_with_other_options_a_run_says_which_ones_it_was_begun_with(
+    tmp_path: Path, begun: dict[str, Any], options: str
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(digit_runs.scenario(), out=tmp_path / "run", observer=Impatient(), **begun)
+    family = json.loads((tmp_path / "run/manifest.json").read_bytes())["numeric_family"]
+    other = {"executor": "batched"}
+    before = content(tmp_path)
+    with pytest.raises(UserError) as refusal:
+        run(digit_runs.scenario(), out=tmp_path / "run", resume=True, **other)
+    assert content(tmp_path) == before
+    here = family.replace("plain", "batched").replace("float64", "float32")
+    assert str(refusal.value) == (
+        f"the run in {tmp_path / 'run'} was begun with the arithmetic {family!r} and would go on with {here!r}; "
+        f"numbers would differ, so go on with {options}, or choose another folder with --out"
+    )
+    run(digit_runs.scenario(), out=tmp_path / "run", resume=True, **begun)
+
+
+def test_a_run_of_an_older_fedsim_cannot_go_on(tmp_path: Path) -> None:
+    interrupted(tmp_path)
+    path = tmp_path / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    family = manifest["numeric_family"]
+    manifest["numeric_family"] = family.replace("/even-sums", "/sum")
+    del manifest["executor"], manifest["worker_peak_memory_bytes"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(UserError) as refusal:
+        run(digit_runs.scenario(), out=tmp_path, resume=True)
+    assert str(refusal.value) == (
+        f"the run in {tmp_path} was begun with the arithmetic {manifest['numeric_family']!r} and would go on with "
+        f"{family!r}; numbers would differ, so choose another folder with --out"
+    )
+
+
+def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
+    """From one process to two, and back, in another executor: the arithmetic is the same, so are the bytes."""
+    one: dict[str, Any] = {"executor": "serial"}
+    two: dict[str, Any] = {"executor": "processes", "workers": 2}
+    outcomes = []
+    for first, second in ((one, one), (one, two), (two, one)):
+        out = tmp_path / f"{len(outcomes)}"
+        with pytest.raises(KeyboardInterrupt):
+            run(digit_runs.scenario(), out=out, observer=Impatient(), checkpoint_interval_s=1e-9, **first)
+        results = run(digit_runs.scenario(), out=out, resume=True, **second)
+        assert results.manifest["executor"]["workers"] == second.get("workers", 1)
+        assert {row["event"] for row in rows(out)} >= {"computed", "loaded"}
+        outcomes.append(digit_runs.outcome(out))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
 def test_a_strangers_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("chapter one")
     before = content(tmp_path)

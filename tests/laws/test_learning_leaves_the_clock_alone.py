@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 
-from fedsim.experiment.learners import Learners, host_for
+from fedsim.experiment.host import HostOptions, host_for
+from fedsim.experiment.learners import Learners
 from fedsim.experiment.simulate import simulate
 from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
@@ -53,10 +54,11 @@ def learned(tmp_path: Path) -> Learned:
 
     def run(changes: dict[str, Any]) -> World:
         settings = scenario(changes | {"learn": True})
-        host = host_for("serial", learn=True, torch_device="cpu", checkpoint_interval_s=math.inf)
+        materials = gather_materials(settings, 1)
+        options = HostOptions(executor="serial", checkpoint_interval_s=math.inf)
         (protocol,) = settings.protocols
-        with Learners(host, tmp_path, "run") as learners:
-            world = build_world(settings, protocol, gather_materials(settings, 1), learners.make)
+        with Learners(host_for(options, materials.table, learn=True), tmp_path, "run") as learners:
+            world = build_world(settings, protocol, materials, learners.make)
             simulate(world, protocol, settings.stop)
         return world
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from small_learner import SAMPLES, Small, small
 
 from fedsim.kernel.streams import Streams
-from fedsim.learning.learner import PARTIAL_SUM, Contribution, Learner, NoLearner
+from fedsim.learning.learner import PARTIAL_SUM, Contribution, Learner, NoLearner, partial_sums
 from fedsim.learning.objectives import Plain, Proximal
 
 TRAIN: dict[str, Any] = {"client": 1, "objective": Plain(), "use": 0, "round_number": 1}
@@ -117,8 +117,20 @@ def test_weights_are_shares(learner: Learner) -> None:
     assert means[0]["classifier"] is not means[2]["classifier"]
 
 
-@pytest.mark.parametrize("number", [1, PARTIAL_SUM, PARTIAL_SUM + 1, 3 * PARTIAL_SUM])
-def test_a_mean_is_one_chain_of_partial_sums(tmp_path: Path, number: int) -> None:
+@given(number=st.integers(1, 500))
+def test_partial_sums_are_even_in_number_and_as_equal_and_as_few_as_can_be(number: int) -> None:
+    sums = partial_sums(number)
+    assert [contribution for some in sums for contribution in range(number)[some]] == list(range(number))
+    sizes = [len(range(number)[some]) for some in sums]
+    assert max(sizes) - min(sizes) <= 1
+    assert sizes == sorted(sizes, reverse=True)
+    assert max(sizes) <= PARTIAL_SUM
+    assert len(sums) % 2 == 0 or number == 1
+    assert len(sums) <= 2 or number > PARTIAL_SUM * (len(sums) - 2), "with two sums less there is one too large"
+
+
+@pytest.mark.parametrize(("number", "sums"), [(1, 1), (2, 2), (8, 2), (9, 2), (16, 2), (17, 4), (24, 4), (33, 6)])
+def test_a_mean_is_one_chain_of_partial_sums(tmp_path: Path, number: int, sums: int) -> None:
     made = small(tmp_path)
     base = made.learner.initial_model()
     mean = made.learner.mean(base, contributions(made.learner, number, [1.0] * number), round_number=1)
@@ -131,7 +143,6 @@ def test_a_mean_is_one_chain_of_partial_sums(tmp_path: Path, number: int) -> Non
             operations[node.operation.name] += 1
             waiting += [handle.node for handle in node.inputs.values()]
     made.store.close()
-    sums = math.ceil(number / PARTIAL_SUM)
     expected = {"init": 1, "train": number, "partial_sum": sums, "add": sums - 1, "mean": 1}
     assert operations == Counter(expected)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from whole_numbers import Bench, Killed, folded, made
+from whole_numbers import Bench, Killed, folded, made, weights_of
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Handle
@@ -39,7 +39,8 @@ def directly(program: list[Any]) -> list[int]:
             held.append(made("train", {"client": client}, Stream(1, "batches", client).text, inputs, output))
         elif kind == "fold":
             base, contributions = choice
-            held.append(folded(held[base % len(held)], [held[one % len(held)] for one in contributions]))
+            taken = [held[one % len(held)] for one in contributions]
+            held.append(folded(held[base % len(held)], taken, weights_of(len(taken))))
         elif kind == "evaluate":
             values.append(made("evaluate", {}, None, {"model.v": held[choice[0] % len(held)]}, "metrics"))
         elif kind == "force":

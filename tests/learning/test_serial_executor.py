@@ -15,7 +15,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import batches
-from fedsim.learning.executors import serial
+from fedsim.learning.executors import torch_executor
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Contribution
@@ -85,7 +85,7 @@ def test_equal_values_are_equal_bytes_and_come_back_as_they_were(tmp_path: Path)
 
 def test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
     """One step of a linear model on all samples, written out; scores are added up over evaluation batches of 4."""
-    monkeypatch.setattr(serial, "EVALUATION_BATCH", 4)
+    monkeypatch.setattr(torch_executor, "EVALUATION_BATCH", 4)
     values = np.linspace(-1, 1, len(data().y), dtype=np.float32)
     dataset = replace(data(), classes=None, y=values, unseen_test_ids=(data().test_ids[:5],))
     layers = Softmax().table(SHAPE, 1)
@@ -262,7 +262,7 @@ def test_dropout_drops_while_training_and_another_client_drops_others() -> None:
         masks.append((module.training, inputs[0] > 0, output > 0))
 
     bench = Bench(DROPPING)
-    bench.executor._module.parts["extractor"].dropout.register_forward_hook(seen)
+    bench.executor._crew._trainer._module.parts["extractor"].dropout.register_forward_hook(seen)
     bench.train(0, Plain())
     bench.train(1, Plain())
     trainings = len(masks)

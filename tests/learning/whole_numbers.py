@@ -11,7 +11,8 @@ import itertools
 import json
 import math
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,6 +21,8 @@ from safetensors.numpy import load_file, save
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.executor import Executor, Fold
+from fedsim.learning.executors.wave import Made, Wave, detached
+from fedsim.learning.executors.waves import waves
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.store import Store
@@ -43,12 +46,17 @@ def made(operation: str, parameters: Mapping[str, Any], use: str | None, inputs:
     return mixed(operation, sorted(parameters.items()), use, sorted(inputs.items()), output)
 
 
-def folded(base: int, contributions: Sequence[int]) -> int:
-    """The arithmetic of a fold: a sum in which the order counts."""
+def folded(base: int, contributions: Sequence[int], weights: Sequence[int]) -> int:
+    """The arithmetic of a fold: a weighted sum in which the order counts."""
     total = base
-    for contribution in contributions:
-        total = (31 * total + contribution) % (2**48)
+    for contribution, weight in zip(contributions, weights, strict=True):
+        total = (31 * total + weight * contribution) % (2**48)
     return total
+
+
+def weights_of(contributions: int) -> list[int]:
+    """A weight of its own for each contribution of a fold."""
+    return list(range(1, contributions + 1))
 
 
 class WholeNumbers(Executor):
@@ -129,18 +137,71 @@ class _Folding(Fold):
     def __init__(self, executor: WholeNumbers, node: Node) -> None:
         self._executor = executor
         self._node = node
-        self._base = node.inputs["base.v"].value["v"]
-        self._taken: list[int] = []
+        bases = {name.removeprefix("base."): handle for name, handle in node.inputs.items() if name.startswith("base.")}
+        self._base = {part: handle.value["v"] for part, handle in bases.items()}
+        self._taken: list[dict[str, int]] = []
 
     def add(self, value: Mapping[str, Part]) -> None:
         self._executor.step()
-        self._taken.append(value["v"]["v"])
+        self._taken.append({part: value[part]["v"] for part in self._base})
 
     def result(self) -> dict[str, Part]:
         self._executor.step()
         self._executor.open_folds -= 1
         self._executor.computed.append(self._node)
-        return {"v": Part(v=folded(self._base, self._taken))}
+        weights = self._node.parameters["weights"]
+        return {
+            part: Part(v=folded(base, [taken[part] for taken in self._taken], weights))
+            for part, base in self._base.items()
+        }
+
+
+class Waving(WholeNumbers):
+    """Computes waves as trainers do: from plain data, what is wanted and no more. Begins some chunks ahead."""
+
+    def __init__(self, *, lookahead: int = 0, kill_at: float = math.inf) -> None:
+        super().__init__(kill_at=kill_at)
+        self.lookahead = lookahead
+        self._begun: dict[Node, tuple[Wave, list[Part]]] = {}
+
+    def chunks(self, nodes: Sequence[Node]) -> list[Sequence[Node]]:
+        return waves(nodes)
+
+    def begin(self, chunk: Sequence[Node]) -> None:
+        if chunk[0].operation.name == "train" and chunk[0] not in self._begun:
+            self._begun[chunk[0]] = detached(chunk)
+
+    def compute(self, chunk: Sequence[Node]) -> list[dict[str, Part]]:
+        if chunk[0].operation.name != "train":
+            return super().compute(chunk)
+        self.begin(chunk)
+        outputs = self._trained_together(*self._begun.pop(chunk[0]))
+        self.computed += chunk
+        return outputs
+
+    def _trained_together(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        trained: list[Callable[[str], int]] = []  # each says what it made under a name
+        outputs: list[dict[str, Part]] = []
+        for training in wave.trainings:
+            self.step()
+            inputs = {
+                name: trained[source.training](source.output) if isinstance(source, Made) else values[source]["v"]
+                for name, source in training.inputs.items()
+            }
+            trained.append(partial(made, "train", training.parameters, training.stream.text, inputs))
+            outputs.append({name: Part(v=trained[-1](name)) for name in training.wanted})
+            self._trained += [weakref.ref(value) for value in outputs[-1].values()]
+        if wave.sum is None:
+            return outputs
+        weights, base, last = wave.sum.weights, wave.sum.base, wave.sum.trainings
+        total = {
+            part: Part(v=folded(values[at]["v"], [trained[number](part) for number in last], weights))
+            for part, at in base.items()
+        }
+        return [*outputs, total]
+
+    def forget(self) -> None:
+        self._begun.clear()
 
 
 class Bench:
@@ -153,9 +214,10 @@ class Bench:
         run: str = "run",
         label: str = "protocol/1",
         checkpoint_every: float = math.inf,
+        kind: type[WholeNumbers] = WholeNumbers,
         **executor: Any,
     ) -> None:
-        self.executor = WholeNumbers(**executor)
+        self.executor = kind(**executor)
         self.graph = Graph(self.executor.family)
         self.store = Store(folder, run, self.executor, label=label)
         ticks = itertools.count()
@@ -181,7 +243,8 @@ class Bench:
 
     def fold(self, base: Handle, contributions: Sequence[Handle]) -> Handle:
         inputs = {f"{number}.v": handle for number, handle in enumerate(contributions)}
-        return self.graph.node("partial_sum", {}, {"base.v": base, **inputs}).output("v")
+        weights = weights_of(len(contributions))
+        return self.graph.node("partial_sum", {"weights": weights}, {"base.v": base, **inputs}).output("v")
 
     def mean(self, base: Handle, total: Handle) -> Handle:
         return self.graph.node("mean", {}, {"base.v": base, "total.v": total}).output("v")

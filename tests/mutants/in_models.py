@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-SERIAL = "fedsim/learning/executors/serial.py"
+PLAIN = "fedsim/learning/executors/plain.py"
+TORCH_EXECUTOR = "fedsim/learning/executors/torch_executor.py"
 TORCH_LAYERS = "fedsim/models/torch_layers.py"
 TABLE = "fedsim/models/table.py"
 COMPOSITE = "fedsim/models/layers/composite.py"
@@ -22,58 +23,58 @@ TEST_INITIALISATION = "tests/models/test_initialisation.py"
 FAULTS = (
     Fault(
         "training is done as if for tests",
-        SERIAL,
+        PLAIN,
         "        self._module.train()\n",
         "        self._module.eval()\n",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(
         "tests are done as if training",
-        SERIAL,
+        PLAIN,
         "        self._module.eval()\n",
         "        self._module.train()\n",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(
         "training leaves the module as the tests left it",
-        SERIAL,
+        PLAIN,
         "        self._module.train()\n",
         "",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
     ),
     Fault(
         "dropout draws the same in every training",
-        SERIAL,
+        PLAIN,
         "manual_seed(int(seed))",
         "manual_seed(0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_drops_while_training_and_another_client_drops_others",),
     ),
     Fault(
         "dropout draws what nobody seeded",
-        SERIAL,
+        PLAIN,
         "        torch.default_generator.manual_seed(int(seed))\n",
         "",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
     ),
     Fault(
         "dropout leaves its traces in torch's generator",
-        SERIAL,
+        PLAIN,
         "with torch.random.fork_rng(devices=[]):",
         "with torch.no_grad(), torch.enable_grad():",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
     ),
     Fault(
         "dropout draws what the batches draw",
-        SERIAL,
+        PLAIN,
         'purpose=f"{stream.purpose}/torch"',
         "purpose=stream.purpose",
         ("tests/golden/test_training_numbers.py",),
     ),
     Fault(
         "running statistics are not averaged",
-        SERIAL,
-        "return {name: operation(left[name], right[name]) for name in left}",
-        'return {name: left[name] if "running" in name else operation(left[name], right[name]) for name in left}',
+        TORCH_EXECUTOR,
+        "torch.add(tensor, right[name], out=made[name])",
+        'torch.add(tensor, 0.0 if "running" in name else right[name], out=made[name])',
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(
@@ -85,42 +86,42 @@ FAULTS = (
     ),
     Fault(
         "the root of the mean squared error is forgotten",
-        SERIAL,
+        TORCH_EXECUTOR,
         "math.sqrt(mean_loss)",
         "mean_loss",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
         "the loss is that of the last batch",
-        SERIAL,
-        "loss += float(",
-        "loss = float(",
+        TORCH_EXECUTOR,
+        "sum(score.loss for score in scores)",
+        "scores[-1].loss",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
         "unseen clients are tested on the clients' tests",
-        SERIAL,
+        TORCH_EXECUTOR,
         "self._dataset.unseen_test_ids if unseen",
         "self._dataset.client_test_ids if unseen",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
         "numbers are compared with all scores at once",
-        SERIAL,
+        PLAIN,
         "scores.squeeze(1), y",
         "scores.squeeze(1).flip(0), y",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
         "weights of a sum are all the first one's",
-        SERIAL,
-        "change.mul_(weight)",
-        "change.mul_(1.0)",
+        PLAIN,
+        "torch.sub(model[part][name], start).mul_(weight)",
+        "torch.sub(model[part][name], start).mul_(1.0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(
         "weight decay is forgotten",
-        SERIAL,
+        PLAIN,
         'weight_decay=settings["weight_decay"]',
         "weight_decay=0.0",
         (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 import weakref
-from collections.abc import Mapping
+from collections.abc import KeysView, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -82,6 +82,11 @@ class Arena:
         self._free = {part: list(reversed(range(blocks))) for part in self._layouts}
         self._mapping = _mapped(max(end, mmap.PAGESIZE))
         self._address = np.frombuffer(self._mapping, np.uint8).ctypes.data
+
+    @property
+    def parts(self) -> KeysView[str]:
+        """The parts that have blocks."""
+        return self._layouts.keys()
 
     def fits(self, part: str, value: Part) -> bool:
         """Whether *value* can be kept in a block of *part*: it has the same tensors, in any order."""

@@ -8,7 +8,7 @@ is a chunk of its own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fedsim.learning.graph import Handle, Node
 
@@ -20,7 +20,7 @@ def waves(nodes: Sequence[Node]) -> list[Sequence[Node]]:
     planner = _Planner(nodes)
     wave_of: dict[Node, Sequence[Node]] = {}
     for node in nodes:
-        if node.operation.folds and (trainings := planner.trainings_of(node, taken=wave_of)):
+        if node.operation.folds and (trainings := planner.trainings_of(node)):
             wave = (*trainings, node)
             wave_of.update(dict.fromkeys(wave, wave))
     # A wave stands where its sum stood: after all that it needs, before all that needs it.
@@ -35,13 +35,12 @@ class _Planner:
             for handle in node.inputs.values():
                 self._takers[handle.node].add(node)
 
-    def trainings_of(self, total: Node, *, taken: Mapping[Node, object]) -> list[Node]:
+    def trainings_of(self, total: Node) -> list[Node]:
         """The trainings of the wave that *total* ends, chain by chain; none if they cannot be one wave."""
         chains = [self._chain(last) for last in _last_trainings(total)]
         trainings = [node for chain in chains for node in chain]
         once = len(set(trainings)) == len(trainings) and _bases(total).isdisjoint(trainings)
-        alone = once and not any(node in taken for node in trainings)
-        return trainings if alone and chains and all(self._free(chain, total) for chain in chains) else []
+        return trainings if once and chains and all(self._free(chain, total) for chain in chains) else []
 
     def _chain(self, last: Node | None) -> list[Node]:
         """A training and those before it that handed their model on to it, first to last."""
@@ -52,7 +51,7 @@ class _Planner:
         return chain
 
     def _handed_on_from(self, node: Node) -> Node | None:
-        """The one training that made parts of the model that *node* starts from, if the others do not change on the way."""
+        """The one training that made parts of the model that *node* starts from, if the others stay as they were."""
         model = _model(node)
         before = {handle.node for handle in model.values() if self._is_training(handle.node)}
         if len(before) != 1:

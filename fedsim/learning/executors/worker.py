@@ -13,7 +13,6 @@ import gc
 import os
 import pickle
 import queue
-import resource
 import signal
 import sys
 import threading
@@ -35,7 +34,7 @@ from fedsim.learning.executors.arena import Arena, Place
 from fedsim.learning.executors.crew import Job, TrainJob
 from fedsim.learning.executors.trainer import Part, Trainer
 
-__all__ = ["Answer", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
+__all__ = ["Answer", "Failure", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
 
 _KIBIBYTE = 1024
 
@@ -79,12 +78,46 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """What doing a job raised, in a form that can be sent."""
+
+    pickled: bytes | None
+    message: str
+    way: str
+    """The traceback, as text."""
+    users: bool
+    """Whether it is a `UserError`."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Tell of *error*."""
+        try:
+            pickled = pickle.dumps(error)
+        except Exception:
+            pickled = None
+        users = isinstance(error, UserError)
+        message = str(error) if users else f"{type(error).__name__}: {error}"
+        return cls(pickled, message, "".join(traceback.format_exception(error)), users)
+
+    def error(self) -> BaseException:
+        """It again, as far as it can be made here; with the way to where it was raised, unless it is the user's."""
+        error: BaseException | None = None
+        if self.pickled is not None:
+            with contextlib.suppress(Exception):
+                error = pickle.loads(self.pickled)
+        error = error or (UserError if self.users else RuntimeError)(self.message)
+        if not self.users:
+            error.add_note(f"In a worker process:\n{self.way}")
+        return error
+
+
+@dataclass(frozen=True)
 class Answer:
     """What came of an order."""
 
     result: Any
     """That of the job, with a `Place` or a `Packed` for each part."""
-    error: BaseException | None
+    failure: Failure | None
     peak_memory_bytes: int
     """The most memory that the worker has had, what it shares with others included."""
 
@@ -175,10 +208,11 @@ def _work_and_leave(
             other.close()
         torch.set_num_threads(1)
         _work(hire, arena, connection)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # nobody is left to be told
     except BaseException:
         traceback.print_exc()
     finally:
-        _flush()
         os._exit(1)
 
 
@@ -188,13 +222,13 @@ def _work(hire: Callable[[], Trainer], arena: Arena, connection: Connection) -> 
     trainer: Trainer | None = None
     while True:
         order: Order = pickle.loads(orders.get())
-        result, error = None, None
+        result, failure = None, None
         try:
             trainer = trainer or hire()
             result = _done(order, trainer, arena)
-        except BaseException as raised:
-            error = _told(raised)
-        connection.send_bytes(pickle.dumps(Answer(result, error, _peak_memory_bytes())))
+        except BaseException as error:
+            failure = Failure.of(error)
+        connection.send_bytes(pickle.dumps(Answer(result, failure, _peak_memory_bytes())))
         _flush()
 
 
@@ -228,19 +262,9 @@ def _delivered(value: Part, place: Place | None, arena: Arena) -> Place | Packed
     return place
 
 
-def _told(error: BaseException) -> BaseException:
-    """*error* as it can be sent; unless it is the user's, with the way to where it was raised."""
-    way = "".join(traceback.format_exception(error))
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        error = RuntimeError(f"{type(error).__name__}: {error}")
-    if not isinstance(error, UserError):
-        error.add_note(f"In a worker process:\n{way}")
-    return error
-
-
 def _peak_memory_bytes() -> int:
+    import resource  # here, so that on Windows somebody can be told that there are no workers
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
 
 

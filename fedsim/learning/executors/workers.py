@@ -126,7 +126,7 @@ class Workers(Crew):
     def _take_in(self, timeout_s: float | None = None) -> None:
         """Wait for answers, and let their jobs end."""
         workers: dict[Any, Worker] = {worker.connection: worker for worker in self._hands}
-        for connection in wait(list(workers), timeout_s):
+        for connection in wait(list(workers), timeout_s) if workers else ():
             try:
                 answer = workers[connection].receive()
             except (EOFError, OSError):
@@ -139,12 +139,12 @@ class Workers(Crew):
         task = tasks[0]
         task.copies = []  # may be free now, for what follows
         result = answer.result
-        if isinstance(task.job, TrainJob) and answer.error is None:
+        if isinstance(task.job, TrainJob) and answer.failure is None:
             result = [
                 {name: self._kept(made, blocks.pop(name, None)) for name, made in outputs.items()}
                 for outputs, blocks in zip(result, task.outputs, strict=True)
             ]
-        task.end(result, answer.error)
+        task.end(result, answer.failure.error() if answer.failure else None)
         tasks.popleft()
 
     def _kept(self, made: Place | Packed, block: Block | None) -> Part:
@@ -165,12 +165,19 @@ class Workers(Crew):
             if len(self._hands[worker]) >= _AT_A_TIME or (busy and self._short(self._queue[0])):
                 return
             task = self._queue.popleft()
-            message = pickle.dumps(self._order(task))
-            self._hands[worker].append(task)
             try:
-                worker.send(message)
-            except OSError:
-                self._bury(worker)
+                message = pickle.dumps(self._order(task))
+            except Exception as error:
+                task.end(None, error)
+            else:
+                self._send(message, task, worker)
+
+    def _send(self, message: bytes, task: _Task, worker: Worker) -> None:
+        self._hands[worker].append(task)
+        try:
+            worker.send(message)
+        except OSError:
+            self._bury(worker)
 
     def _gather(self) -> None:
         arena = self._arena  # in being before they are forked, or they would not have it
@@ -180,7 +187,7 @@ class Workers(Crew):
 
     def _short(self, task: _Task) -> bool:
         """Whether blocks are missing that will be free once other jobs have ended."""
-        needed = Counter(name for names in _outputs(task.job) for name in names if name in self._shapes)
+        needed = Counter(name for names in _outputs(task.job) for name in names if name in self._arena.parts)
         for value in task.values:
             part = self._arena.part_of(value)
             if part and id(value) not in self._copies and not self._arena.locate(value):
@@ -215,8 +222,9 @@ class Workers(Crew):
         return block
 
     def _bury(self, worker: Worker) -> None:
-        """Let all jobs fail because *worker* has died."""
+        """Begin anew, without any job, because *worker* has died."""
         self._drop(UserError(_obituary(worker.kill())))
+        _kill(self._hands)
 
     def _drop(self, reason: BaseException) -> None:
         """Let all jobs fail. Blocks are free only once nobody writes to them."""
@@ -229,9 +237,10 @@ class Workers(Crew):
 
 
 def _kill(hands: dict[Worker, deque[_Task]]) -> None:
-    for worker in hands:
-        worker.kill()
-    hands.clear()
+    with uninterrupted():
+        for worker in hands:
+            worker.kill()
+        hands.clear()
 
 
 def _outputs(job: Job) -> list[tuple[str, ...]]:

@@ -60,6 +60,8 @@ class Convolution(GroupLayer):
         self._block = block
         self._layer = block.layer
         self.weight = Stack.copies(recipe, self._held(weight), clients)
+        # Only its shape and the order of its axes are read: to keep what was pooled would cost the cache dearly.
+        self._unpooled = weight.new_empty(0)
 
     @property
     def stack(self) -> Stack:
@@ -85,15 +87,17 @@ class Convolution(GroupLayer):
         pool = self._block.pool
         if pool == 1:
             return z, None
+        if len(z) > len(self._unpooled):
+            self._unpooled = torch.empty_like(z)
         y, where = _aten.max_pool2d_with_indices(z, [pool, pool])
         return y, where
 
-    def _before_pooling(self, d: torch.Tensor, z: torch.Tensor, where: torch.Tensor | None) -> torch.Tensor:
+    def _before_pooling(self, d: torch.Tensor, where: torch.Tensor | None) -> torch.Tensor:
         if where is None:
             return d
         square = [self._block.pool] * 2
         spread: torch.Tensor = _aten.max_pool2d_with_indices_backward(
-            d, z, square, square, [0, 0], [1, 1], False, where
+            d, self._unpooled[: len(d)], square, square, [0, 0], [1, 1], False, where
         )
         return spread
 
@@ -114,6 +118,8 @@ class PatchConvolution(Convolution):
 
     def forward(self, client: int, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
         """Biases are added after pooling, where fewer numbers are left: a maximum moves with them."""
+        if self._layer.padding:
+            x = torch.nn.functional.pad(x, [self._layer.padding] * 4)
         patches, (height, width) = self._patches(x)
         weight = self.weight.value[client]
         z = torch.bmm(patches.transpose(1, 2), weight.t().expand(len(x), -1, -1))
@@ -123,22 +129,21 @@ class PatchConvolution(Convolution):
             y += self.bias.value[client].view(1, -1, 1, 1)
         if self._block.rectified:
             y.relu_()
-        return y, (patches, z, where, y)
+        return y, (x, where, y)
 
     def backward(self, client: int, d: torch.Tensor, kept: Any) -> None:
         """A product of gradients and patches; nobody asks for the gradient of the images."""
-        patches, z, where, y = kept
+        x, where, y = kept
         d = self._before_rectifier(d, y)
         if self.bias is not None:
             self.bias.take(client, d.sum(dim=(0, 2, 3)))
-        dz = self._before_pooling(d, z, where).permute(0, 2, 3, 1).reshape(len(d), -1, d.shape[1])
+        dz = self._before_pooling(d, where).permute(0, 2, 3, 1).reshape(len(d), -1, d.shape[1])
+        patches, _ = self._patches(x)  # again: to copy them is quicker than to fetch them from memory
         self.weight.take(client, torch.bmm(patches, dz).sum(dim=0).t())
 
     def _patches(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
-        """(samples, inputs x kernel x kernel, places), and the places' (height, width)."""
-        kernel, stride, padding = self._layer.kernel, self._layer.stride, self._layer.padding
-        if padding:
-            x = torch.nn.functional.pad(x, [padding] * 4)
+        """Of padded images: (samples, inputs x kernel x kernel, places), and the places' (height, width)."""
+        kernel, stride = self._layer.kernel, self._layer.stride
         samples, channels, rows, columns = x.shape
         height, width = (rows - kernel) // stride + 1, (columns - kernel) // stride + 1
         by_sample, by_channel, by_row, by_column = x.stride()
@@ -163,7 +168,7 @@ class DirectConvolution(Convolution):
         first: bool,
     ) -> None:
         super().__init__(recipe, block, weight, bias, clients)
-        self._wanted = [not first, True, bias is not None]  # gradients: of the input, the weight, the bias
+        self._wanted = [not first, True, False]  # gradients: of the input and the weight; the bias's is simpler here
 
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.permute(0, 2, 3, 1)
@@ -181,15 +186,18 @@ class DirectConvolution(Convolution):
         y, where = self._pooled(z)
         if self._block.rectified:
             y.relu_()
-        return y, (x, weight, z, where, y)
+        return y, (x, weight, where, y)
 
     def backward(self, client: int, d: torch.Tensor, kept: Any) -> torch.Tensor | None:
         """Convolution's own gradients."""
-        x, weight, z, where, y = kept
+        x, weight, where, y = kept
         layer = self._layer
-        dz = self._before_pooling(self._before_rectifier(d, y), z, where)
+        d = self._before_rectifier(d, y)
+        if self.bias is not None:
+            self.bias.take(client, d.sum(dim=(0, 2, 3)))
+        dz = self._before_pooling(d, where)
         before: torch.Tensor | None
-        before, by_weight, by_bias = _aten.convolution_backward(
+        before, by_weight, _ = _aten.convolution_backward(
             dz,
             x,
             weight,
@@ -203,8 +211,6 @@ class DirectConvolution(Convolution):
             self._wanted,
         )
         self.weight.take(client, by_weight.permute(0, 2, 3, 1))
-        if self.bias is not None:
-            self.bias.take(client, by_bias)
         return before
 
 

