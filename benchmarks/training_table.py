@@ -14,7 +14,7 @@ from benchmarks.peers.work import COHORT, SAMPLES, flops_per_round
 from benchmarks.training_process import Measured
 
 MEGABYTE = 1e6
-SAME = 0.01
+SAME = 0.03
 """After the first round, models that did the same work differ by less than this share of their update: by rounding
 errors, and by the rectifiers and maxima that these make choose differently. It grows from round to round."""
 

@@ -95,7 +95,7 @@ def run(work: Work, record: Record) -> None:
         client_app,
         num_supernodes=CLIENTS,
         backend_config={
-            "init_args": {"num_cpus": work.cores},
+            "init_args": {"num_cpus": work.cores, "_temp_dir": str(work.folder / "ray")},  # and not left behind
             "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
         },
     )

@@ -195,6 +195,9 @@ class Obedient(Trainer):
     def divide(self) -> None:
         assert 1 / 0
 
+    def say(self) -> None:
+        sys.stdout.write("said by a worker\n")
+
     def not_sent(self) -> None:
         raise NotSent
 
@@ -350,6 +353,31 @@ def test_a_process_that_is_ended_takes_its_workers_along_in_the_middle_of_their_
             return
         time.sleep(0.01)
     raise AssertionError(f"{workers} are alive")
+
+
+def test_an_interrupt_while_workers_are_made_comes_once_all_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, fork, crew = children(), os.fork, crew_of(2)
+
+    def interrupted_fork() -> int:
+        signal.raise_signal(signal.SIGINT)
+        process = fork()
+        if process:
+            signal.raise_signal(signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(os, "fork", interrupted_fork)
+    with pytest.raises(KeyboardInterrupt):
+        crew.begin(job(part()))
+    assert len(children() - before) == 2
+    crew.close()
+    assert children() == before
+
+
+def test_what_a_worker_prints_is_seen_once(crew: Workers, capfd: pytest.CaptureFixture[str]) -> None:
+    sys.stdout.write("said before\n")
+    done(crew, job(part(), do=["say"]), job(part()))
+    crew.close()
+    assert capfd.readouterr().out == "said before\nsaid by a worker\n"
 
 
 def test_elsewhere_than_on_linux_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,10 +43,9 @@ class PlainTrainer(Trainer):
         total = wave.sum and PartialSum({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
         outputs: list[dict[str, Part]] = []
         for number, training in enumerate(wave.trainings):
-            made = self._train(training, values, outputs)
+            outputs.append(self._train(training, values, outputs))
             if total and number in _trainings(wave.sum):
-                total.add(made)
-            outputs.append(made)
+                total.add(outputs[-1])
             _forget(outputs, wave, done=number)
         return [*outputs, total.result()] if total else outputs
 

@@ -3,7 +3,8 @@
 It shares the data set, the model's table and all else that this process has made, and gets nothing but orders. What
 lies in the arena is read and filled there; every other tensor travels with the order or the answer, slowly.
 
-Needs Linux: elsewhere, a fork of a process with libraries like these is not safe.
+Needs Linux: elsewhere, a fork of a process with libraries like these is not safe. Where there is a GPU, PyTorch lets a
+worker compute gradients only if this process has computed none before.
 """
 
 from __future__ import annotations
@@ -168,20 +169,30 @@ class Worker:
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C comes after this, so that no process is made that nobody knows of."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Ctrl-C comes after this, so that no process is made, or half ended, that nobody knows of.
+
+    Only the main thread is ever interrupted by it, whichever thread gets the signal.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextlib.contextmanager
 def _no_warning_of_threads() -> Iterator[None]:
     """Python 3.12 and later warn when a process with threads forks: what another thread had locked stays locked.
 
-    A worker takes no lock that another thread of this process may hold: it computes, on its own pipe and memory, and
-    PyTorch has started no threads of its own here, for executors set their number to one.
+    A worker takes no lock that another thread of this process may hold: it computes, on a pipe, memory and streams of
+    its own, and PyTorch has started no threads of its own here, for executors set their number to one.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "This process .* is multi-threaded, use of fork", DeprecationWarning)
@@ -203,7 +214,8 @@ def _work_and_leave(
         gc.freeze()  # else looking for garbage would copy the pages that it shares
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked it decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        with contextlib.suppress(OSError):  # of its own, for another thread may have locked those that were here
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
         for other in others:  # else a worker would keep the pipe of another one open after their master's end
             other.close()
         torch.set_num_threads(1)
@@ -229,7 +241,6 @@ def _work(hire: Callable[[], Trainer], arena: Arena, connection: Connection) -> 
         except BaseException as error:
             failure = Failure.of(error)
         connection.send_bytes(pickle.dumps(Answer(result, failure, _peak_memory_bytes())))
-        _flush()
 
 
 def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:

@@ -26,27 +26,33 @@ _aten = torch.ops.aten
 
 
 class Front:
-    """All convolutions of a group; `forward` and `backward` are one client's."""
+    """All convolutions of a group of clients."""
 
     def __init__(self, convolutions: Sequence[Convolution]) -> None:
         self.convolutions = convolutions
-        self._saved: dict[int, list[Any]] = {}
+        self._kept: list[list[Any]] = []
 
-    def forward(self, client: int, x: torch.Tensor) -> torch.Tensor:
-        """(samples, channels, height, width) to what the last convolution yields, pooled and rectified."""
-        saved = self._saved[client] = []
-        for convolution in self.convolutions:
-            x, kept = convolution.forward(client, x)
-            saved.append(kept)
-        return x
+    def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
+        """Fill the first rows of each client's *features*, (clients, samples, features), from its images."""
+        self._kept = []
+        for client, x in enumerate(xs):
+            kept = []
+            for convolution in self.convolutions:
+                x, needed = convolution.forward(client, x)
+                kept.append(needed)
+            features[client, : len(x)].view(x.shape).copy_(x)
+            self._kept.append(kept)
 
-    def backward(self, client: int, d: torch.Tensor) -> None:
-        """Step along the gradient, given that of what the last convolution yielded."""
-        saved = self._saved.pop(client)
-        gradient: torch.Tensor | None = d
-        for convolution in reversed(self.convolutions):
-            assert gradient is not None
-            gradient = convolution.backward(client, gradient, saved.pop())
+    def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
+        """Step along the gradient, given that of the features; each client's first *samples* rows count."""
+        shape = self.convolutions[-1].output_shape
+        images = d.view(-1, *shape).contiguous(memory_format=torch.channels_last)
+        for client, kept in enumerate(self._kept):
+            first = client * d.shape[1]
+            gradient: torch.Tensor | None = images[first : first + samples[client]]
+            for convolution in reversed(self.convolutions):
+                assert gradient is not None
+                gradient = convolution.backward(client, gradient, kept.pop())
 
 
 class Convolution(GroupLayer):
@@ -60,8 +66,14 @@ class Convolution(GroupLayer):
         self._block = block
         self._layer = block.layer
         self.weight = Stack.copies(recipe, self._held(weight), clients)
-        # Only its shape and the order of its axes are read: to keep what was pooled would cost the cache dearly.
-        self._unpooled = weight.new_empty(0)
+        _, height, width = block.layer.output_shape(block.input_shape)
+        self._unpooled = height, width
+        self._rooms: dict[str, torch.Tensor] = {}
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """(channels, height, width) of what comes out."""
+        return self._block.output_shape
 
     @property
     def stack(self) -> Stack:
@@ -83,23 +95,36 @@ class Convolution(GroupLayer):
     def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
         return self.shown(self.weight.weighted_change(self._held(self._base_weight), weights)).contiguous()
 
-    def _pooled(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _pooled(self, client: int, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         pool = self._block.pool
         if pool == 1:
             return z, None
-        if len(z) > len(self._unpooled):
-            self._unpooled = torch.empty_like(z)
-        y, where = _aten.max_pool2d_with_indices(z, [pool, pool])
+        shape = (len(z), *self._block.output_shape)
+        y = self._room(f"pooled {client}", shape, z.dtype)
+        where = self._room(f"where {client}", shape, torch.int64)
+        _aten.max_pool2d_with_indices.out(z, [pool, pool], out=y, indices=where)
         return y, where
 
     def _before_pooling(self, d: torch.Tensor, where: torch.Tensor | None) -> torch.Tensor:
         if where is None:
             return d
-        square = [self._block.pool] * 2
+        square, (height, width) = [self._block.pool] * 2, self._unpooled
+        # Of what was pooled only the shape and the order of the axes are read.
+        shaped_like_it = self._room("unpooled", (len(d), d.shape[1], height, width), d.dtype)
         spread: torch.Tensor = _aten.max_pool2d_with_indices_backward(
-            d, self._unpooled[: len(d)], square, square, [0, 0], [1, 1], False, where
+            d, shaped_like_it, square, square, [0, 0], [1, 1], False, where
         )
         return spread
+
+    def _room(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        """Memory for images, channels last: the same at every step, as memory that was just used is still in the cache."""
+        room = self._rooms.get(name)
+        if room is None or len(room) < shape[0]:
+            room = torch.empty(
+                shape, dtype=dtype, device=self._base_weight.device, memory_format=torch.channels_last
+            )
+            self._rooms[name] = room
+        return room[: shape[0]]
 
     def _before_rectifier(self, d: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         rectified: torch.Tensor = _aten.threshold_backward(d, y, 0) if self._block.rectified else d
@@ -108,6 +133,8 @@ class Convolution(GroupLayer):
 
 class PatchConvolution(Convolution):
     """The first one, of few channels: a product with all patches of the images."""
+
+    _patch_room = torch.empty(0)
 
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.flatten(1)
@@ -120,11 +147,12 @@ class PatchConvolution(Convolution):
         """Biases are added after pooling, where fewer numbers are left: a maximum moves with them."""
         if self._layer.padding:
             x = torch.nn.functional.pad(x, [self._layer.padding] * 4)
-        patches, (height, width) = self._patches(x)
+        patches = self._patches(x)
         weight = self.weight.value[client]
-        z = torch.bmm(patches.transpose(1, 2), weight.t().expand(len(x), -1, -1))
-        z = z.view(len(x), height, width, -1).permute(0, 3, 1, 2)
-        y, where = self._pooled(z)
+        z = self._room("unpooled", (len(x), len(weight), *self._unpooled), x.dtype)
+        rows = z.permute(0, 2, 3, 1).view(len(x), -1, len(weight))
+        torch.bmm(patches.transpose(1, 2), weight.t().expand(len(x), -1, -1), out=rows)
+        y, where = self._pooled(client, z)
         if self.bias is not None:
             y += self.bias.value[client].view(1, -1, 1, 1)
         if self._block.rectified:
@@ -138,20 +166,20 @@ class PatchConvolution(Convolution):
         if self.bias is not None:
             self.bias.take(client, d.sum(dim=(0, 2, 3)))
         dz = self._before_pooling(d, where).permute(0, 2, 3, 1).reshape(len(d), -1, d.shape[1])
-        patches, _ = self._patches(x)  # again: to copy them is quicker than to fetch them from memory
+        patches = self._patches(x)  # again: to copy them is quicker than to fetch them from memory
         self.weight.take(client, torch.bmm(patches, dz).sum(dim=0).t())
 
-    def _patches(self, x: torch.Tensor) -> tuple[torch.Tensor, tuple[int, int]]:
-        """Of padded images: (samples, inputs x kernel x kernel, places), and the places' (height, width)."""
+    def _patches(self, x: torch.Tensor) -> torch.Tensor:
+        """(samples, inputs x kernel x kernel, places) of padded images."""
         kernel, stride = self._layer.kernel, self._layer.stride
-        samples, channels, rows, columns = x.shape
-        height, width = (rows - kernel) // stride + 1, (columns - kernel) // stride + 1
         by_sample, by_channel, by_row, by_column = x.stride()
         windows = x.as_strided(
-            (samples, channels, kernel, kernel, height, width),
+            (*x.shape[:2], kernel, kernel, *self._unpooled),
             (by_sample, by_channel, by_row, by_column, stride * by_row, stride * by_column),
         )
-        return windows.reshape(samples, channels * kernel * kernel, height * width), (height, width)
+        if len(x) > len(self._patch_room):
+            self._patch_room = torch.empty_like(windows, memory_format=torch.contiguous_format)
+        return self._patch_room[: len(x)].copy_(windows).flatten(1, 3).flatten(2)
 
 
 class DirectConvolution(Convolution):
@@ -183,7 +211,7 @@ class DirectConvolution(Convolution):
         weight = self.weight.value[client].permute(0, 3, 1, 2)
         bias = None if self.bias is None else self.bias.value[client]
         z = torch.conv2d(x, weight, bias, stride=layer.stride, padding=layer.padding)
-        y, where = self._pooled(z)
+        y, where = self._pooled(client, z)
         if self._block.rectified:
             y.relu_()
         return y, (x, weight, where, y)

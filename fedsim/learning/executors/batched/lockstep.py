@@ -125,30 +125,22 @@ class Lockstep:
                 d = torch.ops.aten.threshold_backward(d, kept[number + 1], 0)
             d = self._back[number].backward(d, kept[number], first=number == 0 and not self._architecture.front)
         if d is not None:
-            images = d.view(-1, *self._feature_shape).contiguous(memory_format=torch.channels_last)
-            for client, batch in enumerate(batches):
-                self._front.backward(client, images[client * width : client * width + len(batch.y)])
+            self._front.backward(d, [len(batch.y) for batch in batches])
         if not self._recipe.linear:
             self._let_the_objective_see(len(batches))
 
     def _features(self, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
         """What the first fully connected layer takes, (clients, samples, features); zeros where a batch is shorter."""
-        layer = self._architecture.back[0].layer
-        h = self._like.new_empty(len(batches), width, layer.inputs)
+        h = self._like.new_empty(len(batches), width, self._architecture.back[0].layer.inputs)
         for client, batch in enumerate(batches):
-            samples = len(batch.y)
-            x = torch.from_numpy(batch.x).to(h)
-            if self._architecture.front:
-                h[client, :samples].view(samples, *self._feature_shape).copy_(self._front.forward(client, x))
-            else:
-                h[client, :samples].copy_(x.flatten(1))
-            if samples < width:
-                h[client, samples:].zero_()
+            h[client, len(batch.y) :].zero_()
+        xs = [torch.from_numpy(batch.x).to(h) for batch in batches]
+        if self._architecture.front:
+            self._front.forward(xs, h)
+        else:
+            for client, x in enumerate(xs):
+                h[client, : len(x)].copy_(x.flatten(1))
         return h
-
-    @property
-    def _feature_shape(self) -> tuple[int, ...]:
-        return self._architecture.front[-1].output_shape
 
     def _loss_gradient(self, scores: torch.Tensor, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
         """Of each client's mean loss; exactly zero for rows that stand for no sample."""

@@ -24,6 +24,8 @@ class ConvolutionBlock:
     rectified: bool
     pool: int
     """Size of the pooling squares; 1 without pooling."""
+    input_shape: Shape
+    """(channels, height, width) before the convolution."""
     output_shape: Shape
     """(channels, height, width) after pooling."""
 
@@ -48,8 +50,8 @@ class Architecture:
 def why_not(table: ModelTable) -> str | None:
     """Why the batched trainer cannot take the model, as a clause; None if it can.
 
-    >>> from fedsim.models.resnet import Resnet
-    >>> why_not(Resnet(depth=20).table((3, 32, 32), 10))
+    >>> from fedsim.models.resnet import ResNet
+    >>> why_not(ResNet(depth=20).table((3, 32, 32), 10))
     'it has no arithmetic for layer bn1 (batch_norm2d(channels=16))'
     """
     found = _parse(table)
@@ -83,7 +85,9 @@ def _parse(table: ModelTable) -> Architecture | str:
         rectified = bool(layers) and isinstance(layers[0][1], ReLU)
         layers = layers[rectified:]
         back.append(DenseBlock(part, layer, rectified))
-    if layers or not back:
+    if not layers and not back:
+        return "it ends in no fully connected layer"
+    if layers:
         layer = layers[0][1]
         return f"it has no arithmetic for layer {layer.name} ({layer.signature})"
     return Architecture(tuple(front), tuple(back))
@@ -94,7 +98,7 @@ def _convolution_block(
 ) -> tuple[ConvolutionBlock, list[tuple[str, Layer]]]:
     (part, layer), *rest = layers
     assert isinstance(layer, Conv2d)
-    shape = layer.output_shape(shape)
+    before, shape = shape, layer.output_shape(shape)
     behind = _behind(rest)
     rest = rest[len(behind) :]
     pool = 1
@@ -103,7 +107,7 @@ def _convolution_block(
         if isinstance(follower, MaxPool2d):
             pool = follower.kernel
     rectified = any(isinstance(follower, ReLU) for follower in behind)
-    return ConvolutionBlock(part, layer, rectified, pool, shape), rest
+    return ConvolutionBlock(part, layer, rectified, pool, before, shape), rest
 
 
 def _behind(layers: Sequence[tuple[str, Layer]]) -> list[Layer]:
