@@ -113,11 +113,14 @@ class Step:
     """One training of a chain."""
 
     client: int
-    remembers_before: bool
+    wanted: tuple[str, ...] = ()
+    """Its outputs that somebody holds."""
+    restarts: tuple[str, ...] = ()
+    """Parts that were not handed on to it, nor to anyone before: it starts from those of the chain's own base."""
+    remembers_before: bool = False
     """Whether it starts with what the training before it in the chain remembers."""
-    memory: int | None
+    memory: int | None = None
     """The seed of what it remembers from outside of the wave."""
-    wanted: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -174,7 +177,10 @@ def _chain(rng: np.random.Generator, world: World, objective: Objective, length:
         memory = int(rng.integers(2**31)) if remembers and not again and rng.random() < 0.5 else None
         outputs = (*world.table.parts, *(f"state.{name}" for name in objective.remembers))
         wanted = outputs if rng.random() < 0.7 else tuple(name for name in outputs if rng.random() < 0.5)
-        chain.append(Step(client, remembers and again, memory, wanted))
+        never_handed_on = () if not chain else world.table.parts if len(chain) == 1 else chain[-1].restarts
+        restarts = tuple(name for name in never_handed_on if rng.random() < 0.2)
+        restarts = restarts if len(restarts) < len(world.table.parts) else ()
+        chain.append(Step(client, wanted, restarts, remembers and again, memory))
     return tuple(chain)
 
 
@@ -198,8 +204,9 @@ def outcome(executor: TorchExecutor, world: World, wave: Wave) -> dict[str, Tens
             kept |= {f"{place}.{link}.{name}": node.output(name) for name in step.wanted}
             after = chain[link + 1] if link + 1 < len(chain) else None
             inputs = {f"model.{part}": node.output(part) for part in world.table.parts}
-            if after is not None and after.remembers_before:
-                inputs["state.way"] = node.output("state.way")
+            if after is not None:
+                inputs |= {f"model.{part}": starts[base][part] for part in after.restarts}
+                inputs |= {"state.way": node.output("state.way")} if after.remembers_before else {}
         ends.append({part: node.output(part) for part in world.table.parts})
     total = _sum(graph, starts[0], ends, wave.weights)
     sums = {part: total.output(part) for part in world.table.parts}

@@ -19,9 +19,11 @@ import torch
 from random_waves import (
     CLASSES,
     CLIENTS,
+    Bounded,
     Comparison,
     Drifting,
     Errors,
+    Step,
     Wave,
     World,
     disagreement,
@@ -171,6 +173,34 @@ def test_they_agree_after_every_step(executor: str, model: str) -> None:
         if "float64" in EXECUTORS[executor].trainer.precisions:
             assert disagreement(EXECUTORS[executor], place, wave) <= EXACT, f"after {steps} steps"
     assert broken(ratios, bound(place.table)) == []
+
+
+OPTIONS = [
+    {"momentum": momentum, "weight_decay": decay, "learning_rate": 0.05, "batch_size": size, "epochs": 1}
+    for momentum, decay, size in product((0.0, 0.5), (0.0, 0.1), (4, 1))
+]
+
+
+@each_executor
+@pytest.mark.parametrize("model", ["mlp", "wide mlp", "small_cnn", "hfedms_cnn cut down"])
+@pytest.mark.parametrize("objective", [Plain(), Proximal(0.3), Drifting(0.5), Bounded(0.1)], ids=repr)
+def test_every_recipe_is_followed_along_every_kind_of_chain(executor: str, model: str, objective: Objective) -> None:
+    """A client twice in a row, with its memory; a part that starts anew; lone samples; two models to start from."""
+    if "float64" not in EXECUTORS[executor].trainer.precisions:
+        pytest.skip(f"{executor} does not compute in float64")
+    place = world(MODELS[model](), seed=5, samples=[6, 3, 5, 4, 1, 2, *[1] * (CLIENTS - 6)])
+    remembers = bool(objective.remembers)
+    last = (*place.table.parts, *(f"state.{name}" for name in objective.remembers))
+    chains = (
+        (Step(0), Step(0, remembers_before=remembers), Step(1, last, memory=7 if remembers else None)),
+        (Step(2), Step(3, last, restarts=("classifier",))),
+        (Step(4, last), Step(5, restarts=("extractor",)), Step(0)),
+        (Step(4, ("extractor",)),),
+        (Step(1, last),),
+    )
+    for options in OPTIONS:
+        wave = Wave(options, objective, chains, bases=(0, 1, 0, 0, 1), weights=(0.3, 0.1, 0.25, 0.2, 0.15))
+        assert disagreement(EXECUTORS[executor], place, wave) <= EXACT, options
 
 
 @pytest.mark.parametrize("executor", [name for name in EXECUTORS if name not in THEIR_OWN_WAY])

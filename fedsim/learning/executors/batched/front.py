@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from fedsim.learning.executors.batched.images import channels_last
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stack import Stack
@@ -46,9 +47,9 @@ class Front:
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
         """Step along the gradient, given that of the features; each client's first *samples* rows count."""
         shape = self.convolutions[-1].output_shape
-        images = d.view(-1, *shape).contiguous(memory_format=torch.channels_last)
-        for client, kept in enumerate(self._kept):
-            first = client * d.shape[1]
+        images = channels_last(d.view(-1, *shape))
+        for client in reversed(range(len(self._kept))):  # what was made last is in the cache still
+            kept, first = self._kept[client], client * d.shape[1]
             gradient: torch.Tensor | None = images[first : first + samples[client]]
             for convolution in reversed(self.convolutions):
                 assert gradient is not None
@@ -207,7 +208,7 @@ class DirectConvolution(Convolution):
     def forward(self, client: int, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
         """Convolution, pooling, rectifier."""
         layer = self._layer
-        x = x.contiguous(memory_format=torch.channels_last)
+        x = channels_last(x)
         weight = self.weight.value[client].permute(0, 3, 1, 2)
         bias = None if self.bias is None else self.bias.value[client]
         z = torch.conv2d(x, weight, bias, stride=layer.stride, padding=layer.padding)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.executors.batched.images import channels_last, pooled
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
 from fedsim.learning.executors.trainer import Part, Score
 
@@ -55,9 +56,7 @@ def _features(architecture: Architecture, model: Mapping[str, Part], x: torch.Te
 def _convolved(block: ConvolutionBlock, tensors: Part, x: torch.Tensor) -> torch.Tensor:
     layer = block.layer
     weight, bias = tensors[f"{layer.name}.weight"], tensors.get(f"{layer.name}.bias")
-    x = x.contiguous(memory_format=torch.channels_last)
-    weight = weight.contiguous(memory_format=torch.channels_last)
-    y = torch.conv2d(x, weight, bias, stride=layer.stride, padding=layer.padding)
+    y = torch.conv2d(channels_last(x), channels_last(weight), bias, stride=layer.stride, padding=layer.padding)
     if block.pool > 1:
-        y = torch.max_pool2d(y, block.pool)
+        y = pooled(y, block.pool)
     return y.relu_() if block.rectified else y
