@@ -74,9 +74,9 @@ def add_to(commands: Commands) -> None:
     )
     parser.add_argument(
         "--precision",
-        choices=("float32", "float64", "bfloat16"),
+        choices=("float32", "float64", "bfloat16", "tf32"),
         default="float32",
-        help="In what torch computes, as far as the executor can; float32 without this option.",
+        help="In what torch computes, as far as the executor can (tf32: on cuda alone); float32 without this option.",
     )
     parser.add_argument(
         "--store", metavar="DIR", type=Path, help="Where learned values are kept; without it, in the run folder."

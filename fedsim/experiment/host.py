@@ -54,6 +54,11 @@ class HostOptions:
         ):
             if value not in choices:
                 raise UserError(f"{option}: {value!r} must be one of {', '.join(choices)}{nearest(value, choices)}")
+        if self.precision == "tf32" and self.torch_device != "cuda":
+            raise UserError(
+                f"--precision tf32: it is a way to multiply on torch device 'cuda', not on {self.torch_device!r}; "
+                "add --torch-device cuda, or leave the option out"
+            )
         if not self.checkpoint_interval_s > 0:
             raise UserError(f"checkpoint_interval_s={self.checkpoint_interval_s} must be positive")
 

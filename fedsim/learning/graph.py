@@ -42,7 +42,7 @@ OPERATIONS = {
         Operation("partial_sum", 1, folds=True),
         Operation("add", 1),
         Operation("mean", 1),
-        Operation("evaluate", 1, scalar=True),
+        Operation("evaluate", 2, scalar=True),
     )
 }
 

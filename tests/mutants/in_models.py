@@ -45,8 +45,8 @@ FAULTS = (
     Fault(
         "dropout draws the same in every training",
         PLAIN,
-        "manual_seed(int(seed))",
-        "manual_seed(0)",
+        "default_generator.manual_seed(int(seed))",
+        "default_generator.manual_seed(0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_drops_while_training_and_another_client_drops_others",),
     ),
     Fault(
@@ -59,7 +59,7 @@ FAULTS = (
     Fault(
         "dropout leaves its traces in torch's generator",
         PLAIN,
-        "with torch.random.fork_rng(devices=[]):",
+        "with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on_cuda else []):",
         "with torch.no_grad(), torch.enable_grad():",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
     ),

@@ -17,8 +17,8 @@ AUTO = "auto"
 """The name that leaves the choice to `choose`."""
 TORCH_DEVICES = ("cpu", "cuda")
 """Where torch can compute; the first one is the default."""
-PRECISIONS = ("float32", "float64", "bfloat16")
-"""In what the executors compute, not each of them in all; the first one is the default."""
+PRECISIONS = ("float32", "float64", "bfloat16", "tf32")
+"""In what the executors compute, not each of them in all, ``tf32`` on ``cuda`` alone; the first one is the default."""
 
 
 class Choice(NamedTuple):

@@ -19,7 +19,8 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
-from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
+from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Training, Wave, WeightedSum
 from fedsim.learning.objectives import objective_from
 from fedsim.models.table import ModelTable
@@ -33,17 +34,19 @@ class PlainTrainer(Trainer):
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         assert dataset.x is not None and dataset.y is not None
-        self._dtype = getattr(torch, precision)
+        self._dtype = number_type(precision)
+        self._torch_device, self._precision = torch_device, precision
         self._table = table
         self._dataset = dataset
-        self._module = build(table).to(self._dtype)
+        self._module = build(table).to(torch_device, self._dtype)
 
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         """One training after the other; the sum takes each model as soon as it is made."""
         total = wave.sum and PartialSum({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
         outputs: list[dict[str, Part]] = []
         for number, training in enumerate(wave.trainings):
-            outputs.append(self._train(training, values, outputs))
+            with arithmetic(self._torch_device, self._precision), repeatable(self._torch_device):
+                outputs.append(self._train(training, values, outputs))
             if total and number in _trainings(wave.sum):
                 total.add(outputs[-1])
             _forget(outputs, wave, done=number)
@@ -69,7 +72,7 @@ class PlainTrainer(Trainer):
             weight_decay=settings["weight_decay"],
             foreach=False,
         )
-        with _torch_draws(training.stream):
+        with _torch_draws(training.stream, self._torch_device):
             for x, y in mini_batches(self._dataset, training.parameters, training.stream):
                 optimiser.zero_grad()
                 self._loss(self._module(self._tensor(x)), self._tensor(y), "mean").backward()  # type: ignore[no-untyped-call]
@@ -85,15 +88,15 @@ class PlainTrainer(Trainer):
         """The resident model on each batch."""
         self._load(model)
         self._module.eval()
-        with torch.no_grad():
-            return [self._score(ids) for ids in batches]
+        with torch.no_grad(), arithmetic(self._torch_device, self._precision), repeatable(self._torch_device):
+            return scores_from([self._tally(ids) for ids in batches])
 
-    def _score(self, ids: npt.NDArray[np.int64]) -> Score:
+    def _tally(self, ids: npt.NDArray[np.int64]) -> Tally:
         assert self._dataset.y is not None
         scores = self._module(self._tensor(self._dataset.samples(ids)))
         y = self._tensor(self._dataset.y[ids])
-        correct = 0 if self._dataset.regression else int((scores.argmax(dim=1) == y).sum())
-        return Score(float(self._loss(scores, y, "sum")), correct)
+        loss = self._loss(scores, y, "sum")
+        return loss, torch.zeros_like(loss) if self._dataset.regression else (scores.argmax(dim=1) == y).sum()
 
     def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:
         """Cross-entropy of classes, squared error of numbers."""
@@ -102,8 +105,8 @@ class PlainTrainer(Trainer):
         return torch.nn.functional.cross_entropy(scores, y, reduction=reduction)
 
     def _tensor(self, values: npt.NDArray[Any]) -> torch.Tensor:
-        """Floating-point numbers in the trainer's precision; whole ones as they are."""
-        tensor = torch.from_numpy(np.ascontiguousarray(values))
+        """On the trainer's device: floating-point numbers in its precision, whole ones as they are."""
+        tensor = torch.from_numpy(np.ascontiguousarray(values)).to(self._torch_device)
         return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
 
     def _load(self, model: Mapping[str, Part]) -> dict[str, torch.nn.Parameter]:
@@ -160,9 +163,12 @@ def _forget(outputs: list[dict[str, Part]], wave: Wave, *, done: int) -> None:
 
 
 @contextmanager
-def _torch_draws(stream: Stream) -> Iterator[None]:
+def _torch_draws(stream: Stream, torch_device: str) -> Iterator[None]:
     """Within, torch's own random numbers (for dropout) are of a random stream beside *stream*; outside they go on."""
     seed = replace(stream, purpose=f"{stream.purpose}/torch").generator().integers(2**63)
-    with torch.random.fork_rng(devices=[]):
+    on_cuda = torch_device == "cuda"
+    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on_cuda else []):
         torch.default_generator.manual_seed(int(seed))
+        if on_cuda:
+            torch.cuda.manual_seed(int(seed))
         yield

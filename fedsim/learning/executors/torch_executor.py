@@ -22,7 +22,7 @@ from fedsim.errors import UserError
 from fedsim.learning.executors.crew import Crew, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.plain import PartialSum
-from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
 from fedsim.learning.executors.wave import detached
 from fedsim.learning.executors.waves import waves
 from fedsim.learning.graph import Node, Value
@@ -37,7 +37,7 @@ EVALUATION_BATCH = 250
 
 
 class TorchExecutor(Executor):
-    """One kind of trainer, and a crew of it."""
+    """One kind of trainer, and a crew of it. All values live on the executor's torch device; files know none."""
 
     trainer: ClassVar[type[Trainer]]
     arithmetic: ClassVar[str]
@@ -62,7 +62,8 @@ class TorchExecutor(Executor):
     ) -> None:
         torch.set_num_threads(1)
         self.family = self.numeric_family(torch_device, precision)
-        self._dtype = torch.float64 if precision == "float64" else torch.float32
+        self._torch_device = torch_device
+        self._dtype = number_type(precision)
         self._table = table
         self._dataset = dataset
         self._crew = self._gather(partial(self.trainer, table, dataset, torch_device, precision), workers)
@@ -112,13 +113,13 @@ class TorchExecutor(Executor):
 
     def dump(self, value: Value) -> bytes:
         """Contiguous tensors by name, no metadata: equal parts, equal bytes."""
-        content: bytes = save({name: tensor.contiguous() for name, tensor in value.items()})
+        content: bytes = save({name: tensor.cpu().contiguous() for name, tensor in value.items()})
         return content
 
     def load(self, path: Path) -> Value:
-        """Tensors by name."""
+        """Tensors by name, on the torch device."""
         try:
-            return load_file(path)
+            return load_file(path, device=self._torch_device)
         except SafetensorError as error:
             raise UserError(f"{path}: not readable as safetensors ({error}); delete it to train again") from None
 
@@ -136,7 +137,8 @@ class TorchExecutor(Executor):
         assert node.stream is not None
         parts = initial_parameters(self._table, node.stream.generator())
         return {
-            part: {name: tensor.to(self._dtype) for name, tensor in tensors.items()} for part, tensors in parts.items()
+            part: {name: tensor.to(self._torch_device, self._dtype) for name, tensor in tensors.items()}
+            for part, tensors in parts.items()
         }
 
     def _sum(self, node: Node) -> dict[str, Value]:

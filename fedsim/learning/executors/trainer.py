@@ -14,9 +14,11 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.wave import Wave
 from fedsim.models.table import ModelTable
 
-__all__ = ["Part", "Score", "Trainer"]
+__all__ = ["Part", "Score", "Tally", "Trainer", "number_type", "scores_from"]
 
 Part = dict[str, torch.Tensor]
+Tally = tuple[torch.Tensor, torch.Tensor]
+"""A `Score` that may still be on its way: the loss and the number of correct answers."""
 
 
 class Score(NamedTuple):
@@ -24,6 +26,19 @@ class Score(NamedTuple):
 
     loss: float
     correct: int
+
+
+def scores_from(tallies: Sequence[Tally]) -> list[Score]:
+    """Read tallies, all in one transfer from their device: floating-point numbers of any type are told exactly."""
+    if not tallies:
+        return []
+    numbers = torch.stack([torch.stack((loss.double(), correct.double())) for loss, correct in tallies]).tolist()
+    return [Score(loss, int(correct)) for loss, correct in numbers]
+
+
+def number_type(precision: str) -> torch.dtype:
+    """The type of the numbers that a model is kept in."""
+    return torch.float64 if precision == "float64" else torch.float32
 
 
 class Trainer(ABC):

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy.typing as npt
+import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.batches import batch_sizes, mini_batches
+from fedsim.learning.batches import batch_sizes
+from fedsim.learning.executors.batched.samples import Samples
 from fedsim.learning.executors.wave import Training
 
 __all__ = ["Chain", "Course", "Link", "MiniBatch"]
@@ -41,15 +42,15 @@ class MiniBatch(NamedTuple):
     """One client's share of a step."""
 
     link: Link
-    x: npt.NDArray[Any]
-    y: npt.NDArray[Any]
+    x: torch.Tensor
+    y: torch.Tensor
 
 
 class Course:
     """The steps of a group of chains."""
 
-    def __init__(self, dataset: FederatedDataset, chains: Sequence[Chain]) -> None:
-        self._dataset = dataset
+    def __init__(self, dataset: FederatedDataset, samples: Samples, chains: Sequence[Chain]) -> None:
+        self._samples = samples
         sizes = [_sizes(dataset, chain) for chain in chains]
         order = sorted(range(len(chains)), key=lambda number: (-len(sizes[number]), number))
         self.chains = tuple(chains[number] for number in order)
@@ -70,7 +71,7 @@ class Course:
 
     def _feed(self, chain: Chain) -> Iterator[MiniBatch]:
         for link in chain:
-            for x, y in mini_batches(self._dataset, link.training.parameters, link.training.stream):
+            for x, y in self._samples.mini_batches(link.training.parameters, link.training.stream):
                 yield MiniBatch(link, x, y)
 
 

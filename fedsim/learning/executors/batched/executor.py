@@ -13,4 +13,5 @@ class Batched(TorchExecutor):
 
     trainer = BatchedTrainer
     arithmetic = "batched"
+    torch_devices = ("cpu", "cuda")
     parallel = True

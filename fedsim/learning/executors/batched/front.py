@@ -1,15 +1,16 @@
 """The convolutions of a group of clients, one client after the other: at batch sizes of a few samples, one client's
-convolution keeps a core busy, and its activations stay in the cache. (Grouped convolutions over clients are slower.)
+convolution keeps a core busy. (Grouped convolutions over clients are slower.)
 
 Images are held with channels last, where oneDNN and pooling are fast. The first convolution of a model looks at few
-channels; it is a product with the image's patches, as nothing has to be known of its input's gradient.
+channels; it is a product with the image's patches, as nothing has to be known of its input's gradient. Memory and views
+of it are made once for each client: what was just used is still in the cache.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import torch
 
@@ -18,6 +19,7 @@ from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stack import Stack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.models.layers import Shape
 
 __all__ = ["Convolution", "Front", "convolution"]
 
@@ -31,29 +33,38 @@ class Front:
 
     def __init__(self, convolutions: Sequence[Convolution]) -> None:
         self.convolutions = convolutions
-        self._kept: list[list[Any]] = []
+        self._passed: list[list[torch.Tensor]] = []
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
         """Fill the first rows of each client's *features*, (clients, samples, features), from its images."""
-        self._kept = []
+        self._passed = []
         for client, x in enumerate(xs):
-            kept = []
+            passed = [x]
             for convolution in self.convolutions:
-                x, needed = convolution.forward(client, x)
-                kept.append(needed)
-            features[client, : len(x)].view(x.shape).copy_(x)
-            self._kept.append(kept)
+                passed.append(convolution.forward(client, passed[-1]))
+            features[client, : len(x)].view(passed[-1].shape).copy_(passed[-1])
+            self._passed.append(passed)
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
         """Step along the gradient, given that of the features; each client's first *samples* rows count."""
-        shape = self.convolutions[-1].output_shape
-        images = channels_last(d.view(-1, *shape))
-        for client in reversed(range(len(self._kept))):  # what was made last is in the cache still
-            kept, first = self._kept[client], client * d.shape[1]
+        images = channels_last(d.view(-1, *self.convolutions[-1].output_shape))
+        for client in reversed(range(len(samples))):  # what was made last is in the cache still
+            passed, first = self._passed[client], client * d.shape[1]
             gradient: torch.Tensor | None = images[first : first + samples[client]]
             for convolution in reversed(self.convolutions):
                 assert gradient is not None
-                gradient = convolution.backward(client, gradient, kept.pop())
+                y = passed.pop()
+                gradient = convolution.backward(client, passed[-1], y, gradient)
+
+
+class Room(NamedTuple):
+    """Memory for one client's mini-batch."""
+
+    unpooled: torch.Tensor
+    """The same for all clients."""
+    pooled: torch.Tensor
+    where: torch.Tensor
+    """Which value of a square was the largest."""
 
 
 class Convolution(GroupLayer):
@@ -64,78 +75,112 @@ class Convolution(GroupLayer):
     ) -> None:
         """*weight* is (outputs, inputs, kernel, kernel)."""
         super().__init__(recipe, weight, bias, clients)
-        self._block = block
-        self._layer = block.layer
-        self.weight = Stack.copies(recipe, self._held(weight), clients)
-        _, height, width = block.layer.output_shape(block.input_shape)
-        self._unpooled = height, width
-        self._rooms: dict[str, torch.Tensor] = {}
+        self._block, self._layer = block, block.layer
+        self._weight = Stack.copies(recipe, self._held(weight), clients)
+        _, *self._places = block.layer.output_shape(block.input_shape)
+        self._memory: dict[str, torch.Tensor] = {}
+        self._rooms: dict[tuple[int, int], Room] = {}
 
     @property
-    def output_shape(self) -> tuple[int, ...]:
+    def output_shape(self) -> Shape:
         """(channels, height, width) of what comes out."""
         return self._block.output_shape
 
     @property
     def stack(self) -> Stack:
         """Each client's weights, as they are held."""
-        return self.weight
+        return self._weight
 
     @abstractmethod
-    def forward(self, client: int, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
-        """What comes out for one client's samples, and what `backward` needs."""
+    def forward(self, client: int, x: torch.Tensor) -> torch.Tensor:
+        """What comes out for one client's samples."""
 
     @abstractmethod
-    def backward(self, client: int, d: torch.Tensor, kept: Any) -> torch.Tensor | None:
-        """Step along the gradient, given that of what came out; returns that of what went in, where it is wanted."""
+    def backward(self, client: int, x: torch.Tensor, y: torch.Tensor, d: torch.Tensor) -> torch.Tensor | None:
+        """Step along the gradient, given that of what came out, *y*; returns that of *x*, where it is wanted."""
 
     @abstractmethod
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
         """The weights as they are held: in another order."""
 
     def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
-        return self.shown(self.weight.weighted_change(self._held(self._base_weight), weights)).contiguous()
+        change = self.shown(self._weight.weighted_change(self._held(self._base_weight), weights))
+        return change.contiguous()
 
-    def _pooled(self, client: int, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        pool = self._block.pool
-        if pool == 1:
-            return z, None
-        shape = (len(z), *self._block.output_shape)
-        y = self._room(f"pooled {client}", shape, z.dtype)
-        where = self._room(f"where {client}", shape, torch.int64)
-        _aten.max_pool2d_with_indices.out(z, [pool, pool], out=y, indices=where)
-        return y, where
+    def _pooled(self, client: int, z: torch.Tensor) -> torch.Tensor:
+        if self._block.pool == 1:
+            return z
+        _, y, where = self._room(client, len(z))
+        _aten.max_pool2d_with_indices.out(z, [self._block.pool] * 2, out=y, indices=where)
+        return y
 
-    def _before_pooling(self, d: torch.Tensor, where: torch.Tensor | None) -> torch.Tensor:
-        if where is None:
+    def _before_pooling(self, client: int, y: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
+        """The gradient of what was pooled and rectified."""
+        if self._block.rectified:
+            d = _aten.threshold_backward(d, y, 0)
+        if self.bias is not None:
+            self.bias.take(client, d.sum(dim=(0, 2, 3)))  # each of these goes to one place: the sum is the same
+        if self._block.pool == 1:
             return d
-        square, (height, width) = [self._block.pool] * 2, self._unpooled
+        z, _, where = self._room(client, len(d))
+        square = [self._block.pool] * 2
         # Of what was pooled only the shape and the order of the axes are read.
-        shaped_like_it = self._room("unpooled", (len(d), d.shape[1], height, width), d.dtype)
         spread: torch.Tensor = _aten.max_pool2d_with_indices_backward(
-            d, shaped_like_it, square, square, [0, 0], [1, 1], False, where
+            d, z, square, square, [0, 0], [1, 1], False, where
         )
         return spread
 
-    def _room(self, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-        """Memory for images, channels last: the same at every step, as memory that was just used is still in the cache."""
-        room = self._rooms.get(name)
-        if room is None or len(room) < shape[0]:
-            room = torch.empty(
-                shape, dtype=dtype, device=self._base_weight.device, memory_format=torch.channels_last
-            )
-            self._rooms[name] = room
-        return room[: shape[0]]
+    def _room(self, client: int, samples: int) -> Room:
+        key = (client, samples)
+        if key not in self._rooms:
+            unpooled = self._images("unpooled", samples, (self._layer.out_channels, *self._places))
+            pooled = self._images(f"pooled {client}", samples, self.output_shape)
+            where = self._images(f"where {client}", samples, self.output_shape, torch.int64)
+            self._rooms[key] = Room(unpooled, pooled, where)
+        return self._rooms[key]
 
-    def _before_rectifier(self, d: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        rectified: torch.Tensor = _aten.threshold_backward(d, y, 0) if self._block.rectified else d
-        return rectified
+    def _images(self, name: str, samples: int, shape: Shape, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """Uninitialised images with channels last; those of one name share their memory."""
+        images = self._memory.get(name)
+        if images is None or len(images) < samples:
+            like = self._base_weight
+            images = torch.empty(
+                (samples, *shape), dtype=dtype or like.dtype, device=like.device, memory_format=torch.channels_last
+            )
+            self._memory[name] = images
+        return images[:samples]
+
+
+class Views(NamedTuple):
+    """What one client's mini-batch needs of a `PatchConvolution`: views of its memory and of its weights."""
+
+    padded: torch.Tensor
+    """(samples, inputs, height, width), zero at the edges."""
+    inside: torch.Tensor
+    """All of it but the edges."""
+    windows: torch.Tensor
+    """(samples, inputs, kernel, kernel, height, width) of it, overlapping."""
+    patches: torch.Tensor
+    """Memory for a copy of them."""
+    columns: torch.Tensor
+    """That memory as (samples, inputs x kernel x kernel, places)."""
+    weight: torch.Tensor
+    """(samples, inputs x kernel x kernel, outputs), the same for each sample."""
+    bias: torch.Tensor | None
+    z: torch.Tensor
+    """(samples, outputs, height, width), channels last."""
+    rows: torch.Tensor
+    """The same as (samples, places, outputs)."""
 
 
 class PatchConvolution(Convolution):
     """The first one, of few channels: a product with all patches of the images."""
 
-    _patch_room = torch.empty(0)
+    def __init__(
+        self, recipe: Recipe, block: ConvolutionBlock, weight: torch.Tensor, bias: torch.Tensor | None, clients: int
+    ) -> None:
+        super().__init__(recipe, block, weight, bias, clients)
+        self._views: dict[tuple[int, int], Views] = {}
 
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.flatten(1)
@@ -144,43 +189,55 @@ class PatchConvolution(Convolution):
         layer = self._layer
         return held.view(layer.out_channels, layer.in_channels, layer.kernel, layer.kernel)
 
-    def forward(self, client: int, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    def forward(self, client: int, x: torch.Tensor) -> torch.Tensor:
         """Biases are added after pooling, where fewer numbers are left: a maximum moves with them."""
-        if self._layer.padding:
-            x = torch.nn.functional.pad(x, [self._layer.padding] * 4)
-        patches = self._patches(x)
-        weight = self.weight.value[client]
-        z = self._room("unpooled", (len(x), len(weight), *self._unpooled), x.dtype)
-        rows = z.permute(0, 2, 3, 1).view(len(x), -1, len(weight))
-        torch.bmm(patches.transpose(1, 2), weight.t().expand(len(x), -1, -1), out=rows)
-        y, where = self._pooled(client, z)
-        if self.bias is not None:
-            y += self.bias.value[client].view(1, -1, 1, 1)
-        if self._block.rectified:
-            y.relu_()
-        return y, (x, where, y)
+        views = self._views_of(client, len(x))
+        views.inside.copy_(x)
+        views.patches.copy_(views.windows)
+        torch.bmm(views.columns.transpose(1, 2), views.weight, out=views.rows)
+        y = self._pooled(client, views.z)
+        if views.bias is not None:
+            y += views.bias
+        return y.relu_() if self._block.rectified else y
 
-    def backward(self, client: int, d: torch.Tensor, kept: Any) -> None:
+    def backward(self, client: int, x: torch.Tensor, y: torch.Tensor, d: torch.Tensor) -> None:
         """A product of gradients and patches; nobody asks for the gradient of the images."""
-        x, where, y = kept
-        d = self._before_rectifier(d, y)
-        if self.bias is not None:
-            self.bias.take(client, d.sum(dim=(0, 2, 3)))
-        dz = self._before_pooling(d, where).permute(0, 2, 3, 1).reshape(len(d), -1, d.shape[1])
-        patches = self._patches(x)  # again: to copy them is quicker than to fetch them from memory
-        self.weight.take(client, torch.bmm(patches, dz).sum(dim=0).t())
+        views = self._views_of(client, len(x))
+        dz = self._before_pooling(client, y, d).permute(0, 2, 3, 1).reshape(views.rows.shape)
+        views.patches.copy_(views.windows)  # again: that is quicker than to fetch them from memory
+        self._weight.take(client, torch.bmm(views.columns, dz).sum(dim=0).t())
 
-    def _patches(self, x: torch.Tensor) -> torch.Tensor:
-        """(samples, inputs x kernel x kernel, places) of padded images."""
-        kernel, stride = self._layer.kernel, self._layer.stride
-        by_sample, by_channel, by_row, by_column = x.stride()
-        windows = x.as_strided(
-            (*x.shape[:2], kernel, kernel, *self._unpooled),
+    def _views_of(self, client: int, samples: int) -> Views:
+        key = (client, samples)
+        if key not in self._views:
+            self._views[key] = self._new_views(client, samples)
+        return self._views[key]
+
+    def _new_views(self, client: int, samples: int) -> Views:
+        layer, (channels, height, width) = self._layer, self._block.input_shape
+        edge, kernel, stride = layer.padding, layer.kernel, layer.stride
+        padded = self._base_weight.new_zeros(samples, channels, height + 2 * edge, width + 2 * edge)
+        by_sample, by_channel, by_row, by_column = padded.stride()
+        windows = padded.as_strided(
+            (samples, channels, kernel, kernel, *self._places),
             (by_sample, by_channel, by_row, by_column, stride * by_row, stride * by_column),
         )
-        if len(x) > len(self._patch_room):
-            self._patch_room = torch.empty_like(windows, memory_format=torch.contiguous_format)
-        return self._patch_room[: len(x)].copy_(windows).flatten(1, 3).flatten(2)
+        patches = self._images("patches", samples * channels, (kernel * kernel, *self._places))
+        patches = patches.as_strided(windows.shape, torch.empty(windows.shape, device="meta").stride())
+        # What is not pooled is kept until the gradient is there, so that each client needs memory of its own.
+        shared = "unpooled" if self._block.pool > 1 else f"unpooled {client}"
+        z = self._images(shared, samples, (layer.out_channels, *self._places))
+        return Views(
+            padded=padded,
+            inside=padded[:, :, edge : edge + height, edge : edge + width],
+            windows=windows,
+            patches=patches,
+            columns=patches.flatten(1, 3).flatten(2),
+            weight=self._weight.value[client].t().expand(samples, -1, -1),
+            bias=None if self.bias is None else self.bias.value[client].view(1, -1, 1, 1),
+            z=z,
+            rows=z.permute(0, 2, 3, 1).view(samples, -1, layer.out_channels),
+        )
 
 
 class DirectConvolution(Convolution):
@@ -198,6 +255,8 @@ class DirectConvolution(Convolution):
     ) -> None:
         super().__init__(recipe, block, weight, bias, clients)
         self._wanted = [not first, True, False]  # gradients: of the input and the weight; the bias's is simpler here
+        layer = block.layer
+        self._geometry = [layer.stride] * 2, [layer.padding] * 2, [1, 1], False, [0, 0], 1
 
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.permute(0, 2, 3, 1)
@@ -205,41 +264,22 @@ class DirectConvolution(Convolution):
     def shown(self, held: torch.Tensor) -> torch.Tensor:
         return held.permute(0, 3, 1, 2)
 
-    def forward(self, client: int, x: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    def forward(self, client: int, x: torch.Tensor) -> torch.Tensor:
         """Convolution, pooling, rectifier."""
-        layer = self._layer
-        x = channels_last(x)
-        weight = self.weight.value[client].permute(0, 3, 1, 2)
+        layer, weight = self._layer, self.shown(self._weight.value[client])
         bias = None if self.bias is None else self.bias.value[client]
-        z = torch.conv2d(x, weight, bias, stride=layer.stride, padding=layer.padding)
-        y, where = self._pooled(client, z)
-        if self._block.rectified:
-            y.relu_()
-        return y, (x, weight, where, y)
+        y = self._pooled(client, torch.conv2d(channels_last(x), weight, bias, layer.stride, layer.padding))
+        return y.relu_() if self._block.rectified else y
 
-    def backward(self, client: int, d: torch.Tensor, kept: Any) -> torch.Tensor | None:
+    def backward(self, client: int, x: torch.Tensor, y: torch.Tensor, d: torch.Tensor) -> torch.Tensor | None:
         """Convolution's own gradients."""
-        x, weight, where, y = kept
-        layer = self._layer
-        d = self._before_rectifier(d, y)
-        if self.bias is not None:
-            self.bias.take(client, d.sum(dim=(0, 2, 3)))
-        dz = self._before_pooling(d, where)
+        dz = self._before_pooling(client, y, d)
+        weight = self.shown(self._weight.value[client])
         before: torch.Tensor | None
         before, by_weight, _ = _aten.convolution_backward(
-            dz,
-            x,
-            weight,
-            [layer.out_channels],
-            [layer.stride] * 2,
-            [layer.padding] * 2,
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            self._wanted,
+            dz, channels_last(x), weight, None, *self._geometry, self._wanted
         )
-        self.weight.take(client, by_weight.permute(0, 2, 3, 1))
+        self._weight.take(client, by_weight.permute(0, 2, 3, 1))
         return before
 
 

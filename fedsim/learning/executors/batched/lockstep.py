@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
-import numpy as np
 import torch
 
 from fedsim.data.dataset import FederatedDataset
@@ -13,11 +13,15 @@ from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.front import Front, convolution
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.support import Architecture
+from fedsim.learning.executors.batched.samples import Samples, padded
+from fedsim.learning.executors.batched.stacked_front import StackedConvolution, StackedFront
+from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
 from fedsim.learning.executors.trainer import Part
 from fedsim.learning.executors.wave import Source
 
 __all__ = ["Lockstep"]
+
+_Kind = TypeVar("_Kind")
 
 
 class Lockstep:
@@ -27,27 +31,28 @@ class Lockstep:
         self,
         architecture: Architecture,
         dataset: FederatedDataset,
+        samples: Samples,
         base: Mapping[str, Part],
         recipe: Recipe,
         chains: Sequence[Chain],
+        *,
+        stacked: bool,
     ) -> None:
-        self._architecture, self._dataset, self._recipe = architecture, dataset, recipe
-        self._course = Course(dataset, chains)
+        """*stacked* says whether convolutions of all clients are one operation."""
+        self._architecture, self._recipe = architecture, recipe
+        self._regression = dataset.regression
+        self._course = Course(dataset, samples, chains)
         clients, rows = len(chains), sum(self._course.widths)
-        self._front = Front(
-            [
-                convolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients, first=number == 0)
-                for number, block in enumerate(architecture.front)
-            ]
-        )
+        self._front = (_stacked_front if stacked else _front)(architecture, base, recipe, clients)
         self._back = [
             Dense(recipe, *_tensors(base, block.part, block.layer.name), clients, rows) for block in architecture.back
         ]
-        blocks = (*architecture.front, *architecture.back)
+        blocks: list[ConvolutionBlock | DenseBlock] = [*architecture.front, *architecture.back]
         layers: list[GroupLayer] = [*self._front.convolutions, *self._back]
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
         self._like = _tensors(base, blocks[-1].part, blocks[-1].layer.name)[0]
         self._states: list[Mapping[str, Part]] = [{} for _ in chains]
+        self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 
     @property
     def chains(self) -> tuple[Chain, ...]:
@@ -131,30 +136,32 @@ class Lockstep:
 
     def _features(self, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
         """What the first fully connected layer takes, (clients, samples, features); zeros where a batch is shorter."""
+        if not self._architecture.front:
+            return padded([batch.x.flatten(1) for batch in batches], width)
         h = self._like.new_empty(len(batches), width, self._architecture.back[0].layer.inputs)
         for client, batch in enumerate(batches):
-            h[client, len(batch.y) :].zero_()
-        xs = [torch.from_numpy(batch.x).to(h) for batch in batches]
-        if self._architecture.front:
-            self._front.forward(xs, h)
-        else:
-            for client, x in enumerate(xs):
-                h[client, : len(x)].copy_(x.flatten(1))
+            if len(batch.y) < width:
+                h[client, len(batch.y) :].zero_()
+        self._front.forward([batch.x for batch in batches], h)
         return h
 
     def _loss_gradient(self, scores: torch.Tensor, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
         """Of each client's mean loss; exactly zero for rows that stand for no sample."""
-        y = np.zeros((len(batches), width), batches[0].y.dtype)
-        share = np.zeros((len(batches), width))
-        for client, batch in enumerate(batches):
-            y[client, : len(batch.y)] = batch.y
-            share[client, : len(batch.y)] = 1 / len(batch.y)
-        targets, shares = torch.from_numpy(y).to(scores.device), torch.from_numpy(share).to(scores)
-        if self._dataset.regression:
-            return (scores - targets.to(scores.dtype).unsqueeze(2)).mul_(2 * shares.unsqueeze(2))
+        targets = padded([batch.y for batch in batches], width)
+        shares = self._shares(tuple(len(batch.y) for batch in batches), scores)
+        if self._regression:
+            return (scores - targets.to(scores.dtype).unsqueeze(2)).mul_(2 * shares)
         d = scores.softmax(dim=2)
         d.scatter_add_(2, targets.unsqueeze(2), d.new_full((1, 1, 1), -1).expand(*targets.shape, 1))
-        return d.mul_(shares.unsqueeze(2))
+        return d.mul_(shares)
+
+    def _shares(self, samples: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
+        """(clients, samples, 1): each sample's share of its client's mean; to get it to a device once is enough."""
+        shares = self._known_shares.get(samples)
+        if shares is None:
+            own = [torch.full((number, 1), 1 / number, dtype=torch.float64) for number in samples]
+            shares = self._known_shares[samples] = padded(own, max(samples)).to(like)
+        return shares
 
     # -- an objective with a term of its own --------------------------------------------------------------------------
 
@@ -191,9 +198,27 @@ class Lockstep:
         }
 
 
+def _front(architecture: Architecture, base: Mapping[str, Part], recipe: Recipe, clients: int) -> Front:
+    return Front(
+        [
+            convolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients, first=number == 0)
+            for number, block in enumerate(architecture.front)
+        ]
+    )
+
+
+def _stacked_front(architecture: Architecture, base: Mapping[str, Part], recipe: Recipe, clients: int) -> StackedFront:
+    return StackedFront(
+        [
+            StackedConvolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients, first=number == 0)
+            for number, block in enumerate(architecture.front)
+        ]
+    )
+
+
 def _tensors(base: Mapping[str, Part], part: str, layer: str) -> tuple[torch.Tensor, torch.Tensor | None]:
     return base[part][f"{layer}.weight"], base[part].get(f"{layer}.bias")
 
 
-def _named(layer: str, tensors: Mapping[str, object]) -> dict[str, object]:
+def _named(layer: str, tensors: Mapping[str, _Kind]) -> dict[str, _Kind]:
     return {f"{layer}.{kind}": tensor for kind, tensor in tensors.items()}

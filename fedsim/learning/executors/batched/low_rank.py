@@ -116,9 +116,12 @@ class LowRank:
         return self._sum(self._momentum_scale, self._momentum_c, client)
 
     def _sum(self, scale: torch.Tensor, c: torch.Tensor, client: int) -> torch.Tensor:
-        made = self._shared.weight * float(scale[client])
-        scaled = self._outputs[client, : self.rows] * c[client, : self.rows, None].to(made.dtype)
-        return made.addmm_(scaled.t(), self._inputs[client, : self.rows])
+        """``scale W0 + D^T diag(c) H``: the change first, so that only the last sum rounds at the size of weights."""
+        scaled = self._outputs[client, : self.rows] * c[client, : self.rows, None].to(self._outputs.dtype)
+        change = scaled.t() @ self._inputs[client, : self.rows]
+        if (grown := float(scale[client])) != 1:
+            change.add_(self._shared.weight, alpha=grown - 1)
+        return change.add_(self._shared.weight)
 
     def weighted_change(self, weights: Sequence[float]) -> torch.Tensor:
         """``sum of weights[c] (W_c - W0)`` as one product over all rows of all clients."""

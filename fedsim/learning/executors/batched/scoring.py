@@ -1,32 +1,25 @@
-"""Scores of one model: convolutions in chunks that stay in the cache, then one product for each layer."""
+"""Tallies of one model: convolutions in chunks that stay in the cache, then one product for each layer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
-from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.images import channels_last, pooled
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
-from fedsim.learning.executors.trainer import Part, Score
+from fedsim.learning.executors.trainer import Part, Tally
 
-__all__ = ["scores_of"]
+__all__ = ["tally_of"]
 
 CHUNK = 50
 """Images that go through the convolutions together."""
 
 
-def scores_of(
-    architecture: Architecture, dataset: FederatedDataset, model: Mapping[str, Part], ids: npt.NDArray[np.int64]
-) -> Score:
-    """Loss, summed, and correct answers on the samples *ids*."""
-    assert dataset.y is not None
-    like = next(iter(model[architecture.back[0].part].values()))
-    x = torch.from_numpy(dataset.samples(ids)).to(like)
-    y = torch.from_numpy(dataset.y[ids]).to(like.device)
+def tally_of(
+    architecture: Architecture, model: Mapping[str, Part], x: torch.Tensor, y: torch.Tensor, *, regression: bool
+) -> Tally:
+    """Loss, summed, and correct answers on the samples *x*, whose labels or values are *y*."""
     h = _features(architecture, model, x)
     for block in architecture.back:
         tensors = model[block.part]
@@ -35,10 +28,10 @@ def scores_of(
         )
         if block.rectified:
             h.relu_()
-    if dataset.regression:
-        return Score(float(torch.nn.functional.mse_loss(h.squeeze(1), y.to(h.dtype), reduction="sum")), 0)
-    loss = torch.nn.functional.cross_entropy(h, y, reduction="sum")
-    return Score(float(loss), int((h.argmax(dim=1) == y).sum()))
+    if regression:
+        loss = torch.nn.functional.mse_loss(h.squeeze(1), y.to(h.dtype), reduction="sum")
+        return loss, torch.zeros_like(loss)
+    return torch.nn.functional.cross_entropy(h, y, reduction="sum"), (h.argmax(dim=1) == y).sum()
 
 
 def _features(architecture: Architecture, model: Mapping[str, Part], x: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +14,12 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.course import Chain, Link
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.scoring import scores_of
+from fedsim.learning.executors.batched.samples import ResidentSamples, Samples
+from fedsim.learning.executors.batched.scoring import tally_of
 from fedsim.learning.executors.batched.support import architecture, why_not
+from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.plain import PlainTrainer
-from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
 from fedsim.models.table import ModelTable
 
@@ -29,11 +32,19 @@ class BatchedTrainer(Trainer):
     A model that it has no arithmetic for is trained by the plain loop.
     """
 
+    precisions = ("float32", "float64", "tf32")
+    stacked: ClassVar[bool] = False
+    """Whether to train as on ``cuda`` wherever it is: convolutions of all clients at once, samples on the device."""
+
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
+        self._torch_device, self._precision = torch_device, precision
         self._dataset = dataset
         self._plain = PlainTrainer(table, dataset, torch_device, precision) if why_not(table) else None
         if self._plain is None:
             self._architecture = architecture(table)
+            self._stacked = self.stacked or torch_device == "cuda"
+            dtype = number_type(precision)
+            self._samples = ResidentSamples(dataset, dtype, torch_device) if self._stacked else Samples(dataset, dtype)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
@@ -41,6 +52,10 @@ class BatchedTrainer(Trainer):
         if self._plain is not None:
             with torch.enable_grad():
                 return self._plain.train(wave, values)
+        with arithmetic(self._torch_device, self._precision):
+            return self._train(wave, values)
+
+    def _train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         outputs: list[dict[str, Part]] = [{} for _ in wave.trainings]
 
         def made(source: Source) -> Part:
@@ -50,7 +65,15 @@ class BatchedTrainer(Trainer):
         for chains in _groups(wave):
             first = chains[0][0].training
             base = {part: made(source) for part, source in first.sources("model").items()}
-            group = Lockstep(self._architecture, self._dataset, base, Recipe.of(first.parameters), chains)
+            group = Lockstep(
+                self._architecture,
+                self._dataset,
+                self._samples,
+                base,
+                Recipe.of(first.parameters),
+                chains,
+                stacked=self._stacked,
+            )
             group.run(made, outputs.__setitem__)
             if total is not None:
                 total.add(group, base)
@@ -61,7 +84,11 @@ class BatchedTrainer(Trainer):
         """One product for each layer and batch."""
         if self._plain is not None:
             return self._plain.score(model, batches)
-        return [scores_of(self._architecture, self._dataset, model, ids) for ids in batches]
+        with arithmetic(self._torch_device, self._precision):
+            return scores_from([self._tally(model, ids) for ids in batches])
+
+    def _tally(self, model: Mapping[str, Part], ids: npt.NDArray[np.int64]) -> Tally:
+        return tally_of(self._architecture, model, *self._samples.of(ids), regression=self._dataset.regression)
 
 
 class _Total:
