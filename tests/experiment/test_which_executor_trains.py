@@ -218,7 +218,12 @@ def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
         ({"torch_device": "cudo"}, "--torch-device: 'cudo' must be one of cpu, cuda; did you mean 'cuda'?"),
         (
             {"precision": "float46"},
-            "--precision: 'float46' must be one of float32, float64, bfloat16; did you mean 'float64'?",
+            "--precision: 'float46' must be one of float32, float64, bfloat16, tf32; did you mean 'float64'?",
+        ),
+        (
+            {"precision": "tf32"},
+            "--precision tf32: it is a way to multiply on torch device 'cuda', not on 'cpu'; add --torch-device cuda, "
+            "or leave the option out",
         ),
         ({"checkpoint_interval_s": 0.0}, "checkpoint_interval_s=0.0 must be positive"),
     ],

@@ -33,6 +33,7 @@ import torch
 from fedsim.errors import UserError
 from fedsim.learning.executors.arena import Arena, Place
 from fedsim.learning.executors.crew import Job, TrainJob
+from fedsim.learning.executors.heap import keep_freed_memory
 from fedsim.learning.executors.trainer import Part, Trainer
 
 __all__ = ["Answer", "Failure", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
@@ -219,6 +220,7 @@ def _work_and_leave(
         for other in others:  # else a worker would keep the pipe of another one open after their master's end
             other.close()
         torch.set_num_threads(1)
+        keep_freed_memory()
         _work(hire, arena, connection)
     except (BrokenPipeError, ConnectionResetError):
         pass  # nobody is left to be told

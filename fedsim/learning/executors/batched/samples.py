@@ -77,13 +77,13 @@ class ResidentSamples(Samples):
         """The samples *ids*, and their labels or values, on the device."""
         rows = torch.from_numpy(ids).to(self._torch_device)
         if self._x is None or self._encoding is None:
-            return super().of(ids)[0].to(self._torch_device), self._y[rows]
-        values = self._x[rows].to(torch.float32)
+            return super().of(ids)[0].to(self._torch_device), self._y.index_select(0, rows)
+        values = self._x.index_select(0, rows).to(torch.float32)
         if self._encoding.scale != 1.0:
             values *= self._encoding.scale
         if self._encoding.offset != 0.0:
             values += self._encoding.offset
-        return values.to(self._dtype), self._y[rows]
+        return values.to(self._dtype), self._y.index_select(0, rows)
 
     def _ids(self, parameters: Mapping[str, Any], stream: Stream) -> npt.NDArray[np.int64] | None:
         """What a training sees, as ids of samples; None where ids do not say all of it."""
