@@ -123,9 +123,11 @@ class Elsewhere(Batched):
         return [self.brought_back(made) for made in super().compute(chunk)]
 
     def brought_back(self, made: dict[str, Value]) -> dict[str, Value]:
-        strays = {str(tensor.device) for value in made.values() for tensor in value.values()} - {self.place}
-        assert {device.split(":")[0] for device in strays} <= {self.place}
-        return {name: {key: tensor.cpu() for key, tensor in value.items()} for name, value in made.items()}
+        assert {tensor.device.type for value in made.values() for tensor in value.values()} <= {self.place}
+        return {name: {key: self.numbers(tensor) for key, tensor in value.items()} for name, value in made.items()}
+
+    def numbers(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.cpu()
 
 
 class OnMeta(Elsewhere):
@@ -133,9 +135,8 @@ class OnMeta(Elsewhere):
 
     place = "meta"
 
-    def brought_back(self, made: dict[str, Value]) -> dict[str, Value]:
-        assert {str(tensor.device) for value in made.values() for tensor in value.values()} <= {"meta"}
-        return {name: {key: torch.zeros(tensor.shape) for key, tensor in value.items()} for name, value in made.items()}
+    def numbers(self, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(tensor.shape)
 
 
 PLACES = [
@@ -198,7 +199,7 @@ def shapes(executor: type[TorchExecutor], place: World, seed: int) -> dict[str, 
 
 @each_model
 def test_nothing_strays_to_another_device(model: str) -> None:
-    for seed in range(WAVES):
+    for seed in range(3):
         place = place_of(model, seed)
         assert {f"sum.{part}" for part in place.table.parts} <= shapes(OnMeta, place, seed).keys()
 

@@ -29,7 +29,9 @@ class Dense(GroupLayer):
         self._factors: LowRank | None = None
         self._stack: Stack | None = None
         if recipe.linear and weight.numel() >= LARGE:
-            self._factors = LowRank(recipe, Shared(weight), clients, min(rows, rows_that_pay(*weight.shape)))
+            self._factors = LowRank(
+                recipe, Shared(weight, recipe.products), clients, min(rows, rows_that_pay(*weight.shape))
+            )
         else:
             self._stack = Stack.copies(recipe, weight, clients)
 

@@ -255,6 +255,7 @@ class DirectConvolution(Convolution):
     ) -> None:
         super().__init__(recipe, block, weight, bias, clients)
         self._wanted = [not first, True, False]  # gradients: of the input and the weight; the bias's is simpler here
+        self._products = recipe.products
         layer = block.layer
         self._geometry = [layer.stride] * 2, [layer.padding] * 2, [1, 1], False, [0, 0], 1
 
@@ -266,21 +267,27 @@ class DirectConvolution(Convolution):
 
     def forward(self, client: int, x: torch.Tensor) -> torch.Tensor:
         """Convolution, pooling, rectifier."""
-        layer, weight = self._layer, self.shown(self._weight.value[client])
+        layer, products = self._layer, self._products
+        weight, x = self.shown(self._weight.value[client]), channels_last(x)
         bias = None if self.bias is None else self.bias.value[client]
-        y = self._pooled(client, torch.conv2d(channels_last(x), weight, bias, layer.stride, layer.padding))
+        if products is None:
+            z = torch.conv2d(x, weight, bias, layer.stride, layer.padding)
+        else:
+            rounded = None if bias is None else bias.to(products)
+            z = torch.conv2d(x.to(products), weight.to(products), rounded, layer.stride, layer.padding).to(x.dtype)
+        y = self._pooled(client, z)
         return y.relu_() if self._block.rectified else y
 
     def backward(self, client: int, x: torch.Tensor, y: torch.Tensor, d: torch.Tensor) -> torch.Tensor | None:
         """Convolution's own gradients."""
         dz = self._before_pooling(client, y, d)
         weight = self.shown(self._weight.value[client])
-        before: torch.Tensor | None
+        dtype = self._products or d.dtype
         before, by_weight, _ = _aten.convolution_backward(
-            dz, channels_last(x), weight, None, *self._geometry, self._wanted
+            dz.to(dtype), channels_last(x).to(dtype), weight.to(dtype), None, *self._geometry, self._wanted
         )
-        self._weight.take(client, by_weight.permute(0, 2, 3, 1))
-        return before
+        self._weight.take(client, by_weight.permute(0, 2, 3, 1).to(d.dtype))
+        return None if before is None else before.to(d.dtype)
 
 
 def convolution(

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import torch
 
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import Shared
+from fedsim.learning.executors.batched.shared import Shared, product
 
 __all__ = ["LowRank", "rows_that_pay"]
 
@@ -128,6 +128,7 @@ class LowRank:
         share = torch.tensor(weights, dtype=torch.float64, device=self._c.device)
         coefficients = (self._c[:, : self.rows] * share[:, None]).to(self._outputs.dtype)
         scaled = self._outputs[:, : self.rows] * coefficients[:, :, None]
-        total = scaled.flatten(0, 1).t() @ self._inputs[:, : self.rows].flatten(0, 1)
+        seen = self._inputs[:, : self.rows].flatten(0, 1)
+        total = product(scaled.flatten(0, 1).t(), seen, self._recipe.products)
         grown = float((share * (self._scale[:, 0] - 1)).sum())
         return total.add_(self._shared.weight, alpha=grown) if grown else total

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from fedsim.learning.objectives import Objective, objective_from
 
 __all__ = ["Recipe"]
@@ -22,9 +24,11 @@ class Recipe:
     momentum: float
     weight_decay: float
     objective: Objective
+    products: torch.dtype | None = None
+    """The type in which the factors of large products are rounded; None: they are taken as they are."""
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any]) -> Recipe:
+    def of(cls, parameters: Mapping[str, Any], products: torch.dtype | None = None) -> Recipe:
         """The recipe in a training's parameters."""
         settings = parameters["training"]
         return cls(
@@ -32,6 +36,7 @@ class Recipe:
             settings["momentum"],
             settings["weight_decay"],
             objective_from(parameters["objective"]),
+            products,
         )
 
     @property

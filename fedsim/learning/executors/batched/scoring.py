@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from fedsim.learning.executors.batched.images import channels_last, pooled
+from fedsim.learning.executors.batched.shared import product
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
 from fedsim.learning.executors.trainer import Part, Tally
 
@@ -17,14 +18,26 @@ CHUNK = 50
 
 
 def tally_of(
-    architecture: Architecture, model: Mapping[str, Part], x: torch.Tensor, y: torch.Tensor, *, regression: bool
+    architecture: Architecture,
+    model: Mapping[str, Part],
+    x: torch.Tensor,
+    y: torch.Tensor,
+    *,
+    regression: bool,
+    products: torch.dtype | None = None,
 ) -> Tally:
-    """Loss, summed, and correct answers on the samples *x*, whose labels or values are *y*."""
-    h = _features(architecture, model, x)
+    """Loss, summed, and correct answers on the samples *x*, whose labels or values are *y*.
+
+    *products* is the type to which the factors of products are rounded; None: they are taken as they are.
+    """
+    h = _features(architecture, model, x, products)
     for block in architecture.back:
         tensors = model[block.part]
-        h = torch.nn.functional.linear(
-            h, tensors[f"{block.layer.name}.weight"], tensors.get(f"{block.layer.name}.bias")
+        weight, bias = tensors[f"{block.layer.name}.weight"], tensors.get(f"{block.layer.name}.bias")
+        h = (
+            torch.nn.functional.linear(h, weight, bias)
+            if products is None
+            else _with(product(h, weight.t(), products), bias)
         )
         if block.rectified:
             h.relu_()
@@ -34,22 +47,31 @@ def tally_of(
     return torch.nn.functional.cross_entropy(h, y, reduction="sum"), (h.argmax(dim=1) == y).sum()
 
 
-def _features(architecture: Architecture, model: Mapping[str, Part], x: torch.Tensor) -> torch.Tensor:
+def _with(y: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    return y if bias is None else y.add_(bias)
+
+
+def _features(
+    architecture: Architecture, model: Mapping[str, Part], x: torch.Tensor, products: torch.dtype | None
+) -> torch.Tensor:
     if not architecture.front:
         return x.flatten(1)
     chunks = []
     for first in range(0, len(x), CHUNK):
         h = x[first : first + CHUNK]
         for block in architecture.front:
-            h = _convolved(block, model[block.part], h)
+            h = _convolved(block, model[block.part], h, products)
         chunks.append(h.flatten(1))
     return torch.cat(chunks)
 
 
-def _convolved(block: ConvolutionBlock, tensors: Part, x: torch.Tensor) -> torch.Tensor:
+def _convolved(block: ConvolutionBlock, tensors: Part, x: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
     layer = block.layer
     weight, bias = tensors[f"{layer.name}.weight"], tensors.get(f"{layer.name}.bias")
-    y = torch.conv2d(channels_last(x), channels_last(weight), bias, stride=layer.stride, padding=layer.padding)
+    dtype = products or x.dtype
+    bias = None if bias is None else bias.to(dtype)
+    y = torch.conv2d(channels_last(x).to(dtype), channels_last(weight).to(dtype), bias, layer.stride, layer.padding)
+    y = y.to(x.dtype)
     if block.pool > 1:
         y = pooled(y, block.pool)
     return y.relu_() if block.rectified else y

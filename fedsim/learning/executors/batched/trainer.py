@@ -32,12 +32,13 @@ class BatchedTrainer(Trainer):
     A model that it has no arithmetic for is trained by the plain loop.
     """
 
-    precisions = ("float32", "float64", "tf32")
+    precisions = ("float32", "float64", "tf32", "bfloat16")
     stacked: ClassVar[bool] = False
     """Whether to train as on ``cuda`` wherever it is: convolutions of all clients at once, samples on the device."""
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         self._torch_device, self._precision = torch_device, precision
+        self._products = torch.bfloat16 if precision == "bfloat16" else None
         self._dataset = dataset
         self._plain = PlainTrainer(table, dataset, torch_device, precision) if why_not(table) else None
         if self._plain is None:
@@ -70,7 +71,7 @@ class BatchedTrainer(Trainer):
                 self._dataset,
                 self._samples,
                 base,
-                Recipe.of(first.parameters),
+                Recipe.of(first.parameters, self._products),
                 chains,
                 stacked=self._stacked,
             )
@@ -88,7 +89,9 @@ class BatchedTrainer(Trainer):
             return scores_from([self._tally(model, ids) for ids in batches])
 
     def _tally(self, model: Mapping[str, Part], ids: npt.NDArray[np.int64]) -> Tally:
-        return tally_of(self._architecture, model, *self._samples.of(ids), regression=self._dataset.regression)
+        x, y = self._samples.of(ids)
+        regression = self._dataset.regression
+        return tally_of(self._architecture, model, x, y, regression=regression, products=self._products)
 
 
 class _Total:

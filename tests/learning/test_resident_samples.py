@@ -1,0 +1,111 @@
+"""Samples that lie on the torch device are the ones that the CPU decodes, to the bit, in the same mini-batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.data.encoding import Affine, Encoding, OneHot
+from fedsim.data.stream.settings import Augmentation, StreamSettings
+from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import POOL
+from fedsim.learning.executors.batched import samples
+from fedsim.learning.executors.batched.samples import ResidentSamples, Samples, padded
+
+CLIENTS, OWN = 3, 11
+STREAM = Stream(1, "batches", 0, 5)
+
+
+def dataset(encoding: Encoding, stored: np.dtype[Any], **more: Any) -> FederatedDataset:
+    """Three clients with eleven random images each, stored as *encoding* takes them."""
+    rng, number = np.random.default_rng(1), CLIENTS * OWN + 4
+    shape = (6,) if isinstance(encoding, OneHot) else (1, 4, 4)
+    x = rng.integers(0, 4 if isinstance(encoding, OneHot) else 256, (number, *shape)).astype(stored)
+    return FederatedDataset(
+        name="random",
+        classes=5,
+        sample_shape=encoding.sample_shape(shape),
+        sample_bytes=1.0,
+        client_samples=np.full(CLIENTS, OWN, np.int64),
+        x=x,
+        y=rng.integers(5, size=number),
+        encoding=encoding,
+        train_ids=tuple(np.arange(CLIENTS * OWN).reshape(CLIENTS, OWN)),
+        test_ids=np.arange(CLIENTS * OWN, number),
+        client_test_ids=(np.empty(0, np.int64),) * CLIENTS,
+        **more,
+    )
+
+
+DATASETS = {
+    "grey levels": dataset(Affine(scale=1 / 255, offset=-0.37), np.dtype(np.uint8)),
+    "whole numbers": dataset(Affine(scale=0.1), np.dtype(np.int16)),
+    "numbers": dataset(Affine(), np.dtype(np.float32)),
+    "characters": dataset(OneHot(4), np.dtype(np.uint8)),
+}
+STREAMED = {
+    "captures": StreamSettings(samples=4),
+    "augmented captures": StreamSettings(samples=4, augmentation=Augmentation()),
+}
+
+
+def parameters(client: int = 1, **more: Any) -> dict[str, Any]:
+    return {"client": client, "training": {"batch_size": 4, "epochs": 3}, **more}
+
+
+def same_mini_batches(data: FederatedDataset, about: dict[str, Any], dtype: torch.dtype) -> int:
+    """How many there were."""
+    pairs = list(
+        zip(
+            ResidentSamples(data, dtype, "cpu").mini_batches(about, STREAM),
+            Samples(data, dtype).mini_batches(about, STREAM),
+            strict=True,
+        )
+    )
+    for (x, y), (expected_x, expected_y) in pairs:
+        assert x.dtype == dtype and y.dtype == expected_y.dtype
+        assert torch.equal(x, expected_x) and torch.equal(y, expected_y)
+    return len(pairs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", DATASETS)
+def test_of_any_encoding(name: str, dtype: torch.dtype) -> None:
+    assert same_mini_batches(DATASETS[name], parameters(), dtype) == 9  # 4, 4 and 3 samples in each of 3 epochs
+    ids = np.array([5, 0, 36, 5])
+    for resident, expected in zip(
+        ResidentSamples(DATASETS[name], dtype, "cpu").of(ids), Samples(DATASETS[name], dtype).of(ids), strict=True
+    ):
+        assert torch.equal(resident, expected)
+
+
+def test_of_everybodys_samples() -> None:
+    assert same_mini_batches(DATASETS["grey levels"], parameters(POOL), torch.float32) == 27
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_of_a_capture(name: str) -> None:
+    data = dataclasses.replace(DATASETS["numbers"], stream=STREAMED[name])
+    assert same_mini_batches(data, parameters(capture=[7, 9, None]), torch.float32) == 9  # 4, 4 and 1 in 3 epochs
+
+
+@pytest.mark.parametrize("ahead", [1, 4, 8, 1000])
+def test_however_many_are_decoded_together(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "AHEAD", ahead)
+    together: list[int] = []
+    own = ResidentSamples.of
+    monkeypatch.setattr(ResidentSamples, "of", lambda self, ids: (together.append(len(ids)), own(self, ids))[1])
+    assert same_mini_batches(DATASETS["grey levels"], parameters(), torch.float32) == 9
+    assert sum(together) == 33
+    assert max(together) <= max(ahead, 4)
+
+
+def test_padding_is_zeros() -> None:
+    rows = [torch.ones(2, 3), torch.full((1, 3), 2.0)]
+    assert padded(rows, 2).tolist() == [[[1, 1, 1], [1, 1, 1]], [[2, 2, 2], [0, 0, 0]]]
+    assert torch.equal(padded(rows[:1] * 2, 2), torch.ones(2, 2, 3))
