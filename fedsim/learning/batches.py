@@ -40,13 +40,14 @@ def batches(
 
 def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> list[int]:
     """How many samples are in each mini-batch of a training with these *parameters* of its node."""
-    settings, size = parameters["training"], parameters["training"]["batch_size"]
+    size: int = parameters["training"]["batch_size"]
     samples = Capture(*parameters["capture"]).samples if "capture" in parameters else None
     if samples is None:
         samples = len(training_samples(dataset, parameters["client"]))
     whole, rest = divmod(samples, size)
     epoch = [size] * whole + [rest] * (rest > 0)
-    return epoch * settings["epochs"]
+    epochs: int = parameters["training"]["epochs"]
+    return epoch * epochs
 
 
 def stream_parameters(dataset: FederatedDataset, capture: Capture) -> dict[str, Any]:

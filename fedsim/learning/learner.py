@@ -28,7 +28,7 @@ __all__ = ["PARTIAL_SUM", "Contribution", "GraphLearner", "Learner", "Model", "N
 Model = Mapping[str, Handle]
 
 PARTIAL_SUM = 8
-"""Contributions in one partial sum of a mean, at most. Part of the numeric family: it decides the order of additions."""
+"""Contributions in one partial sum of a mean, at most. It decides the order of additions, so the family has it."""
 
 
 def partial_sums(contributions: int) -> list[slice]:

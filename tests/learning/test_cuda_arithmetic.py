@@ -1,4 +1,4 @@
-"""The switches of CUDA's arithmetic are thrown while an executor computes there, then as they were; no device needed."""
+"""The switches of CUDA's arithmetic are thrown while an executor computes there, then put back. No device needed."""
 
 from __future__ import annotations
 

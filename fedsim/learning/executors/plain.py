@@ -82,7 +82,7 @@ class PlainTrainer(Trainer):
                 optimiser.step()
         with torch.no_grad():
             remembered = objective.remember(state, weights, start)
-        return self._trained() | {f"state.{name}": value for name, value in remembered.items()}
+        return self._trained() | {f"state.{name}": dict(value) for name, value in remembered.items()}
 
     def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """The resident model on each batch."""

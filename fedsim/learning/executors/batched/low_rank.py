@@ -1,13 +1,13 @@
 """A large weight matrix that a group of clients shares, and each client's exact change of it in factors.
 
-A step of SGD on a mini-batch changes a weight matrix W (outputs x inputs) by a product of thin matrices: the gradient is
-``D^T H``, with a row of D (gradients of the layer's outputs) and of H (its inputs) for each sample. From a base W0 that
-all clients share, after any number of steps ::
+A step of SGD on a mini-batch changes a weight matrix W (outputs x inputs) by a product of thin matrices: the gradient
+is ``D^T H``, with a row of D (gradients of the layer's outputs) and of H (its inputs) for each sample. From a base W0
+that all clients share, after any number of steps ::
 
     W = scale W0 + D^T diag(c) H
 
 with one row for each sample seen so far. Plain SGD only appends rows, ``c = -learning_rate``; weight decay, momentum
-and a pull to the start rescale ``scale`` and ``c`` (everything is linear, so the recursion runs on a number per sample).
+and a pull to the start rescale ``scale`` and ``c``: everything is linear, so the recursion runs on a number per sample.
 A product with W is one large product with W0 for all clients together and two small ones for each. In exact arithmetic
 this is the plain loop; in float32 it is closer to it in float64 than the plain loop is, as small changes are not
 rounded into large weights.
@@ -43,9 +43,8 @@ class LowRank:
         self._inputs = shared.weight.new_zeros(clients, rows, inputs)
         self._outputs = shared.weight.new_zeros(clients, rows, outputs)
         # In float64: one number for each client and row costs nothing, and a product of many factors stays exact.
-        wide = {"dtype": torch.float64, "device": shared.weight.device}
-        self._scale = torch.ones(clients, 1, **wide)
-        self._c = torch.zeros(clients, rows, **wide)
+        self._scale = torch.ones(clients, 1, dtype=torch.float64, device=shared.weight.device)
+        self._c = torch.zeros(clients, rows, dtype=torch.float64, device=shared.weight.device)
         self._momentum_scale, self._momentum_c = torch.zeros_like(self._scale), torch.zeros_like(self._c)
         self._start_scale, self._start_c = self._scale.clone(), self._c.clone()
 
@@ -105,23 +104,29 @@ class LowRank:
 
     def weights(self, client: int) -> torch.Tensor:
         """One client's weights, in new memory."""
-        return self._sum(self._scale, self._c, client)
+        return self._moved(float(self._scale[client]), self._product(self._c, client))
 
     def start(self, client: int) -> torch.Tensor:
         """Where its training started, in new memory."""
-        return self._sum(self._start_scale, self._start_c, client)
+        return self._moved(float(self._start_scale[client]), self._product(self._start_c, client))
 
     def momentum(self, client: int) -> torch.Tensor:
         """Its momentum, in new memory."""
-        return self._sum(self._momentum_scale, self._momentum_c, client)
+        return self._product(self._momentum_c, client).add_(
+            self._shared.weight, alpha=float(self._momentum_scale[client])
+        )
 
-    def _sum(self, scale: torch.Tensor, c: torch.Tensor, client: int) -> torch.Tensor:
-        """``scale W0 + D^T diag(c) H``: the change first, so that only the last sum rounds at the size of weights."""
+    def _moved(self, scale: float, change: torch.Tensor) -> torch.Tensor:
+        """``scale W0 + change``: all that is small first, so that only the last sum rounds at the size of weights."""
+        if scale != 1:
+            change += (scale - 1) * self._shared.weight
+        change += self._shared.weight
+        return change
+
+    def _product(self, c: torch.Tensor, client: int) -> torch.Tensor:
+        """``D^T diag(c) H``."""
         scaled = self._outputs[client, : self.rows] * c[client, : self.rows, None].to(self._outputs.dtype)
-        change = scaled.t() @ self._inputs[client, : self.rows]
-        if (grown := float(scale[client])) != 1:
-            change.add_(self._shared.weight, alpha=grown - 1)
-        return change.add_(self._shared.weight)
+        return scaled.t() @ self._inputs[client, : self.rows]
 
     def weighted_change(self, weights: Sequence[float]) -> torch.Tensor:
         """``sum of weights[c] (W_c - W0)`` as one product over all rows of all clients."""

@@ -75,7 +75,7 @@ class ResidentSamples(Samples):
 
     def of(self, ids: npt.NDArray[np.int64]) -> XY:
         """The samples *ids*, and their labels or values, on the device."""
-        rows = torch.from_numpy(ids).to(self._torch_device)
+        rows = torch.tensor(ids).to(self._torch_device)
         if self._x is None or self._encoding is None:
             return super().of(ids)[0].to(self._torch_device), self._y.index_select(0, rows)
         values = self._x.index_select(0, rows).to(torch.float32)

@@ -1,0 +1,103 @@
+"""Whole runs as on a CUDA device: there, where there is one, and with the same operations on the CPU.
+
+A run on one machine gives the same bytes again, whether it is run at once or goes on from a checkpoint.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import digit_runs
+import pytest
+import torch
+
+from fedsim.experiment.results import Results
+from fedsim.experiment.run import run
+from fedsim.learning.executors.batched.trainer import BatchedTrainer
+from fedsim.scenario.load import load
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+CONVOLUTIONS = {"model": {"name": "small_cnn", "channels": [4, 8], "hidden": 16}, "seeds": [1, 2]}
+GATED = {"model": {"name": "resnet", "depth": 8}, "stop": {"rounds": 1}}
+
+on_cuda = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device here"),
+]
+each_place = pytest.mark.parametrize("torch_device", ["cpu", pytest.param("cuda", marks=on_cuda)])
+
+
+@pytest.fixture(autouse=True)
+def stacked_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BatchedTrainer, "stacked", True)
+
+
+class Killed(Exception):
+    pass
+
+
+def trained(folder: Path, torch_device: str, changes: dict[str, Any], **options: Any) -> Results:
+    return run(digit_runs.scenario(changes), out=folder, torch_device=torch_device, workers=1, **options)
+
+
+@each_place
+def test_a_run_gives_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        trained(tmp_path / name, torch_device, CONVOLUTIONS)
+    assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
+
+
+@each_place
+def test_a_run_goes_on_from_what_it_has_stored(
+    torch_device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(tmp_path / "whole", torch_device, CONVOLUTIONS)
+    left = [7]
+    own = BatchedTrainer.train
+
+    def dies(trainer: BatchedTrainer, *arguments: Any) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            raise Killed
+        return own(trainer, *arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(BatchedTrainer, "train", dies)
+        trained(tmp_path / "parts", torch_device, CONVOLUTIONS, checkpoint_interval_s=1e-9)
+    trained(tmp_path / "parts", torch_device, CONVOLUTIONS, resume=True)
+    assert any(row["event"] == "loaded" for row in digit_runs.ledger(tmp_path / "parts" / "store"))
+    assert digit_runs.outcome(tmp_path / "parts") == digit_runs.outcome(tmp_path / "whole")
+
+
+@each_place
+def test_models_are_the_same_but_for_rounding_as_one_client_after_the_other(torch_device: str, tmp_path: Path) -> None:
+    plain = run(digit_runs.scenario(CONVOLUTIONS), out=tmp_path / "plain", executor="serial", precision="float64")
+    stacked = trained(tmp_path / "stacked", torch_device, CONVOLUTIONS, precision="float64")
+    expected = digit_runs.weights(plain, "fedavg")
+    for name, tensor in digit_runs.weights(stacked, "fedavg").items():
+        torch.testing.assert_close(tensor, expected[name], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("torch_device", [pytest.param("cuda", marks=on_cuda)])
+def test_the_quickstart_gives_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run(load(QUICKSTART), out=tmp_path / name, torch_device=torch_device)
+    assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
+
+
+@pytest.mark.parametrize("torch_device", [pytest.param("cuda", marks=on_cuda)])
+def test_models_of_the_plain_loop_give_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        trained(tmp_path / name, torch_device, GATED)
+    assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
+
+
+@pytest.mark.parametrize("torch_device", [pytest.param("cuda", marks=on_cuda)])
+def test_tf32_is_a_numeric_family_of_its_own(torch_device: str, tmp_path: Path) -> None:
+    families = [
+        trained(tmp_path / precision, torch_device, CONVOLUTIONS, precision=precision).manifest["numeric_family"]
+        for precision in ("float32", "tf32")
+    ]
+    assert families[1] == families[0].replace("float32", "tf32") != families[0]
