@@ -68,6 +68,10 @@ bench: $(INSTALLED) ## Measure how fast the simulator is.
 bench-network: $(INSTALLED) ## Measure how a network study grows, from 1,000 to 1,000,000 sensors (a quarter of an hour, 10 GB).
 	$(BIN)/python benchmarks/network_growth.py
 
+.PHONY: bench-training
+bench-training: $(INSTALLED) ## Compare training with plain loops, Flower, pfl and FedLab (25 minutes, 4 GB of environments).
+	$(BIN)/python -m benchmarks.training
+
 .PHONY: docs
 docs: $(INSTALLED) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
@@ -77,8 +81,9 @@ notebooks: $(INSTALLED) ## Execute the notebooks, and keep their new outputs in 
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 .PHONY: clean
-clean: ## Remove .venv and what the tools left behind; runs/ is yours and stays.
+clean: ## Remove .venv, the peers' environments and what the tools left behind; runs/ is yours and stays.
 	rm -rf .venv build dist *.egg-info .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf benchmarks/peers/.envs
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Workers share the cores, so each computes with one thread; results do not depend on it, the time they take does.

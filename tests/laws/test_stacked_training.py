@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import random_waves
 import torch
-from random_waves import Comparison, World, disagreement, objectives_of_these_tests, outcome, random_wave, world
+from random_waves import Comparison, World, disagreement, errors, objectives_of_these_tests, outcome, random_wave, world
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
+from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.graph import Node, Value
 from fedsim.models.extractors import convolutional_extractor
@@ -216,3 +217,14 @@ def test_a_tensor_that_strays_is_seen(stray: str) -> None:
     executor = type("StrayingOnMeta", (OnMeta,), {"trainer": Straying})
     with pytest.raises(RuntimeError, match="same device"):
         shapes(executor, place_of("two convolutions", 1), 1)
+
+
+def test_bfloat16_rounds_the_factors_of_products() -> None:
+    """Three digits are left of an update, not seven: the rest is the choice of whoever asks for it."""
+    for seed in range(4):
+        place = place_of("three convolutions", seed)
+        wave = random_wave(place, seed=seed)
+        with objectives_of_these_tests():
+            true = outcome(Serial(place.table, place.dataset, precision="float64"), place, wave)
+            rounded = errors(outcome(Stacked(place.table, place.dataset, precision="bfloat16"), place, wave), true)
+        assert 1e-4 < rounded.total < 0.05

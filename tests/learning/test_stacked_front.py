@@ -130,10 +130,10 @@ def train(front: Front | StackedFront, wave: Wave, **options: int) -> list[torch
 
 
 def far(one: Sequence[torch.Tensor], other: Sequence[torch.Tensor]) -> float:
-    """The largest difference, relative to the largest number of its tensor."""
+    """The largest difference, relative to the largest number of its tensor, or to 1: terms of every sum are about 1."""
     assert [tensor.shape for tensor in one] == [tensor.shape for tensor in other]
     return max(
-        float((mine - others).abs().max() / others.abs().max().clamp(min=1e-300))
+        float((mine - others).abs().max() / others.abs().max().clamp(min=1))
         for mine, others in zip(one, other, strict=True)
     )
 

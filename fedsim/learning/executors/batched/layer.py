@@ -22,7 +22,7 @@ class GroupLayer(ABC):
         self._base_weight, self._base_bias = weight, bias
         self.bias = None if bias is None else Stack.copies(recipe, bias, clients)
 
-    # -- what differs ---------------------------------------------------------------------------------------------------
+    # -- what differs ------------------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class GroupLayer(ABC):
     def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
         """``sum of weights[c] (W_c - base)``, in the shape in which it is sent."""
 
-    # -- what is alike --------------------------------------------------------------------------------------------------
+    # -- what is alike -----------------------------------------------------------------------------------------------
 
     def begin(self, client: int) -> None:
         """A new training of *client* begins."""

@@ -19,6 +19,7 @@ import torch
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import padded
+from fedsim.learning.executors.batched.shared import product
 from fedsim.learning.executors.batched.stack import Stack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 
@@ -103,7 +104,7 @@ class StackedConvolution(GroupLayer):
         Biases are added after pooling, where fewer numbers are left: a maximum moves with them.
         """
         clients, _, samples, _, _ = x.shape
-        z = torch.bmm(self._weights.value[:clients], self._patches(x))
+        z = product(self._weights.value[:clients], self._patches(x), self._recipe.products)
         y, where = self._pooled(z.view(clients, -1, samples, *self._unpooled[1:]))
         if self.bias is not None:
             y += self.bias.value[:clients, :, None, None, None]
@@ -121,10 +122,10 @@ class StackedConvolution(GroupLayer):
         dz = self._before_pooling(d, kept.where)
         before = None if self._first else self._before(dz, kept.x.shape)
         patches = self._patches(kept.x).transpose(1, 2)
-        if self._recipe.plain:
+        if self._recipe.plain and self._recipe.products is None:
             self._weights.value[active].baddbmm_(dz, patches, alpha=-self._recipe.learning_rate)
         else:
-            self._weights.take(active, torch.bmm(dz, patches))
+            self._weights.take(active, product(dz, patches, self._recipe.products))
         return before
 
     def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
@@ -142,7 +143,7 @@ class StackedConvolution(GroupLayer):
         """The gradient of what went in, (clients, channels, samples, height, width)."""
         clients, channels, samples, height, width = shape
         layer = self._layer
-        by_patch = torch.bmm(self._weights.value[:clients].transpose(1, 2), dz)
+        by_patch = product(self._weights.value[:clients].transpose(1, 2), dz, self._recipe.products)
         by_sample = by_patch.view(*by_patch.shape[:2], samples, -1).transpose(1, 2).flatten(0, 1)
         images = torch.nn.functional.fold(
             by_sample, (height, width), layer.kernel, padding=layer.padding, stride=layer.stride

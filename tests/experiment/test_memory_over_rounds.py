@@ -1,0 +1,95 @@
+"""Memory of a run that trains: after five hundred rounds what it was after fifty, and none for clients never asked.
+
+Peaks are of whole processes, so a few megabytes are left to the allocator, to garbage that is not collected yet, and to
+the trace, which remembers every round. Left out: large models, of which a few in the wrong place show after a few
+rounds (``test_host_resources.py``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import digit_runs
+import numpy as np
+import pytest
+from run_server import RunServer, last_message, peaks
+
+PIXELS = 64
+SOFTMAX: dict[str, Any] = {"model": {"name": "softmax"}, "save_transfers": False}
+SAMPLES = 40_000
+SMALL_BYTES = 5e6
+WHO_TRAINS = pytest.mark.parametrize(("executor", "workers"), [("serial", 1), ("batched", 1), ("batched", 2)])
+
+
+class Peaks(NamedTuple):
+    """The most bytes resident at one time."""
+
+    run: int
+    """Of the run's process, by the end of the last round."""
+    worker: int
+    """Of its largest worker; 0 without workers."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunServer]:
+    with RunServer() as running:
+        yield running
+
+
+def measured(server: RunServer, out: Path, changes: dict[str, Any], **options: Any) -> Peaks:
+    assert server.run(digit_runs.data(SOFTMAX | changes), out, **options) == 0, last_message(out)
+    manifest = json.loads((out / "manifest.json").read_bytes())
+    return Peaks(peaks(out)[-1], manifest["worker_peak_memory_bytes"] or 0)
+
+
+@pytest.mark.slow
+@WHO_TRAINS
+def test_five_hundred_rounds_need_no_more_memory_than_fifty(
+    server: RunServer, tmp_path: Path, executor: str, workers: int
+) -> None:
+    """450 models that nobody let go of, one of each round, would be 74 MB; 450 kB of each round, 200 MB."""
+    protocol = {"name": "fedavg", "clients": 4}
+    changes = {"data.pixels": PIXELS, "protocols": [protocol]}
+    few, many = (
+        measured(server, tmp_path / str(rounds), changes | {"stop.rounds": rounds}, executor=executor, workers=workers)
+        for rounds in (50, 500)
+    )
+    assert many.run - few.run < SMALL_BYTES
+    assert many.worker - few.worker < SMALL_BYTES
+    assert (few.worker > 0) == (workers > 1)
+
+
+@pytest.mark.slow
+@WHO_TRAINS
+def test_clients_that_are_never_selected_need_no_memory_for_training(
+    server: RunServer, tmp_path: Path, executor: str, workers: int
+) -> None:
+    """The same samples on 100 clients and on 10,000; what clock and data need is what a run without training needs.
+
+    A kilobyte for each client who is not asked would be 10 MB.
+    """
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 256, (SAMPLES, 1, 8, 8), dtype=np.uint8), rng.integers(0, 10, SAMPLES)
+    np.savez(tmp_path / "samples.npz", x=x, y=y)
+    changes = {
+        "data": {"name": "arrays", "path": str(tmp_path / "samples.npz"), "scale": 1 / 255},
+        "protocols": [{"name": "fedavg", "clients": 10}],
+        "stop.rounds": 20,
+    }
+    here: dict[str, Any] = {"executor": executor, "workers": workers}
+    for_training = []
+    for clients in (100, 10_000):
+        with_it, without = (
+            measured(server, tmp_path / f"{clients} {learn}", changes | here_too, **here)
+            for learn in (True, False)
+            for here_too in [{"topology.devices": clients, "learn": learn}]
+        )
+        worker = with_it.worker - without.run if workers > 1 else 0
+        for_training.append(Peaks(with_it.run - without.run, worker))
+    few, many = for_training
+    assert few.run > 0
+    assert many.run - few.run < SMALL_BYTES
+    assert many.worker - few.worker < SMALL_BYTES
