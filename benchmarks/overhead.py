@@ -7,7 +7,8 @@ Whole rounds, evaluation included, are split by a stopwatch that is told of the 
 out again, so every moment is in exactly one row; what the stopwatch adds is measured and shown. `--functions` names the
 costliest functions of the simulator, with Python's profiler, which is off during arithmetic and makes the rest slower.
 
-Left out: starting, loading, the tables at a run's end, and workers, with which the same costs run beside the training.
+Left out: starting, loading, the tables at a run's end; and workers: with N of them, a round has the same costs of the
+simulator beside one N-th of the training, and whatever it costs to talk to them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import functools
 import pstats
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -66,7 +67,7 @@ class Stopwatch:
 
     def __init__(self, profiler: cProfile.Profile | None = None) -> None:
         """*profiler* is told to look away while arithmetic is done."""
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.entries: Counter[str] = Counter()
         self._profiler = profiler
         self._measuring = False
@@ -192,7 +193,7 @@ def table(measured: dict[tuple[str, int], Stopwatch], rounds: int) -> Table:
     added = [
         _cell(watch.entries.total() * entry_s / rounds, watch.seconds[TRAINING] / rounds) for watch in measured.values()
     ]
-    shown.add_row("of it, added by the stopwatch", *added)
+    shown.add_row("of it, added by the stopwatch (at most)", *added)
     return shown
 
 

@@ -1,0 +1,380 @@
+"""Faults in training: clients together, waves, workers and their memory, and what is computed when."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+EXECUTORS = "fedsim/learning/executors/"
+BATCHED = EXECUTORS + "batched/"
+LOW_RANK = BATCHED + "low_rank.py"
+DENSE = BATCHED + "dense.py"
+STACK = BATCHED + "stack.py"
+LOCKSTEP = BATCHED + "lockstep.py"
+COURSE = BATCHED + "course.py"
+FRONT = BATCHED + "front.py"
+TRAINER = BATCHED + "trainer.py"
+SUPPORT = BATCHED + "support.py"
+SCORING = BATCHED + "scoring.py"
+WAVE = EXECUTORS + "wave.py"
+WAVES = EXECUTORS + "waves.py"
+WORKERS = EXECUTORS + "workers.py"
+WORKER = EXECUTORS + "worker.py"
+ARENA = EXECUTORS + "arena.py"
+TORCH = EXECUTORS + "torch_executor.py"
+CHOICE = EXECUTORS + "choice.py"
+FORCING = "fedsim/learning/forcing.py"
+GRAPH = "fedsim/learning/graph.py"
+HOST = "fedsim/experiment/host.py"
+CORNERS = "tests/learning/test_batched_corners.py"
+AGREE = "tests/laws/test_executors_agree.py"
+TEST_WAVES = "tests/learning/test_waves.py"
+TEST_WORKERS = "tests/learning/test_workers.py"
+TEST_ARENA = "tests/learning/test_arena.py"
+TEST_FORCING = "tests/learning/test_forcing.py"
+WHICH = "tests/experiment/test_which_executor_trains.py"
+
+FAULTS = (
+    Fault(
+        "factors of a part that begins anew go on with their coefficients",
+        LOW_RANK,
+        "        self._scale[client] = 1\n        self._c[client] = 0\n        self._outputs[client].zero_()\n",
+        "        self._scale[client] = 1\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "a part that begins anew keeps its scale",
+        LOW_RANK,
+        "        self._scale[client] = 1\n        self._c[client] = 0\n",
+        "        self._c[client] = 0\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "momentum in factors is handed on to the next training",
+        LOW_RANK,
+        "        self._momentum_c[client] = 0\n",
+        "",
+        (CORNERS,),
+    ),
+    Fault(
+        "the pull is to the base and not to where a training started",
+        LOW_RANK,
+        "        self._start_c[client] = self._c[client]\n",
+        "",
+        (CORNERS,),
+    ),
+    Fault(
+        "weights that decay are not smaller in the sum",
+        LOW_RANK,
+        "return total.add_(self._shared.weight, alpha=grown) if grown else total",
+        "return total",
+        (CORNERS,),
+    ),
+    Fault(
+        "momentum is lost when factors become matrices",
+        DENSE,
+        "            stack.momentum = torch.stack([factors.momentum(client) for client in everybody])\n",
+        "            pass\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "where a training started is lost when factors become matrices",
+        DENSE,
+        "            stack.start = torch.stack([factors.start(client) for client in everybody])\n",
+        "            pass\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "factors become matrices one mini-batch too late",
+        DENSE,
+        "self._factors.rows + h.shape[1] > self._factors.capacity",
+        "self._factors.rows > self._factors.capacity",
+        (CORNERS,),
+    ),
+    Fault(
+        "the gradient of a layer's inputs is that of its new weights",
+        DENSE,
+        "            before = None if first else self._factors.times(d)\n            self._factors.step(d, h)\n",
+        "            self._factors.step(d, h)\n            before = None if first else self._factors.times(d)\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "momentum of small layers is handed on to the next training",
+        STACK,
+        "            self.momentum[client].zero_()",
+        "            pass",
+        (CORNERS,),
+    ),
+    Fault(
+        "weights do not decay where they are no factors",
+        STACK,
+        "        if recipe.weight_decay:\n",
+        "        if recipe.weight_decay and recipe.pull:\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "a client's loss is the mean over the largest mini-batch",
+        LOCKSTEP,
+        "own = [torch.full((number, 1), 1 / number, dtype=torch.float64) for number in samples]",
+        "own = [torch.full((number, 1), 1 / max(samples), dtype=torch.float64) for number in samples]",
+        (CORNERS,),
+    ),
+    Fault(
+        "rows that stand for no sample hold what was in memory",
+        LOCKSTEP,
+        "                h[client, len(batch.y) :].zero_()",
+        "                h[client, len(batch.y) :].fill_(float('nan'))",
+        (CORNERS,),
+    ),
+    Fault(
+        "a training of a chain is not told that it begins",
+        LOCKSTEP,
+        "                layer.begin(client)\n",
+        "                pass\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "every training of a chain is as long as its first one",
+        COURSE,
+        "for link in chain for size in batch_sizes(dataset, link.training.parameters)]",
+        "for link in chain for size in batch_sizes(dataset, chain[0].training.parameters)]",
+        (CORNERS,),
+    ),
+    Fault(
+        "shorter trainings come first",
+        COURSE,
+        "key=lambda number: (-len(sizes[number]), number)",
+        "key=lambda number: (len(sizes[number]), number)",
+        (CORNERS,),
+    ),
+    Fault(
+        "a convolution's bias takes no step",
+        FRONT,
+        "            self.bias.take(client, d.sum(dim=(0, 2, 3)))",
+        "            pass",
+        (CORNERS,),
+    ),
+    Fault(
+        "all chains of a wave follow the first one's recipe",
+        TRAINER,
+        'json.dumps([first.sources("model"), recipe], sort_keys=True)',
+        'json.dumps(first.sources("model"), sort_keys=True)',
+        (CORNERS,),
+    ),
+    Fault(
+        "all chains of a wave start from the first one's model",
+        TRAINER,
+        'json.dumps([first.sources("model"), recipe], sort_keys=True)',
+        "json.dumps(recipe, sort_keys=True)",
+        (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
+    ),
+    Fault(
+        "changes are summed up from where trainings started, and not from the sum's own base",
+        TRAINER,
+        "                if base[part] is not sum_base:\n",
+        "                if base is None:\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "what a training of the same wave remembers is not made",
+        TRAINER,
+        'if isinstance(source, Made) and name.startswith("state."):',
+        'if isinstance(source, Made) and name.startswith("memory."):',
+        (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
+    ),
+    Fault(
+        "pooling twice is taken for pooling once",
+        SUPPORT,
+        "            pool = follower.kernel\n",
+        "            pool = min(follower.kernel, 2)\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "a rectifier before pooling is overlooked",
+        SUPPORT,
+        "for follower in behind)\n    return",
+        "for follower in behind[-1:])\n    return",
+        (CORNERS,),
+    ),
+    Fault(
+        "a test's biases are left out",
+        SCORING,
+        "    bias = None if bias is None else bias.to(dtype)\n",
+        "    bias = None\n",
+        (f"{CORNERS}::test_scores_are_the_plain_loops",),
+    ),
+    Fault(
+        "what somebody holds of a wave is not made",
+        WAVE,
+        "    return tuple(sorted(handle.output for handle in node.held_outputs()))",
+        "    return tuple(sorted(handle.output for handle in node.held_outputs()))[:1]",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "a sum's weights are in the order of its inputs' names",
+        WAVE,
+        "tuple(terms[number] for number in range(len(weights)))",
+        "tuple(terms[number] for number in sorted(terms, key=str))",
+        (TEST_WAVES, TEST_WORKERS, AGREE),
+    ),
+    Fault(
+        "a wave stands where its first training stood",
+        WAVES,
+        "if node not in wave_of or wave_of[node][-1] is node]",
+        "if node not in wave_of or wave_of[node][0] is node]",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "a model that somebody needs before the sum is in its wave",
+        WAVES,
+        "taker is follower or self._order[taker] > self._order[total]",
+        "taker is follower or self._order[taker] > self._order[node]",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "parts of several models are taken for one that was handed on",
+        WAVES,
+        "        return maker if same else None",
+        "        return maker",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "what a worker was given may be written over before it is done",
+        WORKERS,
+        "        task.copies.append(block)\n",
+        "",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "models that are held take the blocks that jobs need",
+        WORKERS,
+        "        if self._arena.free(made.part) >= _RESERVE:\n",
+        "        if True:\n",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "the newest job of a worker gets the oldest one's answer",
+        WORKERS,
+        "        task = tasks[0]\n",
+        "        task = tasks[-1]\n",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "jobs that are dropped leave their workers at work",
+        WORKERS,
+        "        if tasks:\n            _kill(self._hands)\n",
+        "",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "a worker keeps the pipes of the others open",
+        WORKER,
+        "            other.close()\n",
+        "            pass\n",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "a worker goes on without a master",
+        WORKER,
+        "    except (EOFError, OSError):\n        os._exit(0)\n",
+        "    except (EOFError, OSError):\n        pass\n",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "a worker uses as many threads as there are cores",
+        WORKER,
+        "        torch.set_num_threads(1)\n",
+        "        torch.set_num_threads(3)\n",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "a block is free while somebody holds one of its tensors",
+        ARENA,
+        "weakref.finalize(memory, self._free[part].append, place.number)",
+        "weakref.finalize(self._tensors, self._free[part].append, place.number)",
+        (TEST_ARENA,),
+    ),
+    Fault(
+        "a view of a block is taken for all of it",
+        ARENA,
+        "            tensor.is_contiguous() and (tensor.data_ptr()",
+        "            (tensor.data_ptr()",
+        (TEST_ARENA,),
+    ),
+    Fault(
+        "tensors of a block are not aligned",
+        ARENA,
+        "end = _rounded_up(end + prod(shape) * dtype.itemsize, _ALIGNMENT)",
+        "end = end + prod(shape) * dtype.itemsize",
+        (TEST_ARENA,),
+    ),
+    Fault(
+        "scores of test sets are dealt out among workers by turns",
+        TORCH,
+        "np.array_split(np.arange(len(batches)), self._crew.workers)",
+        "[np.arange(len(batches))[n :: self._crew.workers] for n in range(self._crew.workers)]",
+        (TEST_WORKERS,),
+    ),
+    Fault(
+        "a loss that is no number is told as it is",
+        TORCH,
+        "mean_loss = loss / samples if math.isfinite(loss) else math.inf",
+        "mean_loss = loss / samples",
+        ("tests/learning/test_serial_executor.py",),
+    ),
+    Fault(
+        "auto takes batched for every model",
+        CHOICE,
+        "    if lack is None:\n        return",
+        "    if asked == AUTO:\n        return",
+        (WHICH,),
+    ),
+    Fault(
+        "a checkpoint is written while a sum is half done",
+        FORCING,
+        " and not folding.half_done:",
+        ":",
+        (TEST_FORCING,),
+    ),
+    Fault(
+        "what has begun is not dropped when a run is interrupted",
+        FORCING,
+        "            self._executor.forget()\n",
+        "",
+        (TEST_FORCING, TEST_WAVES),
+    ),
+    Fault(
+        "more chunks than the executor wants begin at once",
+        FORCING,
+        "            if ahead > self._executor.lookahead:\n                return\n",
+        "",
+        (TEST_FORCING, TEST_WAVES),
+    ),
+    Fault(
+        "a plan does not depend on those of its inputs",
+        FORCING,
+        "digest_of([[node.key for node in nodes], sorted(inputs)])",
+        "digest_of([[node.key for node in nodes]])",
+        (TEST_FORCING, TEST_WAVES),
+    ),
+    Fault(
+        "a chunk begins before the values that it needs are there",
+        GRAPH,
+        "return not self.folds and all(",
+        "return not self.folds or all(",
+        (TEST_FORCING, TEST_WAVES),
+    ),
+    Fault(
+        "precision is not in the numeric family",
+        TORCH,
+        "{cls.arithmetic}/{precision}/torch",
+        "{cls.arithmetic}/torch",
+        (WHICH,),
+    ),
+    Fault(
+        "the number of workers is in the numeric family",
+        HOST,
+        "return numeric_family(self.executor, self.torch_device, self.precision)",
+        'return numeric_family(self.executor, self.torch_device, self.precision) + f"/{self.workers}"',
+        (WHICH, "tests/laws/test_any_number_of_workers.py"),
+    ),
+)
