@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fedsim import registry
 from fedsim.errors import UserError, nearest
 from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
-from fedsim.learning.learner import PARTIAL_SUM
+from fedsim.learning.learner import SUMMATION
 from fedsim.models.table import ModelTable
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Host:
 
 def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: str) -> str:
     """The arithmetic of *executor* there, and how a mean is cut into sums."""
-    return f"{executor.numeric_family(torch_device, precision)}/even-sums{PARTIAL_SUM}"
+    return f"{executor.numeric_family(torch_device, precision)}/{SUMMATION}"
 
 
 def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
@@ -137,10 +137,12 @@ def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
             f"--torch-device {options.torch_device}: {taken} does not compute there, only on: "
             f"{', '.join(executor.torch_devices)}; leave --executor out, or --torch-device"
         )
-    if options.precision not in executor.trainer.precisions:
+    precisions = executor.trainer_of(table).precisions
+    if options.precision not in precisions:
+        if choice.remark:
+            taken += f", where {choice.remark}, and"
         raise UserError(
-            f"--precision {options.precision}: {taken} does not compute in it, only in: "
-            f"{', '.join(executor.trainer.precisions)}"
+            f"--precision {options.precision}: {taken} does not compute in it, only in: {', '.join(precisions)}"
         )
     training = Training(
         executor=executor,

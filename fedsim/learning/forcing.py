@@ -2,8 +2,8 @@
 
 First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a
 walk goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk, and
-ends in the planned order, though the executor may begin a few chunks ahead. A
-checkpoint is written between chunks once its interval has passed. All walks are loops, so the graph may be any depth.
+ends in the planned order, though the executor may begin a few chunks ahead. A checkpoint is written between chunks once
+its interval has passed. All walks are loops, so the graph may be any depth.
 """
 
 from __future__ import annotations

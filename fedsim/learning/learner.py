@@ -23,12 +23,25 @@ from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 
-__all__ = ["PARTIAL_SUM", "Contribution", "GraphLearner", "Learner", "Model", "NoLearner", "Trained", "partial_sums"]
+__all__ = [
+    "PARTIAL_SUM",
+    "SUMMATION",
+    "Contribution",
+    "GraphLearner",
+    "Learner",
+    "Model",
+    "NoLearner",
+    "Trained",
+    "partial_sums",
+]
 
 Model = Mapping[str, Handle]
 
 PARTIAL_SUM = 8
 """Contributions in one partial sum of a mean, at most. It decides the order of additions, so the family has it."""
+
+SUMMATION = f"even-sums{PARTIAL_SUM}"
+"""What the rule of `partial_sums` is called in the numeric family."""
 
 
 def partial_sums(contributions: int) -> list[slice]:
@@ -91,7 +104,7 @@ class Learner(ABC):
 
     @abstractmethod
     def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
-        """``base + sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, in float32.
+        """``base + sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, in the precision of models.
 
         Contributions are added in the order of client indices, in `partial_sums`, and the partial sums in their order.
         """

@@ -1,16 +1,18 @@
 """Corners of training clients together, each against the plain loop: layers that leave their factors, geometries,
-neighbours that diverge, sums of some parts, captures of streams, several recipes at once.
+neighbours that diverge, sums of some parts, captures of streams, several recipes at once; and how far waves begin ahead
+of their turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
+from whole_numbers import Bench, Killed, Waving
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.captures import Capture
@@ -25,6 +27,7 @@ from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import Part, Trainer
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
+from fedsim.learning.graph import Handle, Node
 from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, through
 from fedsim.models.table import LayerTable
@@ -334,3 +337,44 @@ def test_scores_are_the_plain_loops(table: LayerTable, kind: type[Trainer]) -> N
     assert [score.correct for score in found] == [score.correct for score in expected]
     assert [score.loss for score in found] == pytest.approx([score.loss for score in expected], rel=EXACT)
     assert 0 < expected[0].correct < CHUNK + 7
+
+
+# -- ahead of their turn ---------------------------------------------------------------------------------------------
+
+
+class Asked(Waving):
+    """Remembers at each wave that is computed how many others had begun; and is told when to forget them."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.ahead: list[int] = []
+
+    def compute(self, chunk: Sequence[Node]) -> list[dict[str, Any]]:
+        if chunk[0].operation.name == "train":
+            self.ahead.append(len(self._begun.keys() - {chunk[0]}))
+        return super().compute(chunk)
+
+
+def several_waves(bench: Bench) -> Handle:
+    """Nine that need nothing of each other."""
+    model = bench.init()
+    sums = [bench.fold(model, [bench.train(model, 3 * number + client) for client in range(3)]) for number in range(9)]
+    return bench.fold(model, sums)
+
+
+@pytest.mark.parametrize("lookahead", [0, 1, 4])
+def test_as_many_waves_begin_ahead_of_their_turn_as_the_executor_has_use_for(
+    lookahead: int, open_bench: Callable[..., Bench]
+) -> None:
+    bench = open_bench(kind=Asked, lookahead=lookahead)
+    bench.value(several_waves(bench))
+    assert bench.executor.ahead == [min(lookahead, 8 - number) for number in range(9)]
+
+
+def test_what_began_is_forgotten_when_a_run_ends_in_the_middle(open_bench: Callable[..., Bench]) -> None:
+    bench = open_bench(kind=Asked, lookahead=4, kill_at=6)
+    total = several_waves(bench)
+    with pytest.raises(Killed):
+        bench.value(total)
+    assert max(bench.executor.ahead) == 4
+    assert not bench.executor._begun

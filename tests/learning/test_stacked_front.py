@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.learning.executors.batched.front import Front, convolution
+from fedsim.learning.executors.batched.front import Front, faster_kind
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_front import StackedConvolution, StackedFront
 from fedsim.learning.executors.batched.support import ConvolutionBlock
@@ -66,12 +66,17 @@ def waves(draw: st.DrawFn) -> Wave:
         before, shape = shape, layer.output_shape(shape)
         pool = draw(st.integers(1, min(3, *shape[1:])))
         shape = MaxPool2d("p", pool).output_shape(shape)
-        blocks.append(ConvolutionBlock("extractor", layer, draw(st.booleans()), pool, before, shape))
+        blocks.append(ConvolutionBlock("extractor", layer, draw(st.booleans()), pool, before, shape, not blocks))
     objective = draw(st.sampled_from([Plain(), Proximal(0.5), Watching()]))
     recipe = Recipe(0.1, draw(st.sampled_from([0.0, 0.9])), draw(st.sampled_from([0.0, 0.1])), objective)
     active = sorted(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)), reverse=True)
     samples = tuple(tuple(draw(st.integers(1, 4)) for _ in range(number)) for number in active)
     return Wave(tuple(blocks), recipe, samples, draw(st.integers(0, 2**31)))
+
+
+def convolution(recipe: Recipe, block: ConvolutionBlock, *tensors_and_clients: Any) -> Any:
+    """One client's after the other, of the kind that fits."""
+    return faster_kind(block)(recipe, block, *tensors_and_clients)
 
 
 def fronts(wave: Wave) -> tuple[Front, StackedFront]:
@@ -84,8 +89,8 @@ def fronts(wave: Wave) -> tuple[Front, StackedFront]:
     return tuple(
         front(
             [
-                kind(wave.recipe, block, own["weight"], own.get("bias"), wave.clients, first=number == 0)
-                for number, (block, own) in enumerate(zip(wave.blocks, tensors, strict=True))
+                kind(wave.recipe, block, own["weight"], own.get("bias"), wave.clients)
+                for block, own in zip(wave.blocks, tensors, strict=True)
             ]
         )
         for front, kind in ((Front, convolution), (StackedFront, StackedConvolution))
@@ -153,17 +158,15 @@ def test_rows_that_stand_for_no_sample_change_nothing(wave: Wave) -> None:
 def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
     """As in PyTorch's own pooling: behind equal pixels, weights of the layer before change by where it went."""
     blocks = (
-        ConvolutionBlock("e", Conv2d("a", 1, 1, kernel=1), False, 1, (1, 4, 4), (1, 4, 4)),
-        ConvolutionBlock("e", Conv2d("b", 1, 1, kernel=1), False, 2, (1, 4, 4), (1, 2, 2)),
+        ConvolutionBlock("e", Conv2d("a", 1, 1, kernel=1), False, 1, (1, 4, 4), (1, 4, 4), True),
+        ConvolutionBlock("e", Conv2d("b", 1, 1, kernel=1), False, 2, (1, 4, 4), (1, 2, 2), False),
     )
     kinds = [(Front, convolution), (StackedFront, StackedConvolution)]
     weight, places = torch.zeros(1, 1, 1, 1, dtype=torch.float64), torch.arange(16.0, dtype=torch.float64)
     found = []
     for front, kind in kinds:
         recipe = Recipe(1.0, 0.0, 0.0, Plain())
-        layers = [
-            kind(recipe, block, weight + number, None, 1, first=not number) for number, block in enumerate(blocks)
-        ]
+        layers = [kind(recipe, block, weight + number, None, 1) for number, block in enumerate(blocks)]
         made = front(layers)
         made.forward([places.view(1, 1, 4, 4)], torch.empty(1, 1, 4, dtype=torch.float64))
         made.backward(torch.ones(1, 1, 4, dtype=torch.float64), [1])
@@ -173,7 +176,7 @@ def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
 
 @pytest.mark.parametrize("kind", [convolution, StackedConvolution])
 def test_weights_are_sent_in_the_shape_of_the_table(kind: Any) -> None:
-    block = ConvolutionBlock("e", Conv2d("c", 2, 3, kernel=3), True, 1, (2, 5, 5), (3, 3, 3))
+    block = ConvolutionBlock("e", Conv2d("c", 2, 3, kernel=3), True, 1, (2, 5, 5), (3, 3, 3), True)
     weight = torch.arange(54.0).view(3, 2, 3, 3)
-    layer = kind(Recipe(0.1, 0.0, 0.0, Plain()), block, weight, None, 2, first=True)
+    layer = kind(Recipe(0.1, 0.0, 0.0, Plain()), block, weight, None, 2)
     assert torch.equal(layer.state(1)["weight"], weight)

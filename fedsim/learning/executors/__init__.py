@@ -1,4 +1,9 @@
-"""How the graph's operations are computed on this machine."""
+"""How the graph's operations are computed on this machine.
+
+To read in this order: ``executor.py``, the contract; ``torch_executor.py``, the operations; ``waves.py`` and
+``wave.py``, what is computed together; ``trainer.py``, who trains: ``plain.py`` is the reference, ``batched/`` the fast
+one; ``crew.py``, where: in this process, or in ``workers.py``.
+"""
 
 REGISTRY = {
     "serial": "fedsim.learning.executors.serial:Serial",

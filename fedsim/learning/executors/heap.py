@@ -12,12 +12,12 @@ __all__ = ["keep_freed_memory"]
 
 # Numbers of <malloc.h>.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_NEVER = 2**30
+_LARGE = 2**30
 
 
 def keep_freed_memory() -> None:
-    """Let freed memory stay with this process, where the C library is glibc; elsewhere nothing changes."""
+    """Let freed memory stay with this process, where the C library is glibc; elsewhere, or if refused, time is lost."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_TRIM_THRESHOLD, _NEVER)
-        mallopt(_MMAP_THRESHOLD, _NEVER)
+        mallopt(_TRIM_THRESHOLD, _LARGE)
+        mallopt(_MMAP_THRESHOLD, _LARGE)

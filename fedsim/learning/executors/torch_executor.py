@@ -51,6 +51,11 @@ class TorchExecutor(Executor):
         """The numeric family, known before anything is computed: arithmetic, precision, torch, kind of torch device."""
         return f"{cls.arithmetic}/{precision}/torch{torch.__version__}/{torch_device}"
 
+    @classmethod
+    def trainer_of(cls, table: ModelTable) -> type[Trainer]:
+        """What trains the model of *table*."""
+        return cls.trainer
+
     def __init__(
         self,
         table: ModelTable,
@@ -66,7 +71,7 @@ class TorchExecutor(Executor):
         self._dtype = number_type(precision)
         self._table = table
         self._dataset = dataset
-        self._crew = self._gather(partial(self.trainer, table, dataset, torch_device, precision), workers)
+        self._crew = self._gather(partial(self.trainer_of(table), table, dataset, torch_device, precision), workers)
         self.lookahead = 2 * self._crew.workers if self._crew.workers > 1 else 0
         self._tickets: dict[Node, Any] = {}
 
@@ -104,8 +109,10 @@ class TorchExecutor(Executor):
                 return [{"metrics": self._metrics(node, self._tickets.pop(node))}]
             case "init":
                 return [self._init(node)]
-            case _:
+            case "add" | "mean":
                 return [self._sum(node)]
+            case name:
+                raise NotImplementedError(f"no arithmetic for operation {name!r}")
 
     def fold(self, node: Node) -> Fold:
         """A partial sum of models that were made elsewhere."""

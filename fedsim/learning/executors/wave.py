@@ -76,7 +76,7 @@ def detached(nodes: Sequence[Node]) -> tuple[Wave, list[Value]]:
     sources = [_take_inputs(node, trainings, values, positions) for node in nodes]
     made = tuple(
         Training(node.parameters, _stream(node), inputs, _held(node))
-        for node, inputs in zip(trainings, sources, strict=False)
+        for node, inputs in zip(trainings, sources[: len(trainings)], strict=True)
     )
     if len(made) == len(nodes):
         return Wave(made, None), values

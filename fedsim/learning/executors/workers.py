@@ -25,12 +25,13 @@ from fedsim.learning.executors.arena import Arena, Block, Place
 from fedsim.learning.executors.crew import Crew, Job, TrainJob
 from fedsim.learning.executors.trainer import Part, Trainer
 from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, packed, uninterrupted, unpacked
+from fedsim.learning.learner import PARTIAL_SUM
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.user_module import UserTable
 
 __all__ = ["Workers"]
 
-_RESERVE = 17
+_RESERVE = 2 * PARTIAL_SUM + 1
 """Blocks of each part that are for jobs: enough for eight bases, eight models and a sum."""
 _KEPT_PER_WORKER = 6
 """Blocks of each part that may stay with the models in them, for each worker."""
@@ -39,7 +40,7 @@ _AT_A_TIME = 2
 
 
 @dataclass(eq=False)
-class _Task:
+class _Ticket:
     """A job from its beginning to its end, and its own ticket."""
 
     job: Job
@@ -77,20 +78,20 @@ class Workers(Crew):
         self._shapes = {part: table.state_shapes(part) for part in table.parts}
         self._dtype = dtype
         self._memory: Arena | None = None
-        self._queue: deque[_Task] = deque()
-        self._hands: dict[Worker, deque[_Task]] = {}
+        self._queue: deque[_Ticket] = deque()
+        self._hands: dict[Worker, deque[_Ticket]] = {}
         self._copies: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()
         weakref.finalize(self, _kill, self._hands)
 
-    def begin(self, job: Job) -> _Task:
+    def begin(self, job: Job) -> _Ticket:
         """Queue it; a worker gets it as soon as one is free."""
-        task = _Task(replace(job, values=()), job.values)
+        task = _Ticket(replace(job, values=()), job.values)
         self._queue.append(task)
         self._take_in(timeout_s=0)
         self._hand_out()
         return task
 
-    def finish(self, ticket: _Task) -> Any:
+    def finish(self, ticket: _Ticket) -> Any:
         """Wait for the result, and take in those of other jobs meanwhile.
 
         Raises what doing the job raised, with the way there in a note; `UserError` when a worker has died.
@@ -134,7 +135,7 @@ class Workers(Crew):
                 return
             self._settle(self._hands[workers[connection]], answer)
 
-    def _settle(self, tasks: deque[_Task], answer: Answer) -> None:
+    def _settle(self, tasks: deque[_Ticket], answer: Answer) -> None:
         self.peak_memory_bytes = max(self.peak_memory_bytes, answer.peak_memory_bytes)
         task = tasks[0]
         task.copies = []  # may be free now, for what follows
@@ -172,7 +173,7 @@ class Workers(Crew):
             else:
                 self._send(message, task, worker)
 
-    def _send(self, message: bytes, task: _Task, worker: Worker) -> None:
+    def _send(self, message: bytes, task: _Ticket, worker: Worker) -> None:
         self._hands[worker].append(task)
         try:
             worker.send(message)
@@ -185,7 +186,7 @@ class Workers(Crew):
             while len(self._hands) < self.workers:
                 self._hands[Worker(self._hire, arena)] = deque()
 
-    def _short(self, task: _Task) -> bool:
+    def _short(self, task: _Ticket) -> bool:
         """Whether blocks are missing that will be free once other jobs have ended."""
         needed = Counter(name for names in _outputs(task.job) for name in names if name in self._arena.parts)
         for value in task.values:
@@ -194,7 +195,7 @@ class Workers(Crew):
                 needed[part] += 1
         return any(number > self._arena.free(part) for part, number in needed.items())
 
-    def _order(self, task: _Task) -> Order:
+    def _order(self, task: _Ticket) -> Order:
         """What cannot have a block travels with the messages."""
         values = [self._given(value, task) for value in task.values]
         for names in _outputs(task.job):
@@ -203,7 +204,7 @@ class Workers(Crew):
         places = [{name: block.place for name, block in blocks.items()} for blocks in task.outputs]
         return Order(task.job, values, places)
 
-    def _given(self, value: Part, task: _Task) -> Place | Packed:
+    def _given(self, value: Part, task: _Ticket) -> Place | Packed:
         """Where *value* is: in the arena already, or copied into it for as long as jobs that take it are under way."""
         if place := self._arena.locate(value):
             return place
@@ -236,7 +237,7 @@ class Workers(Crew):
         self._queue.clear()
 
 
-def _kill(hands: dict[Worker, deque[_Task]]) -> None:
+def _kill(hands: dict[Worker, deque[_Ticket]]) -> None:
     with uninterrupted():
         for worker in hands:
             worker.kill()

@@ -18,11 +18,11 @@ from fedsim.learning.batches import batch_sizes
 from fedsim.learning.executors.batched.samples import Samples
 from fedsim.learning.executors.wave import Training
 
-__all__ = ["Chain", "Course", "Link", "MiniBatch"]
+__all__ = ["Chain", "Course", "MiniBatch", "Stage"]
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class Stage:
     """One training of a chain."""
 
     number: int
@@ -34,14 +34,14 @@ class Link:
     """Outputs that somebody asks for, outside of the wave or inside."""
 
 
-Chain = tuple[Link, ...]
+Chain = tuple[Stage, ...]
 """Trainings of which each goes on with the model of the one before."""
 
 
 class MiniBatch(NamedTuple):
     """One client's share of a step."""
 
-    link: Link
+    stage: Stage
     x: torch.Tensor
     y: torch.Tensor
 
@@ -70,10 +70,10 @@ class Course:
         return [self._feed(chain) for chain in self.chains]
 
     def _feed(self, chain: Chain) -> Iterator[MiniBatch]:
-        for link in chain:
-            for x, y in self._samples.mini_batches(link.training.parameters, link.training.stream):
-                yield MiniBatch(link, x, y)
+        for stage in chain:
+            for x, y in self._samples.mini_batches(stage.training.parameters, stage.training.stream):
+                yield MiniBatch(stage, x, y)
 
 
 def _sizes(dataset: FederatedDataset, chain: Chain) -> list[int]:
-    return [size for link in chain for size in batch_sizes(dataset, link.training.parameters)]
+    return [size for stage in chain for size in batch_sizes(dataset, stage.training.parameters)]

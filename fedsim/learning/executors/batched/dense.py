@@ -15,7 +15,8 @@ from fedsim.learning.executors.batched.stack import Stack
 __all__ = ["LARGE", "Dense"]
 
 LARGE = 2**16
-"""Weights from which on a layer is kept in factors: smaller ones stay in a processor's cache anyway."""
+"""Weights from which on a layer is kept in factors: smaller ones stay in a processor's cache anyway. A change may move
+the last bit, so it would be another numeric family."""
 
 
 class Dense(GroupLayer):

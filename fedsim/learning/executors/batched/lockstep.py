@@ -8,9 +8,9 @@ from typing import TypeVar
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.batched.course import Chain, Course, Link, MiniBatch
+from fedsim.learning.executors.batched.course import Chain, Course, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
-from fedsim.learning.executors.batched.front import Front, convolution
+from fedsim.learning.executors.batched.front import Front, faster_kind
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import Samples, padded
@@ -43,7 +43,21 @@ class Lockstep:
         self._regression = dataset.regression
         self._course = Course(dataset, samples, chains)
         clients, rows = len(chains), sum(self._course.widths)
-        self._front = (_stacked_front if stacked else _front)(architecture, base, recipe, clients)
+        self._front: Front | StackedFront
+        if stacked:
+            self._front = StackedFront(
+                [
+                    StackedConvolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients)
+                    for block in architecture.front
+                ]
+            )
+        else:
+            self._front = Front(
+                [
+                    faster_kind(block)(recipe, block, *_tensors(base, block.part, block.layer.name), clients)
+                    for block in architecture.front
+                ]
+            )
         self._back = [
             Dense(recipe, *_tensors(base, block.part, block.layer.name), clients, rows) for block in architecture.back
         ]
@@ -66,17 +80,17 @@ class Lockstep:
         needs them.
         """
         feeds = self._course.feeds()
-        links: list[Link | None] = [None] * len(feeds)
+        stages: list[Stage | None] = [None] * len(feeds)
         for step, width in enumerate(self._course.widths):
             batches = [next(feed) for feed in feeds[: self._course.active(step)]]
             for client, batch in enumerate(batches):
-                if batch.link is not links[client]:
-                    self._hand_over(client, links[client], batch.link, made, finished)
-                    links[client] = batch.link
+                if batch.stage is not stages[client]:
+                    self._hand_over(client, stages[client], batch.stage, made, finished)
+                    stages[client] = batch.stage
             self._step(batches, width)
-        for client, link in enumerate(links):
-            assert link is not None
-            self._finish(client, link, finished)
+        for client, stage in enumerate(stages):
+            assert stage is not None
+            self._finish(client, stage, finished)
 
     def weighted_change(self, parts: Sequence[str], weights: Sequence[float]) -> dict[str, Part]:
         """``sum of weights[c] (model_c - base)`` of some parts, with a weight for each of `chains`."""
@@ -91,29 +105,29 @@ class Lockstep:
     def _hand_over(
         self,
         client: int,
-        before: Link | None,
-        link: Link,
+        before: Stage | None,
+        stage: Stage,
         made: Callable[[Source], Part],
         finished: Callable[[int, dict[str, Part]], None],
     ) -> None:
         if before is not None:
             self._finish(client, before, finished)
             for part, _, layer in self._layers:
-                if part in link.restarts:
+                if part in stage.restarts:
                     layer.restart(client)
                 layer.begin(client)
-        self._states[client] = {name: made(source) for name, source in link.training.sources("state").items()}
+        self._states[client] = {name: made(source) for name, source in stage.training.sources("state").items()}
 
-    def _finish(self, client: int, link: Link, finished: Callable[[int, dict[str, Part]], None]) -> None:
+    def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, Part]], None]) -> None:
         outputs: dict[str, Part] = {}
         for part, name, layer in self._layers:
-            if part in link.needed:
+            if part in stage.needed:
                 outputs.setdefault(part, {}).update(_named(name, layer.state(client)))
         objective = self._recipe.objective
-        if any(f"state.{name}" in link.needed for name in objective.remembers):
+        if any(f"state.{name}" in stage.needed for name in objective.remembers):
             remembered = objective.remember(self._states[client], self._weights(client), self._starts(client))
             outputs |= {f"state.{name}": dict(value) for name, value in remembered.items()}
-        finished(link.number, outputs)
+        finished(stage.number, outputs)
 
     # -- one step -----------------------------------------------------------------------------------------------------
 
@@ -196,24 +210,6 @@ class Lockstep:
             for part, layer_name, layer in self._layers
             for name, tensor in _named(layer_name, layer.starts(client)).items()
         }
-
-
-def _front(architecture: Architecture, base: Mapping[str, Part], recipe: Recipe, clients: int) -> Front:
-    return Front(
-        [
-            convolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients, first=number == 0)
-            for number, block in enumerate(architecture.front)
-        ]
-    )
-
-
-def _stacked_front(architecture: Architecture, base: Mapping[str, Part], recipe: Recipe, clients: int) -> StackedFront:
-    return StackedFront(
-        [
-            StackedConvolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients, first=number == 0)
-            for number, block in enumerate(architecture.front)
-        ]
-    )
 
 
 def _tensors(base: Mapping[str, Part], part: str, layer: str) -> tuple[torch.Tensor, torch.Tensor | None]:

@@ -14,7 +14,7 @@ from fedsim.learning.executors.trainer import Part, Tally
 __all__ = ["tally_of"]
 
 CHUNK = 50
-"""Images that go through the convolutions together."""
+"""Images that go through the convolutions together; a change may move the last bit, as of `EVALUATION_BATCH`."""
 
 
 def tally_of(

@@ -16,12 +16,9 @@ from typing import NamedTuple
 
 import torch
 
-from fedsim.learning.executors.batched.layer import GroupLayer
-from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.shared import product
-from fedsim.learning.executors.batched.stack import Stack
-from fedsim.learning.executors.batched.support import ConvolutionBlock
 
 __all__ = ["StackedConvolution", "StackedFront"]
 
@@ -62,36 +59,11 @@ class _Kept(NamedTuple):
     """What came out."""
 
 
-class StackedConvolution(GroupLayer):
+class StackedConvolution(Convolution):
     """A convolution of all clients, with pooling and rectifier."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        block: ConvolutionBlock,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
-        clients: int,
-        *,
-        first: bool,
-    ) -> None:
-        """*weight* is (outputs, inputs, kernel, kernel). Of the *first* layer's input nobody needs the gradient."""
-        super().__init__(recipe, weight, bias, clients)
-        self._block = block
-        self._layer = block.layer
-        self._first = first
-        self._weights = Stack.copies(recipe, weight.flatten(1), clients)
-        self._unpooled = block.layer.output_shape(block.input_shape)
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """(channels, height, width) of what comes out."""
-        return self._block.output_shape
-
-    @property
-    def stack(self) -> Stack:
-        """Each client's weights, (outputs, inputs x kernel x kernel)."""
-        return self._weights
+    def _held(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight.flatten(1)
 
     def shown(self, held: torch.Tensor) -> torch.Tensor:
         """With inputs and kernel apart."""
@@ -105,7 +77,7 @@ class StackedConvolution(GroupLayer):
         """
         clients, _, samples, _, _ = x.shape
         z = product(self._weights.value[:clients], self._patches(x), self._recipe.products)
-        y, where = self._pooled(z.view(clients, -1, samples, *self._unpooled[1:]))
+        y, where = self._pooled(z.view(clients, -1, samples, *self._places))
         if self.bias is not None:
             y += self.bias.value[:clients, :, None, None, None]
         if self._block.rectified:
@@ -120,16 +92,13 @@ class StackedConvolution(GroupLayer):
         if self.bias is not None:
             self.bias.take(active, d.sum(dim=(2, 3, 4)))
         dz = self._before_pooling(d, kept.where)
-        before = None if self._first else self._before(dz, kept.x.shape)
+        before = None if self._block.first else self._before(dz, kept.x.shape)
         patches = self._patches(kept.x).transpose(1, 2)
         if self._recipe.plain and self._recipe.products is None:
             self._weights.value[active].baddbmm_(dz, patches, alpha=-self._recipe.learning_rate)
         else:
             self._weights.take(active, product(dz, patches, self._recipe.products))
         return before
-
-    def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
-        return self.shown(self._weights.weighted_change(self._base_weight.flatten(1), weights))
 
     def _patches(self, x: torch.Tensor) -> torch.Tensor:
         """(clients, channels x kernel x kernel, samples x places), in new memory where a kernel has several places."""
@@ -163,7 +132,7 @@ class StackedConvolution(GroupLayer):
         clients, channels, samples, _, _ = d.shape
         if where is None:
             return d.flatten(2)
-        _, height, width = self._unpooled
+        height, width = self._places
         spread = d.new_zeros(len(where), height * width)
         spread.scatter_(1, where.flatten(1), d.flatten(3).flatten(0, 2))
         return spread.view(clients, channels, samples * height * width)

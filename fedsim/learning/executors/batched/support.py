@@ -28,6 +28,8 @@ class ConvolutionBlock:
     """(channels, height, width) before the convolution."""
     output_shape: Shape
     """(channels, height, width) after pooling."""
+    first: bool
+    """Whether it takes the samples: then nobody needs the gradient of its input."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def _parse(table: ModelTable) -> Architecture | str:
     back: list[DenseBlock] = []
     shape = table.input_shape
     while layers and isinstance(layers[0][1], Conv2d):
-        block, layers = _convolution_block(layers, shape)
+        block, layers = _convolution_block(layers, shape, first=not front)
         front.append(block)
         shape = block.output_shape
     if layers and isinstance(layers[0][1], Flatten):
@@ -94,7 +96,7 @@ def _parse(table: ModelTable) -> Architecture | str:
 
 
 def _convolution_block(
-    layers: list[tuple[str, Layer]], shape: Shape
+    layers: list[tuple[str, Layer]], shape: Shape, *, first: bool
 ) -> tuple[ConvolutionBlock, list[tuple[str, Layer]]]:
     (part, layer), *rest = layers
     assert isinstance(layer, Conv2d)
@@ -107,7 +109,7 @@ def _convolution_block(
         if isinstance(follower, MaxPool2d):
             pool = follower.kernel
     rectified = any(isinstance(follower, ReLU) for follower in behind)
-    return ConvolutionBlock(part, layer, rectified, pool, before, shape), rest
+    return ConvolutionBlock(part, layer, rectified, pool, before, shape, first), rest
 
 
 def _behind(layers: Sequence[tuple[str, Layer]]) -> list[Layer]:

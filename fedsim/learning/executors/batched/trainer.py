@@ -11,14 +11,13 @@ import numpy.typing as npt
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.batched.course import Chain, Link
+from fedsim.learning.executors.batched.course import Chain, Stage
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples
 from fedsim.learning.executors.batched.scoring import tally_of
-from fedsim.learning.executors.batched.support import architecture, why_not
+from fedsim.learning.executors.batched.support import architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
-from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
 from fedsim.models.table import ModelTable
@@ -27,10 +26,7 @@ __all__ = ["BatchedTrainer"]
 
 
 class BatchedTrainer(Trainer):
-    """Clients of a wave that start from one model and train by one recipe go through their steps together.
-
-    A model that it has no arithmetic for is trained by the plain loop.
-    """
+    """Clients of a wave that start from one model and train by one recipe go through their steps together."""
 
     precisions = ("float32", "float64", "tf32", "bfloat16")
     stacked: ClassVar[bool] = False
@@ -40,19 +36,14 @@ class BatchedTrainer(Trainer):
         self._torch_device, self._precision = torch_device, precision
         self._products = torch.bfloat16 if precision == "bfloat16" else None
         self._dataset = dataset
-        self._plain = PlainTrainer(table, dataset, torch_device, precision) if why_not(table) else None
-        if self._plain is None:
-            self._architecture = architecture(table)
-            self._stacked = self.stacked or torch_device == "cuda"
-            dtype = number_type(precision)
-            self._samples = ResidentSamples(dataset, dtype, torch_device) if self._stacked else Samples(dataset, dtype)
+        self._architecture = architecture(table)
+        self._stacked = self.stacked or torch_device == "cuda"
+        dtype = number_type(precision)
+        self._samples = ResidentSamples(dataset, dtype, torch_device) if self._stacked else Samples(dataset, dtype)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         """Group after group."""
-        if self._plain is not None:
-            with torch.enable_grad():
-                return self._plain.train(wave, values)
         with arithmetic(self._torch_device, self._precision):
             return self._train(wave, values)
 
@@ -83,8 +74,6 @@ class BatchedTrainer(Trainer):
     @torch.no_grad()
     def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """One product for each layer and batch."""
-        if self._plain is not None:
-            return self._plain.score(model, batches)
         with arithmetic(self._torch_device, self._precision):
             return scores_from([self._tally(model, ids) for ids in batches])
 
@@ -131,7 +120,7 @@ def _chains(wave: Wave) -> list[Chain]:
         for name, source in training.inputs.items():
             if isinstance(source, Made) and name.startswith("state."):
                 needed[source.training].add(source.output)
-    chains: dict[int, list[Link]] = {}
+    chains: dict[int, list[Stage]] = {}
     for number, training in enumerate(wave.trainings):
         model = training.sources("model")
         before = {source.training for source in model.values() if isinstance(source, Made)}
@@ -139,5 +128,5 @@ def _chains(wave: Wave) -> list[Chain]:
             frozenset(part for part, source in model.items() if isinstance(source, int)) if before else frozenset()
         )
         chain = chains.pop(before.pop()) if before else []
-        chains[number] = [*chain, Link(number, training, restarts, frozenset(needed[number]))]
+        chains[number] = [*chain, Stage(number, training, restarts, frozenset(needed[number]))]
     return [tuple(chain) for chain in chains.values()]
