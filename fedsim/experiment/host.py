@@ -139,11 +139,8 @@ def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
         )
     precisions = executor.trainer_of(table).precisions
     if options.precision not in precisions:
-        if choice.remark:
-            taken += f", where {choice.remark}, and"
-        raise UserError(
-            f"--precision {options.precision}: {taken} does not compute in it, only in: {', '.join(precisions)}"
-        )
+        who = f"{choice.remark}, which computes only" if choice.remark else f"{taken} does not compute in it, only"
+        raise UserError(f"--precision {options.precision}: {who} in: {', '.join(precisions)}")
     training = Training(
         executor=executor,
         choice=choice,

@@ -201,6 +201,16 @@ def test_precision_and_torch_device_and_arithmetic_are_in_the_family(monkeypatch
     assert trains("mlp", executor="serial").numeric_family == f"plain/float32/torch{torch.__version__}/cpu/even-sums8"
 
 
+def test_a_precision_that_the_plain_loop_within_batched_does_not_have() -> None:
+    with pytest.raises(UserError) as refusal:
+        trains("resnet", executor="batched", precision="bfloat16")
+    assert str(refusal.value) == (
+        "--precision bfloat16: batched cannot take the model (it has no arithmetic for layer bn1 "
+        "(batch_norm2d(channels=16))), so every client is trained in the plain loop, which computes only in: "
+        "float32, float64"
+    )
+
+
 def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
     with pytest.raises(UserError) as refusal:
         trains("gru", precision="bfloat16")

@@ -5,6 +5,7 @@ of their turn.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,13 +22,14 @@ from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import stream_parameters
 from fedsim.learning.executors.batched.dense import LARGE, Dense
+from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.scoring import CHUNK
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import Part, Trainer
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
-from fedsim.learning.graph import Handle, Node
+from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, through
 from fedsim.models.table import LayerTable
@@ -337,6 +339,31 @@ def test_scores_are_the_plain_loops(table: LayerTable, kind: type[Trainer]) -> N
     assert [score.correct for score in found] == [score.correct for score in expected]
     assert [score.loss for score in found] == pytest.approx([score.loss for score in expected], rel=EXACT)
     assert 0 < expected[0].correct < CHUNK + 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="several worker processes need Linux")
+def test_each_test_sets_scores_are_its_own_in_any_number_of_workers() -> None:
+    """Five sets of different sizes, one of which takes two batches: shares of the sets do not fall on their borders."""
+    table, sizes = linear(), (3, 260, 1, 40, 7)
+    whole = dataset(table, [1 + size for size in sizes])
+    data = replace(
+        whole,
+        client_samples=np.ones(len(sizes), np.int64),
+        train_ids=tuple(ids[:1] for ids in whole.train_ids),
+        client_test_ids=tuple(ids[1:] for ids in whole.train_ids),
+    )
+    found = []
+    for workers in (1, 2, 3):
+        executor = Batched(table, data, workers=workers)
+        graph = Graph(executor.family)
+        inputs = {}
+        for part, tensors in model(table, "float32", seed=1).items():
+            inputs[f"model.{part}"] = graph.node("init", {}, {}).output(part)
+            inputs[f"model.{part}"].value = tensors
+        found += executor.compute([graph.node("evaluate", {"on": "clients"}, inputs)])
+        executor.close()
+    assert found[1] == found[0]
+    assert found[2] == found[0]
 
 
 # -- ahead of their turn ---------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ DENSE = BATCHED + "dense.py"
 STACK = BATCHED + "stack.py"
 LOCKSTEP = BATCHED + "lockstep.py"
 COURSE = BATCHED + "course.py"
-FRONT = BATCHED + "front.py"
+CLIENT_CONVOLUTION = BATCHED + "client_convolution.py"
 TRAINER = BATCHED + "trainer.py"
 SUPPORT = BATCHED + "support.py"
 SCORING = BATCHED + "scoring.py"
@@ -135,8 +135,8 @@ FAULTS = (
     Fault(
         "every training of a chain is as long as its first one",
         COURSE,
-        "for link in chain for size in batch_sizes(dataset, link.training.parameters)]",
-        "for link in chain for size in batch_sizes(dataset, chain[0].training.parameters)]",
+        "for stage in chain for size in batch_sizes(dataset, stage.training.parameters)]",
+        "for stage in chain for size in batch_sizes(dataset, chain[0].training.parameters)]",
         (CORNERS,),
     ),
     Fault(
@@ -148,7 +148,7 @@ FAULTS = (
     ),
     Fault(
         "a convolution's bias takes no step",
-        FRONT,
+        CLIENT_CONVOLUTION,
         "            self.bias.take(client, d.sum(dim=(0, 2, 3)))",
         "            pass",
         (CORNERS,),
@@ -284,7 +284,7 @@ FAULTS = (
         TORCH,
         "np.array_split(np.arange(len(batches)), self._crew.workers)",
         "[np.arange(len(batches))[n :: self._crew.workers] for n in range(self._crew.workers)]",
-        (f"{TEST_WORKERS}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
+        (f"{CORNERS}::test_each_test_sets_scores_are_its_own_in_any_number_of_workers",),
     ),
     Fault(
         "a loss that is no number is told as it is",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.optim.sgd import sgd
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
@@ -65,21 +66,16 @@ class PlainTrainer(Trainer):
         weights = self._load(model)
         self._module.train()
         start = {name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {}
-        optimiser = torch.optim.SGD(
-            weights.values(),
-            lr=settings["learning_rate"],
-            momentum=settings["momentum"],
-            weight_decay=settings["weight_decay"],
-            foreach=False,
-        )
+        momenta: dict[str, torch.Tensor | None] = dict.fromkeys(weights)
         with _torch_draws(training.stream, self._torch_device):
             for x, y in mini_batches(self._dataset, training.parameters, training.stream):
-                optimiser.zero_grad()
-                self._loss(self._module(self._tensor(x)), self._tensor(y), "mean").backward()  # type: ignore[no-untyped-call]
+                for weight in weights.values():
+                    weight.grad = None
+                torch.autograd.backward(self._loss(self._module(self._tensor(x)), self._tensor(y), "mean"))
                 with torch.no_grad():
-                    gradients = {name: weight.grad for name, weight in weights.items()}
+                    gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, start, state)
-                optimiser.step()
+                    _step(weights, gradients, momenta, settings)
         with torch.no_grad():
             remembered = objective.remember(state, weights, start)
         return self._trained() | {f"state.{name}": dict(value) for name, value in remembered.items()}
@@ -126,6 +122,30 @@ class PlainTrainer(Trainer):
             part: {name: value.detach().clone() for name, value in self._module.part_state(part).items()}
             for part in self._table.parts
         }
+
+
+def _step(
+    weights: Mapping[str, torch.Tensor],
+    gradients: Mapping[str, torch.Tensor],
+    momenta: dict[str, torch.Tensor | None],
+    settings: Mapping[str, Any],
+) -> None:
+    """One step of `torch.optim.SGD`, by its own function: to make the optimiser itself loads PyTorch's compiler."""
+    buffers = [momenta[name] for name in gradients]
+    sgd(
+        [weights[name] for name in gradients],
+        list(gradients.values()),
+        buffers,
+        foreach=False,
+        fused=False,
+        lr=settings["learning_rate"],
+        momentum=settings["momentum"],
+        weight_decay=settings["weight_decay"],
+        dampening=0.0,
+        nesterov=False,
+        maximize=False,
+    )
+    momenta.update(zip(gradients, buffers, strict=True))
 
 
 class PartialSum:
