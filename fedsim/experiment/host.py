@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKPOINT_INTERVAL_S", "Host", "HostOptions", "Training", "cores", "host_for", "numeric_family"]
 
+MOST_WORKERS = 1024
 CHECKPOINT_INTERVAL_S = 30.0
 """Real seconds between checkpoints: what a kill costs at most, beside one chunk of training."""
 
@@ -42,25 +43,30 @@ class HostOptions:
         """Check each value by itself."""
         known = (AUTO, *registry.names("executors"))
         if self.executor not in known:
-            near = nearest(self.executor, known)
+            near = nearest(str(self.executor), known)
             raise UserError(f"--executor: no executor is called {self.executor!r}{near} (known: {', '.join(known)})")
-        if self.workers is not None and self.workers < 1:
+        if self.workers is not None and not (type(self.workers) is int and 1 <= self.workers <= MOST_WORKERS):
             raise UserError(
-                f"--workers: {self.workers} must be at least 1; leave it out for as many as there are cores"
+                f"--workers: {self.workers!r} must be a whole number from 1 to {MOST_WORKERS:,}; leave it out for as "
+                "many as there are cores"
             )
         for option, value, choices in (
             ("--torch-device", self.torch_device, TORCH_DEVICES),
             ("--precision", self.precision, PRECISIONS),
         ):
             if value not in choices:
-                raise UserError(f"{option}: {value!r} must be one of {', '.join(choices)}{nearest(value, choices)}")
+                raise UserError(
+                    f"{option}: {value!r} must be one of {', '.join(choices)}{nearest(str(value), choices)}"
+                )
         if self.precision == "tf32" and self.torch_device != "cuda":
             raise UserError(
                 f"--precision tf32: it is a way to multiply on torch device 'cuda', not on {self.torch_device!r}; "
                 "add --torch-device cuda, or leave the option out"
             )
-        if not self.checkpoint_interval_s > 0:
-            raise UserError(f"checkpoint_interval_s={self.checkpoint_interval_s} must be positive")
+        if type(self.checkpoint_interval_s) not in (int, float) or not self.checkpoint_interval_s > 0:
+            raise UserError(
+                f"checkpoint_interval_s={self.checkpoint_interval_s!r} must be a positive number of seconds"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

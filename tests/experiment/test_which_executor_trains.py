@@ -29,6 +29,7 @@ from fedsim.learning.executors.serial import Serial
 from fedsim.models.table import ModelTable
 
 IMAGE = ((1, 28, 28), 62)
+MANY = "as many as there are cores"
 MODELS: dict[str, tuple[tuple[tuple[int, ...], int], dict[str, Any], str]] = {
     # samples and classes, settings, and what `auto` stands for
     "softmax": (IMAGE, {}, "batched"),
@@ -224,7 +225,15 @@ def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"workers": 0}, "--workers: 0 must be at least 1; leave it out for as many as there are cores"),
+        ({"workers": 10**12}, f"--workers: {10**12} must be a whole number from 1 to 1,024; leave it out for {MANY}"),
+        ({"workers": 2.5}, f"--workers: 2.5 must be a whole number from 1 to 1,024; leave it out for {MANY}"),
+        ({"executor": None}, "--executor: no executor is called None (known: auto, serial, processes, batched)"),
+        ({"precision": 64}, "--precision: 64 must be one of float32, float64, bfloat16, tf32"),
+        ({"checkpoint_interval_s": "30"}, "checkpoint_interval_s='30' must be a positive number of seconds"),
+        (
+            {"workers": 0},
+            "--workers: 0 must be a whole number from 1 to 1,024; leave it out for as many as there are cores",
+        ),
         ({"torch_device": "cudo"}, "--torch-device: 'cudo' must be one of cpu, cuda; did you mean 'cuda'?"),
         (
             {"precision": "float46"},
@@ -235,7 +244,7 @@ def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
             "--precision tf32: it is a way to multiply on torch device 'cuda', not on 'cpu'; add --torch-device cuda, "
             "or leave the option out",
         ),
-        ({"checkpoint_interval_s": 0.0}, "checkpoint_interval_s=0.0 must be positive"),
+        ({"checkpoint_interval_s": 0.0}, "checkpoint_interval_s=0.0 must be a positive number of seconds"),
     ],
 )
 def test_wrong_options_are_refused_and_nothing_is_written(

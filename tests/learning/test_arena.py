@@ -125,5 +125,5 @@ def test_a_block_is_dumped_like_any_other_tensors() -> None:
 
 
 def test_too_much_memory_is_the_users_to_change() -> None:
-    with pytest.raises(UserError, match=r"workers need 4000000\.0 GB .*--workers 1"):
+    with pytest.raises(UserError, match=r"workers need 4,000,000,000 MB .*--workers 1"):
         Arena({"classifier": {"weight": (10**15,)}}, torch.float32, 1)

@@ -405,3 +405,10 @@ def test_what_began_is_forgotten_when_a_run_ends_in_the_middle(open_bench: Calla
         bench.value(total)
     assert max(bench.executor.ahead) == 4
     assert not bench.executor._begun
+
+
+@pytest.mark.parametrize("kind", [PlainTrainer, BatchedTrainer])
+def test_a_part_without_tensors_is_among_the_outputs_of_trainings_and_of_the_sum(kind: type[Trainer]) -> None:
+    table = LayerTable(input_shape=(1, 4, 4), extractor=(Flatten("flatten"),), classifier=(Linear("fc", 16, CLASSES),))
+    found = outputs(kind, table, dataset(table, [5, 8]), [[Link(0)], [Link(1)]], [(SGD, Plain())])
+    assert [set(one) for one in found] == [{"extractor", "classifier"}] * 3

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small_learner import SAMPLES, Small, small
+from small_learner import SAMPLES, Small, data, small, table, tensors
 
 from fedsim.kernel.streams import Streams
+from fedsim.learning.executors.batched.executor import Batched
+from fedsim.learning.executors.serial import Serial
 from fedsim.learning.learner import PARTIAL_SUM, Contribution, Learner, NoLearner, partial_sums
 from fedsim.learning.objectives import Plain, Proximal
 
@@ -154,3 +157,19 @@ def test_a_network_study_learns_nothing() -> None:
     assert learner.mean({}, [Contribution(0, {}, 1.0)], round_number=1) == {}
     assert learner.evaluate({}, "global", round_number=1) is None
     assert learner.keep_final({}) == {}
+
+
+def test_a_chain_whose_trainings_follow_different_recipes_is_trained_as_it_is_written(tmp_path: Path) -> None:
+    """A client trains with another objective than the one whose model it takes over: no executor may mix them up."""
+    models = []
+    for executor in (Serial, Batched):
+        bench = small(tmp_path / executor.__name__, executor=executor(table(), data(), precision="float64"))
+        start = bench.learner.initial_model()
+        first = bench.learner.train(start, 0, objective=Plain(), use=0, round_number=1).model
+        second = bench.learner.train(first, 1, objective=Proximal(5.0), use=0, round_number=1).model
+        mean = bench.learner.mean(start, [Contribution(1, second, 1.0)], round_number=1)
+        bench.learner.evaluate(mean, "global", round_number=1)
+        models.append(tensors(mean))
+        bench.store.close()
+    for name, tensor in models[0].items():
+        torch.testing.assert_close(models[1][name], tensor, rtol=1e-12, atol=1e-12)

@@ -6,6 +6,7 @@ from mutants import (
     in_channels,
     in_data,
     in_dealing,
+    in_executors,
     in_fair_sharing,
     in_files,
     in_messages,
@@ -31,4 +32,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_data.FAULTS,
     *in_dealing.FAULTS,
     *in_models.FAULTS,
+    *in_executors.FAULTS,
 )

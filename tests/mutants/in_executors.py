@@ -226,8 +226,8 @@ FAULTS = (
     Fault(
         "parts of several models are taken for one that was handed on",
         WAVES,
-        "        return maker if same else None",
-        "        return maker",
+        "        return maker if same and alike else None",
+        "        return maker if alike else None",
         (TEST_WAVES,),
     ),
     Fault(

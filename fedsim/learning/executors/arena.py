@@ -180,6 +180,6 @@ def _mapped(size: int) -> Any:
         return mmap.mmap(-1, size)
     except OSError as error:
         raise UserError(
-            f"workers need {size / 1e9:.1f} GB of memory in common, which this machine does not give "
+            f"workers need {size / 1e6:,.0f} MB of memory in common, which this machine does not give "
             f"({error.strerror}); ask for fewer, or for none: --workers 1"
         ) from None

@@ -154,7 +154,7 @@ class PartialSum:
     def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:
         self._base = base
         self._weights = iter(weights)
-        self._sum: dict[str, Part] = {}
+        self._sum: dict[str, Part] = {part: {} for part in base}
 
     def add(self, model: Mapping[str, Part]) -> None:
         """Take the next model; parts that the base does not have are left out."""
@@ -162,7 +162,7 @@ class PartialSum:
         for part, base in self._base.items():
             for name, start in base.items():
                 change = torch.sub(model[part][name], start).mul_(weight)
-                so_far = self._sum.setdefault(part, {})
+                so_far = self._sum[part]
                 so_far[name] = so_far[name].add_(change) if name in so_far else change
 
     def result(self) -> dict[str, Part]:

@@ -51,14 +51,18 @@ class _Planner:
         return chain
 
     def _handed_on_from(self, node: Node) -> Node | None:
-        """The one training that made parts of the model that *node* starts from, if the others stay as they were."""
+        """The one training that made parts of the model that *node* starts from, if the others stay as they were.
+
+        It has the same options and objective: a chain follows one recipe.
+        """
         model = _model(node)
         before = {handle.node for handle in model.values() if self._is_training(handle.node)}
         if len(before) != 1:
             return None
         (maker,) = before
         same = all(handle.node is maker or _model(maker).get(part) is handle for part, handle in model.items())
-        return maker if same else None
+        alike = all(maker.parameters.get(name) == node.parameters.get(name) for name in ("training", "objective"))
+        return maker if same and alike else None
 
     def _is_training(self, node: Node) -> bool:
         return node in self._order and node.operation.name == "train"

@@ -134,7 +134,10 @@ class Worker:
     """
 
     def __init__(self, hire: Callable[[], Trainer], arena: Arena) -> None:
-        self.connection, theirs = Pipe()
+        try:
+            self.connection, theirs = Pipe()
+        except OSError as error:
+            raise _not_started(error) from None
         self._owner = os.getpid()
         _ALIVE.add(self)
         _flush()  # or what waits to be printed would be printed twice
@@ -204,7 +207,11 @@ def _forked() -> int:
     try:
         return os.fork()
     except OSError as error:
-        raise UserError(f"no worker process can be started ({error.strerror}); ask for fewer --workers") from None
+        raise _not_started(error) from None
+
+
+def _not_started(error: OSError) -> UserError:
+    return UserError(f"no worker process can be started ({error.strerror}); ask for fewer --workers")
 
 
 def _work_and_leave(

@@ -119,10 +119,10 @@ class Lockstep:
         self._states[client] = {name: made(source) for name, source in stage.training.sources("state").items()}
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, Part]], None]) -> None:
-        outputs: dict[str, Part] = {}
+        outputs: dict[str, Part] = {name: {} for name in stage.needed if not name.startswith("state.")}
         for part, name, layer in self._layers:
-            if part in stage.needed:
-                outputs.setdefault(part, {}).update(_named(name, layer.state(client)))
+            if part in outputs:
+                outputs[part].update(_named(name, layer.state(client)))
         objective = self._recipe.objective
         if any(f"state.{name}" in stage.needed for name in objective.remembers):
             remembered = objective.remember(self._states[client], self._weights(client), self._starts(client))

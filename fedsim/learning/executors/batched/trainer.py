@@ -89,7 +89,7 @@ class _Total:
     def __init__(self, total: WeightedSum, values: Sequence[Part]) -> None:
         self._base = {part: values[at] for part, at in total.base.items()}
         self._weights = dict(zip(total.trainings, total.weights, strict=True))
-        self.result: dict[str, Part] = {}
+        self.result: dict[str, Part] = {part: {} for part in self._base}
 
     def add(self, group: Lockstep, base: Mapping[str, Part]) -> None:
         weights = [self._weights[chain[-1].number] for chain in group.chains]
@@ -98,10 +98,10 @@ class _Total:
             for name, tensor in change[part].items():
                 if base[part] is not sum_base:
                     tensor.add_(base[part][name] - sum_base[name], alpha=sum(weights))
-                if part in self.result and name in self.result[part]:
+                if name in self.result[part]:
                     self.result[part][name].add_(tensor)
                 else:
-                    self.result.setdefault(part, {})[name] = tensor
+                    self.result[part][name] = tensor
 
 
 def _groups(wave: Wave) -> Iterator[list[Chain]]:
