@@ -157,7 +157,6 @@ class Obedient(Trainer):
     """Does what a training's parameters say; its model is the one it was given, plus a number."""
 
     def __init__(self) -> None:
-        self.eaten = []
 
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         outputs: list[dict[str, Part]] = []
@@ -201,8 +200,6 @@ class Obedient(Trainer):
     def not_sent(self) -> None:
         raise NotSent
 
-    def eat(self) -> None:
-        self.eaten.append(torch.ones(100_000_000, dtype=torch.uint8))
 
 
 def crew_of(workers: int, hire: Callable[[], Trainer] = Obedient) -> Workers:
@@ -597,10 +594,3 @@ def test_scores_are_those_of_the_batches(crew: Workers) -> None:
     assert results == [
         [Score(float(CLASSES * number), 2), Score(float(CLASSES * number), number)] for number in range(5)
     ]
-
-
-def test_the_largest_workers_memory_is_told(crew: Workers) -> None:
-    done(crew, job(part()), job(part()))
-    before = crew.peak_memory_bytes
-    done(crew, job(part(), do=["eat"]))
-    assert crew.peak_memory_bytes - before > 50_000_000

@@ -38,8 +38,6 @@ from fedsim.learning.executors.trainer import Part, Trainer
 
 __all__ = ["Answer", "Failure", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
 
-_KIBIBYTE = 1024
-
 
 class PackedTensor(NamedTuple):
     """A tensor of any type, as its bytes."""
@@ -120,8 +118,6 @@ class Answer:
     result: Any
     """That of the job, with a `Place` or a `Packed` for each part."""
     failure: Failure | None
-    peak_memory_bytes: int
-    """The most memory that the worker has had, what it shares with others included."""
 
 
 _ALIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
@@ -249,7 +245,7 @@ def _work(hire: Callable[[], Trainer], arena: Arena, connection: Connection) -> 
             result = _done(order, trainer, arena)
         except BaseException as error:
             failure = Failure.of(error)
-        connection.send_bytes(pickle.dumps(Answer(result, failure, _peak_memory_bytes())))
+        connection.send_bytes(pickle.dumps(Answer(result, failure)))
 
 
 def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
@@ -280,12 +276,6 @@ def _delivered(value: Part, place: Place | None, arena: Arena) -> Place | Packed
         return packed(value)
     arena.fill(place, value)
     return place
-
-
-def _peak_memory_bytes() -> int:
-    import resource  # here, so that on Windows somebody can be told that there are no workers
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIBIBYTE
 
 
 def _flush() -> None:

@@ -71,8 +71,6 @@ class Workers(Crew):
                 f"{workers} worker processes were asked for, which need Linux; here, train in one: --workers 1"
             )
         self.workers = workers
-        self.peak_memory_bytes = 0
-        """The most memory that one of the workers has had so far, what it shares with the others included."""
         self._hire = hire
         assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
         self._shapes = {part: table.state_shapes(part) for part in table.parts}
@@ -136,7 +134,6 @@ class Workers(Crew):
             self._settle(self._hands[workers[connection]], answer)
 
     def _settle(self, tasks: deque[_Ticket], answer: Answer) -> None:
-        self.peak_memory_bytes = max(self.peak_memory_bytes, answer.peak_memory_bytes)
         task = tasks[0]
         task.copies = []  # may be free now, for what follows
         result = answer.result
