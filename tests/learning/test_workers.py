@@ -157,6 +157,7 @@ class Obedient(Trainer):
     """Does what a training's parameters say; its model is the one it was given, plus a number."""
 
     def __init__(self) -> None:
+        """It needs neither table nor data."""
 
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         outputs: list[dict[str, Part]] = []
@@ -199,7 +200,6 @@ class Obedient(Trainer):
 
     def not_sent(self) -> None:
         raise NotSent
-
 
 
 def crew_of(workers: int, hire: Callable[[], Trainer] = Obedient) -> Workers:
