@@ -16,8 +16,8 @@ from benchmarks.peers.work import CLIENTS, COHORT, RATE, Batch, Record, Work, te
 
 for name in ("torchvision", "torchvision.datasets", "torchvision.transforms"):
     sys.modules[name] = ModuleType(name)
-sys.modules["torchvision"].datasets = sys.modules["torchvision.datasets"]  # type: ignore[attr-defined]
-sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]  # type: ignore[attr-defined]
+for name in ("datasets", "transforms"):
+    setattr(sys.modules["torchvision"], name, sys.modules[f"torchvision.{name}"])
 
 import fedlab  # noqa: E402
 from fedlab.contrib.algorithm.fedavg import FedAvgSerialClientTrainer, FedAvgServerHandler  # noqa: E402

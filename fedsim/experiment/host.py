@@ -24,7 +24,7 @@ __all__ = ["CHECKPOINT_INTERVAL_S", "Host", "HostOptions", "Training", "cores", 
 
 MOST_WORKERS = 1024
 CHECKPOINT_INTERVAL_S = 30.0
-"""Real seconds between checkpoints: what a kill costs at most, beside one chunk of training."""
+"""Real seconds between checkpoints: what a kill costs at most, beside the waves that are under way."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ class Shared:
 
 
 def product(left: torch.Tensor, right: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
-    """``left right`` in the type of *left*, from factors rounded to *products*; None: as they are."""
+    """``left right`` in the type of *left*, from factors rounded to *products*, and so rounded; None: as they are."""
     if products is None:
         return left @ right
     return (left.to(products) @ right.to(products)).to(left.dtype)
