@@ -50,22 +50,22 @@ class ClientConvolution(Convolution):
         """Step along the gradient, given that of what came out, *y*; returns that of *x*, where it is wanted."""
 
     def _pooled(self, client: int, z: torch.Tensor) -> torch.Tensor:
-        if self._block.pool == 1:
+        if self.block.pool == 1:
             return z
         _, y, where = self._room(client, len(z))
-        _aten.max_pool2d_with_indices.out(z, [self._block.pool] * 2, out=y, indices=where)
+        _aten.max_pool2d_with_indices.out(z, [self.block.pool] * 2, out=y, indices=where)
         return y
 
     def _before_pooling(self, client: int, y: torch.Tensor, d: torch.Tensor) -> torch.Tensor:
         """The gradient of what was pooled and rectified."""
-        if self._block.rectified:
+        if self.block.rectified:
             d = _aten.threshold_backward(d, y, 0)
         if self.bias is not None:
             self.bias.take(client, d.sum(dim=(0, 2, 3)))  # each of these goes to one place: the sum is the same
-        if self._block.pool == 1:
+        if self.block.pool == 1:
             return d
         z, _, where = self._room(client, len(d))
-        square = [self._block.pool] * 2
+        square = [self.block.pool] * 2
         # Of what was pooled only the shape and the order of the axes are read.
         spread: torch.Tensor = _aten.max_pool2d_with_indices_backward(
             d, z, square, square, [0, 0], [1, 1], False, where

@@ -24,14 +24,14 @@ class Convolution(GroupLayer):
     ) -> None:
         """*weight* is (outputs, inputs, kernel, kernel)."""
         super().__init__(recipe, weight, bias, clients)
-        self._block, self._layer = block, block.layer
+        self.block, self._layer = block, block.layer
         self._weights = Stack.copies(recipe, self._held(weight), clients)
         _, *self._places = block.layer.output_shape(block.input_shape)
 
     @property
     def output_shape(self) -> Shape:
         """(channels, height, width) of what comes out."""
-        return self._block.output_shape
+        return self.block.output_shape
 
     @property
     def stack(self) -> Stack:

@@ -43,7 +43,7 @@ class DirectConvolution(ClientConvolution):
             rounded = None if bias is None else bias.to(products)
             z = torch.conv2d(x.to(products), weight.to(products), rounded, layer.stride, layer.padding).to(x.dtype)
         y = self._pooled(client, z)
-        return y.relu_() if self._block.rectified else y
+        return y.relu_() if self.block.rectified else y
 
     def backward(self, client: int, x: torch.Tensor, y: torch.Tensor, d: torch.Tensor) -> torch.Tensor | None:
         """Convolution's own gradients."""

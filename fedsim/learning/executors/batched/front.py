@@ -1,54 +1,30 @@
-"""The convolutions of a group of clients, one client after the other. (Grouped over clients, they are slower on a CPU.)
-
-Images are held with channels last, where oneDNN and pooling are fast.
-"""
+"""The convolutions of a group of clients, before the fully connected layers."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
 
-from fedsim.learning.executors.batched.client_convolution import ClientConvolution
-from fedsim.learning.executors.batched.direct_convolution import DirectConvolution
-from fedsim.learning.executors.batched.images import channels_last
-from fedsim.learning.executors.batched.patch_convolution import FEW_INPUTS, PatchConvolution
-from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.executors.batched.convolution import Convolution
 
-__all__ = ["Front", "faster_kind"]
+__all__ = ["Front"]
 
 
-class Front:
-    """All convolutions of a group of clients."""
+class Front(ABC):
+    """All convolutions of a group of clients, however they are computed."""
 
-    def __init__(self, convolutions: Sequence[ClientConvolution]) -> None:
+    def __init__(self, convolutions: Sequence[Convolution]) -> None:
         self.convolutions = convolutions
-        self._passed: list[list[torch.Tensor]] = []
 
+    @abstractmethod
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
-        """Fill the first rows of each client's *features*, (clients, samples, features), from its images."""
-        self._passed = []
-        for client, x in enumerate(xs):
-            passed = [x]
-            for convolution in self.convolutions:
-                passed.append(convolution.forward(client, passed[-1]))
-            features[client, : len(x)].view(passed[-1].shape).copy_(passed[-1])
-            self._passed.append(passed)
+        """Fill *features*, (clients, samples, features), from each client's images.
 
+        A client's rows beyond its images count for nothing; they are zero, or what convolutions make of zeros.
+        """
+
+    @abstractmethod
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
-        """Step along the gradient, given that of the features; each client's first *samples* rows count."""
-        images = channels_last(d.view(-1, *self.convolutions[-1].output_shape))
-        for client in reversed(range(len(samples))):  # what was made last is in the cache still
-            passed, first = self._passed[client], client * d.shape[1]
-            gradient: torch.Tensor | None = images[first : first + samples[client]]
-            for convolution in reversed(self.convolutions):
-                assert gradient is not None
-                y = passed.pop()
-                gradient = convolution.backward(client, passed[-1], y, gradient)
-
-
-def faster_kind(block: ConvolutionBlock) -> type[ClientConvolution]:
-    """How a convolution is computed: a function of its shape."""
-    layer = block.layer
-    few = layer.in_channels * layer.kernel**2 <= FEW_INPUTS
-    return PatchConvolution if block.first and few else DirectConvolution
+        """Step along the gradient, given that of the features, which is zero beyond each client's first *samples*."""

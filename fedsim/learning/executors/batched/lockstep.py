@@ -10,11 +10,10 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.course import Chain, Course, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
-from fedsim.learning.executors.batched.front import Front, faster_kind
+from fedsim.learning.executors.batched.fronts import FrontKind, layer_tensors, new_front
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import Samples, padded
-from fedsim.learning.executors.batched.stacked_front import StackedConvolution, StackedFront
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
 from fedsim.learning.executors.trainer import Part
 from fedsim.learning.executors.wave import Source
@@ -35,36 +34,22 @@ class Lockstep:
         base: Mapping[str, Part],
         recipe: Recipe,
         chains: Sequence[Chain],
-        *,
-        stacked: bool,
+        how: FrontKind,
     ) -> None:
-        """*stacked* says whether convolutions of all clients are one operation."""
+        """*how* says how convolutions are computed."""
         self._architecture, self._recipe = architecture, recipe
         self._regression = dataset.regression
         self._course = Course(dataset, samples, chains)
         clients, rows = len(chains), sum(self._course.widths)
-        self._front: Front | StackedFront
-        if stacked:
-            self._front = StackedFront(
-                [
-                    StackedConvolution(recipe, block, *_tensors(base, block.part, block.layer.name), clients)
-                    for block in architecture.front
-                ]
-            )
-        else:
-            self._front = Front(
-                [
-                    faster_kind(block)(recipe, block, *_tensors(base, block.part, block.layer.name), clients)
-                    for block in architecture.front
-                ]
-            )
+        self._front = new_front(how, recipe, architecture.front, base, clients, max(self._course.widths))
         self._back = [
-            Dense(recipe, *_tensors(base, block.part, block.layer.name), clients, rows) for block in architecture.back
+            Dense(recipe, *layer_tensors(base, block.part, block.layer.name), clients, rows)
+            for block in architecture.back
         ]
         blocks: list[ConvolutionBlock | DenseBlock] = [*architecture.front, *architecture.back]
         layers: list[GroupLayer] = [*self._front.convolutions, *self._back]
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
-        self._like = _tensors(base, blocks[-1].part, blocks[-1].layer.name)[0]
+        self._like = layer_tensors(base, blocks[-1].part, blocks[-1].layer.name)[0]
         self._states: list[Mapping[str, Part]] = [{} for _ in chains]
         self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 
@@ -210,10 +195,6 @@ class Lockstep:
             for part, layer_name, layer in self._layers
             for name, tensor in _named(layer_name, layer.starts(client)).items()
         }
-
-
-def _tensors(base: Mapping[str, Part], part: str, layer: str) -> tuple[torch.Tensor, torch.Tensor | None]:
-    return base[part][f"{layer}.weight"], base[part].get(f"{layer}.bias")
 
 
 def _named(layer: str, tensors: Mapping[str, _Kind]) -> dict[str, _Kind]:

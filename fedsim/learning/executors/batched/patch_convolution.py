@@ -65,7 +65,7 @@ class PatchConvolution(ClientConvolution):
         y = self._pooled(client, views.z)
         if views.bias is not None:
             y += views.bias
-        return y.relu_() if self._block.rectified else y
+        return y.relu_() if self.block.rectified else y
 
     def backward(self, client: int, x: torch.Tensor, y: torch.Tensor, d: torch.Tensor) -> None:
         """A product of gradients and patches; nobody asks for the gradient of the images."""
@@ -81,7 +81,7 @@ class PatchConvolution(ClientConvolution):
         return self._views[key]
 
     def _new_views(self, client: int, samples: int) -> Views:
-        layer, (channels, height, width) = self._layer, self._block.input_shape
+        layer, (channels, height, width) = self._layer, self.block.input_shape
         edge, kernel, stride = layer.padding, layer.kernel, layer.stride
         padded = self._base_weight.new_zeros(samples, channels, height + 2 * edge, width + 2 * edge)
         by_sample, by_channel, by_row, by_column = padded.stride()
@@ -92,7 +92,7 @@ class PatchConvolution(ClientConvolution):
         patches = self._images("patches", samples * channels, (kernel * kernel, *self._places))
         patches = patches.as_strided(windows.shape, torch.empty(windows.shape, device="meta").stride())
         # What is not pooled is kept until the gradient is there, so that each client needs memory of its own.
-        shared = "unpooled" if self._block.pool > 1 else f"unpooled {client}"
+        shared = "unpooled" if self.block.pool > 1 else f"unpooled {client}"
         z = self._images(shared, samples, (layer.out_channels, *self._places))
         return Views(
             padded=padded,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import torch
 
+from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.images import channels_last, pooled
 from fedsim.learning.executors.batched.shared import product
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
@@ -24,13 +25,15 @@ def tally_of(
     y: torch.Tensor,
     *,
     regression: bool,
+    compiled: bool = False,
     products: torch.dtype | None = None,
 ) -> Tally:
     """Loss, summed, and correct answers on the samples *x*, whose labels or values are *y*.
 
-    *products* is the type to which the factors of products are rounded; None: they are taken as they are.
+    *compiled* says whether convolutions are in machine code of our own. *products* is the type to which the factors of
+    products are rounded; None: they are taken as they are.
     """
-    h = _features(architecture, model, x, products)
+    h = compiled_features(architecture.front, model, x) if compiled else _features(architecture, model, x, products)
     for block in architecture.back:
         tensors = model[block.part]
         weight, bias = tensors[f"{block.layer.name}.weight"], tensors.get(f"{block.layer.name}.bias")

@@ -17,33 +17,33 @@ from typing import NamedTuple
 import torch
 
 from fedsim.learning.executors.batched.convolution import Convolution
+from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.shared import product
 
 __all__ = ["StackedConvolution", "StackedFront"]
 
 
-class StackedFront:
+class StackedFront(Front):
     """All convolutions of a group of clients, as one stack."""
 
     def __init__(self, convolutions: Sequence[StackedConvolution]) -> None:
-        self.convolutions = convolutions
+        super().__init__(convolutions)
+        self._convolutions = convolutions
         self._kept: list[_Kept] = []
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
-        """Fill *features*, (clients, samples, features), from each client's images, and beyond them from empty ones."""
         x = padded(xs, features.shape[1]).transpose(1, 2)
         self._kept = []
-        for convolution in self.convolutions:
+        for convolution in self._convolutions:
             x, kept = convolution.forward(x)
             self._kept.append(kept)
-        features.view(*features.shape[:2], *self.convolutions[-1].output_shape).copy_(x.transpose(1, 2))
+        features.view(*features.shape[:2], *self._convolutions[-1].output_shape).copy_(x.transpose(1, 2))
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
-        """Step along the gradient, given that of the features, which is zero beyond each client's first *samples*."""
-        shape = self.convolutions[-1].output_shape
+        shape = self._convolutions[-1].output_shape
         gradient: torch.Tensor | None = d.view(*d.shape[:2], *shape).transpose(1, 2)
-        for convolution in reversed(self.convolutions):
+        for convolution in reversed(self._convolutions):
             assert gradient is not None
             gradient = convolution.backward(gradient, self._kept.pop())
 
@@ -80,19 +80,19 @@ class StackedConvolution(Convolution):
         y, where = self._pooled(z.view(clients, -1, samples, *self._places))
         if self.bias is not None:
             y += self.bias.value[:clients, :, None, None, None]
-        if self._block.rectified:
+        if self.block.rectified:
             y.relu_()
         return y, _Kept(x, where, y)
 
     def backward(self, d: torch.Tensor, kept: _Kept) -> torch.Tensor | None:
         """Step along the gradient, given that of what came out; returns that of what went in, where it is wanted."""
         active = slice(len(d))
-        if self._block.rectified:
+        if self.block.rectified:
             d = torch.ops.aten.threshold_backward(d, kept.y, 0)
         if self.bias is not None:
             self.bias.take(active, d.sum(dim=(2, 3, 4)))
         dz = self._before_pooling(d, kept.where)
-        before = None if self._block.first else self._before(dz, kept.x.shape)
+        before = None if self.block.first else self._before(dz, kept.x.shape)
         patches = self._patches(kept.x).transpose(1, 2)
         if self._recipe.plain and self._recipe.products is None:
             self._weights.value[active].baddbmm_(dz, patches, alpha=-self._recipe.learning_rate)
@@ -121,7 +121,7 @@ class StackedConvolution(Convolution):
 
     def _pooled(self, z: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The maximum of each square, and its place in its image."""
-        pool = self._block.pool
+        pool = self.block.pool
         if pool == 1:
             return z, None
         y, where = torch.nn.functional.max_pool2d(z.flatten(0, 2), pool, return_indices=True)

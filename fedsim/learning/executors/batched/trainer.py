@@ -12,6 +12,7 @@ import torch
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.course import Chain, Stage
+from fedsim.learning.executors.batched.fronts import front_kind
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples
@@ -37,9 +38,10 @@ class BatchedTrainer(Trainer):
         self._products = torch.bfloat16 if precision == "bfloat16" else None
         self._dataset = dataset
         self._architecture = architecture(table)
-        self._stacked = self.stacked or torch_device == "cuda"
+        stacked = self.stacked or torch_device == "cuda"
+        self._front = front_kind(self._architecture.front, stacked=stacked, products=self._products)
         dtype = number_type(precision)
-        self._samples = ResidentSamples(dataset, dtype, torch_device) if self._stacked else Samples(dataset, dtype)
+        self._samples = ResidentSamples(dataset, dtype, torch_device) if stacked else Samples(dataset, dtype)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
@@ -64,7 +66,7 @@ class BatchedTrainer(Trainer):
                 base,
                 Recipe.of(first.parameters, self._products),
                 chains,
-                stacked=self._stacked,
+                self._front,
             )
             group.run(made, outputs.__setitem__)
             if total is not None:
@@ -80,7 +82,10 @@ class BatchedTrainer(Trainer):
     def _tally(self, model: Mapping[str, Part], ids: npt.NDArray[np.int64]) -> Tally:
         x, y = self._samples.of(ids)
         regression = self._dataset.regression
-        return tally_of(self._architecture, model, x, y, regression=regression, products=self._products)
+        compiled = self._front == "compiled"
+        return tally_of(
+            self._architecture, model, x, y, regression=regression, compiled=compiled, products=self._products
+        )
 
 
 class _Total:

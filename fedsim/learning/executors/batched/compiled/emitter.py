@@ -1,0 +1,198 @@
+"""A few words in which kernels are written: numbers, vectors of `LANES` numbers, places in memory, loops.
+
+Products are added up by fused multiply-add and in the order written here, nothing is left to the compiler's choice: a
+kernel's results are the same bits on every processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from llvmlite import ir
+
+from fedsim.learning.executors.batched.compiled.geometry import LANES
+
+__all__ = ["Array", "Element", "Emitter", "Index", "Value"]
+
+Element = Literal["float", "double"]
+Value = Any
+"""A value of the program that is made; llvmlite has no types of its own."""
+Index = Any
+"""A `Value` that counts something, or a number known when the program is made."""
+
+_INDEX, _OFFSET, _BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
+_BYTES = ir.VectorType(_BYTE, LANES)
+
+
+class Emitter:
+    """Writes one function of a module: ``void name(int64 samples, pointers...)``; pointers never overlap."""
+
+    def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], element: Element) -> None:
+        self._module, self._element = module, element
+        self.number = ir.FloatType() if element == "float" else ir.DoubleType()
+        self.vector = ir.VectorType(self.number, LANES)
+        signature = ir.FunctionType(ir.VoidType(), [_INDEX, *[ir.PointerType()] * len(pointers)])
+        self._function = ir.Function(module, signature, name)
+        self.samples, *arguments = self._function.args
+        for argument in arguments:
+            argument.add_attribute("noalias")
+        self._pointers = dict(zip(pointers, arguments, strict=True))
+        self._variables = ir.IRBuilder(self._function.append_basic_block())
+        self._first = self._function.append_basic_block()
+        self.build = ir.IRBuilder(self._first)
+
+    def finish(self) -> None:
+        """No more code follows."""
+        self.build.ret_void()
+        self._variables.branch(self._first)
+
+    # -- numbers and vectors ------------------------------------------------------------------------------------------
+
+    @property
+    def nothing(self) -> Value:
+        """The number 0."""
+        return ir.Constant(self.number, 0.0)
+
+    @property
+    def zeros(self) -> Value:
+        """The vector 0."""
+        return ir.Constant(self.vector, [0.0] * LANES)
+
+    def bytes(self, value: int) -> Value:
+        """A vector of bytes, all alike."""
+        return ir.Constant(_BYTES, [value] * LANES)
+
+    def everywhere(self, number: Value) -> Value:
+        """A vector of *number*."""
+        undefined = ir.Constant(self.vector, ir.Undefined)
+        one = self.build.insert_element(undefined, number, ir.Constant(_OFFSET, 0))
+        return self.build.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_OFFSET, LANES), [0] * LANES))
+
+    def together(self, numbers: Sequence[Value]) -> Value:
+        """A vector of `LANES` numbers."""
+        vector = ir.Constant(self.vector, ir.Undefined)
+        for lane, number in enumerate(numbers):
+            vector = self.build.insert_element(vector, number, ir.Constant(_OFFSET, lane))
+        return vector
+
+    def lanes(self, vector: Value) -> list[Value]:
+        """Its numbers."""
+        return [self.build.extract_element(vector, ir.Constant(_OFFSET, lane)) for lane in range(LANES)]
+
+    def multiply_add(self, total: Value, x: Value, y: Value) -> Value:
+        """``total + x y``, rounded once."""
+        name = f"llvm.fma.v{LANES}{'f32' if self._element == 'float' else 'f64'}"
+        known = self._module.globals.get(name)
+        fma = known or ir.Function(self._module, ir.FunctionType(self.vector, [self.vector] * 3), name)
+        return self.build.call(fma, [x, y, total])
+
+    def rectified(self, d: Value, y: Value) -> Value:
+        """*d* where *y* is positive (or not a number), and 0 elsewhere."""
+        zero = ir.Constant(y.type, 0.0 if y.type == self.number else [0.0] * LANES)
+        return self.build.select(self.build.fcmp_ordered("<=", y, zero), zero, d)
+
+    # -- places in memory ---------------------------------------------------------------------------------------------
+
+    def array(self, name: str, strides: Sequence[int], start: int = 0) -> Array:
+        """The numbers at a pointer."""
+        return Array(self, self._pointers[name], self.number, tuple(strides), start)
+
+    def byte_array(self, name: str, strides: Sequence[int]) -> Array:
+        """The bytes at a pointer."""
+        return Array(self, self._pointers[name], _BYTE, tuple(strides), 0)
+
+    def offset_array(self, name: str) -> Array:
+        """The offsets, of 32 bits, at a pointer."""
+        return Array(self, self._pointers[name], _OFFSET, (1,), 0)
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    def variable(self, value: Value) -> Variable:
+        """Something that changes, *value* to begin with."""
+        return Variable(self, value, self._variables.alloca(value.type))
+
+    @contextmanager
+    def loop(self, times: Index) -> Iterator[Value]:
+        """Do what is written within it so many times; yields 0, 1, ..."""
+        build = self.build
+        counter = self.variable(ir.Constant(_INDEX, 0))
+        head, body, end = (self._function.append_basic_block() for _ in range(3))
+        build.branch(head)
+        build.position_at_end(head)
+        count = counter.value
+        build.cbranch(build.icmp_signed("<", count, self.index(times)), body, end)
+        build.position_at_end(body)
+        yield count
+        counter.value = build.add(count, ir.Constant(_INDEX, 1))
+        build.branch(head)
+        build.position_at_end(end)
+
+    def index(self, value: Index) -> Value:
+        """*value*, as one of the program."""
+        return ir.Constant(_INDEX, value) if isinstance(value, int) else value
+
+    def sum(self, *terms: tuple[Index, int]) -> Value:
+        """The sum of indices, each times a factor."""
+        known = sum(value * factor for value, factor in terms if isinstance(value, int))
+        total = self.index(known)
+        for value, factor in terms:
+            if not isinstance(value, int):
+                total = self.build.add(total, self.build.mul(value, self.index(factor)))
+        return total
+
+    def widened(self, value: Value) -> Value:
+        """A byte, an offset or a truth value, as an index."""
+        return self.build.zext(value, _INDEX)
+
+    def narrowed(self, value: Value) -> Value:
+        """An index as an offset of 32 bits."""
+        return self.build.trunc(value, _OFFSET)
+
+
+class Variable:
+    """A value that changes."""
+
+    def __init__(self, emitter: Emitter, value: Value, pointer: Value) -> None:
+        self._emitter, self._type, self._pointer = emitter, value.type, pointer
+        self.value = value
+
+    @property
+    def value(self) -> Value:
+        """What it is at this point of the program."""
+        return self._emitter.build.load(self._pointer, typ=self._type)
+
+    @value.setter
+    def value(self, value: Value) -> None:
+        self._emitter.build.store(value, self._pointer)
+
+
+class Array:
+    """What lies at a pointer, by indices; a vector is what lies at a place and behind it."""
+
+    def __init__(self, emitter: Emitter, pointer: Value, kind: ir.Type, strides: tuple[int, ...], start: int) -> None:
+        self._emitter, self._pointer, self._kind = emitter, pointer, kind
+        self._strides, self._start = strides, start
+        self._align = 4 if kind in (_OFFSET, ir.FloatType()) else 8 if kind == ir.DoubleType() else 1
+
+    def at(self, *indices: Index, strides: Sequence[int] = (1,)) -> Array:
+        """What begins at these indices, of which the last may be left out; *strides* are those of what is left."""
+        return Array(self._emitter, self._place(indices), self._kind, tuple(strides), 0)
+
+    def number(self, *indices: Index) -> Value:
+        """The number there."""
+        return self._emitter.build.load(self._place(indices), typ=self._kind, align=self._align)
+
+    def vector(self, *indices: Index) -> Value:
+        """The `LANES` numbers from there on."""
+        return self._emitter.build.load(self._place(indices), typ=ir.VectorType(self._kind, LANES), align=self._align)
+
+    def put(self, value: Value, *indices: Index) -> None:
+        """Write a number, or a vector, from there on."""
+        self._emitter.build.store(value, self._place(indices), align=self._align)
+
+    def _place(self, indices: Sequence[Index]) -> Value:
+        emitter = self._emitter
+        offset = emitter.sum((self._start, 1), *zip(indices, self._strides[: len(indices)], strict=True))
+        return emitter.build.gep(self._pointer, [offset], source_etype=self._kind)

@@ -1,0 +1,101 @@
+"""The shapes of a convolution, and how its images lie in memory. No LLVM here: what fits is known before it is loaded.
+
+Images lie with channels last and zeros around them, as many as the convolution that takes them wants: there is no edge
+to look out for. What goes in has ``padding`` of them; what comes out has ``margin``, the next one's padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.models.layers import Shape
+
+__all__ = ["LANES", "Geometry", "geometries"]
+
+LANES = 16
+"""Channels that go through the arithmetic together."""
+FEW_INPUTS = 4
+"""Channels of samples that are taken one by one: grey ones and coloured ones."""
+LARGEST_KERNEL = 5
+"""Rows of a kernel whose sums of gradients, one for each of its places, are held in registers."""
+POOL = 2
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A convolution of stride 1, the maximum over squares of 2 x 2 places, a bias, and a rectifier or not."""
+
+    inputs: int
+    """Channels."""
+    height: int
+    """Rows of an image that goes in, without padding."""
+    width: int
+    outputs: int
+    """Channels."""
+    kernel: int
+    padding: int
+    margin: int
+    rectified: bool
+    first: bool
+    """Whether samples go in: few channels, and nobody asks for their gradient."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of an image that comes out, after pooling; a place that fills no square is dropped."""
+        return (self.height + 2 * self.padding - self.kernel + 1) // POOL
+
+    @property
+    def columns(self) -> int:
+        """Columns of it."""
+        return (self.width + 2 * self.padding - self.kernel + 1) // POOL
+
+    @property
+    def taken(self) -> Shape:
+        """(height, width, channels) of an image that goes in, with padding."""
+        return self.height + 2 * self.padding, self.width + 2 * self.padding, self.inputs
+
+    @property
+    def made(self) -> Shape:
+        """(height, width, channels) of an image that comes out, with margin."""
+        return self.rows + 2 * self.margin, self.columns + 2 * self.margin, self.outputs
+
+    @property
+    def weights(self) -> Shape:
+        """(outputs, kernel, kernel, inputs)."""
+        return self.outputs, self.kernel, self.kernel, self.inputs
+
+
+def geometries(front: Sequence[ConvolutionBlock]) -> tuple[Geometry, ...] | None:
+    """A model's convolutions, if there are kernels for all of them: a function of the model alone.
+
+    Otherwise None: where a stride is not 1, something else is pooled than squares of 2, a kernel is larger than
+    `LARGEST_KERNEL`, outputs do not fill `LANES`, or samples have more than `FEW_INPUTS` channels.
+    """
+    if not front or not all(_fits(block) for block in front):
+        return None
+    margins = [block.layer.padding for block in front[1:]] + [0]
+    return tuple(_geometry(block, margin) for block, margin in zip(front, margins, strict=True))
+
+
+def _fits(block: ConvolutionBlock) -> bool:
+    layer = block.layer
+    channels = layer.in_channels <= FEW_INPUTS if block.first else layer.in_channels % LANES == 0
+    fits = layer.stride == 1 and block.pool == POOL and layer.kernel <= LARGEST_KERNEL
+    return fits and channels and layer.out_channels % LANES == 0
+
+
+def _geometry(block: ConvolutionBlock, margin: int) -> Geometry:
+    layer, (_, height, width) = block.layer, block.input_shape
+    return Geometry(
+        inputs=layer.in_channels,
+        height=height,
+        width=width,
+        outputs=layer.out_channels,
+        kernel=layer.kernel,
+        padding=layer.padding,
+        margin=margin,
+        rectified=block.rectified,
+        first=block.first,
+    )

@@ -1,0 +1,148 @@
+"""The convolutions of a group of clients in machine code of our own, one client after the other.
+
+All memory is made once for a group: images with the zeros around them, the gradients of all clients' weights. Images of
+one client stay in the cache from one convolution to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
+from fedsim.learning.executors.batched.compiled.library import element_of, kernels
+from fedsim.learning.executors.batched.convolution import Convolution
+from fedsim.learning.executors.batched.front import Front
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.support import ConvolutionBlock
+
+__all__ = ["CompiledConvolution", "CompiledFront"]
+
+
+class CompiledConvolution(Convolution):
+    """A convolution with pooling and rectifier of each client, between images that lie as `Geometry` says."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        block: ConvolutionBlock,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        clients: int,
+        *,
+        geometry: Geometry,
+        samples: int,
+    ) -> None:
+        """*weight* is (outputs, inputs, kernel, kernel); a client has at most so many *samples* in a step."""
+        super().__init__(recipe, block, weight, bias, clients)
+        self._kernels = kernels(geometry, element_of(weight.dtype))
+        self._biases = weight.new_zeros(clients, geometry.outputs) if self.bias is None else self.bias.value
+        self.x = weight.new_zeros(clients, samples, *geometry.taken)
+        """What goes in; its padding stays zero."""
+        self._where = weight.new_empty(
+            (clients, samples, geometry.rows, geometry.columns, geometry.outputs), dtype=torch.int8
+        )
+        self._by_weight = weight.new_empty(clients, *geometry.weights)
+        self._by_bias = weight.new_empty(clients, geometry.outputs)
+        self._before = None if geometry.first else weight.new_empty(samples, *geometry.taken)
+        self._arranged = weight.new_empty(geometry.weights)
+        self._offsets = weight.new_empty(geometry.rows * geometry.columns, dtype=torch.int32)
+        room = LANES * weight[0].numel() if geometry.first else geometry.rows * geometry.columns
+        self._room = weight.new_empty(room)
+
+    def _held(self, weight: torch.Tensor) -> torch.Tensor:
+        return weight.permute(0, 2, 3, 1)
+
+    def shown(self, held: torch.Tensor) -> torch.Tensor:
+        """With channels where they are sent."""
+        return held.permute(0, 3, 1, 2)
+
+    def forward(self, client: int, samples: int, y: torch.Tensor) -> None:
+        """From `x` to *y*, which is (clients, samples, ...), of the client's first samples."""
+        weights = _address(self._weights.value, client)
+        self._kernels.arrange(samples, weights, self._arranged.data_ptr())
+        self._kernels.forward(
+            samples,
+            _address(self.x, client),
+            self._arranged.data_ptr(),
+            _address(self._biases, client),
+            _address(y, client),
+            _address(self._where, client),
+        )
+
+    def backward(self, client: int, samples: int, y: torch.Tensor, d: int) -> int:
+        """Add up the gradients of one client's weights, given the address of that of its *y*.
+
+        Returns the address of the gradient of what went in; 0 where nobody asks for it.
+        """
+        x, y_address, where = _address(self.x, client), _address(y, client), _address(self._where, client)
+        sums = _address(self._by_weight, client), _address(self._by_bias, client)
+        if self._before is None:
+            self._kernels.backward(samples, x, y_address, d, where, *sums, self._room.data_ptr())
+            return 0
+        self._before.zero_()
+        before, weights = self._before.data_ptr(), _address(self._weights.value, client)
+        scratch = self._offsets.data_ptr(), self._room.data_ptr()
+        self._kernels.backward(samples, x, weights, y_address, d, where, before, *sums, *scratch)
+        return before
+
+    def begin_step(self, active: int) -> None:
+        """Forget the gradients of the first *active* clients."""
+        self._by_weight[:active].zero_()
+        self._by_bias[:active].zero_()
+
+    def end_step(self, active: int) -> None:
+        """Step along them."""
+        self._weights.take(slice(active), self._by_weight[:active])
+        if self.bias is not None:
+            self.bias.take(slice(active), self._by_bias[:active])
+
+
+class CompiledFront(Front):
+    """Convolutions that hand images to each other where they lie."""
+
+    def __init__(self, convolutions: Sequence[CompiledConvolution], geometry: Geometry) -> None:
+        """*geometry* is that of the last one."""
+        super().__init__(convolutions)
+        self._convolutions = convolutions
+        first = convolutions[0]
+        clients, samples, *_ = first.x.shape
+        self._y = first.x.new_empty(clients, samples, *geometry.made)
+        self._d = torch.empty_like(self._y)
+        self._images = [convolution.x for convolution in convolutions] + [self._y]
+        edge = first.block.layer.padding
+        _, height, width = first.block.input_shape
+        self._inside = first.x[:, :, edge : edge + height, edge : edge + width]
+
+    def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
+        for client, x in enumerate(xs):
+            self._inside[client, : len(x)].copy_(x.permute(0, 2, 3, 1))
+            for convolution, y in zip(self._convolutions, self._images[1:], strict=True):
+                convolution.forward(client, len(x), y)
+        width = features.shape[1]
+        images = features.view(len(xs), width, *self._convolutions[-1].output_shape)
+        made = self._y.permute(0, 1, 4, 2, 3)
+        if all(len(x) == width for x in xs):
+            images.copy_(made[: len(xs), :width])
+            return
+        for client, x in enumerate(xs):
+            images[client, : len(x)].copy_(made[client, : len(x)])
+
+    def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
+        active, width, _ = d.shape
+        images = d.view(active, width, *self._convolutions[-1].output_shape)
+        self._d[:active, :width].copy_(images.permute(0, 1, 3, 4, 2))
+        for convolution in self._convolutions:
+            convolution.begin_step(active)
+        for client in reversed(range(active)):  # what was made last is in the cache still
+            gradient = _address(self._d, client)
+            for convolution, y in zip(reversed(self._convolutions), reversed(self._images), strict=False):
+                gradient = convolution.backward(client, samples[client], y, gradient)
+        for convolution in self._convolutions:
+            convolution.end_step(active)
+
+
+def _address(tensor: torch.Tensor, client: int) -> int:
+    """Where *client*'s numbers begin."""
+    return tensor.data_ptr() + client * tensor.stride(0) * tensor.element_size()

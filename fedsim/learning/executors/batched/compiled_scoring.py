@@ -1,0 +1,44 @@
+"""What a model's convolutions make of many images, in machine code of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from fedsim.learning.executors.batched.compiled.geometry import geometries
+from fedsim.learning.executors.batched.compiled.library import element_of, kernels
+from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.executors.trainer import Part
+
+__all__ = ["compiled_features"]
+
+CHUNK = 10
+"""Images that go through the convolutions together and stay in the cache; it moves no bit."""
+
+
+def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Part], x: torch.Tensor) -> torch.Tensor:
+    """(samples, features) of the images *x*, (samples, channels, height, width)."""
+    shapes = geometries(front)
+    assert shapes is not None
+    steps = [kernels(shape, element_of(x.dtype)) for shape in shapes]
+    images = [x.new_zeros(CHUNK, *shape.taken) for shape in shapes] + [x.new_empty(CHUNK, *shapes[-1].made)]
+    where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
+    weights = []
+    for block, step in zip(front, steps, strict=True):
+        tensors, name = model[block.part], block.layer.name
+        weight, bias = tensors[f"{name}.weight"], tensors.get(f"{name}.bias")
+        held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty_like(weight)
+        step.arrange(0, held.data_ptr(), arranged.data_ptr())
+        weights.append((arranged, weight.new_zeros(len(weight)) if bias is None else bias.contiguous()))
+    edge, (_, height, width) = front[0].layer.padding, front[0].input_shape
+    inside = images[0][:, edge : edge + height, edge : edge + width]
+    features = x.new_empty(len(x), *front[-1].output_shape)
+    for first in range(0, len(x), CHUNK):
+        some = x[first : first + CHUNK]
+        inside[: len(some)].copy_(some.permute(0, 2, 3, 1))
+        for step, (arranged, bias), h, y in zip(steps, weights, images, images[1:], strict=False):
+            addresses = (tensor.data_ptr() for tensor in (h, arranged, bias, y, where))
+            step.forward(len(some), *addresses)
+        features[first : first + CHUNK].copy_(images[-1][: len(some)].permute(0, 3, 1, 2))
+    return features.flatten(1)
