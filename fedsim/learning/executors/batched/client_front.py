@@ -28,6 +28,7 @@ class ClientFront(Front):
         self._passed: list[list[torch.Tensor]] = []
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
+        """Client by client."""
         self._passed = []
         for client, x in enumerate(xs):
             passed = [x]
@@ -37,6 +38,7 @@ class ClientFront(Front):
             self._passed.append(passed)
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
+        """Client by client, each client's layers at once."""
         images = channels_last(d.view(-1, *self._convolutions[-1].output_shape))
         for client in reversed(range(len(samples))):  # what was made last is in the cache still
             passed, first = self._passed[client], client * d.shape[1]

@@ -116,6 +116,7 @@ class CompiledFront(Front):
         self._inside = first.x[:, :, edge : edge + height, edge : edge + width]
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
+        """Client by client."""
         for client, x in enumerate(xs):
             self._inside[client, : len(x)].copy_(x.permute(0, 2, 3, 1))
             for convolution, y in zip(self._convolutions, self._images[1:], strict=True):
@@ -130,6 +131,7 @@ class CompiledFront(Front):
             images[client, : len(x)].copy_(made[client, : len(x)])
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
+        """Gradients client by client, then a step of all."""
         active, width, _ = d.shape
         images = d.view(active, width, *self._convolutions[-1].output_shape)
         self._d[:active, :width].copy_(images.permute(0, 1, 3, 4, 2))

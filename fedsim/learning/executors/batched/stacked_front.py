@@ -33,6 +33,7 @@ class StackedFront(Front):
         self._kept: list[_Kept] = []
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
+        """One operation for each layer."""
         x = padded(xs, features.shape[1]).transpose(1, 2)
         self._kept = []
         for convolution in self._convolutions:
@@ -41,6 +42,7 @@ class StackedFront(Front):
         features.view(*features.shape[:2], *self._convolutions[-1].output_shape).copy_(x.transpose(1, 2))
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
+        """One operation for each layer."""
         shape = self._convolutions[-1].output_shape
         gradient: torch.Tensor | None = d.view(*d.shape[:2], *shape).transpose(1, 2)
         for convolution in reversed(self._convolutions):

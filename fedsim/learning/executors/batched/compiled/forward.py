@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 from llvmlite import ir
 
@@ -68,7 +68,7 @@ def _runs(columns: int) -> list[tuple[int, int]]:
     """At most `SQUARES` columns at a time, as evenly as may be: (first, number)."""
     runs = -(-columns // SQUARES)
     firsts = [columns * run // runs for run in range(runs + 1)]
-    return [(first, following - first) for first, following in zip(firsts, firsts[1:], strict=False)]
+    return [(first, following - first) for first, following in pairwise(firsts)]
 
 
 def _taken_strides(g: Geometry) -> tuple[int, int, int]:

@@ -120,6 +120,6 @@ def emit_first_backward(module: ir.Module, g: Geometry, element: Element) -> Non
 def _by_place(e: Emitter, value: Value, which: Value) -> dict[tuple[int, int], Value]:
     """For each (row, column) of a square the lanes of *value* that go there, and zeros."""
     return {
-        place: e.build.select(e.build.icmp_unsigned("==", which, e.bytes(number)), value, e.zeros)
-        for number, place in enumerate(product(range(2), repeat=2))
+        (place // 2, place % 2): e.build.select(e.build.icmp_unsigned("==", which, e.bytes(place)), value, e.zeros)
+        for place in range(4)
     }

@@ -1,0 +1,169 @@
+"""Convolutions in machine code of our own come to the same as PyTorch's."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from front_waves import EXACT, MORE_ROWS, Wave, far, front_of, train, waves_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.learning.executors.batched.compiled.geometry import geometries
+from fedsim.learning.executors.batched.compiled_scoring import compiled_features
+from fedsim.learning.executors.batched.fronts import FrontKind, front_kind, new_front
+from fedsim.learning.executors.batched.recipe import Recipe
+from fedsim.learning.executors.batched.support import ConvolutionBlock, architecture
+from fedsim.learning.objectives import Plain
+from fedsim.models.fedgs_cnn import FedgsCnn
+from fedsim.models.layers import Conv2d, MaxPool2d, Shape
+from fedsim.models.leaf_cnn import LeafCnn
+from fedsim.models.small_cnn import SmallCnn
+
+FEW = settings(max_examples=25)
+"""Each example makes machine code of its own, which takes a tenth of a second or two."""
+
+
+def block_of(
+    shape: Shape, outputs: int, *, first: bool = True, rectified: bool = True, **layer: int
+) -> ConvolutionBlock:
+    """A convolution with pooling."""
+    convolution = Conv2d("c" if first else f"c{shape[0]}", shape[0], outputs, **layer)
+    after = MaxPool2d("p", 2).output_shape(convolution.output_shape(shape))
+    return ConvolutionBlock("extractor", convolution, True, 2, shape, after, first)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
+    """One or two convolutions for which there is machine code."""
+    shape = draw(st.integers(1, 4)), draw(st.integers(8, 17)), draw(st.integers(8, 17))
+    found: list[ConvolutionBlock] = []
+    for number in range(draw(st.integers(1, 2))):
+        kernel = draw(st.integers(1, min(5, *shape[1:])))
+        layer = Conv2d(
+            f"c{number}",
+            shape[0],
+            draw(st.sampled_from([16, 32])),
+            kernel=kernel,
+            padding=draw(st.integers(max(0, kernel - min(shape[1:])), kernel)),
+            bias=draw(st.booleans()),
+        )
+        before, shape = shape, layer.output_shape(shape)
+        if min(shape[1:]) < 2:
+            break
+        shape = MaxPool2d("p", 2).output_shape(shape)
+        found.append(ConvolutionBlock("extractor", layer, draw(st.booleans()), 2, before, shape, not found))
+    return tuple(found)
+
+
+@FEW
+@given(waves_of(blocks()))
+def test_compiled_convolutions_are_pytorchs(wave: Wave) -> None:
+    assert far(train(front_of(wave, "compiled"), wave), train(front_of(wave, "by client"), wave)) <= EXACT
+
+
+@FEW
+@given(waves_of(blocks()))
+def test_rows_that_stand_for_no_sample_move_no_bit(wave: Wave) -> None:
+    longer = train(front_of(wave, "compiled"), wave, more_rows=MORE_ROWS)
+    for one, other in zip(longer, train(front_of(wave, "compiled"), wave), strict=True):
+        assert torch.equal(one, other)
+
+
+@FEW
+@given(waves_of(blocks()))
+def test_scores_come_from_the_same_features_as_training(wave: Wave) -> None:
+    """Bit for bit, however many images there are."""
+    front, (block, *_) = front_of(wave, "compiled"), wave.blocks
+    x = torch.randn(3 * 11, *block.input_shape, dtype=torch.float64, generator=torch.Generator().manual_seed(wave.seed))
+    model = {"extractor": {}}
+    for each, layer in zip(wave.blocks, front.convolutions, strict=True):
+        model["extractor"] |= {f"{each.layer.name}.{kind}": tensor for kind, tensor in layer.state(0).items()}
+    scored = compiled_features(wave.blocks, model, x)
+    samples = max(map(max, wave.samples))
+    for first in range(0, len(x), samples):
+        some = x[first : first + samples]
+        features = torch.zeros(1, len(some), scored.shape[1], dtype=torch.float64)
+        front.forward([some], features)
+        assert torch.equal(features[0], scored[first : first + samples])
+
+
+def trained_once(kind: FrontKind, *, dtype: torch.dtype, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Features, and weights after a step; the second convolution tells where the first one's gradients went."""
+    front_blocks = (
+        block_of((1, 8, 8), 16, kernel=3, padding=1),
+        block_of((16, 4, 4), 16, kernel=3, padding=1, first=False),
+    )
+    generator = torch.Generator().manual_seed(5)
+    base = {
+        "extractor": {
+            f"{block.layer.name}.{name}": torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+            for block in front_blocks
+            for name, shape in block.layer.parameter_shapes.items()
+        }
+    }
+    front = new_front(kind, Recipe(0.1, 0.0, 0.0, Plain()), front_blocks, base, 1, len(x))
+    features = torch.zeros(1, len(x), 64, dtype=dtype)
+    front.forward([x.to(dtype)], features)
+    front.backward(torch.ones_like(features), [len(x)])
+    return (features, *(tensor for layer in front.convolutions for tensor in layer.state(0).values()))
+
+
+def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
+    """As in PyTorch: in an image that is blank but for one edge, most squares have four equal places."""
+    x = torch.zeros(2, 1, 8, 8, dtype=torch.float64)
+    x[:, :, :, 5] = 1
+    found = (trained_once(kind, dtype=torch.float64, x=x) for kind in ("compiled", "by client"))
+    assert far(*found) <= EXACT
+
+
+def test_a_number_that_is_none_goes_on_through_pooling_and_rectifier() -> None:
+    """A diverged model is seen to be one."""
+    x = torch.zeros(1, 1, 8, 8, dtype=torch.float64)
+    x[0, 0, 2, 2] = torch.nan
+    mine, others = (trained_once(kind, dtype=torch.float64, x=x) for kind in ("compiled", "by client"))
+    for one, other in zip(mine, others, strict=True):
+        assert torch.equal(one.isnan(), other.isnan())
+    assert mine[0].isnan().any()
+    assert mine[1].isnan().all()
+
+
+def test_float32_is_as_near_to_float64_as_pytorchs() -> None:
+    x = torch.randn(4, 1, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    exact = trained_once("by client", dtype=torch.float64, x=x)
+    errors = {
+        kind: [
+            float((one.double() - other).norm())
+            for one, other in zip(trained_once(kind, dtype=torch.float32, x=x), exact, strict=True)
+        ]
+        for kind in ("compiled", "by client")
+    }
+    for mine, theirs in zip(errors["compiled"], errors["by client"], strict=True):
+        assert mine <= 2 * theirs
+
+
+@pytest.mark.parametrize(
+    ("block", "fits"),
+    [
+        (block_of((1, 9, 9), 16, kernel=5, padding=2), True),
+        (block_of((4, 9, 9), 48, kernel=1), True),
+        (block_of((5, 9, 9), 16, kernel=5), False),
+        (block_of((1, 9, 9), 24, kernel=5), False),
+        (block_of((1, 16, 16), 16, kernel=6), False),
+        (block_of((1, 16, 16), 16, kernel=5, stride=2), False),
+        (ConvolutionBlock("e", Conv2d("c", 1, 16, kernel=3), True, 1, (1, 9, 9), (16, 7, 7), True), False),
+        (ConvolutionBlock("e", Conv2d("c", 1, 16, kernel=3), True, 3, (1, 9, 9), (16, 2, 2), True), False),
+    ],
+)
+def test_for_which_convolutions_there_is_machine_code(block: ConvolutionBlock, fits: bool) -> None:
+    assert (geometries([block]) is not None) == fits
+    assert front_kind([block]) == ("compiled" if fits else "by client")
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"), [(SmallCnn(), "compiled"), (FedgsCnn(), "compiled"), (LeafCnn(), "by client")]
+)
+def test_which_models_are_compiled(model: SmallCnn | FedgsCnn | LeafCnn, kind: FrontKind) -> None:
+    front = architecture(model.table((1, 28, 28), 62)).front
+    assert front_kind(front) == kind
+    assert front_kind(front, products=torch.bfloat16) == "by client"
+    assert front_kind(front, stacked=True, products=torch.bfloat16) == "stacked"
