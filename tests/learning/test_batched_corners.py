@@ -21,7 +21,7 @@ from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import stream_parameters
-from fedsim.learning.executors.batched.dense import LARGE, Dense
+from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.scoring import CHUNK

@@ -9,14 +9,10 @@ import torch
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.low_rank import LowRank, rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import Shared
+from fedsim.learning.executors.batched.shared import LARGE, Shared
 from fedsim.learning.executors.batched.stack import Stack
 
-__all__ = ["LARGE", "Dense"]
-
-LARGE = 2**16
-"""Weights from which on a layer is kept in factors: smaller ones stay in a processor's cache anyway. A change may move
-the last bit, so it would be another numeric family."""
+__all__ = ["Dense"]
 
 
 class Dense(GroupLayer):

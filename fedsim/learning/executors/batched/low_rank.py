@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import torch
 
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import Shared, product
+from fedsim.learning.executors.batched.shared import Shared
 
 __all__ = ["LowRank", "rows_that_pay"]
 
@@ -133,7 +133,6 @@ class LowRank:
         share = torch.tensor(weights, dtype=torch.float64, device=self._c.device)
         coefficients = (self._c[:, : self.rows] * share[:, None]).to(self._outputs.dtype)
         scaled = self._outputs[:, : self.rows] * coefficients[:, :, None]
-        seen = self._inputs[:, : self.rows].flatten(0, 1)
-        total = product(scaled.flatten(0, 1).t(), seen, self._recipe.products)
+        total = self._shared.sum_of_products(scaled, self._inputs[:, : self.rows])
         grown = float((share * (self._scale[:, 0] - 1)).sum())
         return total.add_(self._shared.weight, alpha=grown) if grown else total

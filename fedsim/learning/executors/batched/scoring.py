@@ -8,7 +8,7 @@ import torch
 
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.images import channels_last, pooled
-from fedsim.learning.executors.batched.shared import product
+from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
 from fedsim.learning.executors.trainer import Part, Tally
 
@@ -37,11 +37,7 @@ def tally_of(
     for block in architecture.back:
         tensors = model[block.part]
         weight, bias = tensors[f"{block.layer.name}.weight"], tensors.get(f"{block.layer.name}.bias")
-        h = (
-            torch.nn.functional.linear(h, weight, bias)
-            if products is None
-            else _with(product(h, weight.t(), products), bias)
-        )
+        h = _with(Shared(weight, products).times_transposed(h), bias)
         if block.rectified:
             h.relu_()
     if regression:

@@ -4,31 +4,71 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["Shared", "product"]
+from fedsim.learning.executors.batched.compiled.library import Kernel, ProductKernels, element_of, product_kernels
+from fedsim.learning.executors.batched.compiled.products import MatrixShape
+
+__all__ = ["LARGE", "Shared", "product"]
+
+LARGE = 2**16
+"""Weights from which on a matrix is shared: smaller ones stay in a processor's cache anyway. A change may move the last
+bit, so it would be another numeric family."""
 
 
 class Shared:
-    """Products with one matrix, (outputs, inputs), that does not change."""
+    """Products with one matrix, (outputs, inputs), that does not change.
+
+    On a CPU they are in machine code of our own, where the matrix has a shape for it and factors are taken as they are.
+    """
 
     def __init__(self, weight: torch.Tensor, products: torch.dtype | None) -> None:
         """*products* is the type in which factors are rounded; None: they are taken as they are."""
         self.weight = weight
+        self._products = products
         self._rounded = None if products is None else weight.to(products)
+        self._kernels = _kernels_for(weight) if products is None else None
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
-        """``h W^T``: (clients, samples, inputs) to (clients, samples, outputs).
-
-        Computed as ``(W h^T)^T``: for few samples that is half as long, as W is read in the order in which it lies.
-        """
-        if self._rounded is not None:
-            return product(h.flatten(0, 1), self._rounded.t(), self._rounded.dtype).view(*h.shape[:2], -1)
-        columns = h.flatten(0, 1).t().contiguous()
-        return (self.weight @ columns).t().contiguous().view(*h.shape[:2], -1)
+        """``h W^T``: (..., inputs) to (..., outputs)."""
+        rows = h.flatten(0, -2)
+        if self._kernels is None:
+            weight = self.weight if self._rounded is None else self._rounded
+            y = product(rows, weight.t(), self._products)
+        else:
+            y = rows.new_empty(len(rows), len(self.weight))
+            self._run(self._kernels.times_transposed, len(rows), rows, self.weight, y)
+        return y.view(*h.shape[:-1], -1)
 
     def times(self, d: torch.Tensor) -> torch.Tensor:
-        """``d W``: (clients, samples, outputs) to (clients, samples, inputs)."""
-        factor = self.weight if self._rounded is None else self._rounded
-        return product(d.flatten(0, 1), factor, factor.dtype).view(*d.shape[:2], -1)
+        """``d W``: (..., outputs) to (..., inputs)."""
+        rows = d.flatten(0, -2)
+        if self._kernels is None:
+            weight = self.weight if self._rounded is None else self._rounded
+            before = product(rows, weight, self._products)
+        else:
+            before = rows.new_empty(len(rows), self.weight.shape[1])
+            self._run(self._kernels.times, len(rows), rows, self.weight, before)
+        return before.view(*d.shape[:-1], -1)
+
+    def sum_of_products(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        """``d^T h`` of rows *d*, (..., outputs), and *h*, (..., inputs): (outputs, inputs)."""
+        d, h = d.flatten(0, -2), h.flatten(0, -2)
+        if self._kernels is None:
+            return product(d.t(), h, self._products)
+        total = d.new_empty(self.weight.shape)
+        self._run(self._kernels.sum_of_products, len(d), d, h, total)
+        return total
+
+    @staticmethod
+    def _run(kernel: Kernel, samples: int, *tensors: torch.Tensor) -> None:
+        contiguous = [tensor.contiguous() for tensor in tensors]
+        kernel(samples, *(tensor.data_ptr() for tensor in contiguous))
+
+
+def _kernels_for(weight: torch.Tensor) -> ProductKernels | None:
+    shape = MatrixShape(*weight.shape)
+    if weight.device.type != "cpu" or weight.numel() < LARGE or not shape.fits:
+        return None
+    return product_kernels(shape, element_of(weight.dtype))
 
 
 def product(left: torch.Tensor, right: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:

@@ -6,7 +6,7 @@ kernel's results are the same bits on every processor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -81,12 +81,31 @@ class Emitter:
         """Its numbers."""
         return [self.build.extract_element(vector, ir.Constant(_OFFSET, lane)) for lane in range(LANES)]
 
+    def over_lanes(self, vector: Value) -> Value:
+        """The sum of its numbers: each half onto the other, again and again."""
+        number = LANES
+        while number > 1:
+            number //= 2
+            halves = (
+                self.build.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_OFFSET, number), list(lanes)))
+                for lanes in (range(number), range(number, 2 * number))
+            )
+            vector = self.build.fadd(*halves)
+        return self.build.extract_element(vector, ir.Constant(_OFFSET, 0))
+
     def multiply_add(self, total: Value, x: Value, y: Value) -> Value:
         """``total + x y``, rounded once."""
         name = f"llvm.fma.v{LANES}{'f32' if self._element == 'float' else 'f64'}"
-        known = self._module.globals.get(name)
-        fma = known or ir.Function(self._module, ir.FunctionType(self.vector, [self.vector] * 3), name)
-        return self.build.call(fma, [x, y, total])
+        return self.build.call(self._known(name, ir.FunctionType(self.vector, [self.vector] * 3)), [x, y, total])
+
+    def prefetch(self, address: Value) -> None:
+        """Have what lies there brought into the cache."""
+        prefetch = self._known("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[_OFFSET] * 3]))
+        read, near, data = (ir.Constant(_OFFSET, value) for value in (0, 3, 1))
+        self.build.call(prefetch, [address, read, near, data])
+
+    def _known(self, name: str, signature: ir.FunctionType) -> Value:
+        return self._module.globals.get(name) or ir.Function(self._module, signature, name)
 
     def rectified(self, d: Value, y: Value) -> Value:
         """*d* where *y* is positive (or not a number), and 0 elsewhere."""
@@ -129,6 +148,18 @@ class Emitter:
         build.branch(head)
         build.position_at_end(end)
 
+    def cases(self, value: Value, known: Iterable[int]) -> Iterator[int]:
+        """Yields each number, one after the other: what is written then is done where *value* is that one."""
+        end = self._function.append_basic_block()
+        switch = self.build.switch(value, end)
+        for number in known:
+            block = self._function.append_basic_block()
+            switch.add_case(ir.Constant(_INDEX, number), block)
+            self.build.position_at_end(block)
+            yield number
+            self.build.branch(end)
+        self.build.position_at_end(end)
+
     def index(self, value: Index) -> Value:
         """*value*, as one of the program."""
         return ir.Constant(_INDEX, value) if isinstance(value, int) else value
@@ -141,6 +172,14 @@ class Emitter:
             if not isinstance(value, int):
                 total = self.build.add(total, self.build.mul(value, self.index(factor)))
         return total
+
+    def parts(self, whole: Value, most: int) -> Value:
+        """How many parts of at most so much there are."""
+        return self.build.sdiv(self.sum((whole, 1), (most - 1, 1)), self.index(most))
+
+    def smaller(self, one: Value, other: Value) -> Value:
+        """The smaller one of two indices."""
+        return self.build.select(self.build.icmp_signed("<", one, other), one, other)
 
     def widened(self, value: Value) -> Value:
         """A byte, an offset or a truth value, as an index."""
@@ -191,6 +230,10 @@ class Array:
     def put(self, value: Value, *indices: Index) -> None:
         """Write a number, or a vector, from there on."""
         self._emitter.build.store(value, self._place(indices), align=self._align)
+
+    def prefetch(self, *indices: Index) -> None:
+        """Have what lies there brought into the cache; there may be nothing."""
+        self._emitter.prefetch(self._place(indices))
 
     def _place(self, indices: Sequence[Index]) -> Value:
         emitter = self._emitter

@@ -1,4 +1,4 @@
-"""Machine code for a convolution: made once in each process, at first use."""
+"""Machine code, made once in each process for each shape, at first use."""
 
 from __future__ import annotations
 
@@ -15,31 +15,59 @@ from fedsim.learning.executors.batched.compiled.emitter import Element
 from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
 from fedsim.learning.executors.batched.compiled.geometry import Geometry
 from fedsim.learning.executors.batched.compiled.gradients import emit_backward, emit_first_backward
+from fedsim.learning.executors.batched.compiled.products import (
+    MatrixShape,
+    emit_sum_of_products,
+    emit_times,
+    emit_times_transposed,
+)
 
-__all__ = ["Kernel", "Kernels", "element_of", "kernels"]
+__all__ = ["ConvolutionKernels", "Kernel", "ProductKernels", "convolution_kernels", "element_of", "product_kernels"]
 
 Kernel = Callable[..., None]
 """Takes the number of samples and addresses."""
 
 
-class Kernels:
-    """The kernels of one convolution."""
+class Program:
+    """Functions in machine code, made for this processor."""
 
-    def __init__(self, g: Geometry, element: Element) -> None:
-        module = ir.Module()
-        emit_arrange(module, g, element)
-        emit_forward(module, g, element)
-        (emit_first_backward if g.first else emit_backward)(module, g, element)
+    def __init__(self, module: ir.Module) -> None:
+        self._module = module
         self._engine = _compiled(module)
-        self.arrange = self._kernel(module, "arrange")
-        self.forward = self._kernel(module, "forward")
-        self.backward = self._kernel(module, "backward")
 
-    def _kernel(self, module: ir.Module, name: str) -> Kernel:
-        """Without the interpreter's lock while it runs."""
-        _, *pointers = module.get_global(name).args
+    def kernel(self, name: str) -> Kernel:
+        """One of them; the interpreter's lock is free while it runs."""
+        _, *pointers = self._module.get_global(name).args
         signature = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))
         return signature(self._engine.get_function_address(name))
+
+
+class ConvolutionKernels:
+    """The kernels of one convolution."""
+
+    def __init__(self, geometry: Geometry, element: Element) -> None:
+        module = ir.Module()
+        emit_arrange(module, geometry, element)
+        emit_forward(module, geometry, element)
+        (emit_first_backward if geometry.first else emit_backward)(module, geometry, element)
+        self._program = Program(module)
+        self.arrange = self._program.kernel("arrange")
+        self.forward = self._program.kernel("forward")
+        self.backward = self._program.kernel("backward")
+
+
+class ProductKernels:
+    """Products with a matrix."""
+
+    def __init__(self, shape: MatrixShape, element: Element) -> None:
+        module = ir.Module()
+        emit_times_transposed(module, shape, element)
+        emit_times(module, shape, element)
+        emit_sum_of_products(module, shape, element)
+        self._program = Program(module)
+        self.times_transposed = self._program.kernel("times_transposed")
+        self.times = self._program.kernel("times")
+        self.sum_of_products = self._program.kernel("sum_of_products")
 
 
 def element_of(dtype: torch.dtype) -> Element:
@@ -48,9 +76,15 @@ def element_of(dtype: torch.dtype) -> Element:
 
 
 @cache
-def kernels(g: Geometry, element: Element) -> Kernels:
-    """The kernels of a convolution, in machine code for this processor."""
-    return Kernels(g, element)
+def convolution_kernels(geometry: Geometry, element: Element) -> ConvolutionKernels:
+    """The kernels of a convolution."""
+    return ConvolutionKernels(geometry, element)
+
+
+@cache
+def product_kernels(shape: MatrixShape, element: Element) -> ProductKernels:
+    """The kernels of products with a matrix of weights."""
+    return ProductKernels(shape, element)
 
 
 def _compiled(module: ir.Module) -> Any:
