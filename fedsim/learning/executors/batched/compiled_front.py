@@ -50,6 +50,9 @@ class CompiledConvolution(Convolution):
         self._offsets = weight.new_empty(geometry.rows * geometry.columns, dtype=torch.int32)
         room = LANES * weight[0].numel() if geometry.first else geometry.rows * geometry.columns
         self._room = weight.new_empty(room)
+        self._weights_at, self._biases_at = _addresses(self._weights.value), _addresses(self._biases)
+        self._x_at, self._where_at = _addresses(self.x), _addresses(self._where)
+        self._by_weight_at, self._by_bias_at = _addresses(self._by_weight), _addresses(self._by_bias)
 
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
         return weight.permute(0, 2, 3, 1)
@@ -58,33 +61,25 @@ class CompiledConvolution(Convolution):
         """With channels where they are sent."""
         return held.permute(0, 3, 1, 2)
 
-    def forward(self, client: int, samples: int, y: torch.Tensor) -> None:
-        """From `x` to *y*, which is (clients, samples, ...), of the client's first samples."""
-        weights = _address(self._weights.value, client)
-        self._kernels.arrange(samples, weights, self._arranged.data_ptr())
-        self._kernels.forward(
-            samples,
-            _address(self.x, client),
-            self._arranged.data_ptr(),
-            _address(self._biases, client),
-            _address(y, client),
-            _address(self._where, client),
-        )
+    def forward(self, client: int, samples: int, y: int) -> None:
+        """From `x` to the address *y*, of the client's first samples."""
+        weights, arranged = self._weights_at[client], self._arranged.data_ptr()
+        self._kernels.arrange(samples, weights, arranged)
+        self._kernels.forward(samples, self._x_at[client], arranged, self._biases_at[client], y, self._where_at[client])
 
-    def backward(self, client: int, samples: int, y: torch.Tensor, d: int) -> int:
-        """Add up the gradients of one client's weights, given the address of that of its *y*.
+    def backward(self, client: int, samples: int, y: int, d: int) -> int:
+        """Add up the gradients of one client's weights, given the addresses of its *y* and of the gradient of that.
 
         Returns the address of the gradient of what went in; 0 where nobody asks for it.
         """
-        x, y_address, where = _address(self.x, client), _address(y, client), _address(self._where, client)
-        sums = _address(self._by_weight, client), _address(self._by_bias, client)
+        x, where, room = self._x_at[client], self._where_at[client], self._room.data_ptr()
+        sums = self._by_weight_at[client], self._by_bias_at[client]
         if self._before is None:
-            self._kernels.backward(samples, x, y_address, d, where, *sums, self._room.data_ptr())
+            self._kernels.backward(samples, x, y, d, where, *sums, room)
             return 0
         self._before.zero_()
-        before, weights = self._before.data_ptr(), _address(self._weights.value, client)
-        scratch = self._offsets.data_ptr(), self._room.data_ptr()
-        self._kernels.backward(samples, x, weights, y_address, d, where, before, *sums, *scratch)
+        before, weights = self._before.data_ptr(), self._weights_at[client]
+        self._kernels.backward(samples, x, weights, y, d, where, before, *sums, self._offsets.data_ptr(), room)
         return before
 
     def begin_step(self, active: int) -> None:
@@ -110,7 +105,8 @@ class CompiledFront(Front):
         clients, samples, *_ = first.x.shape
         self._y = first.x.new_empty(clients, samples, *geometry.made)
         self._d = torch.empty_like(self._y)
-        self._images = [convolution.x for convolution in convolutions] + [self._y]
+        self._made_at = [_addresses(convolution.x) for convolution in convolutions[1:]] + [_addresses(self._y)]
+        self._d_at = _addresses(self._d)
         edge = first.block.layer.padding
         _, height, width = first.block.input_shape
         self._inside = first.x[:, :, edge : edge + height, edge : edge + width]
@@ -119,8 +115,8 @@ class CompiledFront(Front):
         """Client by client."""
         for client, x in enumerate(xs):
             self._inside[client, : len(x)].copy_(x.permute(0, 2, 3, 1))
-            for convolution, y in zip(self._convolutions, self._images[1:], strict=True):
-                convolution.forward(client, len(x), y)
+            for convolution, y in zip(self._convolutions, self._made_at, strict=True):
+                convolution.forward(client, len(x), y[client])
         width = features.shape[1]
         images = features.view(len(xs), width, *self._convolutions[-1].output_shape)
         made = self._y.permute(0, 1, 4, 2, 3)
@@ -138,13 +134,14 @@ class CompiledFront(Front):
         for convolution in self._convolutions:
             convolution.begin_step(active)
         for client in reversed(range(active)):  # what was made last is in the cache still
-            gradient = _address(self._d, client)
-            for convolution, y in zip(reversed(self._convolutions), reversed(self._images), strict=False):
-                gradient = convolution.backward(client, samples[client], y, gradient)
+            gradient = self._d_at[client]
+            for convolution, y in zip(reversed(self._convolutions), reversed(self._made_at), strict=True):
+                gradient = convolution.backward(client, samples[client], y[client], gradient)
         for convolution in self._convolutions:
             convolution.end_step(active)
 
 
-def _address(tensor: torch.Tensor, client: int) -> int:
-    """Where *client*'s numbers begin."""
-    return tensor.data_ptr() + client * tensor.stride(0) * tensor.element_size()
+def _addresses(stacked: torch.Tensor) -> list[int]:
+    """Where each client's numbers begin."""
+    size = stacked.stride(0) * stacked.element_size()
+    return [stacked.data_ptr() + client * size for client in range(len(stacked))]

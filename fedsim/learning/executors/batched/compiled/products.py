@@ -105,6 +105,8 @@ def _product(
             place = result.at(first, strides=(vectors * LANES,)).at(column, strides=(width, LANES))
             own = factors.at(first, begin, strides=strides)
             sums = {(i, j): e.variable(e.zeros) for i in range(size) for j in range(vectors)}
+            for i, j in sums:
+                place.prefetch(i, j)
             with e.loop(number) as term:
                 right_row = [panel.vector(term, j) for j in range(vectors)]
                 for j in range(vectors):

@@ -1,0 +1,87 @@
+"""Products with a shared matrix in machine code of our own: the same as PyTorch's, and every row by itself."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedsim.learning.executors.batched.compiled.products import MatrixShape
+from fedsim.learning.executors.batched.shared import LARGE, Shared
+
+EXACT = 1e-12
+SHAPES = [(256, 256), (260, 272), (128, 784), (64, 1072)]
+"""Of every number of vectors that are added to together, and with a last part that is shorter."""
+
+cases = st.tuples(st.sampled_from(SHAPES), st.integers(1, 60), st.integers(0, 2**31))
+few = settings(max_examples=30)
+
+
+def random(case: tuple[tuple[int, int], int, int], dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
+    """A matrix (outputs, inputs), and rows of inputs and of outputs."""
+    (outputs, inputs), rows, seed = case
+    generator = torch.Generator().manual_seed(seed)
+    shapes = [(outputs, inputs), (rows, inputs), (rows, outputs)]
+    return tuple(torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype) for shape in shapes)
+
+
+def far(one: torch.Tensor, other: torch.Tensor) -> float:
+    """The largest difference, relative to the largest number."""
+    assert one.shape == other.shape
+    return float((one - other).abs().max() / other.abs().max())
+
+
+@few
+@given(cases)
+def test_products_are_pytorchs(case: tuple[tuple[int, int], int, int]) -> None:
+    weight, h, d = random(case)
+    shared = Shared(weight, None)
+    assert far(shared.times_transposed(h), h @ weight.t()) <= EXACT
+    assert far(shared.times(d), d @ weight) <= EXACT
+    assert far(shared.sum_of_products(d, h), d.t() @ h) <= EXACT
+
+
+@few
+@given(cases, st.integers(1, 59))
+def test_a_row_does_not_feel_the_others(case: tuple[tuple[int, int], int, int], first: int) -> None:
+    """Bit for bit: so numbers do not depend on who else is in a wave."""
+    weight, h, d = random(case, torch.float32)
+    shared, some = Shared(weight, None), slice(min(first, len(h) - 1), None)
+    assert torch.equal(shared.times_transposed(h)[some], shared.times_transposed(h[some]))
+    assert torch.equal(shared.times(d)[some], shared.times(d[some]))
+
+
+@pytest.mark.parametrize("rows", [40, 300])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_float32_is_as_near_to_float64_as_pytorchs(shape: tuple[int, int], rows: int) -> None:
+    weight, h, d = random((shape, rows, 1))
+    single = [tensor.float() for tensor in (weight, h, d)]
+    mine, (w, x, y) = Shared(single[0], None), single
+    for found, theirs, exact in (
+        (mine.times_transposed(x), x @ w.t(), x.double() @ w.double().t()),
+        (mine.times(y), y @ w, y.double() @ w.double()),
+        (mine.sum_of_products(y, x), y.t() @ x, y.double().t() @ x.double()),
+    ):
+        assert float((found - exact).norm()) <= 1.5 * float((theirs - exact).norm())
+
+
+def test_rows_keep_their_shape() -> None:
+    """Clients and samples in front, whatever lies how in memory."""
+    weight, h, d = random((SHAPES[0], 12, 3))
+    shared = Shared(weight, None)
+    assert torch.equal(shared.times_transposed(h.view(3, 4, -1)), shared.times_transposed(h).view(3, 4, -1))
+    assert torch.equal(shared.times(d.t().contiguous().t().view(12, -1)), shared.times(d))
+    transposed = Shared(weight.t().contiguous().t(), None)
+    assert torch.equal(transposed.times(d), shared.times(d))
+    assert torch.equal(transposed.sum_of_products(d, h), shared.sum_of_products(d, h))
+
+
+def test_other_shapes_are_left_to_pytorch() -> None:
+    """Rows that do not fill vectors, and a last handful of outputs."""
+    assert MatrixShape(256, 272).fits
+    for outputs, inputs in ((256, 270), (258, 272)):
+        assert not MatrixShape(outputs, inputs).fits
+        assert outputs * inputs >= LARGE
+        weight, h, _ = random(((outputs, inputs), 5, 1))
+        assert torch.equal(Shared(weight, None).times_transposed(h), h @ weight.t())
