@@ -6,7 +6,7 @@ kernel's results are the same bits on every processor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -147,18 +147,6 @@ class Emitter:
         counter.value = build.add(count, ir.Constant(_INDEX, 1))
         build.branch(head)
         build.position_at_end(end)
-
-    def cases(self, value: Value, known: Iterable[int]) -> Iterator[int]:
-        """Yields each number, one after the other: what is written then is done where *value* is that one."""
-        end = self._function.append_basic_block()
-        switch = self.build.switch(value, end)
-        for number in known:
-            block = self._function.append_basic_block()
-            switch.add_case(ir.Constant(_INDEX, number), block)
-            self.build.position_at_end(block)
-            yield number
-            self.build.branch(end)
-        self.build.position_at_end(end)
 
     def index(self, value: Index) -> Value:
         """*value*, as one of the program."""

@@ -91,11 +91,12 @@ def _compiled(module: ir.Module) -> Any:
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
     machine = _machine()
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    # The loops are written as they should run; the compiler's own idea of vectors would only cost time.
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-    passes = llvm.create_pass_builder(machine, options)
-    passes.getModulePassManager().run(parsed, passes)
+    passes = llvm.create_new_module_pass_manager()
+    # Variables into registers, and little else: loops are written as they should run.
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(parsed, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     engine = llvm.create_mcjit_compiler(parsed, machine)
     engine.finalize_object()
     return engine

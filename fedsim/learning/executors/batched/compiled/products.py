@@ -123,13 +123,10 @@ def _product(
 
 
 def _tiles(e: Emitter, rows: Value, most: int, tile: Callable[[Value, int], None]) -> None:
-    """Go through *rows* in tiles of at most so many, as even as may be; *tile* is told where one begins, and its size.
-
-    The size is known when the program is made: there is code for each.
-    """
-    number = e.parts(rows, most)
-    with e.loop(number) as at:
-        first = e.build.sdiv(e.build.mul(at, rows), number)
-        following = e.build.sdiv(e.build.mul(e.sum((at, 1), (1, 1)), rows), number)
-        for size in e.cases(e.build.sub(following, first), range(1, most + 1)):
-            tile(first, size)
+    """Go through *rows* in tiles of *most* and then of fewer; *tile* is told where one begins, and its size."""
+    first = e.index(0)
+    for size in [most, *(fewer for fewer in (16, 8, 4, 2, 1) if fewer < most)]:
+        number = e.build.sdiv(e.build.sub(rows, first), e.index(size))
+        with e.loop(number) as at:
+            tile(e.sum((first, 1), (at, size)), size)
+        first = e.sum((first, 1), (number, size))
