@@ -8,6 +8,8 @@ from front_waves import EXACT, MORE_ROWS, Wave, far, front_of, train, waves_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedsim.learning.executors.batched.compiled import library
+from fedsim.learning.executors.batched.compiled.emitter import Target
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.fronts import FrontKind, front_kind, new_front
@@ -59,6 +61,24 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
 @given(waves_of(blocks()))
 def test_compiled_convolutions_are_pytorchs(wave: Wave) -> None:
     assert far(train(front_of(wave, "compiled"), wave), train(front_of(wave, "by client"), wave)) <= EXACT
+
+
+@pytest.mark.parametrize("held", [1, 4, 7, 14])
+def test_few_registers_change_nothing_but_the_order_of_additions(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on other processors."""
+    blocks = (
+        block_of((3, 15, 17), 32, kernel=5, padding=2),
+        block_of((32, 7, 8), 16, kernel=3, padding=1, first=False),
+    )
+    wave = Wave(blocks, Recipe(0.1, 0.0, 0.0, Plain()), ((3, 2),), 4)
+    many = train(front_of(wave, "compiled"), wave)
+    monkeypatch.setattr(library, "host_target", lambda dtype: Target("double", held))
+    library.convolution_kernels.cache_clear()
+    few = train(front_of(wave, "compiled"), wave)
+    library.convolution_kernels.cache_clear()
+    samples = 2
+    assert all(torch.equal(one, other) for one, other in zip(many[:samples], few[:samples], strict=True))
+    assert far(many, few) <= EXACT
 
 
 @FEW

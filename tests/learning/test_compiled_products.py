@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fedsim.learning.executors.batched import shared
+from fedsim.learning.executors.batched.compiled import library
+from fedsim.learning.executors.batched.compiled.emitter import Target
+from fedsim.learning.executors.batched.compiled.library import ProductKernels
 from fedsim.learning.executors.batched.compiled.products import MatrixShape
 from fedsim.learning.executors.batched.shared import LARGE, Shared
 
@@ -14,8 +20,21 @@ EXACT = 1e-12
 SHAPES = [(256, 256), (260, 272), (128, 784), (64, 1072)]
 """Of every number of vectors that are added to together, and with a last part that is shorter."""
 
+
+@cache
+def kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels:
+    """As on a processor with many registers, wherever the tests run."""
+    return ProductKernels(shape, Target("double" if dtype == torch.float64 else "float", 14))
+
+
+@pytest.fixture(autouse=True)
+def many_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere products are left to a library."""
+    monkeypatch.setattr(shared, "product_kernels", kernels)
+
+
 cases = st.tuples(st.sampled_from(SHAPES), st.integers(1, 60), st.integers(0, 2**31))
-few = settings(max_examples=30)
+few = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def random(case: tuple[tuple[int, int], int, int], dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:
@@ -36,10 +55,10 @@ def far(one: torch.Tensor, other: torch.Tensor) -> float:
 @given(cases)
 def test_products_are_pytorchs(case: tuple[tuple[int, int], int, int]) -> None:
     weight, h, d = random(case)
-    shared = Shared(weight, None)
-    assert far(shared.times_transposed(h), h @ weight.t()) <= EXACT
-    assert far(shared.times(d), d @ weight) <= EXACT
-    assert far(shared.sum_of_products(d, h), d.t() @ h) <= EXACT
+    matrix = Shared(weight, None)
+    assert far(matrix.times_transposed(h), h @ weight.t()) <= EXACT
+    assert far(matrix.times(d), d @ weight) <= EXACT
+    assert far(matrix.sum_of_products(d, h), d.t() @ h) <= EXACT
 
 
 @few
@@ -47,9 +66,9 @@ def test_products_are_pytorchs(case: tuple[tuple[int, int], int, int]) -> None:
 def test_a_row_does_not_feel_the_others(case: tuple[tuple[int, int], int, int], first: int) -> None:
     """Bit for bit: so numbers do not depend on who else is in a wave."""
     weight, h, d = random(case, torch.float32)
-    shared, some = Shared(weight, None), slice(min(first, len(h) - 1), None)
-    assert torch.equal(shared.times_transposed(h)[some], shared.times_transposed(h[some]))
-    assert torch.equal(shared.times(d)[some], shared.times(d[some]))
+    matrix, some = Shared(weight, None), slice(min(first, len(h) - 1), None)
+    assert torch.equal(matrix.times_transposed(h)[some], matrix.times_transposed(h[some]))
+    assert torch.equal(matrix.times(d)[some], matrix.times(d[some]))
 
 
 @pytest.mark.parametrize("rows", [40, 300])
@@ -66,15 +85,27 @@ def test_float32_is_as_near_to_float64_as_pytorchs(shape: tuple[int, int], rows:
         assert float((found - exact).norm()) <= 1.5 * float((theirs - exact).norm())
 
 
+@pytest.mark.parametrize("held", [1, 7, 14, 28])
+def test_registers_move_no_bit(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a processor with few of them a library is asked; what would be computed is the same."""
+    weight, h, d = random((SHAPES[1], 23, 8))
+    few, own = ProductKernels(MatrixShape(*SHAPES[1]), Target("double", held)), Shared(weight, None)
+    monkeypatch.setattr(shared, "product_kernels", lambda shape, dtype: few)
+    other = Shared(weight, None)
+    assert torch.equal(own.times_transposed(h), other.times_transposed(h))
+    assert torch.equal(own.times(d), other.times(d))
+    assert torch.equal(own.sum_of_products(d, h), other.sum_of_products(d, h))
+
+
 def test_rows_keep_their_shape() -> None:
     """Clients and samples in front, whatever lies how in memory."""
     weight, h, d = random((SHAPES[0], 12, 3))
-    shared = Shared(weight, None)
-    assert torch.equal(shared.times_transposed(h.view(3, 4, -1)), shared.times_transposed(h).view(3, 4, -1))
-    assert torch.equal(shared.times(d.t().contiguous().t().view(12, -1)), shared.times(d))
+    matrix = Shared(weight, None)
+    assert torch.equal(matrix.times_transposed(h.view(3, 4, -1)), matrix.times_transposed(h).view(3, 4, -1))
+    assert torch.equal(matrix.times(d.t().contiguous().t().view(12, -1)), matrix.times(d))
     transposed = Shared(weight.t().contiguous().t(), None)
-    assert torch.equal(transposed.times(d), shared.times(d))
-    assert torch.equal(transposed.sum_of_products(d, h), shared.sum_of_products(d, h))
+    assert torch.equal(transposed.times(d), matrix.times(d))
+    assert torch.equal(transposed.sum_of_products(d, h), matrix.sum_of_products(d, h))
 
 
 def test_other_shapes_are_left_to_pytorch() -> None:
@@ -85,3 +116,9 @@ def test_other_shapes_are_left_to_pytorch() -> None:
         assert outputs * inputs >= LARGE
         weight, h, _ = random(((outputs, inputs), 5, 1))
         assert torch.equal(Shared(weight, None).times_transposed(h), h @ weight.t())
+
+
+def test_with_few_registers_products_are_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "host_target", lambda dtype: Target("float", library.ENOUGH - 1))
+    assert library.product_kernels(MatrixShape(256, 1024), torch.float32) is None
+    library.product_kernels.cache_clear()

@@ -6,7 +6,7 @@ Trainings and scores are jobs for a crew. Sums of models are made here, in one p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -71,17 +71,19 @@ class TorchExecutor(Executor):
         self._dtype = number_type(precision)
         self._table = table
         self._dataset = dataset
-        self._crew = self._gather(partial(self.trainer_of(table), table, dataset, torch_device, precision), workers)
+        self._crew = self._gather(self.trainer_of(table), precision, workers)
         self.lookahead = 2 * self._crew.workers if self._crew.workers > 1 else 0
         self._tickets: dict[Node, Any] = {}
 
-    def _gather(self, hire: Callable[[], Trainer], workers: int) -> Crew:
+    def _gather(self, trainer: type[Trainer], precision: str, workers: int) -> Crew:
         """This process alone, or workers."""
+        hire = partial(trainer, self._table, self._dataset, self._torch_device, precision)
         if workers == 1:
             return Here(hire())
         from fedsim.learning.executors.workers import Workers
 
-        return Workers(hire, workers, self._table, self._dtype)
+        prepare = partial(trainer.prepare, self._table, self._torch_device, precision)
+        return Workers(hire, workers, self._table, self._dtype, prepare)
 
     def chunks(self, nodes: Sequence[Node]) -> list[Sequence[Node]]:
         """Waves of trainings; everything else alone."""

@@ -51,6 +51,10 @@ class Trainer(ABC):
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         """Get ready to train the model of *table* on *dataset*."""
 
+    @classmethod  # noqa: B027
+    def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
+        """Make what trainers of that model have in common: once, before processes are forked that have one each."""
+
     @abstractmethod
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         """For each training of *wave* the outputs that are wanted, then the outputs of its sum, in new memory.

@@ -62,16 +62,24 @@ class _Ticket:
 class Workers(Crew):
     """Processes that are forked from this one when the first job comes; *hire* makes the trainer of each, in it.
 
+    Before they are forked, *prepare* is called here: what it makes, all of them have.
     *table* and *dtype* say what parts look like. Raises `UserError` where processes cannot be forked.
     """
 
-    def __init__(self, hire: Callable[[], Trainer], workers: int, table: ModelTable, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        hire: Callable[[], Trainer],
+        workers: int,
+        table: ModelTable,
+        dtype: torch.dtype,
+        prepare: Callable[[], None] | None = None,
+    ) -> None:
         if sys.platform != "linux":
             raise UserError(
                 f"{workers} worker processes were asked for, which need Linux; here, train in one: --workers 1"
             )
         self.workers = workers
-        self._hire = hire
+        self._hire, self._prepare = hire, prepare
         assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
         self._shapes = {part: table.state_shapes(part) for part in table.parts}
         self._dtype = dtype
@@ -179,6 +187,8 @@ class Workers(Crew):
 
     def _gather(self) -> None:
         arena = self._arena  # in being before they are forked, or they would not have it
+        if self._prepare is not None:
+            self._prepare()
         with uninterrupted():
             while len(self._hands) < self.workers:
                 self._hands[Worker(self._hire, arena)] = deque()

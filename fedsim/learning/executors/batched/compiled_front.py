@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.batched.compiled.library import convolution_kernels, element_of
+from fedsim.learning.executors.batched.compiled.library import convolution_kernels
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.recipe import Recipe
@@ -36,7 +36,7 @@ class CompiledConvolution(Convolution):
     ) -> None:
         """*weight* is (outputs, inputs, kernel, kernel); a client has at most so many *samples* in a step."""
         super().__init__(recipe, block, weight, bias, clients)
-        self._kernels = convolution_kernels(geometry, element_of(weight.dtype))
+        self._kernels = convolution_kernels(geometry, weight.dtype)
         self._biases = weight.new_zeros(clients, geometry.outputs) if self.bias is None else self.bias.value
         self.x = weight.new_zeros(clients, samples, *geometry.taken)
         """What goes in; its padding stays zero."""

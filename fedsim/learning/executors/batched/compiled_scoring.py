@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.library import convolution_kernels, element_of
+from fedsim.learning.executors.batched.compiled.library import convolution_kernels
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.trainer import Part
 
@@ -21,7 +21,7 @@ def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Par
     """(samples, features) of the images *x*, (samples, channels, height, width)."""
     shapes = geometries(front)
     assert shapes is not None
-    steps = [convolution_kernels(shape, element_of(x.dtype)) for shape in shapes]
+    steps = [convolution_kernels(shape, x.dtype) for shape in shapes]
     images = [x.new_zeros(CHUNK, *shape.taken) for shape in shapes] + [x.new_empty(CHUNK, *shapes[-1].made)]
     where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
     weights = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from fedsim.learning.executors.batched.compiled.library import Kernel, ProductKernels, element_of, product_kernels
+from fedsim.learning.executors.batched.compiled.library import Kernel, ProductKernels, product_kernels
 from fedsim.learning.executors.batched.compiled.products import MatrixShape
 
-__all__ = ["LARGE", "Shared", "product"]
+__all__ = ["LARGE", "Shared", "kernels_for", "product"]
 
 LARGE = 2**16
 """Weights from which on a matrix is shared: smaller ones stay in a processor's cache anyway. A change may move the last
@@ -25,7 +25,8 @@ class Shared:
         self.weight = weight
         self._products = products
         self._rounded = None if products is None else weight.to(products)
-        self._kernels = _kernels_for(weight) if products is None else None
+        ours = products is None and weight.device.type == "cpu"
+        self._kernels = kernels_for((len(weight), weight.shape[1]), weight.dtype) if ours else None
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
         """``h W^T``: (..., inputs) to (..., outputs)."""
@@ -64,11 +65,10 @@ class Shared:
         kernel(samples, *(tensor.data_ptr() for tensor in contiguous))
 
 
-def _kernels_for(weight: torch.Tensor) -> ProductKernels | None:
-    shape = MatrixShape(*weight.shape)
-    if weight.device.type != "cpu" or weight.numel() < LARGE or not shape.fits:
-        return None
-    return product_kernels(shape, element_of(weight.dtype))
+def kernels_for(size: tuple[int, int], dtype: torch.dtype) -> ProductKernels | None:
+    """The kernels for a matrix of that size on a CPU, if it is large and has a shape for them."""
+    shape = MatrixShape(*size)
+    return product_kernels(shape, dtype) if shape.outputs * shape.inputs >= LARGE and shape.fits else None
 
 
 def product(left: torch.Tensor, right: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:

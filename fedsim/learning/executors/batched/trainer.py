@@ -11,12 +11,15 @@ import numpy.typing as npt
 import torch
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.executors.batched.compiled.geometry import geometries
+from fedsim.learning.executors.batched.compiled.library import convolution_kernels
 from fedsim.learning.executors.batched.course import Chain, Stage
 from fedsim.learning.executors.batched.fronts import front_kind
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples
 from fedsim.learning.executors.batched.scoring import tally_of
+from fedsim.learning.executors.batched.shared import kernels_for
 from fedsim.learning.executors.batched.support import architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
@@ -42,6 +45,17 @@ class BatchedTrainer(Trainer):
         self._front = front_kind(self._architecture.front, stacked=stacked, products=self._products)
         dtype = number_type(precision)
         self._samples = ResidentSamples(dataset, dtype, torch_device) if stacked else Samples(dataset, dtype)
+
+    @classmethod
+    def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
+        """Make the machine code."""
+        found, dtype = architecture(table), number_type(precision)
+        if cls.stacked or torch_device == "cuda" or precision == "bfloat16":
+            return
+        for shape in geometries(found.front) or ():
+            convolution_kernels(shape, dtype)
+        for block in found.back:
+            kernels_for((block.layer.outputs, block.layer.inputs), dtype)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:

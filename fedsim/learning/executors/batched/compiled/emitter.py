@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from llvmlite import ir
 
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 
-__all__ = ["Array", "Element", "Emitter", "Index", "Value"]
+__all__ = ["Array", "Element", "Emitter", "Index", "Target", "Value"]
 
 Element = Literal["float", "double"]
 Value = Any
@@ -26,12 +27,23 @@ _INDEX, _OFFSET, _BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
 _BYTES = ir.VectorType(_BYTE, LANES)
 
 
+@dataclass(frozen=True)
+class Target:
+    """What is written for: a type of numbers, and registers."""
+
+    element: Element
+    held: int
+    """Vectors that may be held in registers at a time, beside what is in passing; at least 1. It decides how much is
+    done at once, and may so move the last bit of gradients of images, and of nothing else."""
+
+
 class Emitter:
     """Writes one function of a module: ``void name(int64 samples, pointers...)``; pointers never overlap."""
 
-    def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], element: Element) -> None:
-        self._module, self._element = module, element
-        self.number = ir.FloatType() if element == "float" else ir.DoubleType()
+    def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], target: Target) -> None:
+        self._module, self._element = module, target.element
+        self.held = target.held
+        self.number = ir.FloatType() if target.element == "float" else ir.DoubleType()
         self.vector = ir.VectorType(self.number, LANES)
         signature = ir.FunctionType(ir.VoidType(), [_INDEX, *[ir.PointerType()] * len(pointers)])
         self._function = ir.Function(module, signature, name)

@@ -6,18 +6,15 @@ from itertools import pairwise, product
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Element, Emitter, Value
+from fedsim.learning.executors.batched.compiled.emitter import Emitter, Target, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 
 __all__ = ["emit_arrange", "emit_forward", "square"]
 
-SQUARES = 7
-"""Squares side by side whose sums are held in registers: 28 of 32. It moves no bit."""
 
-
-def emit_arrange(module: ir.Module, g: Geometry, element: Element) -> None:
+def emit_arrange(module: ir.Module, g: Geometry, target: Target) -> None:
     """``arrange(_, weights, arranged)``: from (outputs, ...) to (outputs / LANES, ..., LANES)."""
-    e = Emitter(module, "arrange", ("weights", "arranged"), element)
+    e = Emitter(module, "arrange", ("weights", "arranged"), target)
     own = g.kernel * g.kernel * g.inputs
     weights, arranged = e.array("weights", (LANES * own, own, 1)), e.array("arranged", (LANES * own, LANES))
     with e.loop(g.outputs // LANES) as some, e.loop(own) as weight:
@@ -25,12 +22,12 @@ def emit_arrange(module: ir.Module, g: Geometry, element: Element) -> None:
     e.finish()
 
 
-def emit_forward(module: ir.Module, g: Geometry, element: Element) -> None:
+def emit_forward(module: ir.Module, g: Geometry, target: Target) -> None:
     """``forward(samples, x, arranged, bias, y, where)``; *where* says which place of a square was the largest.
 
     The first of several largest ones is taken, and one that is not a number is the largest, as in PyTorch.
     """
-    e = Emitter(module, "forward", ("x", "arranged", "bias", "y", "where"), element)
+    e = Emitter(module, "forward", ("x", "arranged", "bias", "y", "where"), target)
     line, own = g.kernel * g.inputs, g.kernel * g.kernel * g.inputs
     x = e.array("x", square(g))
     arranged = e.array("arranged", (LANES * own,))
@@ -39,7 +36,7 @@ def emit_forward(module: ir.Module, g: Geometry, element: Element) -> None:
     where = e.byte_array("where", (g.rows * g.columns * g.outputs, g.columns * g.outputs, g.outputs, LANES))
     _, row, column = _taken_strides(g)
     with e.loop(e.samples) as sample, e.loop(g.rows) as r, e.loop(g.outputs // LANES) as some:
-        for first, number in _runs(g.columns):
+        for first, number in _runs(g.columns, e.held // 4 or 1):
             sums = {place: e.variable(e.zeros) for place in product(range(2), range(2 * number))}
             with e.loop(g.kernel) as kernel_row, e.loop(line) as tap:  # a column's channels lie behind each other
                 weight = arranged.at(some, strides=(LANES * line, LANES)).vector(kernel_row, tap)
@@ -64,9 +61,9 @@ def _largest(e: Emitter, values: list[Value]) -> tuple[Value, Value]:
     return best, which
 
 
-def _runs(columns: int) -> list[tuple[int, int]]:
-    """At most `SQUARES` columns at a time, as evenly as may be: (first, number)."""
-    runs = -(-columns // SQUARES)
+def _runs(columns: int, most: int) -> list[tuple[int, int]]:
+    """At most so many columns at a time, as evenly as may be: (first, number)."""
+    runs = -(-columns // most)
     firsts = [columns * run // runs for run in range(runs + 1)]
     return [(first, following - first) for first, following in pairwise(firsts)]
 

@@ -11,9 +11,9 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Element
+from fedsim.learning.executors.batched.compiled.emitter import Element, Target
 from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
-from fedsim.learning.executors.batched.compiled.geometry import Geometry
+from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.batched.compiled.gradients import emit_backward, emit_first_backward
 from fedsim.learning.executors.batched.compiled.products import (
     MatrixShape,
@@ -22,7 +22,11 @@ from fedsim.learning.executors.batched.compiled.products import (
     emit_times_transposed,
 )
 
-__all__ = ["ConvolutionKernels", "Kernel", "ProductKernels", "convolution_kernels", "element_of", "product_kernels"]
+__all__ = ["ConvolutionKernels", "Kernel", "ProductKernels", "convolution_kernels", "host_target", "product_kernels"]
+
+ENOUGH = 12
+"""Vectors held in registers from which on products are quicker than a library's; of float32 28 are with AVX-512, 7 with
+AVX2 or Neon."""
 
 Kernel = Callable[..., None]
 """Takes the number of samples and addresses."""
@@ -45,11 +49,11 @@ class Program:
 class ConvolutionKernels:
     """The kernels of one convolution."""
 
-    def __init__(self, geometry: Geometry, element: Element) -> None:
+    def __init__(self, geometry: Geometry, target: Target) -> None:
         module = ir.Module()
-        emit_arrange(module, geometry, element)
-        emit_forward(module, geometry, element)
-        (emit_first_backward if geometry.first else emit_backward)(module, geometry, element)
+        emit_arrange(module, geometry, target)
+        emit_forward(module, geometry, target)
+        (emit_first_backward if geometry.first else emit_backward)(module, geometry, target)
         self._program = Program(module)
         self.arrange = self._program.kernel("arrange")
         self.forward = self._program.kernel("forward")
@@ -59,32 +63,46 @@ class ConvolutionKernels:
 class ProductKernels:
     """Products with a matrix."""
 
-    def __init__(self, shape: MatrixShape, element: Element) -> None:
+    def __init__(self, shape: MatrixShape, target: Target) -> None:
         module = ir.Module()
-        emit_times_transposed(module, shape, element)
-        emit_times(module, shape, element)
-        emit_sum_of_products(module, shape, element)
+        emit_times_transposed(module, shape, target)
+        emit_times(module, shape, target)
+        emit_sum_of_products(module, shape, target)
         self._program = Program(module)
         self.times_transposed = self._program.kernel("times_transposed")
         self.times = self._program.kernel("times")
         self.sum_of_products = self._program.kernel("sum_of_products")
 
 
-def element_of(dtype: torch.dtype) -> Element:
-    """What numbers of a tensor are called in machine code."""
-    return {torch.float32: "float", torch.float64: "double"}[dtype]  # type: ignore[return-value]
-
-
 @cache
-def convolution_kernels(geometry: Geometry, element: Element) -> ConvolutionKernels:
+def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKernels:
     """The kernels of a convolution."""
-    return ConvolutionKernels(geometry, element)
+    return ConvolutionKernels(geometry, host_target(dtype))
 
 
 @cache
-def product_kernels(shape: MatrixShape, element: Element) -> ProductKernels:
-    """The kernels of products with a matrix of weights."""
-    return ProductKernels(shape, element)
+def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | None:
+    """The kernels of products with a matrix of weights; None where a library's are as good: with few registers."""
+    target = host_target(dtype)
+    return ProductKernels(shape, target) if target.held >= ENOUGH else None
+
+
+def host_target(dtype: torch.dtype) -> Target:
+    """This processor, for float32 or float64; an eighth of its registers is left for what is in passing."""
+    registers, size = _registers()
+    element: Element = "double" if dtype == torch.float64 else "float"
+    held = (registers - registers // 8) * size // (LANES * dtype.itemsize)
+    return Target(element, max(1, held))
+
+
+def _registers() -> tuple[int, int]:
+    """Vector registers, and bytes of each."""
+    features = llvm.get_host_cpu_features()
+    if features.get("avx512f"):
+        return 32, 64
+    if features.get("avx"):
+        return 16, 32
+    return (32, 16) if features.get("neon") else (16, 16)
 
 
 def _compiled(module: ir.Module) -> Any:
