@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"matplotlib", "ortools", "pandas", "simpy", "sklearn", "torch"}
+HEAVY = {"llvmlite", "matplotlib", "ortools", "pandas", "simpy", "sklearn", "torch"}
 PACKAGE = Path(__file__).parents[2] / "fedsim"
 PACKAGES = sorted(".".join(init.parent.relative_to(PACKAGE.parent).parts) for init in PACKAGE.rglob("__init__.py"))
 TRAINERS = (

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.fronts import FrontKind, new_front
 from fedsim.learning.executors.batched.recipe import Recipe
@@ -33,7 +34,7 @@ class Watching(Objective):
 
 
 @dataclass(frozen=True)
-class Wave:
+class FrontWave:
     """Blocks, how to train them, and how many samples each client has at each step, in falling order of steps."""
 
     blocks: tuple[ConvolutionBlock, ...]
@@ -47,16 +48,16 @@ class Wave:
 
 
 @st.composite
-def waves_of(draw: st.DrawFn, blocks: st.SearchStrategy[tuple[ConvolutionBlock, ...]]) -> Wave:
+def waves_of(draw: st.DrawFn, blocks: st.SearchStrategy[tuple[ConvolutionBlock, ...]]) -> FrontWave:
     """Clients with one to four samples in each of some steps; every kind of recipe."""
     objective = draw(st.sampled_from([Plain(), Proximal(0.5), Watching()]))
     recipe = Recipe(0.1, draw(st.sampled_from([0.0, 0.9])), draw(st.sampled_from([0.0, 0.1])), objective)
     active = sorted(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)), reverse=True)
     samples = tuple(tuple(draw(st.integers(1, 4)) for _ in range(number)) for number in active)
-    return Wave(draw(blocks), recipe, samples, draw(st.integers(0, 2**31)))
+    return FrontWave(draw(blocks), recipe, samples, draw(st.integers(0, 2**31)))
 
 
-def front_of(wave: Wave, kind: FrontKind) -> Front:
+def front_of(wave: FrontWave, kind: FrontKind) -> Front[Convolution]:
     """A front with random weights, the same for every kind."""
     rng = np.random.default_rng(wave.seed)
     tensors = {
@@ -68,7 +69,7 @@ def front_of(wave: Wave, kind: FrontKind) -> Front:
     return new_front(kind, wave.recipe, wave.blocks, {"extractor": tensors}, wave.clients, most + MORE_ROWS)
 
 
-def step(front: Front, wave: Wave, number: int, *, more_rows: int = 0) -> list[torch.Tensor]:
+def step(front: Front[Convolution], wave: FrontWave, number: int, *, more_rows: int = 0) -> list[torch.Tensor]:
     """One step on random images and gradients; returns each client's features."""
     samples, rng = wave.samples[number], np.random.default_rng([wave.seed, number])
     shape, width = wave.blocks[-1].output_shape, max(samples) + more_rows
@@ -89,7 +90,7 @@ def step(front: Front, wave: Wave, number: int, *, more_rows: int = 0) -> list[t
     return found
 
 
-def train(front: Front, wave: Wave, **options: int) -> list[torch.Tensor]:
+def train(front: Front[Convolution], wave: FrontWave, **options: int) -> list[torch.Tensor]:
     """All steps; one client begins anew before the last one, another from the base."""
     found = []
     for number in range(len(wave.samples)):

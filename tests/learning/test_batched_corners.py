@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,18 +22,22 @@ from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import stream_parameters
+from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.scoring import CHUNK
 from fedsim.learning.executors.batched.shared import LARGE
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
+from fedsim.learning.executors.crew import TrainJob
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import Part, Trainer
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
+from fedsim.learning.executors.workers import Workers
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, through
+from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import initial_parameters
 
@@ -413,3 +418,35 @@ def test_a_part_without_tensors_is_among_the_outputs_of_trainings_and_of_the_sum
     table = LayerTable(input_shape=(1, 4, 4), extractor=(Flatten("flatten"),), classifier=(Linear("fc", 16, CLASSES),))
     found = outputs(kind, table, dataset(table, [5, 8]), [[Link(0)], [Link(1)]], [(SGD, Plain())])
     assert [set(one) for one in found] == [{"extractor", "classifier"}] * 3
+
+
+def test_what_is_prepared_is_all_that_training_and_scoring_need() -> None:
+    """So workers, which are forked behind it, make no machine code of their own."""
+    table = SmallCnn(hidden=512).table((1, 12, 12), CLASSES)
+    data = dataset(table, [9, 4])
+    caches = machine_code.convolution_kernels, machine_code.product_kernels
+    for cache in caches:
+        cache.cache_clear()
+    BatchedTrainer.prepare(table, "cpu", "float32")
+    made = [cache.cache_info().misses for cache in caches]
+    assert made == [2, 1]
+    arguments = table, data, [[Link(0)], [Link(1)]], [RECIPES["plain"]]
+    _, _, total = outputs(BatchedTrainer, *arguments, precision="float32")
+    BatchedTrainer(table, data, "cpu", "float32").score(total, [np.arange(3)])
+    assert [cache.cache_info().misses for cache in caches] == made
+
+
+def test_workers_are_forked_behind_what_is_prepared() -> None:
+    """Once, whatever there is to do."""
+    table = linear()
+    data, prepared = dataset(table, [9]), []
+    crew = Workers(
+        partial(BatchedTrainer, table, data, "cpu", "float32"), 2, table, torch.float32, partial(prepared.append, 1)
+    )
+    assert not prepared
+    values = list(model(table, "float32", seed=1).values()) * 2
+    job = TrainJob(wave(data, table.parts, [[Link(0)]], [RECIPES["plain"]], table.parts), values)
+    for _ in range(2):
+        crew.finish(crew.begin(job))
+    crew.close()
+    assert prepared == [1]

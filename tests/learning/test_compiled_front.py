@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
 import torch
-from front_waves import EXACT, MORE_ROWS, Wave, far, front_of, train, waves_of
+from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedsim.learning.executors.batched.compiled import library
-from fedsim.learning.executors.batched.compiled.emitter import Target
+from fedsim.learning.executors.batched.compiled import machine_code
+from fedsim.learning.executors.batched.compiled.emitter import Machine
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.fronts import FrontKind, front_kind, new_front
@@ -25,9 +27,7 @@ FEW = settings(max_examples=25)
 """Each example makes machine code of its own, which takes a tenth of a second or two."""
 
 
-def block_of(
-    shape: Shape, outputs: int, *, first: bool = True, rectified: bool = True, **layer: int
-) -> ConvolutionBlock:
+def block_of(shape: Shape, outputs: int, *, first: bool = True, **layer: int) -> ConvolutionBlock:
     """A convolution with pooling."""
     convolution = Conv2d("c" if first else f"c{shape[0]}", shape[0], outputs, **layer)
     after = MaxPool2d("p", 2).output_shape(convolution.output_shape(shape))
@@ -46,7 +46,7 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
             shape[0],
             draw(st.sampled_from([16, 32])),
             kernel=kernel,
-            padding=draw(st.integers(max(0, kernel - min(shape[1:])), kernel)),
+            padding=draw(st.integers(0, kernel)),
             bias=draw(st.booleans()),
         )
         before, shape = shape, layer.output_shape(shape)
@@ -59,31 +59,43 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
 
 @FEW
 @given(waves_of(blocks()))
-def test_compiled_convolutions_are_pytorchs(wave: Wave) -> None:
-    assert far(train(front_of(wave, "compiled"), wave), train(front_of(wave, "by client"), wave)) <= EXACT
+def test_compiled_convolutions_are_pytorchs(wave: FrontWave) -> None:
+    assert far(train(front_of(wave, "compiled"), wave), train(front_of(wave, "pytorch"), wave)) <= EXACT
+
+
+@pytest.fixture
+def registers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Tells how many vectors registers hold, for kernels that are made from then on."""
+
+    def hold(vectors: int) -> None:
+        machine_code.convolution_kernels.cache_clear()
+        monkeypatch.setattr(machine_code, "host_machine", lambda dtype: Machine("double", vectors))
+
+    yield hold
+    machine_code.convolution_kernels.cache_clear()
 
 
 @pytest.mark.parametrize("held", [1, 4, 7, 14])
-def test_few_registers_change_nothing_but_the_order_of_additions(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on other processors."""
+def test_few_registers_change_nothing_but_the_order_of_additions(held: int, registers: Callable[[int], None]) -> None:
+    """As on other processors: features to the last bit."""
     blocks = (
         block_of((3, 15, 17), 32, kernel=5, padding=2),
         block_of((32, 7, 8), 16, kernel=3, padding=1, first=False),
     )
-    wave = Wave(blocks, Recipe(0.1, 0.0, 0.0, Plain()), ((3, 2),), 4)
-    many = train(front_of(wave, "compiled"), wave)
-    monkeypatch.setattr(library, "host_target", lambda dtype: Target("double", held))
-    library.convolution_kernels.cache_clear()
-    few = train(front_of(wave, "compiled"), wave)
-    library.convolution_kernels.cache_clear()
-    samples = 2
-    assert all(torch.equal(one, other) for one, other in zip(many[:samples], few[:samples], strict=True))
+    wave = FrontWave(blocks, Recipe(0.1, 0.0, 0.0, Plain()), ((3, 2),), 4)
+    found = []
+    for vectors in (28, held):
+        registers(vectors)
+        found.append(train(front_of(wave, "compiled"), wave))
+    many, few = found
+    clients = 2
+    assert all(torch.equal(one, other) for one, other in zip(many[:clients], few[:clients], strict=True))
     assert far(many, few) <= EXACT
 
 
 @FEW
 @given(waves_of(blocks()))
-def test_rows_that_stand_for_no_sample_move_no_bit(wave: Wave) -> None:
+def test_rows_that_stand_for_no_sample_move_no_bit(wave: FrontWave) -> None:
     longer = train(front_of(wave, "compiled"), wave, more_rows=MORE_ROWS)
     for one, other in zip(longer, train(front_of(wave, "compiled"), wave), strict=True):
         assert torch.equal(one, other)
@@ -91,7 +103,7 @@ def test_rows_that_stand_for_no_sample_move_no_bit(wave: Wave) -> None:
 
 @FEW
 @given(waves_of(blocks()))
-def test_scores_come_from_the_same_features_as_training(wave: Wave) -> None:
+def test_scores_come_from_the_same_features_as_training(wave: FrontWave) -> None:
     """Bit for bit, however many images there are."""
     front, (block, *_) = front_of(wave, "compiled"), wave.blocks
     x = torch.randn(3 * 11, *block.input_shape, dtype=torch.float64, generator=torch.Generator().manual_seed(wave.seed))
@@ -132,7 +144,7 @@ def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
     """As in PyTorch: in an image that is blank but for one edge, most squares have four equal places."""
     x = torch.zeros(2, 1, 8, 8, dtype=torch.float64)
     x[:, :, :, 5] = 1
-    found = (trained_once(kind, dtype=torch.float64, x=x) for kind in ("compiled", "by client"))
+    found = (trained_once(kind, dtype=torch.float64, x=x) for kind in ("compiled", "pytorch"))
     assert far(*found) <= EXACT
 
 
@@ -140,7 +152,7 @@ def test_what_is_no_number_goes_on_through_pooling_and_rectifier() -> None:
     """A diverged model is seen to be one, though products with a gradient of zero are left out."""
     x = torch.zeros(1, 1, 8, 8, dtype=torch.float64)
     x[0, 0, 2, 2] = torch.nan
-    mine, others = (trained_once(kind, dtype=torch.float64, x=x) for kind in ("compiled", "by client"))
+    mine, others = (trained_once(kind, dtype=torch.float64, x=x) for kind in ("compiled", "pytorch"))
     assert torch.equal(mine[0].isnan(), others[0].isnan())
     for one, other in zip(mine, others, strict=True):
         assert other.isnan()[one.isnan()].all()
@@ -149,15 +161,15 @@ def test_what_is_no_number_goes_on_through_pooling_and_rectifier() -> None:
 
 def test_float32_is_as_near_to_float64_as_pytorchs() -> None:
     x = torch.randn(4, 1, 8, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    exact = trained_once("by client", dtype=torch.float64, x=x)
+    exact = trained_once("pytorch", dtype=torch.float64, x=x)
     errors = {
         kind: [
             float((one.double() - other).norm())
             for one, other in zip(trained_once(kind, dtype=torch.float32, x=x), exact, strict=True)
         ]
-        for kind in ("compiled", "by client")
+        for kind in ("compiled", "pytorch")
     }
-    for mine, theirs in zip(errors["compiled"], errors["by client"], strict=True):
+    for mine, theirs in zip(errors["compiled"], errors["pytorch"], strict=True):
         assert mine <= 2 * theirs
 
 
@@ -176,14 +188,14 @@ def test_float32_is_as_near_to_float64_as_pytorchs() -> None:
 )
 def test_for_which_convolutions_there_is_machine_code(block: ConvolutionBlock, fits: bool) -> None:
     assert (geometries([block]) is not None) == fits
-    assert front_kind([block]) == ("compiled" if fits else "by client")
+    assert front_kind([block], stacked=False, products=None) == ("compiled" if fits else "pytorch")
 
 
 @pytest.mark.parametrize(
-    ("model", "kind"), [(SmallCnn(), "compiled"), (FedgsCnn(), "compiled"), (LeafCnn(), "by client")]
+    ("model", "kind"), [(SmallCnn(), "compiled"), (FedgsCnn(), "compiled"), (LeafCnn(), "pytorch")]
 )
 def test_which_models_are_compiled(model: SmallCnn | FedgsCnn | LeafCnn, kind: FrontKind) -> None:
     front = architecture(model.table((1, 28, 28), 62)).front
-    assert front_kind(front) == kind
-    assert front_kind(front, products=torch.bfloat16) == "by client"
+    assert front_kind(front, stacked=False, products=None) == kind
+    assert front_kind(front, stacked=False, products=torch.bfloat16) == "pytorch"
     assert front_kind(front, stacked=True, products=torch.bfloat16) == "stacked"

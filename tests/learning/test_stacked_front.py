@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from front_waves import EXACT, MORE_ROWS, Wave, far, front_of, train, waves_of
+from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,18 +43,18 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
 
 
 @given(waves_of(blocks()))
-def test_stacked_convolutions_are_each_clients_own(wave: Wave) -> None:
-    assert far(train(front_of(wave, "stacked"), wave), train(front_of(wave, "by client"), wave)) <= EXACT
+def test_stacked_convolutions_are_each_clients_own(wave: FrontWave) -> None:
+    assert far(train(front_of(wave, "stacked"), wave), train(front_of(wave, "pytorch"), wave)) <= EXACT
 
 
 @given(waves_of(blocks()))
-def test_rows_that_stand_for_no_sample_change_nothing(wave: Wave) -> None:
+def test_rows_that_stand_for_no_sample_change_nothing(wave: FrontWave) -> None:
     """Their gradient is exactly zero, so only the order of additions may differ."""
     longer = train(front_of(wave, "stacked"), wave, more_rows=MORE_ROWS)
     assert far(longer, train(front_of(wave, "stacked"), wave)) <= EXACT
 
 
-@pytest.mark.parametrize("kind", ["by client", "stacked"])
+@pytest.mark.parametrize("kind", ["pytorch", "stacked"])
 def test_of_equal_pixels_the_first_one_gets_the_gradient(kind: FrontKind) -> None:
     """As in PyTorch's own pooling: behind equal pixels, weights of the layer before change by where it went."""
     blocks = (

@@ -12,6 +12,8 @@ STACK = BATCHED + "stack.py"
 LOCKSTEP = BATCHED + "lockstep.py"
 COURSE = BATCHED + "course.py"
 CLIENT_CONVOLUTION = BATCHED + "client_convolution.py"
+COMPILED = BATCHED + "compiled/"
+COMPILED_FRONT = BATCHED + "compiled_front.py"
 TRAINER = BATCHED + "trainer.py"
 SUPPORT = BATCHED + "support.py"
 SCORING = BATCHED + "scoring.py"
@@ -25,6 +27,8 @@ CHOICE = EXECUTORS + "choice.py"
 FORCING = "fedsim/learning/forcing.py"
 GRAPH = "fedsim/learning/graph.py"
 HOST = "fedsim/experiment/host.py"
+TEST_COMPILED = "tests/learning/test_compiled_front.py"
+TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
 CORNERS = "tests/learning/test_batched_corners.py"
 AGREE = "tests/laws/test_executors_agree.py"
 TEST_WAVES = "tests/learning/test_waves.py"
@@ -152,6 +156,62 @@ FAULTS = (
         "            self.bias.take(client, d.sum(dim=(0, 2, 3)))",
         "            pass",
         (CORNERS,),
+    ),
+    Fault(
+        "of equal places the last one is the largest",
+        COMPILED + "forward.py",
+        'fcmp_ordered(">", value, best)',
+        'fcmp_ordered(">=", value, best)',
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "what is no number is lost in pooling",
+        COMPILED + "forward.py",
+        'wins = e.build.or_(larger, e.build.fcmp_unordered("uno", value, value))',
+        "wins = larger",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "images are handed on without their margin",
+        COMPILED + "geometry.py",
+        "        return self.margin * (row + column)",
+        "        return 0 * (row + column)",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "where the rectifier is shut, gradients pass",
+        COMPILED + "gradients.py",
+        "                value = e.rectified(value, y.load(sample, r, c, channel))",
+        "                pass",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "gradients go to the mirrored place of a square",
+        COMPILED + "gradients.py",
+        "(down, row), (right, column))",
+        "(right, row), (down, column))",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "gradients of the step before are added once more",
+        COMPILED_FRONT,
+        "            convolution.begin_step(active)",
+        "            pass",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "later terms take the place of the first ones",
+        COMPILED + "products.py",
+        "e.build.select(is_first, e.zeros, place.load_vector(i, j))",
+        "e.zeros",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "the last tile of rows is left out",
+        COMPILED + "products.py",
+        "(16, 8, 4, 2, 1)",
+        "(16, 8, 4, 2)",
+        (TEST_PRODUCTS,),
     ),
     Fault(
         "all chains of a wave follow the first one's recipe",

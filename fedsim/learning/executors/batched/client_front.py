@@ -19,12 +19,11 @@ from fedsim.learning.executors.batched.support import ConvolutionBlock
 __all__ = ["ClientFront", "faster_kind"]
 
 
-class ClientFront(Front):
+class ClientFront(Front[ClientConvolution]):
     """All convolutions of a group of clients."""
 
     def __init__(self, convolutions: Sequence[ClientConvolution]) -> None:
         super().__init__(convolutions)
-        self._convolutions = convolutions
         self._passed: list[list[torch.Tensor]] = []
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
@@ -32,18 +31,18 @@ class ClientFront(Front):
         self._passed = []
         for client, x in enumerate(xs):
             passed = [x]
-            for convolution in self._convolutions:
+            for convolution in self.convolutions:
                 passed.append(convolution.forward(client, passed[-1]))
             features[client, : len(x)].view(passed[-1].shape).copy_(passed[-1])
             self._passed.append(passed)
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
         """Client by client, each client's layers at once."""
-        images = channels_last(d.view(-1, *self._convolutions[-1].output_shape))
+        images = channels_last(d.view(-1, *self.convolutions[-1].output_shape))
         for client in reversed(range(len(samples))):  # what was made last is in the cache still
             passed, first = self._passed[client], client * d.shape[1]
             gradient: torch.Tensor | None = images[first : first + samples[client]]
-            for convolution in reversed(self._convolutions):
+            for convolution in reversed(self.convolutions):
                 assert gradient is not None
                 y = passed.pop()
                 gradient = convolution.backward(client, passed[-1], y, gradient)

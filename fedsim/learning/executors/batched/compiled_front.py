@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.batched.compiled.library import convolution_kernels
+from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.recipe import Recipe
@@ -94,13 +94,12 @@ class CompiledConvolution(Convolution):
             self.bias.take(slice(active), self._by_bias[:active])
 
 
-class CompiledFront(Front):
+class CompiledFront(Front[CompiledConvolution]):
     """Convolutions that hand images to each other where they lie."""
 
     def __init__(self, convolutions: Sequence[CompiledConvolution], geometry: Geometry) -> None:
         """*geometry* is that of the last one."""
         super().__init__(convolutions)
-        self._convolutions = convolutions
         first = convolutions[0]
         clients, samples, *_ = first.x.shape
         self._y = first.x.new_empty(clients, samples, *geometry.made)
@@ -115,10 +114,10 @@ class CompiledFront(Front):
         """Client by client."""
         for client, x in enumerate(xs):
             self._inside[client, : len(x)].copy_(x.permute(0, 2, 3, 1))
-            for convolution, y in zip(self._convolutions, self._made_at, strict=True):
+            for convolution, y in zip(self.convolutions, self._made_at, strict=True):
                 convolution.forward(client, len(x), y[client])
         width = features.shape[1]
-        images = features.view(len(xs), width, *self._convolutions[-1].output_shape)
+        images = features.view(len(xs), width, *self.convolutions[-1].output_shape)
         made = self._y.permute(0, 1, 4, 2, 3)
         if all(len(x) == width for x in xs):
             images.copy_(made[: len(xs), :width])
@@ -129,19 +128,20 @@ class CompiledFront(Front):
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
         """Gradients client by client, then a step of all."""
         active, width, _ = d.shape
-        images = d.view(active, width, *self._convolutions[-1].output_shape)
+        images = d.view(active, width, *self.convolutions[-1].output_shape)
         self._d[:active, :width].copy_(images.permute(0, 1, 3, 4, 2))
-        for convolution in self._convolutions:
+        for convolution in self.convolutions:
             convolution.begin_step(active)
         for client in reversed(range(active)):  # what was made last is in the cache still
             gradient = self._d_at[client]
-            for convolution, y in zip(reversed(self._convolutions), reversed(self._made_at), strict=True):
+            for convolution, y in zip(reversed(self.convolutions), reversed(self._made_at), strict=True):
                 gradient = convolution.backward(client, samples[client], y[client], gradient)
-        for convolution in self._convolutions:
+        for convolution in self.convolutions:
             convolution.end_step(active)
 
 
 def _addresses(stacked: torch.Tensor) -> list[int]:
-    """Where each client's numbers begin."""
+    """Where each client's numbers begin, for as long as the tensor is there: nothing is ever put in its place."""
+    assert stacked.is_contiguous()
     size = stacked.stride(0) * stacked.element_size()
     return [stacked.data_ptr() + client * size for client in range(len(stacked))]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.library import convolution_kernels
+from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
+from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.trainer import Part
 
@@ -26,8 +28,7 @@ def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Par
     where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
     weights = []
     for block, step in zip(front, steps, strict=True):
-        tensors, name = model[block.part], block.layer.name
-        weight, bias = tensors[f"{name}.weight"], tensors.get(f"{name}.bias")
+        weight, bias = layer_tensors(model, block)
         held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty_like(weight)
         step.arrange(0, held.data_ptr(), arranged.data_ptr())
         weights.append((arranged, weight.new_zeros(len(weight)) if bias is None else bias.contiguous()))
@@ -37,7 +38,7 @@ def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Par
     for first in range(0, len(x), CHUNK):
         some = x[first : first + CHUNK]
         inside[: len(some)].copy_(some.permute(0, 2, 3, 1))
-        for step, (arranged, bias), h, y in zip(steps, weights, images, images[1:], strict=False):
+        for step, (arranged, bias), (h, y) in zip(steps, weights, pairwise(images), strict=True):
             addresses = (tensor.data_ptr() for tensor in (h, arranged, bias, y, where))
             step.forward(len(some), *addresses)
         features[first : first + CHUNK].copy_(images[-1][: len(some)].permute(0, 3, 1, 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import torch
 
@@ -11,18 +12,20 @@ from fedsim.learning.executors.batched.convolution import Convolution
 
 __all__ = ["Front"]
 
+C_co = TypeVar("C_co", bound=Convolution, covariant=True)
 
-class Front(ABC):
+
+class Front(ABC, Generic[C_co]):
     """All convolutions of a group of clients, however they are computed."""
 
-    def __init__(self, convolutions: Sequence[Convolution]) -> None:
+    def __init__(self, convolutions: Sequence[C_co]) -> None:
         self.convolutions = convolutions
 
     @abstractmethod
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
         """Fill *features*, (clients, samples, features), from each client's images.
 
-        A client's rows beyond its images count for nothing; they are zero, or what convolutions make of zeros.
+        Rows beyond a client's images are left as they are, or become what convolutions make of zeros.
         """
 
     @abstractmethod

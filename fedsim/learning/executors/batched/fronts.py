@@ -10,27 +10,27 @@ import torch
 from fedsim.learning.executors.batched.client_front import ClientFront, faster_kind
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled_front import CompiledConvolution, CompiledFront
+from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front
+from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_front import StackedConvolution, StackedFront
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.trainer import Part
 
-__all__ = ["FrontKind", "front_kind", "layer_tensors", "new_front"]
+__all__ = ["FrontKind", "front_kind", "new_front"]
 
-FrontKind = Literal["stacked", "compiled", "by client"]
+FrontKind = Literal["stacked", "compiled", "pytorch"]
 
 
-def front_kind(
-    front: Sequence[ConvolutionBlock], *, stacked: bool = False, products: torch.dtype | None = None
-) -> FrontKind:
+def front_kind(front: Sequence[ConvolutionBlock], *, stacked: bool, products: torch.dtype | None) -> FrontKind:
     """All clients' convolutions at once where asked for; else in machine code of our own, if it has all of them.
 
     Products whose factors are rounded to another type, *products*, are left to PyTorch.
     """
     if stacked:
         return "stacked"
-    return "compiled" if products is None and geometries(front) else "by client"
+    return "compiled" if products is None and geometries(front) else "pytorch"
 
 
 def new_front(
@@ -40,12 +40,12 @@ def new_front(
     base: Mapping[str, Part],
     clients: int,
     samples: int,
-) -> Front:
+) -> Front[Convolution]:
     """The convolutions of so many clients, each with at most so many *samples* in a step, which start from *base*."""
-    given = [(recipe, block, *layer_tensors(base, block.part, block.layer.name), clients) for block in blocks]
+    given = [(recipe, block, *layer_tensors(base, block), clients) for block in blocks]
     if kind == "stacked":
         return StackedFront([StackedConvolution(*each) for each in given])
-    if kind == "by client":
+    if kind == "pytorch":
         return ClientFront([faster_kind(block)(*each) for block, each in zip(blocks, given, strict=True)])
     shapes = geometries(blocks)
     assert shapes is not None
@@ -53,8 +53,3 @@ def new_front(
         CompiledConvolution(*each, geometry=shape, samples=samples) for each, shape in zip(given, shapes, strict=True)
     ]
     return CompiledFront(compiled, shapes[-1])
-
-
-def layer_tensors(base: Mapping[str, Part], part: str, layer: str) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Its weight and its bias."""
-    return base[part][f"{layer}.weight"], base[part].get(f"{layer}.bias")

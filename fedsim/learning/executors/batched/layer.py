@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stack import Stack
+from fedsim.learning.executors.batched.support import ConvolutionBlock, DenseBlock
+from fedsim.learning.executors.trainer import Part
 
-__all__ = ["GroupLayer"]
+__all__ = ["GroupLayer", "layer_tensors"]
 
 
 class GroupLayer(ABC):
@@ -95,3 +97,11 @@ class GroupLayer(ABC):
 
     def _shown(self, kind: str, held: torch.Tensor) -> torch.Tensor:
         return self.shown(held) if kind == "weight" else held
+
+
+def layer_tensors(
+    model: Mapping[str, Part], block: ConvolutionBlock | DenseBlock
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """A layer's weight, and its bias if it has one."""
+    tensors, name = model[block.part], block.layer.name
+    return tensors[f"{name}.weight"], tensors.get(f"{name}.bias")

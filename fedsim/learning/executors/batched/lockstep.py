@@ -10,8 +10,8 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.course import Chain, Course, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
-from fedsim.learning.executors.batched.fronts import FrontKind, layer_tensors, new_front
-from fedsim.learning.executors.batched.layer import GroupLayer
+from fedsim.learning.executors.batched.fronts import FrontKind, new_front
+from fedsim.learning.executors.batched.layer import GroupLayer, layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import Samples, padded
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
@@ -34,22 +34,19 @@ class Lockstep:
         base: Mapping[str, Part],
         recipe: Recipe,
         chains: Sequence[Chain],
-        how: FrontKind,
+        front_kind: FrontKind,
     ) -> None:
-        """*how* says how convolutions are computed."""
+        """*front_kind* says how convolutions are computed."""
         self._architecture, self._recipe = architecture, recipe
         self._regression = dataset.regression
         self._course = Course(dataset, samples, chains)
         clients, rows = len(chains), sum(self._course.widths)
-        self._front = new_front(how, recipe, architecture.front, base, clients, max(self._course.widths))
-        self._back = [
-            Dense(recipe, *layer_tensors(base, block.part, block.layer.name), clients, rows)
-            for block in architecture.back
-        ]
+        self._front = new_front(front_kind, recipe, architecture.front, base, clients, max(self._course.widths))
+        self._back = [Dense(recipe, *layer_tensors(base, block), clients, rows) for block in architecture.back]
         blocks: list[ConvolutionBlock | DenseBlock] = [*architecture.front, *architecture.back]
         layers: list[GroupLayer] = [*self._front.convolutions, *self._back]
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
-        self._like = layer_tensors(base, blocks[-1].part, blocks[-1].layer.name)[0]
+        self._like = layer_tensors(base, blocks[-1])[0]
         self._states: list[Mapping[str, Part]] = [{} for _ in chains]
         self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 

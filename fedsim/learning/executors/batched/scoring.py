@@ -8,6 +8,7 @@ import torch
 
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.images import channels_last, pooled
+from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
 from fedsim.learning.executors.trainer import Part, Tally
@@ -35,8 +36,7 @@ def tally_of(
     """
     h = compiled_features(architecture.front, model, x) if compiled else _features(architecture, model, x, products)
     for block in architecture.back:
-        tensors = model[block.part]
-        weight, bias = tensors[f"{block.layer.name}.weight"], tensors.get(f"{block.layer.name}.bias")
+        weight, bias = layer_tensors(model, block)
         h = _with(Shared(weight, products).times_transposed(h), bias)
         if block.rectified:
             h.relu_()
@@ -59,15 +59,19 @@ def _features(
     for first in range(0, len(x), CHUNK):
         h = x[first : first + CHUNK]
         for block in architecture.front:
-            h = _convolved(block, model[block.part], h, products)
+            h = _convolved(block, *layer_tensors(model, block), h, products)
         chunks.append(h.flatten(1))
     return torch.cat(chunks)
 
 
-def _convolved(block: ConvolutionBlock, tensors: Part, x: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
-    layer = block.layer
-    weight, bias = tensors[f"{layer.name}.weight"], tensors.get(f"{layer.name}.bias")
-    dtype = products or x.dtype
+def _convolved(
+    block: ConvolutionBlock,
+    weight: torch.Tensor,
+    bias: torch.Tensor | None,
+    x: torch.Tensor,
+    products: torch.dtype | None,
+) -> torch.Tensor:
+    layer, dtype = block.layer, products or x.dtype
     bias = None if bias is None else bias.to(dtype)
     y = torch.conv2d(channels_last(x).to(dtype), channels_last(weight).to(dtype), bias, layer.stride, layer.padding)
     y = y.to(x.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fedsim.learning.executors.batched.compiled.library import Kernel, ProductKernels, product_kernels
+from fedsim.learning.executors.batched.compiled.machine_code import Kernel, ProductKernels, product_kernels
 from fedsim.learning.executors.batched.compiled.products import MatrixShape
 
 __all__ = ["LARGE", "Shared", "kernels_for", "product"]
@@ -22,9 +22,9 @@ class Shared:
 
     def __init__(self, weight: torch.Tensor, products: torch.dtype | None) -> None:
         """*products* is the type in which factors are rounded; None: they are taken as they are."""
-        self.weight = weight
+        self.weight = weight.contiguous()
         self._products = products
-        self._rounded = None if products is None else weight.to(products)
+        self._factor = self.weight if products is None else weight.to(products)
         ours = products is None and weight.device.type == "cpu"
         self._kernels = kernels_for((len(weight), weight.shape[1]), weight.dtype) if ours else None
 
@@ -32,22 +32,20 @@ class Shared:
         """``h W^T``: (..., inputs) to (..., outputs)."""
         rows = h.flatten(0, -2)
         if self._kernels is None:
-            weight = self.weight if self._rounded is None else self._rounded
-            y = product(rows, weight.t(), self._products)
+            y = product(rows, self._factor.t(), self._products)
         else:
             y = rows.new_empty(len(rows), len(self.weight))
-            self._run(self._kernels.times_transposed, len(rows), rows, self.weight, y)
+            _run(self._kernels.times_transposed, rows, self.weight, y)
         return y.view(*h.shape[:-1], -1)
 
     def times(self, d: torch.Tensor) -> torch.Tensor:
         """``d W``: (..., outputs) to (..., inputs)."""
         rows = d.flatten(0, -2)
         if self._kernels is None:
-            weight = self.weight if self._rounded is None else self._rounded
-            before = product(rows, weight, self._products)
+            before = product(rows, self._factor, self._products)
         else:
             before = rows.new_empty(len(rows), self.weight.shape[1])
-            self._run(self._kernels.times, len(rows), rows, self.weight, before)
+            _run(self._kernels.times, rows, self.weight, before)
         return before.view(*d.shape[:-1], -1)
 
     def sum_of_products(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
@@ -56,13 +54,13 @@ class Shared:
         if self._kernels is None:
             return product(d.t(), h, self._products)
         total = d.new_empty(self.weight.shape)
-        self._run(self._kernels.sum_of_products, len(d), d, h, total)
+        _run(self._kernels.sum_of_products, d, h, total)
         return total
 
-    @staticmethod
-    def _run(kernel: Kernel, samples: int, *tensors: torch.Tensor) -> None:
-        contiguous = [tensor.contiguous() for tensor in tensors]
-        kernel(samples, *(tensor.data_ptr() for tensor in contiguous))
+
+def _run(kernel: Kernel, rows: torch.Tensor, other: torch.Tensor, made: torch.Tensor) -> None:
+    rows, other = rows.contiguous(), other.contiguous()  # which have to be there until the kernel has run
+    kernel(len(rows), rows.data_ptr(), other.data_ptr(), made.data_ptr())
 
 
 def kernels_for(size: tuple[int, int], dtype: torch.dtype) -> ProductKernels | None:

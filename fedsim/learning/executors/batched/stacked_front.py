@@ -24,32 +24,6 @@ from fedsim.learning.executors.batched.shared import product
 __all__ = ["StackedConvolution", "StackedFront"]
 
 
-class StackedFront(Front):
-    """All convolutions of a group of clients, as one stack."""
-
-    def __init__(self, convolutions: Sequence[StackedConvolution]) -> None:
-        super().__init__(convolutions)
-        self._convolutions = convolutions
-        self._kept: list[_Kept] = []
-
-    def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
-        """One operation for each layer."""
-        x = padded(xs, features.shape[1]).transpose(1, 2)
-        self._kept = []
-        for convolution in self._convolutions:
-            x, kept = convolution.forward(x)
-            self._kept.append(kept)
-        features.view(*features.shape[:2], *self._convolutions[-1].output_shape).copy_(x.transpose(1, 2))
-
-    def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
-        """One operation for each layer."""
-        shape = self._convolutions[-1].output_shape
-        gradient: torch.Tensor | None = d.view(*d.shape[:2], *shape).transpose(1, 2)
-        for convolution in reversed(self._convolutions):
-            assert gradient is not None
-            gradient = convolution.backward(gradient, self._kept.pop())
-
-
 class _Kept(NamedTuple):
     """What a convolution's gradient needs."""
 
@@ -138,3 +112,28 @@ class StackedConvolution(Convolution):
         spread = d.new_zeros(len(where), height * width)
         spread.scatter_(1, where.flatten(1), d.flatten(3).flatten(0, 2))
         return spread.view(clients, channels, samples * height * width)
+
+
+class StackedFront(Front[StackedConvolution]):
+    """All convolutions of a group of clients, as one stack."""
+
+    def __init__(self, convolutions: Sequence[StackedConvolution]) -> None:
+        super().__init__(convolutions)
+        self._kept: list[_Kept] = []
+
+    def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
+        """One operation for each layer."""
+        x = padded(xs, features.shape[1]).transpose(1, 2)
+        self._kept = []
+        for convolution in self.convolutions:
+            x, kept = convolution.forward(x)
+            self._kept.append(kept)
+        features.view(*features.shape[:2], *self.convolutions[-1].output_shape).copy_(x.transpose(1, 2))
+
+    def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
+        """One operation for each layer."""
+        shape = self.convolutions[-1].output_shape
+        gradient: torch.Tensor | None = d.view(*d.shape[:2], *shape).transpose(1, 2)
+        for convolution in reversed(self.convolutions):
+            assert gradient is not None
+            gradient = convolution.backward(gradient, self._kept.pop())

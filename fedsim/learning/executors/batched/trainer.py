@@ -12,7 +12,7 @@ import torch
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.library import convolution_kernels
+from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.batched.course import Chain, Stage
 from fedsim.learning.executors.batched.fronts import front_kind
 from fedsim.learning.executors.batched.lockstep import Lockstep
@@ -41,17 +41,16 @@ class BatchedTrainer(Trainer):
         self._products = torch.bfloat16 if precision == "bfloat16" else None
         self._dataset = dataset
         self._architecture = architecture(table)
-        stacked = self.stacked or torch_device == "cuda"
-        self._front = front_kind(self._architecture.front, stacked=stacked, products=self._products)
-        dtype = number_type(precision)
+        stacked, dtype = self.stacked or torch_device == "cuda", number_type(precision)
+        self._front_kind = front_kind(self._architecture.front, stacked=stacked, products=self._products)
         self._samples = ResidentSamples(dataset, dtype, torch_device) if stacked else Samples(dataset, dtype)
 
     @classmethod
     def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
-        """Make the machine code."""
-        found, dtype = architecture(table), number_type(precision)
-        if cls.stacked or torch_device == "cuda" or precision == "bfloat16":
+        """Make the machine code, for a CPU and factors that are taken as they are."""
+        if torch_device != "cpu" or precision == "bfloat16":
             return
+        found, dtype = architecture(table), number_type(precision)
         for shape in geometries(found.front) or ():
             convolution_kernels(shape, dtype)
         for block in found.back:
@@ -80,7 +79,7 @@ class BatchedTrainer(Trainer):
                 base,
                 Recipe.of(first.parameters, self._products),
                 chains,
-                self._front,
+                self._front_kind,
             )
             group.run(made, outputs.__setitem__)
             if total is not None:
@@ -96,9 +95,14 @@ class BatchedTrainer(Trainer):
     def _tally(self, model: Mapping[str, Part], ids: npt.NDArray[np.int64]) -> Tally:
         x, y = self._samples.of(ids)
         regression = self._dataset.regression
-        compiled = self._front == "compiled"
         return tally_of(
-            self._architecture, model, x, y, regression=regression, compiled=compiled, products=self._products
+            self._architecture,
+            model,
+            x,
+            y,
+            regression=regression,
+            compiled=self._front_kind == "compiled",
+            products=self._products,
         )
 
 

@@ -1,7 +1,8 @@
-"""Convolutions in machine code that is made for their shapes, by LLVM: with the pooling and the rectifier behind them.
+"""Machine code of our own, made for the shapes of a model by LLVM.
 
-* `geometry`: the shapes, and how images lie in memory.
+* `geometry`: the shapes of convolutions, and how images lie in memory.
 * `emitter`: a few words in which kernels are written.
-* `forward`, `gradients`: the kernels.
-* `library`: makes machine code of them.
+* `forward`, `gradients`: convolutions with the pooling and the rectifier behind them.
+* `products`: fully connected layers.
+* `machine_code`: makes machine code of them.
 """

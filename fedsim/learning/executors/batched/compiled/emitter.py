@@ -1,7 +1,24 @@
-"""A few words in which kernels are written: numbers, vectors of `LANES` numbers, places in memory, loops.
+"""A few words in which kernels are written: numbers, vectors of `LANES` numbers, arrays, loops.
 
-Products are added up by fused multiply-add and in the order written here, nothing is left to the compiler's choice: a
-kernel's results are the same bits on every processor.
+A kernel's Python runs once and writes a program. A Python ``for`` writes its body again and again (the loop is
+unrolled); ``with e.loop(times) as index`` writes a loop that runs later; a `Variable` is what changes in it, and stays
+in a register where there is room. For an array ``a = e.array(name, strides)`` ``a.load_vector(i, j)`` are the `LANES`
+numbers from ``i strides[0] + j strides[1]`` on.
+
+Products are added up by fused multiply-add and in the order written here; the compiler chooses none.
+
+>>> import torch
+>>> from fedsim.learning.executors.batched.compiled.machine_code import Program
+>>> module = ir.Module()
+>>> e = Emitter(module, "doubled", ("x", "y"), Machine("float", vectors_held=28))
+>>> x, y = (e.array(name, strides=(LANES,)) for name in ("x", "y"))
+>>> with e.loop(e.samples) as vector:
+...     y.store(e.build.fadd(x.load_vector(vector), x.load_vector(vector)), vector)
+>>> e.finish()
+>>> x, y = torch.arange(32.0), torch.zeros(32)
+>>> Program(module).kernel("doubled")(2, x.data_ptr(), y.data_ptr())
+>>> bool((y == 2 * x).all())
+True
 """
 
 from __future__ import annotations
@@ -15,7 +32,7 @@ from llvmlite import ir
 
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 
-__all__ = ["Array", "Element", "Emitter", "Index", "Target", "Value"]
+__all__ = ["Array", "Element", "Emitter", "Index", "Machine", "Value", "Variable"]
 
 Element = Literal["float", "double"]
 Value = Any
@@ -28,23 +45,23 @@ _BYTES = ir.VectorType(_BYTE, LANES)
 
 
 @dataclass(frozen=True)
-class Target:
+class Machine:
     """What is written for: a type of numbers, and registers."""
 
     element: Element
-    held: int
-    """Vectors that may be held in registers at a time, beside what is in passing; at least 1. It decides how much is
-    done at once, and may so move the last bit of gradients of images, and of nothing else."""
+    vectors_held: int
+    """Vectors that may stay in registers, at least 1, beside those in passing. It decides how much is done at once, and
+    so the order in which gradients of images are added up; nothing else."""
 
 
 class Emitter:
     """Writes one function of a module: ``void name(int64 samples, pointers...)``; pointers never overlap."""
 
-    def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], target: Target) -> None:
-        self._module, self._element = module, target.element
-        self.held = target.held
-        self.number = ir.FloatType() if target.element == "float" else ir.DoubleType()
-        self.vector = ir.VectorType(self.number, LANES)
+    def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], machine: Machine) -> None:
+        self._module = module
+        self.machine = machine
+        self.number_type = ir.FloatType() if machine.element == "float" else ir.DoubleType()
+        self.vector_type = ir.VectorType(self.number_type, LANES)
         signature = ir.FunctionType(ir.VoidType(), [_INDEX, *[ir.PointerType()] * len(pointers)])
         self._function = ir.Function(module, signature, name)
         self.samples, *arguments = self._function.args
@@ -63,28 +80,28 @@ class Emitter:
     # -- numbers and vectors ------------------------------------------------------------------------------------------
 
     @property
-    def nothing(self) -> Value:
+    def zero(self) -> Value:
         """The number 0."""
-        return ir.Constant(self.number, 0.0)
+        return ir.Constant(self.number_type, 0.0)
 
     @property
     def zeros(self) -> Value:
         """The vector 0."""
-        return ir.Constant(self.vector, [0.0] * LANES)
+        return ir.Constant(self.vector_type, [0.0] * LANES)
 
-    def bytes(self, value: int) -> Value:
+    def same_bytes(self, value: int) -> Value:
         """A vector of bytes, all alike."""
         return ir.Constant(_BYTES, [value] * LANES)
 
-    def everywhere(self, number: Value) -> Value:
+    def broadcast(self, number: Value) -> Value:
         """A vector of *number*."""
-        undefined = ir.Constant(self.vector, ir.Undefined)
+        undefined = ir.Constant(self.vector_type, ir.Undefined)
         one = self.build.insert_element(undefined, number, ir.Constant(_OFFSET, 0))
         return self.build.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_OFFSET, LANES), [0] * LANES))
 
-    def together(self, numbers: Sequence[Value]) -> Value:
+    def vector_of(self, numbers: Sequence[Value]) -> Value:
         """A vector of `LANES` numbers."""
-        vector = ir.Constant(self.vector, ir.Undefined)
+        vector = ir.Constant(self.vector_type, ir.Undefined)
         for lane, number in enumerate(numbers):
             vector = self.build.insert_element(vector, number, ir.Constant(_OFFSET, lane))
         return vector
@@ -93,42 +110,38 @@ class Emitter:
         """Its numbers."""
         return [self.build.extract_element(vector, ir.Constant(_OFFSET, lane)) for lane in range(LANES)]
 
-    def over_lanes(self, vector: Value) -> Value:
+    def sum_of_lanes(self, vector: Value) -> Value:
         """The sum of its numbers: each half onto the other, again and again."""
-        number = LANES
-        while number > 1:
-            number //= 2
+        width = LANES
+        while width > 1:
+            width //= 2
             halves = (
-                self.build.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_OFFSET, number), list(lanes)))
-                for lanes in (range(number), range(number, 2 * number))
+                self.build.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_OFFSET, width), list(lanes)))
+                for lanes in (range(width), range(width, 2 * width))
             )
             vector = self.build.fadd(*halves)
         return self.build.extract_element(vector, ir.Constant(_OFFSET, 0))
 
     def multiply_add(self, total: Value, x: Value, y: Value) -> Value:
         """``total + x y``, rounded once."""
-        name = f"llvm.fma.v{LANES}{'f32' if self._element == 'float' else 'f64'}"
-        return self.build.call(self._known(name, ir.FunctionType(self.vector, [self.vector] * 3)), [x, y, total])
+        name = f"llvm.fma.v{LANES}{'f32' if self.machine.element == 'float' else 'f64'}"
+        return self.build.call(
+            self._known(name, ir.FunctionType(self.vector_type, [self.vector_type] * 3)), [x, y, total]
+        )
 
-    def prefetch(self, address: Value) -> None:
-        """Have what lies there brought into the cache."""
-        prefetch = self._known("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[_OFFSET] * 3]))
-        read, near, data = (ir.Constant(_OFFSET, value) for value in (0, 3, 1))
-        self.build.call(prefetch, [address, read, near, data])
+    def rectified(self, d: Value, y: Value) -> Value:
+        """*d* where *y* is positive (or not a number), and 0 elsewhere."""
+        zero = self.zero if y.type == self.number_type else self.zeros
+        return self.build.select(self.build.fcmp_ordered("<=", y, zero), zero, d)
 
     def _known(self, name: str, signature: ir.FunctionType) -> Value:
         return self._module.globals.get(name) or ir.Function(self._module, signature, name)
 
-    def rectified(self, d: Value, y: Value) -> Value:
-        """*d* where *y* is positive (or not a number), and 0 elsewhere."""
-        zero = ir.Constant(y.type, 0.0 if y.type == self.number else [0.0] * LANES)
-        return self.build.select(self.build.fcmp_ordered("<=", y, zero), zero, d)
-
-    # -- places in memory ---------------------------------------------------------------------------------------------
+    # -- arrays -------------------------------------------------------------------------------------------------------
 
     def array(self, name: str, strides: Sequence[int], start: int = 0) -> Array:
         """The numbers at a pointer."""
-        return Array(self, self._pointers[name], self.number, tuple(strides), start)
+        return Array(self, self._pointers[name], self.number_type, tuple(strides), start)
 
     def byte_array(self, name: str, strides: Sequence[int]) -> Array:
         """The bytes at a pointer."""
@@ -138,7 +151,13 @@ class Emitter:
         """The offsets, of 32 bits, at a pointer."""
         return Array(self, self._pointers[name], _OFFSET, (1,), 0)
 
-    # -- control ------------------------------------------------------------------------------------------------------
+    def prefetch(self, address: Value) -> None:
+        """Have what lies there brought into the cache."""
+        prefetch = self._known("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[_OFFSET] * 3]))
+        read, near, data = (ir.Constant(_OFFSET, value) for value in (0, 3, 1))
+        self.build.call(prefetch, [address, read, near, data])
+
+    # -- control and indices ------------------------------------------------------------------------------------------
 
     def variable(self, value: Value) -> Variable:
         """Something that changes, *value* to begin with."""
@@ -164,18 +183,17 @@ class Emitter:
         """*value*, as one of the program."""
         return ir.Constant(_INDEX, value) if isinstance(value, int) else value
 
-    def sum(self, *terms: tuple[Index, int]) -> Value:
+    def index_sum(self, *terms: tuple[Index, int]) -> Value:
         """The sum of indices, each times a factor."""
-        known = sum(value * factor for value, factor in terms if isinstance(value, int))
-        total = self.index(known)
+        total = self.index(sum(value * factor for value, factor in terms if isinstance(value, int)))
         for value, factor in terms:
             if not isinstance(value, int):
                 total = self.build.add(total, self.build.mul(value, self.index(factor)))
         return total
 
-    def parts(self, whole: Value, most: int) -> Value:
-        """How many parts of at most so much there are."""
-        return self.build.sdiv(self.sum((whole, 1), (most - 1, 1)), self.index(most))
+    def ceil_div(self, whole: Value, most: int) -> Value:
+        """How many parts of at most so much *whole* has."""
+        return self.build.sdiv(self.index_sum((whole, 1), (most - 1, 1)), self.index(most))
 
     def smaller(self, one: Value, other: Value) -> Value:
         """The smaller one of two indices."""
@@ -208,7 +226,7 @@ class Variable:
 
 
 class Array:
-    """What lies at a pointer, by indices; a vector is what lies at a place and behind it."""
+    """What lies at a pointer, by indices; the last ones may be left out, and are then 0."""
 
     def __init__(self, emitter: Emitter, pointer: Value, kind: ir.Type, strides: tuple[int, ...], start: int) -> None:
         self._emitter, self._pointer, self._kind = emitter, pointer, kind
@@ -216,26 +234,26 @@ class Array:
         self._align = 4 if kind in (_OFFSET, ir.FloatType()) else 8 if kind == ir.DoubleType() else 1
 
     def at(self, *indices: Index, strides: Sequence[int] = (1,)) -> Array:
-        """What begins at these indices, of which the last may be left out; *strides* are those of what is left."""
-        return Array(self._emitter, self._place(indices), self._kind, tuple(strides), 0)
+        """What begins at these indices, with *strides* of its own."""
+        return Array(self._emitter, self._address(indices), self._kind, tuple(strides), 0)
 
-    def number(self, *indices: Index) -> Value:
+    def load(self, *indices: Index) -> Value:
         """The number there."""
-        return self._emitter.build.load(self._place(indices), typ=self._kind, align=self._align)
+        return self._emitter.build.load(self._address(indices), typ=self._kind, align=self._align)
 
-    def vector(self, *indices: Index) -> Value:
+    def load_vector(self, *indices: Index) -> Value:
         """The `LANES` numbers from there on."""
-        return self._emitter.build.load(self._place(indices), typ=ir.VectorType(self._kind, LANES), align=self._align)
+        return self._emitter.build.load(self._address(indices), typ=ir.VectorType(self._kind, LANES), align=self._align)
 
-    def put(self, value: Value, *indices: Index) -> None:
+    def store(self, value: Value, *indices: Index) -> None:
         """Write a number, or a vector, from there on."""
-        self._emitter.build.store(value, self._place(indices), align=self._align)
+        self._emitter.build.store(value, self._address(indices), align=self._align)
 
     def prefetch(self, *indices: Index) -> None:
         """Have what lies there brought into the cache; there may be nothing."""
-        self._emitter.prefetch(self._place(indices))
+        self._emitter.prefetch(self._address(indices))
 
-    def _place(self, indices: Sequence[Index]) -> Value:
+    def _address(self, indices: Sequence[Index]) -> Value:
         emitter = self._emitter
-        offset = emitter.sum((self._start, 1), *zip(indices, self._strides[: len(indices)], strict=True))
+        offset = emitter.index_sum((self._start, 1), *zip(indices, self._strides[: len(indices)], strict=True))
         return emitter.build.gep(self._pointer, [offset], source_etype=self._kind)

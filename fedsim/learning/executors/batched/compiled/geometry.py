@@ -1,7 +1,8 @@
-"""The shapes of a convolution, and how its images lie in memory. No LLVM here: what fits is known before it is loaded.
+"""The shapes of a convolution, and how its images lie in memory.
 
 Images lie with channels last and zeros around them, as many as the convolution that takes them wants: there is no edge
-to look out for. What goes in has ``padding`` of them; what comes out has ``margin``, the next one's padding.
+to look out for. What goes in has ``padding`` of them; what comes out has ``margin``, the next one's padding. Strides
+are counted in numbers, not in bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LANES = 16
 FEW_INPUTS = 4
 """Channels of samples that are taken one by one: grey ones and coloured ones."""
 LARGEST_KERNEL = 5
-"""Rows of a kernel whose sums of gradients, one for each of its places, are held in registers."""
+"""Rows of a kernel, at most: no larger one is tested."""
 POOL = 2
 
 
@@ -65,6 +66,34 @@ class Geometry:
     def weights(self) -> Shape:
         """(outputs, kernel, kernel, inputs)."""
         return self.outputs, self.kernel, self.kernel, self.inputs
+
+    @property
+    def weights_per_output(self) -> int:
+        """Weights of one output channel."""
+        return self.kernel * self.kernel * self.inputs
+
+    @property
+    def taken_strides(self) -> tuple[int, int, int]:
+        """Of images that go in: from sample to sample, row to row, column to column."""
+        height, width, channels = self.taken
+        return height * width * channels, width * channels, channels
+
+    @property
+    def made_strides(self) -> tuple[int, int, int]:
+        """Of images that come out: from sample to sample, row to row, column to column."""
+        height, width, channels = self.made
+        return height * width * channels, width * channels, channels
+
+    @property
+    def made_start(self) -> int:
+        """Where the first image that comes out begins, behind its margin."""
+        _, row, column = self.made_strides
+        return self.margin * (row + column)
+
+    @property
+    def where_strides(self) -> tuple[int, int, int]:
+        """Of which place was the largest, which has no margin: from sample to sample, row to row, column to column."""
+        return self.rows * self.columns * self.outputs, self.columns * self.outputs, self.outputs
 
 
 def geometries(front: Sequence[ConvolutionBlock]) -> tuple[Geometry, ...] | None:

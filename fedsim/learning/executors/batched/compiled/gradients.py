@@ -1,7 +1,9 @@
-"""The gradients of a convolution with pooling and rectifier, at the price of what pooling and rectifier let through.
+"""The gradients of a convolution with pooling and rectifier.
 
 A square of 2 x 2 places hands its gradient to one of them, and to none where the rectifier is shut. So of four products
-of the usual way at least three are with zero, and are left out here; the sums are the same.
+of the usual way at least three are with zero. `emit_backward` leaves them out; `emit_first_backward`, whose lanes are
+output channels, multiplies zeros where a channel's gradient goes elsewhere. The sums are the same, as long as what is
+multiplied with zero is finite.
 """
 
 from __future__ import annotations
@@ -12,8 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Target, Value
-from fedsim.learning.executors.batched.compiled.forward import places, square, start_of
+from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Machine, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 
 __all__ = ["emit_backward", "emit_first_backward"]
@@ -21,131 +22,170 @@ __all__ = ["emit_backward", "emit_first_backward"]
 _Kind = TypeVar("_Kind")
 
 
-def emit_backward(module: ir.Module, g: Geometry, target: Target) -> None:
+def emit_backward(module: ir.Module, g: Geometry, machine: Machine) -> None:
     """``backward(samples, x, weights, y, d, where, dx, dw, db, offsets, values)``.
 
-    *d*, the gradient of *y*, lies like *y*. To *dx*, which lies like *x*, *dw* and *db* the gradients are added.
-    *offsets* and *values* are room for one channel's.
+    *d*, the gradient of *y*, lies like *y*. To *dx*, which lies like *x*, *dw* and *db* the gradients are added. For
+    each sample and output channel ::
+
+        (offset, value) for every square whose gradient is not 0
+        dx[offset + tap] += value w[tap]
+        dw[tap] += value x[offset + tap]
+
+    *offsets* and *values* are room for the squares of an image.
     """
     names = ("x", "weights", "y", "d", "where", "dx", "dw", "db", "offsets", "values")
-    e = Emitter(module, "backward", names, target)
-    image, *_ = square(g)
-    channel_by_channel = (*places(g)[:3], 1)
-    y, d = (e.array(name, channel_by_channel, start_of(g)) for name in ("y", "d"))
-    where = e.byte_array("where", (g.rows * g.columns * g.outputs, g.columns * g.outputs, g.outputs, 1))
-    x, dx = e.array("x", (image, 1)), e.array("dx", (image, 1))
-    own = g.kernel * g.kernel * g.inputs
+    e = Emitter(module, "backward", names, machine)
+    y, d = (e.array(name, (*g.made_strides, 1), g.made_start) for name in ("y", "d"))
+    where = e.byte_array("where", (*g.where_strides, 1))
+    image, row, column = g.taken_strides
+    x, dx = e.array("x", (image, LANES)), e.array("dx", (image, LANES))
+    own = g.weights_per_output
     weights, dw, db = e.array("weights", (own, LANES)), e.array("dw", (own, LANES)), e.array("db", (1,))
-    offsets, values = e.offset_array("offsets"), e.array("values", (1,))
-    taps = [_Tap((i * g.taken[1] + j) * g.inputs, (i * g.kernel + j) * g.inputs) for i, j in _taps(g)]
+    taps = [_Tap(i * row + j * column, (i * g.kernel + j) * g.inputs) for i, j in _places(g)]
+    passed = _Passed(e)
     with e.loop(e.samples) as sample, e.loop(g.outputs) as channel:
-        passed, bias = e.variable(e.index(0)), e.variable(db.number(channel))
+        bias = e.variable(db.load(channel))
+        passed.forget()
         with e.loop(g.rows) as r, e.loop(g.columns) as c:
-            value = d.number(sample, r, c, channel)
+            value = d.load(sample, r, c, channel)
             if g.rectified:
-                value = e.rectified(value, y.number(sample, r, c, channel))
-            offsets.put(_offset(e, g, (r, c), where.number(sample, r, c, channel)), passed.value)
-            values.put(value, passed.value)
-            passes = e.build.fcmp_unordered("!=", value, e.nothing)
-            passed.value = e.build.add(passed.value, e.widened(passes))
+                value = e.rectified(value, y.load(sample, r, c, channel))
+            passed.append(_offset(e, g, r, c, where.load(sample, r, c, channel)), value)
             bias.value = e.build.fadd(bias.value, value)
-        db.put(bias.value, channel)
-        for some, group in product(range(g.inputs // LANES), _groups(e, taps)):
-            held, sums = (array.at(channel, some) for array in (weights, dw))
-            kept = [held.vector(tap.weight) for tap in group]
-            with e.loop(passed.value) as number:
-                to, value = _passed(e, dx.at(sample, some * LANES), offsets, values, number)
-                for tap, weight in zip(group, kept, strict=True):
-                    to.put(e.multiply_add(to.vector(tap.place), value, weight), tap.place)
-            totals = [e.variable(sums.vector(tap.weight)) for tap in group]
-            with e.loop(passed.value) as number:
-                of, value = _passed(e, x.at(sample, some * LANES), offsets, values, number)
-                for tap, total in zip(group, totals, strict=True):
-                    total.value = e.multiply_add(total.value, value, of.vector(tap.place))
-            for tap, total in zip(group, totals, strict=True):
-                sums.put(total.value, tap.weight)
+        db.store(bias.value, channel)
+        with e.loop(g.inputs // LANES) as in_block:
+            for group in _groups(machine, taps):
+                _add_to_image(passed, dx.at(sample, in_block), weights.at(channel, in_block), group)
+                _add_to_weights(passed, dw.at(channel, in_block), x.at(sample, in_block), group)
     e.finish()
 
 
 class _Tap(NamedTuple):
     """A place of the kernel."""
 
-    place: int
+    pixel: int
     """Its offset in an image."""
     weight: int
     """Its offset among a channel's weights."""
 
 
-def _taps(g: Geometry) -> list[tuple[int, int]]:
-    """Rows and columns of the kernel."""
-    return [(tap // g.kernel, tap % g.kernel) for tap in range(g.kernel**2)]
+class _Passed:
+    """A list of the gradients that are not 0, and of where in an image the patch of each begins."""
+
+    def __init__(self, e: Emitter) -> None:
+        self.e = e
+        self._offsets, self._values = e.offset_array("offsets"), e.array("values", (1,))
+        self._number = e.variable(e.index(0))
+
+    def forget(self) -> None:
+        """Begin a new list."""
+        self._number.value = self.e.index(0)
+
+    def append(self, offset: Value, value: Value) -> None:
+        """Write it behind the others; what is 0 will be written over."""
+        e, number = self.e, self._number.value
+        self._offsets.store(e.narrowed(offset), number)
+        self._values.store(value, number)
+        is_some = e.build.fcmp_unordered("!=", value, e.zero)
+        self._number.value = e.build.add(number, e.widened(is_some))
+
+    @property
+    def number(self) -> Value:
+        """How many there are."""
+        return self._number.value
+
+    def get(self, at: Value) -> tuple[Value, Value]:
+        """The offset of one, and a vector of its value."""
+        return self.e.widened(self._offsets.load(at)), self.e.broadcast(self._values.load(at))
 
 
-def _groups(e: Emitter, taps: Sequence[_Kind]) -> list[Sequence[_Kind]]:
-    """As many at a time as are held in registers."""
-    most = max(1, e.held - 2)
-    return [taps[first : first + most] for first in range(0, len(taps), most)]
+def _add_to_image(passed: _Passed, image: Array, weights: Array, taps: Sequence[_Tap]) -> None:
+    e, kept = passed.e, [weights.load_vector(tap.weight) for tap in taps]
+    with e.loop(passed.number) as at:
+        offset, value = passed.get(at)
+        patch = image.at(offset)
+        for tap, weight in zip(taps, kept, strict=True):
+            patch.store(e.multiply_add(patch.load_vector(tap.pixel), value, weight), tap.pixel)
 
 
-def _offset(e: Emitter, g: Geometry, at: tuple[Value, Value], which: Value) -> Value:
-    """Of the first weight's place in an image, for the place *which* of the square *at* row and column."""
-    _, row, column, _ = square(g)
+def _add_to_weights(passed: _Passed, sums: Array, image: Array, taps: Sequence[_Tap]) -> None:
+    e, totals = passed.e, [passed.e.variable(sums.load_vector(tap.weight)) for tap in taps]
+    with e.loop(passed.number) as at:
+        offset, value = passed.get(at)
+        patch = image.at(offset)
+        for tap, total in zip(taps, totals, strict=True):
+            total.value = e.multiply_add(total.value, value, patch.load_vector(tap.pixel))
+    for tap, total in zip(taps, totals, strict=True):
+        sums.store(total.value, tap.weight)
+
+
+def _offset(e: Emitter, g: Geometry, r: Value, c: Value, which: Value) -> Value:
+    """Where in an image the patch begins of place *which* of a square."""
+    _, row, column = g.taken_strides
     place = e.widened(which)
     down, right = e.build.lshr(place, e.index(1)), e.build.and_(place, e.index(1))
-    return e.narrowed(e.sum((at[0], row), (at[1], column), (down, row // 2), (right, column // 2)))
+    return e.index_sum((r, 2 * row), (c, 2 * column), (down, row), (right, column))
 
 
-def _passed(e: Emitter, image: Array, offsets: Array, values: Array, number: Value) -> tuple[Array, Value]:
-    """Where in *image* one gradient's patch begins, and the gradient."""
-    return image.at(e.widened(offsets.number(number))), e.everywhere(values.number(number))
+def _places(g: Geometry) -> list[tuple[int, int]]:
+    """Rows and columns of the kernel."""
+    return [(place // g.kernel, place % g.kernel) for place in range(g.kernel**2)]
 
 
-def emit_first_backward(module: ir.Module, g: Geometry, target: Target) -> None:
+def _groups(machine: Machine, things: Sequence[_Kind]) -> list[Sequence[_Kind]]:
+    """As many at a time as stay in registers."""
+    most = max(1, machine.vectors_held - 2)
+    return [things[first : first + most] for first in range(0, len(things), most)]
+
+
+def emit_first_backward(module: ir.Module, g: Geometry, machine: Machine) -> None:
     """``backward(samples, x, y, d, where, dw, db, sums)``, where nobody asks for the gradient of *x*.
 
-    To *dw* and *db* the gradients are added; *sums* is room for `LANES` channels' weights. Here the channels that come
-    out fill the lanes: as each has its own place in a square, all four are gone through.
+    To *dw* and *db* the gradients are added; *sums* is room for the weights of `LANES` channels. Here the channels that
+    come out fill the lanes: as each has its own place in a square, all four are gone through.
     """
-    e = Emitter(module, "backward", ("x", "y", "d", "where", "dw", "db", "sums"), target)
-    y, d = (e.array(name, places(g), start_of(g)) for name in ("y", "d"))
-    where = e.byte_array("where", (g.rows * g.columns * g.outputs, g.columns * g.outputs, g.outputs, LANES))
-    own = g.kernel * g.kernel * g.inputs
-    x, sums = e.array("x", square(g)), e.array("sums", (g.inputs * LANES, LANES))
+    e = Emitter(module, "backward", ("x", "y", "d", "where", "dw", "db", "sums"), machine)
+    y, d = (e.array(name, (*g.made_strides, LANES), g.made_start) for name in ("y", "d"))
+    where = e.byte_array("where", (*g.where_strides, LANES))
+    own = g.weights_per_output
+    image, row, column = g.taken_strides
+    x, sums = e.array("x", (image, 2 * row, 2 * column, 1)), e.array("sums", (g.inputs * LANES, LANES))
     dw, db = e.array("dw", (LANES * own, own, 1)), e.array("db", (LANES,))
-    line = g.taken[1] * g.inputs
 
-    def passed(*at: Value) -> Value:
-        value = d.vector(*at)
-        return e.rectified(value, y.vector(*at)) if g.rectified else value
+    def gradient(*at: Value) -> Value:
+        value = d.load_vector(*at)
+        return e.rectified(value, y.load_vector(*at)) if g.rectified else value
 
-    with e.loop(g.outputs // LANES) as some:
-        bias = e.variable(db.vector(some))
+    with e.loop(g.outputs // LANES) as out_block:
+        bias = e.variable(db.load_vector(out_block))
         with e.loop(e.samples) as sample, e.loop(g.rows) as r, e.loop(g.columns) as c:
-            bias.value = e.build.fadd(bias.value, passed(sample, r, c, some))
-        db.put(bias.value, some)
-        for group in _groups(e, _taps(g)):
-            with e.loop(g.inputs) as channel:
-                totals = {tap: e.variable(e.zeros) for tap in group}
+            bias.value = e.build.fadd(bias.value, gradient(sample, r, c, out_block))
+        db.store(bias.value, out_block)
+        for group in _groups(machine, _places(g)):
+            with e.loop(g.inputs) as in_channel:
+                totals = {place: e.variable(e.zeros) for place in group}
                 with e.loop(e.samples) as sample, e.loop(g.rows) as r, e.loop(g.columns) as c:
-                    parts = _by_place(e, passed(sample, r, c, some), where.vector(sample, r, c, some))
-                    below = x.at(sample, r, c, channel, strides=(line, g.inputs))
+                    at = (sample, r, c, out_block)
+                    parts = _by_place(e, gradient(*at), where.load_vector(*at))
+                    patch = x.at(sample, r, c, in_channel, strides=(row, column))
                     for i, j in product(range(g.kernel + 1), repeat=2):  # each number of the patch is fetched once
-                        pixel = e.everywhere(below.number(i, j))
+                        pixel = e.broadcast(patch.load(i, j))
                         for (down, right), part in parts.items():
                             if (i - down, j - right) in totals:
                                 total = totals[i - down, j - right]
                                 total.value = e.multiply_add(total.value, pixel, part)
                 for (i, j), total in totals.items():
-                    sums.put(total.value, i * g.kernel + j, channel)
+                    sums.store(total.value, i * g.kernel + j, in_channel)
         with e.loop(own) as weight:
-            for lane, number in enumerate(e.lanes(sums.at(strides=(LANES,)).vector(weight))):
-                dw.put(e.build.fadd(dw.number(some, lane, weight), number), some, lane, weight)
+            for lane, number in enumerate(e.lanes(sums.at(strides=(LANES,)).load_vector(weight))):
+                dw.store(e.build.fadd(dw.load(out_block, lane, weight), number), out_block, lane, weight)
     e.finish()
 
 
 def _by_place(e: Emitter, value: Value, which: Value) -> dict[tuple[int, int], Value]:
     """For each (row, column) of a square the lanes of *value* that go there, and zeros."""
     return {
-        (place // 2, place % 2): e.build.select(e.build.icmp_unsigned("==", which, e.bytes(place)), value, e.zeros)
+        (place // 2, place % 2): e.build.select(e.build.icmp_unsigned("==", which, e.same_bytes(place)), value, e.zeros)
         for place in range(4)
     }

@@ -1,4 +1,8 @@
-"""Machine code, made once in each process for each shape, at first use."""
+"""Machine code, made once in each process for each shape, at first use.
+
+Without instructions for a fused multiply-add, which processors have had since 2013, LLVM calls a function for each
+number: slow, and the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Element, Target
+from fedsim.learning.executors.batched.compiled.emitter import Element, Machine
 from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.batched.compiled.gradients import emit_backward, emit_first_backward
@@ -22,10 +26,20 @@ from fedsim.learning.executors.batched.compiled.products import (
     emit_times_transposed,
 )
 
-__all__ = ["ConvolutionKernels", "Kernel", "ProductKernels", "convolution_kernels", "host_target", "product_kernels"]
+__all__ = [
+    "ENOUGH_HELD",
+    "ConvolutionKernels",
+    "Kernel",
+    "ProductKernels",
+    "Program",
+    "convolution_kernels",
+    "host_machine",
+    "product_kernels",
+]
 
-ENOUGH = 12
-"""Vectors held in registers from which on products are quicker than a library's; of float32 28 are with AVX-512, 7 with
+_ELEMENTS: dict[torch.dtype, Element] = {torch.float32: "float", torch.float64: "double"}
+ENOUGH_HELD = 12
+"""Vectors held in registers from which on products are quicker than PyTorch's; of float32 28 are with AVX-512, 7 with
 AVX2 or Neon."""
 
 Kernel = Callable[..., None]
@@ -49,11 +63,11 @@ class Program:
 class ConvolutionKernels:
     """The kernels of one convolution."""
 
-    def __init__(self, geometry: Geometry, target: Target) -> None:
+    def __init__(self, geometry: Geometry, machine: Machine) -> None:
         module = ir.Module()
-        emit_arrange(module, geometry, target)
-        emit_forward(module, geometry, target)
-        (emit_first_backward if geometry.first else emit_backward)(module, geometry, target)
+        emit_arrange(module, geometry, machine)
+        emit_forward(module, geometry, machine)
+        (emit_first_backward if geometry.first else emit_backward)(module, geometry, machine)
         self._program = Program(module)
         self.arrange = self._program.kernel("arrange")
         self.forward = self._program.kernel("forward")
@@ -63,11 +77,11 @@ class ConvolutionKernels:
 class ProductKernels:
     """Products with a matrix."""
 
-    def __init__(self, shape: MatrixShape, target: Target) -> None:
+    def __init__(self, shape: MatrixShape, machine: Machine) -> None:
         module = ir.Module()
-        emit_times_transposed(module, shape, target)
-        emit_times(module, shape, target)
-        emit_sum_of_products(module, shape, target)
+        emit_times_transposed(module, shape, machine)
+        emit_times(module, shape, machine)
+        emit_sum_of_products(module, shape, machine)
         self._program = Program(module)
         self.times_transposed = self._program.kernel("times_transposed")
         self.times = self._program.kernel("times")
@@ -77,22 +91,21 @@ class ProductKernels:
 @cache
 def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKernels:
     """The kernels of a convolution."""
-    return ConvolutionKernels(geometry, host_target(dtype))
+    return ConvolutionKernels(geometry, host_machine(dtype))
 
 
 @cache
 def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | None:
-    """The kernels of products with a matrix of weights; None where a library's are as good: with few registers."""
-    target = host_target(dtype)
-    return ProductKernels(shape, target) if target.held >= ENOUGH else None
+    """The kernels of products with a matrix of weights; None where PyTorch's are as good: with few registers."""
+    machine = host_machine(dtype)
+    return ProductKernels(shape, machine) if machine.vectors_held >= ENOUGH_HELD else None
 
 
-def host_target(dtype: torch.dtype) -> Target:
+def host_machine(dtype: torch.dtype) -> Machine:
     """This processor, for float32 or float64; an eighth of its registers is left for what is in passing."""
     registers, size = _registers()
-    element: Element = "double" if dtype == torch.float64 else "float"
     held = (registers - registers // 8) * size // (LANES * dtype.itemsize)
-    return Target(element, max(1, held))
+    return Machine(_ELEMENTS[dtype], max(1, held))
 
 
 def _registers() -> tuple[int, int]:
@@ -108,7 +121,7 @@ def _registers() -> tuple[int, int]:
 def _compiled(module: ir.Module) -> Any:
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
-    machine = _machine()
+    machine = _target_machine()
     passes = llvm.create_new_module_pass_manager()
     # Variables into registers, and little else: loops are written as they should run.
     passes.add_sroa_pass()
@@ -120,7 +133,8 @@ def _compiled(module: ir.Module) -> Any:
     return engine
 
 
-def _machine() -> Any:
+def _target_machine() -> Any:
+    """LLVM's idea of this processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
