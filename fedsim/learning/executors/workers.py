@@ -186,6 +186,8 @@ class Workers(Crew):
             self._bury(worker)
 
     def _gather(self) -> None:
+        if len(self._hands) == self.workers:
+            return
         arena = self._arena  # in being before they are forked, or they would not have it
         if self._prepare is not None:
             self._prepare()
