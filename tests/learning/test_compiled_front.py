@@ -10,6 +10,7 @@ from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fedsim.learning.executors.batched import fronts
 from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.compiled.emitter import Machine
 from fedsim.learning.executors.batched.compiled.geometry import geometries
@@ -199,3 +200,41 @@ def test_which_models_are_compiled(model: SmallCnn | FedgsCnn | LeafCnn, kind: F
     assert front_kind(front, stacked=False, products=None) == kind
     assert front_kind(front, stacked=False, products=torch.bfloat16) == "pytorch"
     assert front_kind(front, stacked=True, products=torch.bfloat16) == "stacked"
+
+
+def test_without_a_fused_multiply_add_everything_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fronts, "fuses", lambda: False)
+    assert front_kind([block_of((1, 9, 9), 16, kernel=5)], stacked=False, products=None) == "pytorch"
+
+
+@pytest.mark.parametrize(
+    "wrong", [torch.zeros(16, 1, 5, 5, dtype=torch.float64), torch.zeros(16, 1, 3, 3), torch.zeros(32, 1, 5, 5)]
+)
+def test_tensors_of_another_type_or_shape_are_refused(wrong: torch.Tensor) -> None:
+    """As PyTorch refuses them: a kernel would read whatever lies behind them."""
+    blocks = (block_of((1, 9, 9), 16, kernel=5, bias=False),)
+    with pytest.raises(ValueError, match=r"c\.weight is"):
+        compiled_features(blocks, {"extractor": {"c.weight": wrong}}, torch.zeros(1, 1, 9, 9))
+
+
+@pytest.mark.parametrize("samples", [10, 100])
+def test_float32_gradients_stay_near_to_float64_with_many_samples(samples: int) -> None:
+    """Sums that only grow, where one long sum would be 10 and 35 units off, and single samples' sums are 1 to 3.
+
+    Pixels and weights are multiples of 1/16, so that both find the same maxima.
+    """
+    block = block_of((1, 28, 28), 16, kernel=5, padding=2)
+    generator = torch.Generator().manual_seed(3)
+    shapes = (samples, 1, 28, 28), (16, 1, 5, 5)
+    x, weight = (torch.randint(1, 17, shape, generator=generator) / 16 for shape in shapes)
+    d = torch.rand(1, samples, 16 * 14 * 14, generator=generator) / 1000
+    changes = []
+    for dtype in (torch.float32, torch.float64):
+        tensors = {"extractor": {"c.weight": weight.to(dtype), "c.bias": torch.zeros(16, dtype=dtype)}}
+        front = new_front("compiled", Recipe(1.0, 0.0, 0.0, Plain()), (block,), tensors, 1, samples)
+        front.forward([x.to(dtype)], torch.zeros(d.shape, dtype=dtype))
+        front.backward(d.to(dtype), [samples])
+        changes.append(front.convolutions[0].weighted_change([1.0]))
+    for kind, exact in changes[1].items():
+        error = float((changes[0][kind] - exact).norm() / exact.norm())
+        assert error <= 5 * 2**-24, kind

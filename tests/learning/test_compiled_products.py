@@ -125,3 +125,16 @@ def test_with_few_registers_products_are_left_to_pytorch(
     monkeypatch.setattr(machine_code, "host_machine", lambda dtype: Machine("float", held))
     made = machine_code.product_kernels.__wrapped__(MatrixShape(256, 256), torch.float32)  # not those known already
     assert (made is not None) == ours
+
+
+def test_rows_of_another_type_or_width_are_refused() -> None:
+    """As PyTorch refuses them: a kernel would read whatever lies behind them."""
+    weight, h, d = tensors((SHAPES[1], 3, 1))
+    matrix = Shared(weight, None)
+    for wrong in (h.float(), h[:, :-1], d):
+        with pytest.raises(ValueError, match="and a matrix of"):
+            matrix.times_transposed(wrong)
+    with pytest.raises(ValueError, match="and a matrix of"):
+        matrix.times(h)
+    with pytest.raises(ValueError, match="and a matrix of"):
+        matrix.sum_of_products(d, h.float())

@@ -17,7 +17,7 @@ from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 
-__all__ = ["CompiledConvolution", "CompiledFront"]
+__all__ = ["CompiledConvolution", "CompiledFront", "check_tensors"]
 
 
 class CompiledConvolution(Convolution):
@@ -36,6 +36,7 @@ class CompiledConvolution(Convolution):
     ) -> None:
         """*weight* is (outputs, inputs, kernel, kernel); a client has at most so many *samples* in a step."""
         super().__init__(recipe, block, weight, bias, clients)
+        check_tensors(block, weight.dtype, weight, bias)
         self._kernels = convolution_kernels(geometry, weight.dtype)
         self._biases = weight.new_zeros(clients, geometry.outputs) if self.bias is None else self.bias.value
         self.x = weight.new_zeros(clients, samples, *geometry.taken)
@@ -138,6 +139,14 @@ class CompiledFront(Front[CompiledConvolution]):
                 gradient = convolution.backward(client, samples[client], y[client], gradient)
         for convolution in self.convolutions:
             convolution.end_step(active)
+
+
+def check_tensors(block: ConvolutionBlock, dtype: torch.dtype, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+    """A kernel would read whatever lies there: so raise `ValueError` where PyTorch's convolution would."""
+    shapes = block.layer.parameter_shapes
+    for kind, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and (tensor.dtype != dtype or tensor.shape != shapes[kind]):
+            raise ValueError(f"{block.layer.name}.{kind} is {tensor.dtype} {tuple(tensor.shape)}")
 
 
 def _addresses(stacked: torch.Tensor) -> list[int]:

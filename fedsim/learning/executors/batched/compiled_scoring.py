@@ -9,6 +9,7 @@ import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
+from fedsim.learning.executors.batched.compiled_front import check_tensors
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.trainer import Part
@@ -29,6 +30,7 @@ def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Par
     weights = []
     for block, step in zip(front, steps, strict=True):
         weight, bias = layer_tensors(model, block)
+        check_tensors(block, x.dtype, weight, bias)
         held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty_like(weight)
         step.arrange(0, held.data_ptr(), arranged.data_ptr())
         weights.append((arranged, weight.new_zeros(len(weight)) if bias is None else bias.contiguous()))

@@ -34,6 +34,7 @@ class Shared:
         if self._kernels is None:
             y = product(rows, self._factor.t(), self._products)
         else:
+            self._check(rows, 1)
             y = rows.new_empty(len(rows), len(self.weight))
             _run(self._kernels.times_transposed, rows, self.weight, y)
         return y.view(*h.shape[:-1], -1)
@@ -44,6 +45,7 @@ class Shared:
         if self._kernels is None:
             before = product(rows, self._factor, self._products)
         else:
+            self._check(rows, 0)
             before = rows.new_empty(len(rows), self.weight.shape[1])
             _run(self._kernels.times, rows, self.weight, before)
         return before.view(*d.shape[:-1], -1)
@@ -53,9 +55,17 @@ class Shared:
         d, h = d.flatten(0, -2), h.flatten(0, -2)
         if self._kernels is None:
             return product(d.t(), h, self._products)
+        self._check(d, 0)
+        self._check(h, 1)
         total = d.new_empty(self.weight.shape)
         _run(self._kernels.sum_of_products, d, h, total)
         return total
+
+    def _check(self, rows: torch.Tensor, axis: int) -> None:
+        """A kernel would read whatever lies there: so raise `ValueError` where PyTorch's product would."""
+        weight = self.weight
+        if rows.dtype != weight.dtype or rows.shape[1] != weight.shape[axis]:
+            raise ValueError(f"{rows.dtype} {tuple(rows.shape)} and a matrix of {weight.dtype} {tuple(weight.shape)}")
 
 
 def _run(kernel: Kernel, rows: torch.Tensor, other: torch.Tensor, made: torch.Tensor) -> None:

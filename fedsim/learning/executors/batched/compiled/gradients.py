@@ -3,7 +3,7 @@
 A square of 2 x 2 places hands its gradient to one of them, and to none where the rectifier is shut. So of four products
 of the usual way at least three are with zero. `emit_backward` leaves them out; `emit_first_backward`, whose lanes are
 output channels, multiplies zeros where a channel's gradient goes elsewhere. The sums are the same, as long as what is
-multiplied with zero is finite.
+multiplied with zero is finite. Each sample's are made by themselves and then added, which keeps rounding errors small.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def emit_backward(module: ir.Module, g: Geometry, machine: Machine) -> None:
     taps = [_Tap(i * row + j * column, (i * g.kernel + j) * g.inputs) for i, j in _places(g)]
     passed = _Passed(e)
     with e.loop(e.samples) as sample, e.loop(g.outputs) as channel:
-        bias = e.variable(db.load(channel))
+        bias = e.variable(e.zero)
         passed.forget()
         with e.loop(g.rows) as r, e.loop(g.columns) as c:
             value = d.load(sample, r, c, channel)
@@ -53,7 +53,7 @@ def emit_backward(module: ir.Module, g: Geometry, machine: Machine) -> None:
                 value = e.rectified(value, y.load(sample, r, c, channel))
             passed.append(_offset(e, g, r, c, where.load(sample, r, c, channel)), value)
             bias.value = e.build.fadd(bias.value, value)
-        db.store(bias.value, channel)
+        db.store(e.build.fadd(db.load(channel), bias.value), channel)
         with e.loop(g.inputs // LANES) as in_block:
             for group in _groups(machine, taps):
                 _add_to_image(passed, dx.at(sample, in_block), weights.at(channel, in_block), group)
@@ -110,14 +110,14 @@ def _add_to_image(passed: _Passed, image: Array, weights: Array, taps: Sequence[
 
 
 def _add_to_weights(passed: _Passed, sums: Array, image: Array, taps: Sequence[_Tap]) -> None:
-    e, totals = passed.e, [passed.e.variable(sums.load_vector(tap.weight)) for tap in taps]
+    e, totals = passed.e, [passed.e.variable(passed.e.zeros) for _ in taps]
     with e.loop(passed.number) as at:
         offset, value = passed.get(at)
         patch = image.at(offset)
         for tap, total in zip(taps, totals, strict=True):
             total.value = e.multiply_add(total.value, value, patch.load_vector(tap.pixel))
     for tap, total in zip(taps, totals, strict=True):
-        sums.store(total.value, tap.weight)
+        sums.store(e.build.fadd(sums.load_vector(tap.weight), total.value), tap.weight)
 
 
 def _offset(e: Emitter, g: Geometry, r: Value, c: Value, which: Value) -> Value:
@@ -157,15 +157,15 @@ def emit_first_backward(module: ir.Module, g: Geometry, machine: Machine) -> Non
         value = d.load_vector(*at)
         return e.rectified(value, y.load_vector(*at)) if g.rectified else value
 
-    with e.loop(g.outputs // LANES) as out_block:
-        bias = e.variable(db.load_vector(out_block))
-        with e.loop(e.samples) as sample, e.loop(g.rows) as r, e.loop(g.columns) as c:
+    with e.loop(g.outputs // LANES) as out_block, e.loop(e.samples) as sample:
+        bias = e.variable(e.zeros)
+        with e.loop(g.rows) as r, e.loop(g.columns) as c:
             bias.value = e.build.fadd(bias.value, gradient(sample, r, c, out_block))
-        db.store(bias.value, out_block)
+        db.store(e.build.fadd(db.load_vector(out_block), bias.value), out_block)
         for group in _groups(machine, _places(g)):
             with e.loop(g.inputs) as in_channel:
                 totals = {place: e.variable(e.zeros) for place in group}
-                with e.loop(e.samples) as sample, e.loop(g.rows) as r, e.loop(g.columns) as c:
+                with e.loop(g.rows) as r, e.loop(g.columns) as c:
                     at = (sample, r, c, out_block)
                     parts = _by_place(e, gradient(*at), where.load_vector(*at))
                     patch = x.at(sample, r, c, in_channel, strides=(row, column))

@@ -1,8 +1,4 @@
-"""Machine code, made once in each process for each shape, at first use.
-
-Without instructions for a fused multiply-add, which processors have had since 2013, LLVM calls a function for each
-number: slow, and the same numbers.
-"""
+"""Machine code, made once in each process for each shape, at first use."""
 
 from __future__ import annotations
 
@@ -33,6 +29,7 @@ __all__ = [
     "ProductKernels",
     "Program",
     "convolution_kernels",
+    "fuses",
     "host_machine",
     "product_kernels",
 ]
@@ -106,6 +103,12 @@ def host_machine(dtype: torch.dtype) -> Machine:
     registers, size = _registers()
     held = (registers - registers // 8) * size // (LANES * dtype.itemsize)
     return Machine(_ELEMENTS[dtype], max(1, held))
+
+
+def fuses() -> bool:
+    """Whether the processor has a fused multiply-add, as all have had since 2013; without one, kernels crawl."""
+    features = llvm.get_host_cpu_features()
+    return bool(features.get("fma") or features.get("neon"))
 
 
 def _registers() -> tuple[int, int]:
