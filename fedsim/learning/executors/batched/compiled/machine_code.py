@@ -54,7 +54,9 @@ class Program:
         """One of them; the interpreter's lock is free while it runs."""
         _, *pointers = self._module.get_global(name).args
         signature = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))
-        return signature(self._engine.get_function_address(name))
+        function = signature(self._engine.get_function_address(name))
+        function.program = self  # type: ignore[attr-defined]  # as long as somebody has the function, the code is there
+        return function
 
 
 class ConvolutionKernels:
