@@ -29,7 +29,7 @@ def kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels:
 
 @pytest.fixture(autouse=True)
 def many_registers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere products are left to a machine_code."""
+    """Elsewhere products are left to PyTorch."""
     monkeypatch.setattr(shared, "product_kernels", kernels)
 
 
@@ -118,11 +118,16 @@ def test_other_shapes_are_left_to_pytorch() -> None:
         assert torch.equal(Shared(weight, None).times_transposed(h), h @ weight.t())
 
 
-@pytest.mark.parametrize(("held", "ours"), [(ENOUGH_HELD - 1, False), (ENOUGH_HELD, True)])
-def test_with_few_registers_products_are_left_to_pytorch(
-    held: int, ours: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("held", "maker", "ours"),
+    [(ENOUGH_HELD - 1, True, False), (ENOUGH_HELD, True, True), (ENOUGH_HELD, False, False)],
+)
+def test_where_pytorchs_products_are_as_quick_they_are_taken(
+    held: int, maker: bool, ours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With few registers, and on the processors for which its library was written."""
     monkeypatch.setattr(machine_code, "host_machine", lambda dtype: Machine("float", held))
+    monkeypatch.setattr(machine_code, "is_amd", lambda: maker)
     made = machine_code.product_kernels.__wrapped__(MatrixShape(256, 256), torch.float32)  # not those known already
     assert (made is not None) == ours
 

@@ -31,13 +31,14 @@ __all__ = [
     "convolution_kernels",
     "fuses",
     "host_machine",
+    "is_amd",
     "product_kernels",
 ]
 
 _ELEMENTS: dict[torch.dtype, Element] = {torch.float32: "float", torch.float64: "double"}
 ENOUGH_HELD = 12
-"""Vectors held in registers from which on products are quicker than PyTorch's; of float32 28 are with AVX-512, 7 with
-AVX2 or Neon."""
+"""Vectors held in registers from which on products may be quicker than PyTorch's; of float32 28 are with AVX-512, 7
+with AVX2 or Neon."""
 
 Kernel = Callable[..., None]
 """Takes the number of samples and addresses."""
@@ -95,9 +96,12 @@ def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKe
 
 @cache
 def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | None:
-    """The kernels of products with a matrix of weights; None where PyTorch's are as good: with few registers."""
+    """The kernels of products with a matrix of weights; None where PyTorch's are as good.
+
+    They are with few registers, and on Intel's processors, whose library PyTorch takes.
+    """
     machine = host_machine(dtype)
-    return ProductKernels(shape, machine) if machine.vectors_held >= ENOUGH_HELD else None
+    return ProductKernels(shape, machine) if machine.vectors_held >= ENOUGH_HELD and is_amd() else None
 
 
 def host_machine(dtype: torch.dtype) -> Machine:
@@ -111,6 +115,11 @@ def fuses() -> bool:
     """Whether the processor has a fused multiply-add, as all have had since 2013; without one, kernels crawl."""
     features = llvm.get_host_cpu_features()
     return bool(features.get("fma") or features.get("neon"))
+
+
+def is_amd() -> bool:
+    """Whether AMD made the processor: LLVM knows those with AVX-512 as Zen 4 and later."""
+    return bool(llvm.get_host_cpu_name().startswith("znver"))
 
 
 def _registers() -> tuple[int, int]:
