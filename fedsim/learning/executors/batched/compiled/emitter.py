@@ -97,7 +97,7 @@ class Emitter:
         """A vector of *number*."""
         undefined = ir.Constant(self.vector_type, ir.Undefined)
         one = self.build.insert_element(undefined, number, ir.Constant(_OFFSET, 0))
-        return self.build.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_OFFSET, LANES), [0] * LANES))
+        return self._shuffled(one, undefined, [0] * LANES)
 
     def vector_of(self, numbers: Sequence[Value]) -> Value:
         """A vector of `LANES` numbers."""
@@ -110,15 +110,27 @@ class Emitter:
         """Its numbers."""
         return [self.build.extract_element(vector, ir.Constant(_OFFSET, lane)) for lane in range(LANES)]
 
+    def transposed(self, vectors: Sequence[Value]) -> list[Value]:
+        """`LANES` vectors of the first numbers of each, of the second ones, and so on."""
+        rows, width = list(vectors), LANES
+        while width > 1:
+            width //= 2
+            for first in (row for row in range(LANES) if not row & width):
+                pair = rows[first], rows[first + width]
+                for row, keeps in ((first, 0), (first + width, width)):
+                    lanes = [lane + LANES - width if lane & width else lane for lane in range(LANES)]
+                    rows[row] = self._shuffled(*pair, [lane + keeps for lane in lanes])
+        return rows
+
+    def _shuffled(self, one: Value, other: Value, lanes: Sequence[int]) -> Value:
+        return self.build.shuffle_vector(one, other, ir.Constant(ir.VectorType(_OFFSET, len(lanes)), list(lanes)))
+
     def sum_of_lanes(self, vector: Value) -> Value:
         """The sum of its numbers: each half onto the other, again and again."""
         width = LANES
         while width > 1:
             width //= 2
-            halves = (
-                self.build.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_OFFSET, width), list(lanes)))
-                for lanes in (range(width), range(width, 2 * width))
-            )
+            halves = (self._shuffled(vector, vector, lanes) for lanes in (range(width), range(width, 2 * width)))
             vector = self.build.fadd(*halves)
         return self.build.extract_element(vector, ir.Constant(_OFFSET, 0))
 

@@ -23,9 +23,17 @@ def emit_arrange(module: ir.Module, g: Geometry, machine: Machine) -> None:
     e = Emitter(module, "arrange", ("weights", "arranged"), machine)
     own = g.weights_per_output
     weights, arranged = e.array("weights", (LANES * own, own, 1)), e.array("arranged", (LANES * own, LANES))
-    with e.loop(g.outputs // LANES) as out_block, e.loop(own) as weight:
-        of_channels = [weights.load(out_block, lane, weight) for lane in range(LANES)]
-        arranged.store(e.vector_of(of_channels), out_block, weight)
+    many = own // LANES
+    with e.loop(g.outputs // LANES) as out_block:
+        with e.loop(many) as part:
+            some = weights.at(out_block, 0, e.index_sum((part, LANES)), strides=(own,))
+            at = arranged.at(out_block, e.index_sum((part, LANES)), strides=(LANES,))
+            for weight, of_channels in enumerate(e.transposed([some.load_vector(lane) for lane in range(LANES)])):
+                at.store(of_channels, weight)
+        with e.loop(own - many * LANES) as left:
+            weight = e.index_sum((left, 1), (many, LANES))
+            of_channels = [weights.load(out_block, lane, weight) for lane in range(LANES)]
+            arranged.store(e.vector_of(of_channels), out_block, weight)
     e.finish()
 
 
