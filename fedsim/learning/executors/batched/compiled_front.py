@@ -47,7 +47,8 @@ class CompiledConvolution(Convolution):
         self._by_weight = weight.new_empty(clients, *geometry.weights)
         self._by_bias = weight.new_empty(clients, geometry.outputs)
         self._before = None if geometry.first else weight.new_empty(samples, *geometry.taken)
-        self._arranged = weight.new_empty(geometry.weights)
+        self._arranged = torch.empty(self._kernels.arranged_bytes, dtype=torch.uint8)
+        self._forward_room = torch.zeros(self._kernels.room_bytes, dtype=torch.uint8)
         self._offsets = weight.new_empty(geometry.rows * geometry.columns, dtype=torch.int32)
         room = LANES * weight[0].numel() if geometry.first else geometry.rows * geometry.columns
         self._room = weight.new_empty(room)
@@ -64,9 +65,10 @@ class CompiledConvolution(Convolution):
 
     def forward(self, client: int, samples: int, y: int) -> None:
         """From `x` to the address *y*, of the client's first samples."""
-        weights, arranged = self._weights_at[client], self._arranged.data_ptr()
-        self._kernels.arrange(samples, weights, arranged)
-        self._kernels.forward(samples, self._x_at[client], arranged, self._biases_at[client], y, self._where_at[client])
+        x, where, biases = self._x_at[client], self._where_at[client], self._biases_at[client]
+        arranged, room = self._arranged.data_ptr(), self._forward_room.data_ptr()
+        self._kernels.arrange(samples, self._weights_at[client], arranged)
+        self._kernels.forward(samples, x, arranged, biases, y, where, room)
 
     def backward(self, client: int, samples: int, y: int, d: int) -> int:
         """Add up the gradients of one client's weights, given the addresses of its *y* and of the gradient of that.

@@ -26,12 +26,13 @@ def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Par
     assert shapes is not None
     steps = [convolution_kernels(shape, x.dtype) for shape in shapes]
     images = [x.new_zeros(CHUNK, *shape.taken) for shape in shapes] + [x.new_empty(CHUNK, *shapes[-1].made)]
+    room = torch.zeros(max(step.room_bytes for step in steps), dtype=torch.uint8)
     where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
     weights = []
     for block, step in zip(front, steps, strict=True):
         weight, bias = layer_tensors(model, block)
         check_tensors(block, x.dtype, weight, bias)
-        held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty_like(weight)
+        held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty(step.arranged_bytes, dtype=torch.uint8)
         step.arrange(0, held.data_ptr(), arranged.data_ptr())
         weights.append((arranged, weight.new_zeros(len(weight)) if bias is None else bias.contiguous()))
     edge, (_, height, width) = front[0].layer.padding, front[0].input_shape
@@ -41,7 +42,7 @@ def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Par
         some = x[first : first + CHUNK]
         inside[: len(some)].copy_(some.permute(0, 2, 3, 1))
         for step, (arranged, bias), (h, y) in zip(steps, weights, pairwise(images), strict=True):
-            addresses = (tensor.data_ptr() for tensor in (h, arranged, bias, y, where))
+            addresses = (tensor.data_ptr() for tensor in (h, arranged, bias, y, where, room))
             step.forward(len(some), *addresses)
         features[first : first + CHUNK].copy_(images[-1][: len(some)].permute(0, 3, 1, 2))
     return features.flatten(1)

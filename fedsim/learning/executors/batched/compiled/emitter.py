@@ -58,7 +58,7 @@ class Emitter:
     """Writes one function of a module: ``void name(int64 samples, pointers...)``; pointers never overlap."""
 
     def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], machine: Machine) -> None:
-        self._module = module
+        self.module = module
         self.machine = machine
         self.number_type = ir.FloatType() if machine.element == "float" else ir.DoubleType()
         self.vector_type = ir.VectorType(self.number_type, LANES)
@@ -137,17 +137,18 @@ class Emitter:
     def multiply_add(self, total: Value, x: Value, y: Value) -> Value:
         """``total + x y``, rounded once."""
         name = f"llvm.fma.v{LANES}{'f32' if self.machine.element == 'float' else 'f64'}"
-        return self.build.call(
-            self._known(name, ir.FunctionType(self.vector_type, [self.vector_type] * 3)), [x, y, total]
-        )
+        return self.call(name, self.vector_type, x, y, total)
 
     def rectified(self, d: Value, y: Value) -> Value:
         """*d* where *y* is positive (or not a number), and 0 elsewhere."""
         zero = self.zero if y.type == self.number_type else self.zeros
         return self.build.select(self.build.fcmp_ordered("<=", y, zero), zero, d)
 
-    def _known(self, name: str, signature: ir.FunctionType) -> Value:
-        return self._module.globals.get(name) or ir.Function(self._module, signature, name)
+    def call(self, name: str, result: ir.Type, *arguments: Value) -> Value:
+        """What LLVM's function *name* makes of *arguments*."""
+        signature = ir.FunctionType(result, [argument.type for argument in arguments])
+        known = self.module.globals.get(name) or ir.Function(self.module, signature, name)
+        return self.build.call(known, arguments)
 
     # -- arrays -------------------------------------------------------------------------------------------------------
 
@@ -165,9 +166,8 @@ class Emitter:
 
     def prefetch(self, address: Value) -> None:
         """Have what lies there brought into the cache."""
-        prefetch = self._known("llvm.prefetch.p0", ir.FunctionType(ir.VoidType(), [ir.PointerType(), *[_OFFSET] * 3]))
         read, near, data = (ir.Constant(_OFFSET, value) for value in (0, 3, 1))
-        self.build.call(prefetch, [address, read, near, data])
+        self.call("llvm.prefetch.p0", ir.VoidType(), address, read, near, data)
 
     # -- control and indices ------------------------------------------------------------------------------------------
 
@@ -247,25 +247,26 @@ class Array:
 
     def at(self, *indices: Index, strides: Sequence[int] = (1,)) -> Array:
         """What begins at these indices, with *strides* of its own."""
-        return Array(self._emitter, self._address(indices), self._kind, tuple(strides), 0)
+        return Array(self._emitter, self.address(indices), self._kind, tuple(strides), 0)
 
     def load(self, *indices: Index) -> Value:
         """The number there."""
-        return self._emitter.build.load(self._address(indices), typ=self._kind, align=self._align)
+        return self._emitter.build.load(self.address(indices), typ=self._kind, align=self._align)
 
     def load_vector(self, *indices: Index) -> Value:
         """The `LANES` numbers from there on."""
-        return self._emitter.build.load(self._address(indices), typ=ir.VectorType(self._kind, LANES), align=self._align)
+        return self._emitter.build.load(self.address(indices), typ=ir.VectorType(self._kind, LANES), align=self._align)
 
     def store(self, value: Value, *indices: Index) -> None:
         """Write a number, or a vector, from there on."""
-        self._emitter.build.store(value, self._address(indices), align=self._align)
+        self._emitter.build.store(value, self.address(indices), align=self._align)
 
     def prefetch(self, *indices: Index) -> None:
         """Have what lies there brought into the cache; there may be nothing."""
-        self._emitter.prefetch(self._address(indices))
+        self._emitter.prefetch(self.address(indices))
 
-    def _address(self, indices: Sequence[Index]) -> Value:
+    def address(self, indices: Sequence[Index]) -> Value:
+        """Where the number at these indices lies."""
         emitter = self._emitter
         offset = emitter.index_sum((self._start, 1), *zip(indices, self._strides[: len(indices)], strict=True))
         return emitter.build.gep(self._pointer, [offset], source_etype=self._kind)

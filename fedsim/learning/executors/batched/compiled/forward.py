@@ -8,14 +8,15 @@ For a sample and an output channel, with ``t`` for a column of the kernel and an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise, product
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Emitter, Machine, Value
+from fedsim.learning.executors.batched.compiled.emitter import Emitter, Index, Machine, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 
-__all__ = ["emit_arrange", "emit_forward"]
+__all__ = ["Pooling", "emit_arrange", "emit_forward", "runs"]
 
 
 def emit_arrange(module: ir.Module, g: Geometry, machine: Machine) -> None:
@@ -38,21 +39,19 @@ def emit_arrange(module: ir.Module, g: Geometry, machine: Machine) -> None:
 
 
 def emit_forward(module: ir.Module, g: Geometry, machine: Machine) -> None:
-    """``forward(samples, x, arranged, bias, y, where)``; *where* says which place of a square was the largest.
+    """``forward(samples, x, arranged, bias, y, where, _)``; *where* says which place of a square was the largest.
 
     The first of several largest ones is taken, and one that is not a number is the largest, as in PyTorch.
     """
-    e = Emitter(module, "forward", ("x", "arranged", "bias", "y", "where"), machine)
+    e = Emitter(module, "forward", ("x", "arranged", "bias", "y", "where", "room"), machine)
     image, row, column = g.taken_strides
     kernel_line = g.kernel * g.inputs
     x = e.array("x", (image, 2 * row, 2 * column))
     arranged = e.array("arranged", (LANES * g.weights_per_output,))
-    bias = e.array("bias", (LANES,))
-    y = e.array("y", (*g.made_strides, LANES), g.made_start)
-    where = e.byte_array("where", (*g.where_strides, LANES))
+    pooling = Pooling(e, g)
     with e.loop(e.samples) as sample, e.loop(g.rows) as r, e.loop(g.outputs // LANES) as out_block:
         weights = arranged.at(out_block, strides=(LANES * kernel_line, LANES))
-        for first, squares in _runs(g.columns, machine.vectors_held // 4 or 1):
+        for first, squares in runs(g.columns, machine.vectors_held // 4 or 1):
             sums = {place: e.variable(e.zeros) for place in product(range(2), range(2 * squares))}
             patch = x.at(sample, r, first, strides=(row, 1))
             with e.loop(g.kernel) as kernel_row, e.loop(kernel_line) as t:
@@ -61,14 +60,31 @@ def emit_forward(module: ir.Module, g: Geometry, machine: Machine) -> None:
                 for place, total in sums.items():
                     total.value = e.multiply_add(total.value, e.broadcast(pixels.load(*place)), weight)
             for c in range(squares):
-                best, which = _largest(e, [sums[i, 2 * c + j].value for i, j in product(range(2), repeat=2)])
-                made = e.build.fadd(best, bias.load_vector(out_block))
-                y.store(e.rectified(made, made) if g.rectified else made, sample, r, first + c, out_block)
-                where.store(which, sample, r, first + c, out_block)
+                values = [sums[i, 2 * c + j].value for i, j in product(range(2), repeat=2)]
+                pooling.make(values, sample, r, first + c, out_block)
     e.finish()
 
 
-def _largest(e: Emitter, values: list[Value]) -> tuple[Value, Value]:
+class Pooling:
+    """What is done with the four sums of a square."""
+
+    def __init__(self, e: Emitter, g: Geometry) -> None:
+        """Of a kernel with pointers *bias*, *y* and *where*."""
+        self._e, self._rectified = e, g.rectified
+        self._bias = e.array("bias", (LANES,))
+        self._y = e.array("y", (*g.made_strides, LANES), g.made_start)
+        self._where = e.byte_array("where", (*g.where_strides, LANES))
+
+    def make(self, values: Sequence[Value], sample: Value, r: Value, c: Index, out_block: Value) -> None:
+        """The largest, a bias, a rectifier."""
+        e, at = self._e, (sample, r, c, out_block)
+        best, which = _largest(e, values)
+        made = e.build.fadd(best, self._bias.load_vector(out_block))
+        self._y.store(e.rectified(made, made) if self._rectified else made, *at)
+        self._where.store(which, *at)
+
+
+def _largest(e: Emitter, values: Sequence[Value]) -> tuple[Value, Value]:
     """The largest of some vectors, lane by lane, and which it is."""
     best, which = values[0], e.same_bytes(0)
     for number, value in enumerate(values[1:], start=1):
@@ -79,7 +95,7 @@ def _largest(e: Emitter, values: list[Value]) -> tuple[Value, Value]:
     return best, which
 
 
-def _runs(columns: int, most: int) -> list[tuple[int, int]]:
+def runs(columns: int, most: int) -> list[tuple[int, int]]:
     """At most so many columns at a time, as evenly as may be: (first, number)."""
     runs = -(-columns // most)
     firsts = [columns * run // runs for run in range(runs + 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -21,6 +22,12 @@ from fedsim.learning.executors.batched.compiled.products import (
     emit_times,
     emit_times_transposed,
 )
+from fedsim.learning.executors.batched.compiled.tiled_forward import (
+    emit_tiled_arrange,
+    emit_tiled_forward,
+    tiled_room,
+    tiled_weights,
+)
 
 __all__ = [
     "ENOUGH_HELD",
@@ -30,6 +37,7 @@ __all__ = [
     "Program",
     "convolution_kernels",
     "fuses",
+    "has_tiles",
     "host_machine",
     "is_amd",
     "product_kernels",
@@ -39,6 +47,9 @@ _ELEMENTS: dict[torch.dtype, Element] = {torch.float32: "float", torch.float64: 
 ENOUGH_HELD = 12
 """Vectors held in registers from which on products may be quicker than PyTorch's; of float32 28 are with AVX-512, 7
 with AVX2 or Neon."""
+
+_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
+"""Of Linux on x86-64: a system call, what it is asked for, and for which registers."""
 
 Kernel = Callable[..., None]
 """Takes the number of samples and addresses."""
@@ -61,12 +72,20 @@ class Program:
 
 
 class ConvolutionKernels:
-    """The kernels of one convolution."""
+    """The kernels of one convolution, and what room `forward` needs."""
 
-    def __init__(self, geometry: Geometry, machine: Machine) -> None:
+    def __init__(self, geometry: Geometry, machine: Machine, *, tiled: bool = False) -> None:
+        """*tiled* says whether products of float32 numbers are computed on tiles, where it is not the first one."""
         module = ir.Module()
-        emit_arrange(module, geometry, machine)
-        emit_forward(module, geometry, machine)
+        if tiled and not geometry.first:
+            emit_tiled_arrange(module, geometry, machine)
+            emit_tiled_forward(module, geometry, machine)
+            self.arranged_bytes, self.room_bytes = tiled_weights(geometry), tiled_room(geometry)
+        else:
+            emit_arrange(module, geometry, machine)
+            emit_forward(module, geometry, machine)
+            size = 4 if machine.element == "float" else 8
+            self.arranged_bytes, self.room_bytes = size * geometry.outputs * geometry.weights_per_output, 0
         (emit_first_backward if geometry.first else emit_backward)(module, geometry, machine)
         self._program = Program(module)
         self.arrange = self._program.kernel("arrange")
@@ -91,7 +110,7 @@ class ProductKernels:
 @cache
 def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKernels:
     """The kernels of a convolution."""
-    return ConvolutionKernels(geometry, host_machine(dtype))
+    return ConvolutionKernels(geometry, host_machine(dtype), tiled=dtype == torch.float32 and has_tiles())
 
 
 @cache
@@ -115,6 +134,15 @@ def fuses() -> bool:
     """Whether the processor has a fused multiply-add, as all have had since 2013; without one, kernels crawl."""
     features = llvm.get_host_cpu_features()
     return bool(features.get("fma") or features.get("neon"))
+
+
+@cache
+def has_tiles() -> bool:
+    """Whether the processor has tiles, and the system lets this process use them, and its children."""
+    features = llvm.get_host_cpu_features()
+    if sys.platform != "linux" or not (features.get("amx-tile") and features.get("amx-bf16")):
+        return False
+    return bool(ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA) == 0)
 
 
 def is_amd() -> bool:
