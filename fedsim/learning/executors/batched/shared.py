@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from fedsim.learning.executors.batched.compiled.machine_code import Kernel, ProductKernels, product_kernels
+from fedsim.learning.executors.batched.compiled.machine_code import (
+    Kernel,
+    ProductKernels,
+    TiledProductKernels,
+    product_kernels,
+)
 from fedsim.learning.executors.batched.compiled.products import MatrixShape
 
 __all__ = ["LARGE", "Shared", "kernels_for", "product"]
@@ -73,10 +78,10 @@ def _run(kernel: Kernel, rows: torch.Tensor, other: torch.Tensor, made: torch.Te
     kernel(len(rows), rows.data_ptr(), other.data_ptr(), made.data_ptr())
 
 
-def kernels_for(size: tuple[int, int], dtype: torch.dtype) -> ProductKernels | None:
-    """The kernels for a matrix of that size on a CPU, if it is large and has a shape for them."""
-    shape = MatrixShape(*size)
-    return product_kernels(shape, dtype) if shape.outputs * shape.inputs >= LARGE and shape.fits else None
+def kernels_for(size: tuple[int, int], dtype: torch.dtype) -> ProductKernels | TiledProductKernels | None:
+    """The kernels for a matrix of that size on a CPU, if it is large and there are some."""
+    outputs, inputs = size
+    return product_kernels(MatrixShape(outputs, inputs), dtype) if outputs * inputs >= LARGE else None
 
 
 def product(left: torch.Tensor, right: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:

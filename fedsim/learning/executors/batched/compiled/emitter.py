@@ -55,19 +55,27 @@ class Machine:
 
 
 class Emitter:
-    """Writes one function of a module: ``void name(int64 samples, pointers...)``; pointers never overlap."""
+    """Writes one function of a module: ``void name(int64 counts..., pointers...)``; pointers never overlap."""
 
-    def __init__(self, module: ir.Module, name: str, pointers: Sequence[str], machine: Machine) -> None:
+    def __init__(
+        self,
+        module: ir.Module,
+        name: str,
+        pointers: Sequence[str],
+        machine: Machine,
+        counts: Sequence[str] = ("samples",),
+    ) -> None:
         self.module = module
         self.machine = machine
         self.number_type = ir.FloatType() if machine.element == "float" else ir.DoubleType()
         self.vector_type = ir.VectorType(self.number_type, LANES)
-        signature = ir.FunctionType(ir.VoidType(), [_INDEX, *[ir.PointerType()] * len(pointers)])
-        self._function = ir.Function(module, signature, name)
-        self.samples, *arguments = self._function.args
-        for argument in arguments:
+        kinds = [_INDEX] * len(counts) + [ir.PointerType()] * len(pointers)
+        self._function = ir.Function(module, ir.FunctionType(ir.VoidType(), kinds), name)
+        arguments = dict(zip((*counts, *pointers), self._function.args, strict=True))
+        self._counts = {count: arguments[count] for count in counts}
+        self._pointers = {pointer: arguments[pointer] for pointer in pointers}
+        for argument in self._pointers.values():
             argument.add_attribute("noalias")
-        self._pointers = dict(zip(pointers, arguments, strict=True))
         self._variables = ir.IRBuilder(self._function.append_basic_block())
         self._first = self._function.append_basic_block()
         self.build = ir.IRBuilder(self._first)
@@ -76,6 +84,15 @@ class Emitter:
         """No more code follows."""
         self.build.ret_void()
         self._variables.branch(self._first)
+
+    def count(self, name: str) -> Value:
+        """One of the function's counts."""
+        return self._counts[name]
+
+    @property
+    def samples(self) -> Value:
+        """The count of that name."""
+        return self.count("samples")
 
     # -- numbers and vectors ------------------------------------------------------------------------------------------
 
@@ -156,17 +173,17 @@ class Emitter:
         """The numbers at a pointer."""
         return Array(self, self._pointers[name], self.number_type, tuple(strides), start)
 
-    def byte_array(self, name: str, strides: Sequence[int]) -> Array:
+    def byte_array(self, name: str, strides: Sequence[int], start: int = 0) -> Array:
         """The bytes at a pointer."""
-        return Array(self, self._pointers[name], _BYTE, tuple(strides), 0)
+        return Array(self, self._pointers[name], _BYTE, tuple(strides), start)
 
     def offset_array(self, name: str) -> Array:
         """The offsets, of 32 bits, at a pointer."""
         return Array(self, self._pointers[name], _OFFSET, (1,), 0)
 
-    def prefetch(self, address: Value) -> None:
-        """Have what lies there brought into the cache."""
-        read, near, data = (ir.Constant(_OFFSET, value) for value in (0, 3, 1))
+    def prefetch(self, address: Value, *, level: int = 1) -> None:
+        """Have what lies there brought into the cache of that *level*."""
+        read, near, data = (ir.Constant(_OFFSET, value) for value in (0, 4 - level, 1))
         self.call("llvm.prefetch.p0", ir.VoidType(), address, read, near, data)
 
     # -- control and indices ------------------------------------------------------------------------------------------
@@ -210,6 +227,14 @@ class Emitter:
     def smaller(self, one: Value, other: Value) -> Value:
         """The smaller one of two indices."""
         return self.build.select(self.build.icmp_signed("<", one, other), one, other)
+
+    def first_lanes(self, number: Value) -> Value:
+        """Which lanes are the first *number*, of which there may be none or more than there are lanes."""
+        build, all_lanes = self.build, ir.Constant(_OFFSET, 2**LANES - 1)
+        few = self.narrowed(self.smaller(number, self.index(LANES)))
+        some = build.sub(build.shl(ir.Constant(_OFFSET, 1), build.and_(few, ir.Constant(_OFFSET, 31))), ir.Constant(_OFFSET, 1))
+        bits = build.select(build.icmp_signed(">", few, ir.Constant(_OFFSET, 0)), build.and_(some, all_lanes), ir.Constant(_OFFSET, 0))
+        return build.bitcast(build.trunc(bits, ir.IntType(LANES)), ir.VectorType(ir.IntType(1), LANES))
 
     def widened(self, value: Value) -> Value:
         """A byte, an offset or a truth value, as an index."""
@@ -261,9 +286,21 @@ class Array:
         """Write a number, or a vector, from there on."""
         self._emitter.build.store(value, self.address(indices), align=self._align)
 
-    def prefetch(self, *indices: Index) -> None:
-        """Have what lies there brought into the cache; there may be nothing."""
-        self._emitter.prefetch(self.address(indices))
+    def load_lanes(self, lanes: Value, *indices: Index) -> Value:
+        """Some lanes of the vector from there on; the others are 0, and nothing need be there."""
+        e = self._emitter
+        align, name = ir.Constant(_OFFSET, self._align), f"v{LANES}{'f32' if e.machine.element == 'float' else 'f64'}"
+        return e.call(f"llvm.masked.load.{name}.p0", e.vector_type, self.address(indices), align, lanes, e.zeros)
+
+    def store_lanes(self, lanes: Value, value: Value, *indices: Index) -> None:
+        """Write some lanes of a vector from there on, and nothing else."""
+        e = self._emitter
+        align, name = ir.Constant(_OFFSET, self._align), f"v{LANES}{'f32' if e.machine.element == 'float' else 'f64'}"
+        e.call(f"llvm.masked.store.{name}.p0", ir.VoidType(), value, self.address(indices), align, lanes)
+
+    def prefetch(self, *indices: Index, level: int = 1) -> None:
+        """Have what lies there brought into the cache of that *level*; there may be nothing."""
+        self._emitter.prefetch(self.address(indices), level=level)
 
     def address(self, indices: Sequence[Index]) -> Value:
         """Where the number at these indices lies."""

@@ -28,6 +28,7 @@ from fedsim.learning.executors.batched.compiled.tiled_forward import (
     tiled_room,
     tiled_weights,
 )
+from fedsim.learning.executors.batched.compiled.tiled_products import emit_tiled_product, tiled_product_room
 
 __all__ = [
     "ENOUGH_HELD",
@@ -35,6 +36,7 @@ __all__ = [
     "Kernel",
     "ProductKernels",
     "Program",
+    "TiledProductKernels",
     "convolution_kernels",
     "fuses",
     "has_tiles",
@@ -52,7 +54,7 @@ _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
 """Of Linux on x86-64: a system call, what it is asked for, and for which registers."""
 
 Kernel = Callable[..., None]
-"""Takes the number of samples and addresses."""
+"""Takes counts and addresses."""
 
 
 class Program:
@@ -64,8 +66,8 @@ class Program:
 
     def kernel(self, name: str) -> Kernel:
         """One of them; the interpreter's lock is free while it runs."""
-        _, *pointers = self._module.get_global(name).args
-        signature = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(pointers))
+        kinds = (argument.type for argument in self._module.get_global(name).args)
+        signature = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p if kind.is_pointer else ctypes.c_int64 for kind in kinds))
         function = signature(self._engine.get_function_address(name))
         function.program = self  # type: ignore[attr-defined]  # as long as somebody has the function, the code is there
         return function
@@ -94,7 +96,7 @@ class ConvolutionKernels:
 
 
 class ProductKernels:
-    """Products with a matrix."""
+    """Products with a matrix of one shape."""
 
     def __init__(self, shape: MatrixShape, machine: Machine) -> None:
         module = ir.Module()
@@ -107,6 +109,30 @@ class ProductKernels:
         self.sum_of_products = self._program.kernel("sum_of_products")
 
 
+class TiledProductKernels:
+    """The same on tiles, of float32 numbers."""
+
+    def __init__(self, shape: MatrixShape) -> None:
+        self._shape = shape
+        self._programs = _tiled_products()
+
+    def times_transposed(self, rows: int, h: int, weights: int, y: int) -> None:
+        """See `emit_times_transposed`."""
+        self._run("times_transposed", (rows, self._shape.outputs, self._shape.inputs), h, weights, y)
+
+    def times(self, rows: int, d: int, weights: int, before: int) -> None:
+        """See `emit_times`."""
+        self._run("times", (rows, self._shape.inputs, self._shape.outputs), d, weights, before)
+
+    def sum_of_products(self, rows: int, d: int, h: int, total: int) -> None:
+        """See `emit_sum_of_products`."""
+        self._run("sum_of_products", (self._shape.outputs, self._shape.inputs, rows), d, h, total)
+
+    def _run(self, name: str, sizes: tuple[int, int, int], *addresses: int) -> None:
+        room = torch.empty(tiled_product_room(sizes[0]), dtype=torch.uint8)
+        self._programs.kernel(name)(*sizes, *addresses, room.data_ptr())
+
+
 @cache
 def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKernels:
     """The kernels of a convolution."""
@@ -114,13 +140,29 @@ def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKe
 
 
 @cache
-def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | None:
+def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | TiledProductKernels | None:
     """The kernels of products with a matrix of weights; None where PyTorch's are as good.
 
-    They are with few registers, and on Intel's processors, whose library PyTorch takes.
+    They are with few registers, and on Intel's processors without tiles, whose library PyTorch takes.
     """
+    if dtype == torch.float32 and has_tiles():
+        return TiledProductKernels(shape)
     machine = host_machine(dtype)
-    return ProductKernels(shape, machine) if machine.vectors_held >= ENOUGH_HELD and is_amd() else None
+    ours = shape.fits and machine.vectors_held >= ENOUGH_HELD and is_amd()
+    return ProductKernels(shape, machine) if ours else None
+
+
+@cache
+def _tiled_products() -> Program:
+    """Products of matrices of any shape."""
+    module, machine = ir.Module(), host_machine(torch.float32)
+    for name, left, right in (
+        ("times_transposed", False, True),
+        ("times", False, False),
+        ("sum_of_products", True, False),
+    ):
+        emit_tiled_product(module, name, machine, left_lies_transposed=left, right_lies_transposed=right)
+    return Program(module)
 
 
 def host_machine(dtype: torch.dtype) -> Machine:

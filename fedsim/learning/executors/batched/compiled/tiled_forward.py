@@ -87,7 +87,7 @@ def emit_tiled_forward(module: ir.Module, g: Geometry, machine: Machine) -> None
             with e.loop(squares) as c:
                 for j in range(together):
                     values = [
-                        tiles.stored(sums, e.index_sum((c, 2), (right, 1)), i, j, 2, together)
+                        sums.load_vector(i * together + j, e.index_sum((c, 2), (right, 1)))
                         for i, right in product(range(2), repeat=2)
                     ]
                     pooling.make(values, sample, r, e.index_sum((first, 1), (c, 1)), e.index_sum((out_block, 1), (j, 1)))

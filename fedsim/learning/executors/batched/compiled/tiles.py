@@ -29,7 +29,7 @@ STEP = 32
 TERMS = 3
 """In which a number is split."""
 
-_SUMS, _LEFT, _RIGHT = range(4), (4, 5), (6, 7)
+_SUMS, _FACTORS = range(4), range(4, 8)
 """The eight tiles."""
 _PRODUCTS = ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0))
 """Which terms are multiplied: the small ones first; from one pair to the next a factor stays."""
@@ -69,9 +69,9 @@ class Tiles:
 
     # -- tiles --------------------------------------------------------------------------------------------------------
 
-    def begin(self, rows: int) -> None:
-        """From here on tiles are in use; those of the left side, and sums, have so many *rows*."""
-        heights = [rows if tile in (*_SUMS, *_LEFT) else ROWS for tile in range(8)]
+    def begin(self, rows: int = ROWS) -> None:
+        """From here on tiles are in use; fewer *rows* take less time, where there are always two left sides."""
+        heights = [rows if tile in (*_SUMS, *_FACTORS[:2]) else ROWS for tile in range(8)]
         setting = [1, *[0] * 15, *[ROW, 0] * 8, *[0] * 16, *heights, *[0] * 8]
         kind, name = ir.ArrayType(_BYTE, len(setting)), "setting"
         constant = ir.GlobalVariable(self._e.module, kind, self._e.module.get_unique_name(name))
@@ -88,39 +88,44 @@ class Tiles:
             self._e.call("llvm.x86.tilezero", ir.VoidType(), _number(tile))
 
     def multiply(self, lefts: Sequence[Side], rights: Sequence[Side], row: Value) -> None:
-        """Add up `STEP` products for each row of one or two left sides and column of one or two right sides.
+        """Add up `STEP` products for each row of the left sides and column of the right ones: four sums at most.
 
-        A side is told which term, and says where its tile begins. From row to row of a left side it is *row* bytes.
+        A side is told which term, and says where its tile begins. From row to row of a left side it is *row* bytes. A
+        sum's products are added in one order, whatever else is added up.
         """
-        held: dict[tuple[int, ...], int] = {}
-        for terms in _PRODUCTS:
-            for tiles, sides, term, step in zip(
-                (_LEFT, _RIGHT), (lefts, rights), terms, (row, self._e.index(ROW)), strict=True
-            ):
-                if held.get(tiles) != term:
-                    held[tiles] = term
-                    for tile, side in zip(tiles, sides, strict=False):
-                        self._e.call("llvm.x86.tileloadd64", ir.VoidType(), _number(tile), side(term), step)
-            for i, j in product(range(len(lefts)), range(len(rights))):
-                factors = _number(_LEFT[i]), _number(_RIGHT[j])
-                total = _sum(i, j, len(lefts), len(rights), later=terms[1] > 0)
-                self._e.call("llvm.x86.tdpbf16ps", ir.VoidType(), _number(total), *factors)
+        sums = list(product(range(len(lefts)), range(len(rights))))
+        split = len(lefts)
+        left_tiles = _Held(self._e, _FACTORS[:split], lefts, row)
+        right_tiles = _Held(self._e, _FACTORS[split:], rights, self._e.index(ROW))
+        for turn, (left_term, right_term) in enumerate(_PRODUCTS):
+            for i, j in reversed(sums) if turn % 2 else sums:
+                factors = left_tiles.loaded(i, left_term), right_tiles.loaded(j, right_term)
+                total = _number(_SUMS[i * len(rights) + j])
+                self._e.call("llvm.x86.tdpbf16ps", ir.VoidType(), total, *factors)
 
     def store(self, room: Array) -> None:
-        """Write the sums there: (4, rows, 16) numbers."""
+        """Write the sums there: (4, rows, 16) numbers, left side by left side."""
         for tile in _SUMS:
             address = room.address((tile,))
             self._e.call("llvm.x86.tilestored64", ir.VoidType(), _number(tile), address, self._e.index(ROW))
 
-    def stored(self, room: Array, row: Value, i: int, j: int, lefts: int, rights: int) -> Value:
-        """A row of the sums of left side *i* and right side *j*, from there."""
-        first, second = (room.load_vector(_sum(i, j, lefts, rights, later=later), row) for later in (False, True))
-        return first if lefts * rights == len(_SUMS) else self._e.build.fadd(first, second)
 
+class _Held:
+    """Some tiles, and what is in them: what was not used for longest makes room."""
 
-def _sum(i: int, j: int, lefts: int, rights: int, *, later: bool) -> int:
-    """In which tile it is added up: with fewer sums than tiles, in two in turn, so that none waits for itself."""
-    return i * rights + j + (len(_SUMS) // 2 if later and lefts * rights < len(_SUMS) else 0)
+    def __init__(self, e: Emitter, tiles: Sequence[int], sides: Sequence[Side], row: Value) -> None:
+        self._e, self._free, self._sides, self._row = e, list(tiles), sides, row
+        self._tiles: dict[tuple[int, int], int] = {}
+
+    def loaded(self, side: int, term: int) -> Value:
+        """The tile of that term of a side."""
+        tile = self._tiles.pop((side, term), None)
+        if tile is None:
+            tile = self._free.pop() if self._free else self._tiles.pop(next(iter(self._tiles)))
+            address = self._sides[side](term)
+            self._e.call("llvm.x86.tileloadd64", ir.VoidType(), _number(tile), address, self._row)
+        self._tiles[side, term] = tile
+        return _number(tile)
 
 
 def _number(value: int) -> Value:
