@@ -28,7 +28,13 @@ from fedsim.learning.executors.batched.compiled.tiled_forward import (
     tiled_room,
     tiled_weights,
 )
-from fedsim.learning.executors.batched.compiled.tiled_products import emit_tiled_product, tiled_product_room
+from fedsim.learning.executors.batched.compiled.tiled_products import (
+    FEW_ROWS,
+    FEW_TERMS,
+    Cut,
+    emit_tiled_product,
+    tiled_product_room,
+)
 
 __all__ = [
     "ENOUGH_HELD",
@@ -114,23 +120,23 @@ class TiledProductKernels:
 
     def __init__(self, shape: MatrixShape) -> None:
         self._shape = shape
-        self._programs = _tiled_products()
+        self._kernels = _tiled_products()
 
     def times_transposed(self, rows: int, h: int, weights: int, y: int) -> None:
         """See `emit_times_transposed`."""
-        self._run("times_transposed", (rows, self._shape.outputs, self._shape.inputs), h, weights, y)
+        self._run("times_transposed", FEW_ROWS, (rows, self._shape.outputs, self._shape.inputs), h, weights, y)
 
     def times(self, rows: int, d: int, weights: int, before: int) -> None:
         """See `emit_times`."""
-        self._run("times", (rows, self._shape.inputs, self._shape.outputs), d, weights, before)
+        self._run("times", FEW_ROWS, (rows, self._shape.inputs, self._shape.outputs), d, weights, before)
 
     def sum_of_products(self, rows: int, d: int, h: int, total: int) -> None:
         """See `emit_sum_of_products`."""
-        self._run("sum_of_products", (self._shape.outputs, self._shape.inputs, rows), d, h, total)
+        self._run("sum_of_products", FEW_TERMS, (self._shape.outputs, self._shape.inputs, rows), d, h, total)
 
-    def _run(self, name: str, sizes: tuple[int, int, int], *addresses: int) -> None:
-        room = torch.empty(tiled_product_room(sizes[0]), dtype=torch.uint8)
-        self._programs.kernel(name)(*sizes, *addresses, room.data_ptr())
+    def _run(self, name: str, cut: Cut, sizes: tuple[int, int, int], *addresses: int) -> None:
+        room = torch.empty(tiled_product_room(cut, sizes[0]), dtype=torch.uint8)
+        self._kernels[name](*sizes, *addresses, room.data_ptr())
 
 
 @cache
@@ -153,16 +159,14 @@ def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | 
 
 
 @cache
-def _tiled_products() -> Program:
+def _tiled_products() -> dict[str, Kernel]:
     """Products of matrices of any shape."""
     module, machine = ir.Module(), host_machine(torch.float32)
-    for name, left, right in (
-        ("times_transposed", False, True),
-        ("times", False, False),
-        ("sum_of_products", True, False),
-    ):
-        emit_tiled_product(module, name, machine, left_lies_transposed=left, right_lies_transposed=right)
-    return Program(module)
+    emit_tiled_product(module, "times_transposed", machine, FEW_ROWS, right_lies_transposed=True)
+    emit_tiled_product(module, "times", machine, FEW_ROWS)
+    emit_tiled_product(module, "sum_of_products", machine, FEW_TERMS, left_lies_transposed=True)
+    program = Program(module)
+    return {name: program.kernel(name) for name in ("times_transposed", "times", "sum_of_products")}
 
 
 def host_machine(dtype: torch.dtype) -> Machine:

@@ -16,7 +16,7 @@ from llvmlite import ir
 from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 
-__all__ = ["ROWS", "STEP", "TERMS", "TILE", "Tiles"]
+__all__ = ["ROWS", "STEP", "SUMS", "TERMS", "TILE", "Tiles"]
 
 ROWS = 16
 """Of a tile, at most."""
@@ -29,8 +29,10 @@ STEP = 32
 TERMS = 3
 """In which a number is split."""
 
-_SUMS, _FACTORS = range(4), range(4, 8)
-"""The eight tiles."""
+SUMS = 4
+"""Tiles with sums, of the eight there are."""
+_FACTORS = range(SUMS, 8)
+"""The others."""
 _PRODUCTS = ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0))
 """Which terms are multiplied: the small ones first; from one pair to the next a factor stays."""
 Side = Callable[[int], Value]
@@ -71,7 +73,7 @@ class Tiles:
 
     def begin(self, rows: int = ROWS) -> None:
         """From here on tiles are in use; fewer *rows* take less time, where there are always two left sides."""
-        heights = [rows if tile in (*_SUMS, *_FACTORS[:2]) else ROWS for tile in range(8)]
+        heights = [rows if tile in (*range(SUMS), *_FACTORS[:2]) else ROWS for tile in range(8)]
         setting = [1, *[0] * 15, *[ROW, 0] * 8, *[0] * 16, *heights, *[0] * 8]
         kind, name = ir.ArrayType(_BYTE, len(setting)), "setting"
         constant = ir.GlobalVariable(self._e.module, kind, self._e.module.get_unique_name(name))
@@ -84,7 +86,7 @@ class Tiles:
 
     def clear(self) -> None:
         """All sums are 0."""
-        for tile in _SUMS:
+        for tile in range(SUMS):
             self._e.call("llvm.x86.tilezero", ir.VoidType(), _number(tile))
 
     def multiply(self, lefts: Sequence[Side], rights: Sequence[Side], row: Value) -> None:
@@ -100,12 +102,12 @@ class Tiles:
         for turn, (left_term, right_term) in enumerate(_PRODUCTS):
             for i, j in reversed(sums) if turn % 2 else sums:
                 factors = left_tiles.loaded(i, left_term), right_tiles.loaded(j, right_term)
-                total = _number(_SUMS[i * len(rights) + j])
+                total = _number(i * len(rights) + j)
                 self._e.call("llvm.x86.tdpbf16ps", ir.VoidType(), total, *factors)
 
     def store(self, room: Array) -> None:
         """Write the sums there: (4, rows, 16) numbers, left side by left side."""
-        for tile in _SUMS:
+        for tile in range(SUMS):
             address = room.address((tile,))
             self._e.call("llvm.x86.tilestored64", ir.VoidType(), _number(tile), address, self._e.index(ROW))
 
