@@ -14,23 +14,31 @@ from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.compiled.emitter import Machine
 from fedsim.learning.executors.batched.compiled.machine_code import ENOUGH_HELD, ProductKernels
 from fedsim.learning.executors.batched.compiled.products import MatrixShape
-from fedsim.learning.executors.batched.shared import LARGE, Shared
+from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
 
 EXACT = 1e-12
 SHAPES = [(256, 256), (260, 272), (128, 784), (64, 1072)]
 """Of every number of vectors that are added to together, and with a last part that is shorter."""
 
 
-@cache
-def kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels:
-    """As on a processor with many registers, wherever the tests run."""
-    return ProductKernels(shape, Machine("double" if dtype == torch.float64 else "float", 14))
+HELD = 14
+"""As on a processor with many registers, wherever the tests run."""
+
+
+def made_for(held: int, *, amd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another processor, without tiles."""
+    monkeypatch.setattr(
+        machine_code, "host_machine", lambda dtype: Machine("double" if dtype == torch.float64 else "float", held)
+    )
+    monkeypatch.setattr(machine_code, "is_amd", lambda: amd)
+    monkeypatch.setattr(machine_code, "has_tiles", lambda: False)
+    monkeypatch.setattr(shared, "product_kernels", cache(machine_code.product_kernels.__wrapped__))
 
 
 @pytest.fixture(autouse=True)
 def many_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elsewhere products are left to PyTorch."""
-    monkeypatch.setattr(shared, "product_kernels", kernels)
+    made_for(HELD, amd=True, monkeypatch=monkeypatch)
 
 
 cases = st.tuples(st.sampled_from(SHAPES), st.integers(1, 60), st.integers(0, 2**31))
@@ -119,17 +127,14 @@ def test_other_shapes_are_left_to_pytorch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("held", "maker", "ours"),
-    [(ENOUGH_HELD - 1, True, False), (ENOUGH_HELD, True, True), (ENOUGH_HELD, False, False)],
+    ("held", "amd", "ours"), [(ENOUGH_HELD - 1, True, False), (ENOUGH_HELD, True, True), (ENOUGH_HELD, False, False)]
 )
 def test_where_pytorchs_products_are_as_quick_they_are_taken(
-    held: int, maker: bool, ours: bool, monkeypatch: pytest.MonkeyPatch
+    held: int, amd: bool, ours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With few registers, and on the processors for which its library was written."""
-    monkeypatch.setattr(machine_code, "host_machine", lambda dtype: Machine("float", held))
-    monkeypatch.setattr(machine_code, "is_amd", lambda: maker)
-    made = machine_code.product_kernels.__wrapped__(MatrixShape(256, 256), torch.float32)  # not those known already
-    assert (made is not None) == ours
+    made_for(held, amd=amd, monkeypatch=monkeypatch)
+    assert (kernels_for((256, 256), torch.float32) is not None) == ours
 
 
 def test_rows_of_another_type_or_width_are_refused() -> None:

@@ -232,8 +232,12 @@ class Emitter:
         """Which lanes are the first *number*, of which there may be none or more than there are lanes."""
         build, all_lanes = self.build, ir.Constant(_OFFSET, 2**LANES - 1)
         few = self.narrowed(self.smaller(number, self.index(LANES)))
-        some = build.sub(build.shl(ir.Constant(_OFFSET, 1), build.and_(few, ir.Constant(_OFFSET, 31))), ir.Constant(_OFFSET, 1))
-        bits = build.select(build.icmp_signed(">", few, ir.Constant(_OFFSET, 0)), build.and_(some, all_lanes), ir.Constant(_OFFSET, 0))
+        some = build.sub(
+            build.shl(ir.Constant(_OFFSET, 1), build.and_(few, ir.Constant(_OFFSET, 31))), ir.Constant(_OFFSET, 1)
+        )
+        bits = build.select(
+            build.icmp_signed(">", few, ir.Constant(_OFFSET, 0)), build.and_(some, all_lanes), ir.Constant(_OFFSET, 0)
+        )
         return build.bitcast(build.trunc(bits, ir.IntType(LANES)), ir.VectorType(ir.IntType(1), LANES))
 
     def widened(self, value: Value) -> Value:

@@ -1,7 +1,7 @@
 """Products of float32 matrices of any shape on tiles.
 
-``made = left right``: in parts of some terms, all of the left side is laid in tiles once, and the right side a panel at a
-time, which stays in the cache while the left one goes by. Either side may lie transposed.
+``made = left right``: in parts of some terms, all of the left side is laid in tiles once, and the right side a panel at
+a time, which stays in the cache while the left one goes by. Either side may lie transposed.
 """
 
 from __future__ import annotations
