@@ -195,10 +195,15 @@ def test_for_which_convolutions_there_is_machine_code(block: ConvolutionBlock, f
 @pytest.mark.parametrize(
     ("model", "kind"), [(SmallCnn(), "compiled"), (FedgsCnn(), "compiled"), (LeafCnn(), "pytorch")]
 )
-def test_which_models_are_compiled(model: SmallCnn | FedgsCnn | LeafCnn, kind: FrontKind) -> None:
+@pytest.mark.parametrize("tiles", [False, True])
+def test_which_models_are_compiled(
+    model: SmallCnn | FedgsCnn | LeafCnn, kind: FrontKind, tiles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where factors are rounded, only with tiles."""
+    monkeypatch.setattr(fronts, "has_tiles", lambda: tiles)
     front = architecture(model.table((1, 28, 28), 62)).front
     assert front_kind(front, stacked=False, products=None) == kind
-    assert front_kind(front, stacked=False, products=torch.bfloat16) == "pytorch"
+    assert front_kind(front, stacked=False, products=torch.bfloat16) == (kind if tiles else "pytorch")
     assert front_kind(front, stacked=True, products=torch.bfloat16) == "stacked"
 
 

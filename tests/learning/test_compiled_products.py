@@ -98,7 +98,7 @@ def test_registers_move_no_bit(held: int, monkeypatch: pytest.MonkeyPatch) -> No
     """On a processor with few of them a library is asked; what would be computed is the same."""
     weight, h, d = tensors((SHAPES[1], 23, 8))
     few, own = ProductKernels(MatrixShape(*SHAPES[1]), Machine("double", held)), Shared(weight, None)
-    monkeypatch.setattr(shared, "product_kernels", lambda shape, dtype: few)
+    monkeypatch.setattr(shared, "product_kernels", lambda shape, dtype, products: few)
     other = Shared(weight, None)
     assert torch.equal(own.times_transposed(h), other.times_transposed(h))
     assert torch.equal(own.times(d), other.times(d))

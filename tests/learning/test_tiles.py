@@ -17,14 +17,14 @@ from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.compiled.emitter import Emitter, Machine
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 from fedsim.learning.executors.batched.compiled.machine_code import Program, TiledProductKernels, has_tiles
-from fedsim.learning.executors.batched.compiled.tiles import Tiles
+from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.fronts import new_front
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.objectives import Plain
-from fedsim.models.layers import Conv2d, MaxPool2d
+from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 
 needs_tiles = pytest.mark.skipif(not has_tiles(), reason="this processor has no tiles")
 FEW = settings(max_examples=25)
@@ -44,26 +44,42 @@ def random(*shape: int, seed: int) -> torch.Tensor:
 # -- numbers in terms, on any processor -------------------------------------------------------------------------------
 
 
-def in_terms(x: torch.Tensor) -> list[torch.Tensor]:
+def in_terms(x: torch.Tensor, number: int) -> list[torch.Tensor]:
     """The terms of 16 numbers, by a kernel."""
     module = ir.Module()
     e = Emitter(module, "terms", ("x", "found"), Machine("float", 28), ())
-    for number, term in enumerate(Tiles(e).terms(e.array("x", (1,)).load_vector())):
-        e.array("found", (LANES,)).store(term, number)
+    for at, term in enumerate(Tiles(e, number).terms(e.array("x", (1,)).load_vector())):
+        e.array("found", (LANES,)).store(term, at)
     e.finish()
-    found = torch.empty(3, LANES)
+    found = torch.empty(number, LANES)
     Program(module).kernel("terms")(x.data_ptr(), found.data_ptr())
     return list(found)
 
 
+sixteen = st.lists(st.floats(2**-60, 2**60, width=32), min_size=LANES, max_size=LANES)
+
+
 @FEW
-@given(st.lists(st.floats(2**-60, 2**60, width=32), min_size=LANES, max_size=LANES), st.booleans())
-def test_a_number_is_the_sum_of_its_terms(numbers: list[float], negative: bool) -> None:
+@given(sixteen, st.sampled_from([-1, 1]))
+def test_a_number_is_the_sum_of_its_terms(numbers: list[float], sign: int) -> None:
     """To the last bit, and each is one of bfloat16."""
-    x = torch.tensor(numbers) * (-1 if negative else 1)
-    terms = in_terms(x)
+    x = sign * torch.tensor(numbers)
+    terms = in_terms(x, EXACT)
     assert torch.equal(sum(term.double() for term in terms), x.double())
     assert all(torch.equal(term.bfloat16().float(), term) for term in terms)
+
+
+@FEW
+@given(sixteen, st.sampled_from([-1, 1]))
+def test_of_one_term_it_is_the_nearest(numbers: list[float], sign: int) -> None:
+    x = sign * torch.tensor(numbers)
+    assert torch.equal(in_terms(x, ROUNDED)[0], x.bfloat16().float())
+
+
+def test_of_two_as_near_terms_the_even_one_is_taken() -> None:
+    x = torch.tensor([1 + 2**-8, 1 + 3 * 2**-8] * (LANES // 2))
+    assert torch.equal(in_terms(x, ROUNDED)[0], x.bfloat16().float())
+    assert torch.equal(in_terms(x, ROUNDED)[0][:2], torch.tensor([1.0, 1 + 4 * 2**-8]))
 
 
 @FEW
@@ -161,18 +177,56 @@ def test_a_row_does_not_feel_the_others(rows: int) -> None:
         assert torch.equal(matrix.times(d[some]), before[some])
 
 
+@needs_tiles
+@pytest.mark.usefixtures("tiled")
+def test_a_sum_over_no_rows_is_zero() -> None:
+    total = Shared(random(37, 51, seed=1), None).sum_of_products(torch.empty(0, 37), torch.empty(0, 51))
+    assert torch.equal(total, torch.zeros(37, 51))
+
+
+@needs_tiles
+@pytest.mark.usefixtures("tiled")
+def test_what_is_left_out_of_products_has_no_sign() -> None:
+    """Sums of many positive products would tell."""
+    left, right = random(200, 800, seed=1).abs(), random(60, 800, seed=2).abs()
+    found, truth = Shared(right, None).times_transposed(left), left.double() @ right.double().t()
+    assert abs(float(((found - truth) / truth).mean())) <= 2**-28
+
+
+@needs_tiles
+@pytest.mark.usefixtures("tiled")
+@pytest.mark.parametrize("rows", [1, 40])
+def test_factors_may_be_rounded(rows: int) -> None:
+    """Then products are those of the rounded factors, to float32's last digits."""
+    weight, h, d = random(37, 51, seed=1), random(rows, 51, seed=2), random(rows, 37, seed=3)
+    matrix, (w, x, y) = Shared(weight, torch.bfloat16), (tensor.bfloat16().double() for tensor in (weight, h, d))
+    for found, truth in (
+        (matrix.times_transposed(h), x @ w.t()),
+        (matrix.times(d), y @ w),
+        (matrix.sum_of_products(d, h), y.t() @ x),
+    ):
+        assert error(found, truth) <= 2**-22 * float(truth.norm())
+
+
 # -- convolutions -----------------------------------------------------------------------------------------------------
 
 
-def two_convolutions(inputs: int, outputs: int, size: int, **layer: int) -> tuple[ConvolutionBlock, ...]:
-    """The first is not on tiles, the second is."""
-    blocks, shape = [], (1, 2 * size, 2 * size)
-    for name, channels, options in (("c1", inputs, {"kernel": 3, "padding": 1}), ("c2", outputs, layer)):
-        convolution = Conv2d(name, shape[0], channels, **options)
+def stacked_blocks(*layers: tuple[int, dict[str, int]], size: int = 16) -> tuple[ConvolutionBlock, ...]:
+    """Convolutions by their outputs and options; all but the first are on tiles, all but the last rectified."""
+    blocks: list[ConvolutionBlock] = []
+    shape: Shape = (1, 2 * size, 2 * size)
+    for number, (channels, options) in enumerate(layers):
+        convolution = Conv2d(f"c{number}", shape[0], channels, **options)
         after = MaxPool2d("p", 2).output_shape(convolution.output_shape(shape))
-        blocks.append(ConvolutionBlock("extractor", convolution, name == "c1", 2, shape, after, not blocks))
+        is_last = number == len(layers) - 1
+        blocks.append(ConvolutionBlock("extractor", convolution, not is_last, 2, shape, after, not blocks))
         shape = after
     return tuple(blocks)
+
+
+def two_convolutions(inputs: int, outputs: int, size: int, **layer: int) -> tuple[ConvolutionBlock, ...]:
+    """The second one as asked for."""
+    return stacked_blocks((inputs, {"kernel": 3, "padding": 1}), (outputs, layer), size=size)
 
 
 def model_of(blocks: tuple[ConvolutionBlock, ...]) -> dict[str, dict[str, torch.Tensor]]:
@@ -185,10 +239,15 @@ def model_of(blocks: tuple[ConvolutionBlock, ...]) -> dict[str, dict[str, torch.
 
 
 def features(
-    kind: str, blocks: tuple[ConvolutionBlock, ...], x: torch.Tensor, dtype: torch.dtype = torch.float32
+    kind: str,
+    blocks: tuple[ConvolutionBlock, ...],
+    x: torch.Tensor,
+    dtype: torch.dtype = torch.float32,
+    products: torch.dtype | None = None,
 ) -> torch.Tensor:
     model = {part: {name: value.to(dtype) for name, value in own.items()} for part, own in model_of(blocks).items()}
-    front = new_front(kind, Recipe(0.1, 0.0, 0.0, Plain()), blocks, model, 1, len(x))  # type: ignore[arg-type]
+    recipe = Recipe(0.1, 0.0, 0.0, Plain(), products)
+    front = new_front(kind, recipe, blocks, model, 1, len(x))  # type: ignore[arg-type]
     channels, height, width = blocks[-1].output_shape
     found = torch.zeros(1, len(x), channels * height * width, dtype=dtype)
     front.forward([x.to(dtype)], found)
@@ -217,13 +276,36 @@ def test_convolutions_are_as_near_to_float64_as_pytorchs(
 
 
 @needs_tiles
-def test_scores_come_from_the_same_features_as_training() -> None:
-    """Bit for bit, however many images there are."""
-    blocks = two_convolutions(16, 48, 9, kernel=5, padding=2)
-    x = random(23, *blocks[0].input_shape, seed=4)
+@pytest.mark.parametrize("outputs", [16, 48])
+def test_scores_come_from_the_same_features_as_training(outputs: int) -> None:
+    """Bit for bit, however many images there are, and whatever a chunk or another convolution has left behind."""
+    blocks = stacked_blocks(
+        (16, {"kernel": 3, "padding": 1}), (outputs, {"kernel": 5, "padding": 2}), (16, {"kernel": 3})
+    )
+    x = random(53, *blocks[0].input_shape, seed=4)
     scored = compiled_features(blocks, model_of(blocks), x)
     assert torch.equal(features("compiled", blocks, x[:7]), scored[:7])
     assert torch.equal(features("compiled", blocks, x[7:]), scored[7:])
+    with_a_hole = x.clone()
+    with_a_hole[9] = torch.nan
+    others = torch.arange(53) != 9
+    found = compiled_features(blocks, model_of(blocks), with_a_hole)
+    assert torch.equal(found[others], scored[others])
+    assert found[9].isnan().any()
+
+
+@needs_tiles
+def test_convolutions_may_round_their_factors() -> None:
+    """Training and scoring alike, and as near as PyTorch's in that type, which rounds what comes out, too."""
+    blocks = two_convolutions(16, 32, 9, kernel=5, padding=2)
+    x = random(6, *blocks[0].input_shape, seed=4)
+    found, exact = (
+        features("compiled", blocks, x, products=torch.bfloat16),
+        features("pytorch", blocks, x, torch.float64),
+    )
+    theirs = features("pytorch", blocks, x, products=torch.bfloat16)
+    assert 100 * error(features("compiled", blocks, x), exact) < error(found, exact) <= error(theirs, exact)
+    assert torch.equal(found, compiled_features(blocks, model_of(blocks), x, torch.bfloat16))
 
 
 @needs_tiles

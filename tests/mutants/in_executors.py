@@ -29,6 +29,7 @@ GRAPH = "fedsim/learning/graph.py"
 HOST = "fedsim/experiment/host.py"
 TEST_COMPILED = "tests/learning/test_compiled_front.py"
 TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
+TEST_TILES = "tests/learning/test_tiles.py"
 CORNERS = "tests/learning/test_batched_corners.py"
 AGREE = "tests/laws/test_executors_agree.py"
 TEST_WAVES = "tests/learning/test_waves.py"
@@ -198,6 +199,34 @@ FAULTS = (
         "            convolution.begin_step(active)",
         "            pass",
         (TEST_COMPILED,),
+    ),
+    Fault(
+        "of two as near numbers of bfloat16 the odd one is taken",
+        COMPILED + "tiles.py",
+        "build.add(bits, build.add(below, odd))",
+        "build.add(bits, below)",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "terms are cut off, so what is left out of products has a sign",
+        COMPILED + "tiles.py",
+        "if number == 1 else bits",
+        "if number > 2 else bits",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "what fills up a line may be anything",
+        COMPILED + "tiled_forward.py",
+        "        behind.store(e.same_bytes(0), half)",
+        "        pass",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "later parts of a product on tiles take the place of the first one",
+        COMPILED + "tiled_products.py",
+        "e.build.select(self.is_first, e.index(0), lanes)",
+        "e.index(0)",
+        (TEST_TILES,),
     ),
     Fault(
         "later terms take the place of the first ones",

@@ -37,7 +37,7 @@ class CompiledConvolution(Convolution):
         """*weight* is (outputs, inputs, kernel, kernel); a client has at most so many *samples* in a step."""
         super().__init__(recipe, block, weight, bias, clients)
         check_tensors(block, weight.dtype, weight, bias)
-        self._kernels = convolution_kernels(geometry, weight.dtype)
+        self._kernels = convolution_kernels(geometry, weight.dtype, recipe.products)
         self._biases = weight.new_zeros(clients, geometry.outputs) if self.bias is None else self.bias.value
         self.x = weight.new_zeros(clients, samples, *geometry.taken)
         """What goes in; its padding stays zero."""
@@ -48,7 +48,7 @@ class CompiledConvolution(Convolution):
         self._by_bias = weight.new_empty(clients, geometry.outputs)
         self._before = None if geometry.first else weight.new_empty(samples, *geometry.taken)
         self._arranged = torch.empty(self._kernels.arranged_bytes, dtype=torch.uint8)
-        self._forward_room = torch.zeros(self._kernels.room_bytes, dtype=torch.uint8)
+        self._forward_room = torch.empty(self._kernels.room_bytes, dtype=torch.uint8)
         self._offsets = weight.new_empty(geometry.rows * geometry.columns, dtype=torch.int32)
         room = LANES * weight[0].numel() if geometry.first else geometry.rows * geometry.columns
         self._room = weight.new_empty(room)

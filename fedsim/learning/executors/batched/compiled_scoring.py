@@ -20,13 +20,18 @@ CHUNK = 10
 """Images that go through the convolutions together and stay in the cache; it moves no bit."""
 
 
-def compiled_features(front: Sequence[ConvolutionBlock], model: Mapping[str, Part], x: torch.Tensor) -> torch.Tensor:
+def compiled_features(
+    front: Sequence[ConvolutionBlock],
+    model: Mapping[str, Part],
+    x: torch.Tensor,
+    products: torch.dtype | None = None,
+) -> torch.Tensor:
     """(samples, features) of the images *x*, (samples, channels, height, width)."""
     shapes = geometries(front)
     assert shapes is not None
-    steps = [convolution_kernels(shape, x.dtype) for shape in shapes]
+    steps = [convolution_kernels(shape, x.dtype, products) for shape in shapes]
     images = [x.new_zeros(CHUNK, *shape.taken) for shape in shapes] + [x.new_empty(CHUNK, *shapes[-1].made)]
-    room = torch.zeros(max(step.room_bytes for step in steps), dtype=torch.uint8)
+    room = torch.empty(max(step.room_bytes for step in steps), dtype=torch.uint8)
     where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
     weights = []
     for block, step in zip(front, steps, strict=True):

@@ -9,7 +9,7 @@ import torch
 
 from fedsim.learning.executors.batched.client_front import ClientFront, faster_kind
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.machine_code import fuses
+from fedsim.learning.executors.batched.compiled.machine_code import fuses, has_tiles
 from fedsim.learning.executors.batched.compiled_front import CompiledConvolution, CompiledFront
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front
@@ -27,12 +27,13 @@ FrontKind = Literal["stacked", "compiled", "pytorch"]
 def front_kind(front: Sequence[ConvolutionBlock], *, stacked: bool, products: torch.dtype | None) -> FrontKind:
     """All clients' convolutions at once where asked for; else in machine code of our own, if it has all of them.
 
-    Products whose factors are rounded to another type, *products*, are left to PyTorch, and everything on a processor
-    that does not `fuse <fuses>` a product with a sum.
+    Products whose factors are rounded to another type, *products*, are left to PyTorch where there are no tiles, and
+    everything on a processor that does not `fuse <fuses>` a product with a sum.
     """
     if stacked:
         return "stacked"
-    return "compiled" if products is None and geometries(front) and fuses() else "pytorch"
+    ours = fuses() and (products is None or has_tiles())
+    return "compiled" if ours and geometries(front) else "pytorch"
 
 
 def new_front(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 
@@ -34,7 +35,8 @@ def tally_of(
     *compiled* says whether convolutions are in machine code of our own. *products* is the type to which the factors of
     products are rounded; None: they are taken as they are.
     """
-    h = compiled_features(architecture.front, model, x) if compiled else _features(architecture, model, x, products)
+    features = partial(compiled_features, architecture.front) if compiled else partial(_features, architecture)
+    h = features(model, x, products)
     for block in architecture.back:
         weight, bias = layer_tensors(model, block)
         h = _with(Shared(weight, products).times_transposed(h), bias)

@@ -22,16 +22,16 @@ bit, so it would be another numeric family."""
 class Shared:
     """Products with one matrix, (outputs, inputs), that does not change.
 
-    On a CPU they are in machine code of our own, where the matrix has a shape for it and factors are taken as they are.
+    On a CPU they are in machine code of our own, where there is some for it.
     """
 
     def __init__(self, weight: torch.Tensor, products: torch.dtype | None) -> None:
         """*products* is the type in which factors are rounded; None: they are taken as they are."""
         self.weight = weight.contiguous()
         self._products = products
-        self._factor = self.weight if products is None else weight.to(products)
-        ours = products is None and weight.device.type == "cpu"
-        self._kernels = kernels_for((len(weight), weight.shape[1]), weight.dtype) if ours else None
+        ours = weight.device.type == "cpu"
+        self._kernels = kernels_for((len(weight), weight.shape[1]), weight.dtype, products) if ours else None
+        self._factor = weight if products is None or self._kernels else weight.to(products)
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
         """``h W^T``: (..., inputs) to (..., outputs)."""
@@ -58,7 +58,7 @@ class Shared:
     def sum_of_products(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
         """``d^T h`` of rows *d*, (..., outputs), and *h*, (..., inputs): (outputs, inputs)."""
         d, h = d.flatten(0, -2), h.flatten(0, -2)
-        if self._kernels is None:
+        if self._kernels is None or not len(d):
             return product(d.t(), h, self._products)
         self._check(d, 0)
         self._check(h, 1)
@@ -78,10 +78,12 @@ def _run(kernel: Kernel, rows: torch.Tensor, other: torch.Tensor, made: torch.Te
     kernel(len(rows), rows.data_ptr(), other.data_ptr(), made.data_ptr())
 
 
-def kernels_for(size: tuple[int, int], dtype: torch.dtype) -> ProductKernels | TiledProductKernels | None:
+def kernels_for(
+    size: tuple[int, int], dtype: torch.dtype, products: torch.dtype | None = None
+) -> ProductKernels | TiledProductKernels | None:
     """The kernels for a matrix of that size on a CPU, if it is large and there are some."""
     outputs, inputs = size
-    return product_kernels(MatrixShape(outputs, inputs), dtype) if outputs * inputs >= LARGE else None
+    return product_kernels(MatrixShape(outputs, inputs), dtype, products) if outputs * inputs >= LARGE else None
 
 
 def product(left: torch.Tensor, right: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:

@@ -38,7 +38,7 @@ class BatchedTrainer(Trainer):
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         self._torch_device, self._precision = torch_device, precision
-        self._products = torch.bfloat16 if precision == "bfloat16" else None
+        self._products = _products(precision)
         self._dataset = dataset
         self._architecture = architecture(table)
         stacked, dtype = self.stacked or torch_device == "cuda", number_type(precision)
@@ -47,14 +47,15 @@ class BatchedTrainer(Trainer):
 
     @classmethod
     def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
-        """Make the machine code, for a CPU and factors that are taken as they are."""
-        if torch_device != "cpu" or precision == "bfloat16":
+        """Make the machine code, for a CPU."""
+        if torch_device != "cpu":
             return
-        found, dtype = architecture(table), number_type(precision)
-        for shape in geometries(found.front) or ():
-            convolution_kernels(shape, dtype)
+        found, dtype, products = architecture(table), number_type(precision), _products(precision)
+        if front_kind(found.front, stacked=cls.stacked, products=products) == "compiled":
+            for shape in geometries(found.front) or ():
+                convolution_kernels(shape, dtype, products)
         for block in found.back:
-            kernels_for((block.layer.outputs, block.layer.inputs), dtype)
+            kernels_for((block.layer.outputs, block.layer.inputs), dtype, products)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
@@ -104,6 +105,11 @@ class BatchedTrainer(Trainer):
             compiled=self._front_kind == "compiled",
             products=self._products,
         )
+
+
+def _products(precision: str) -> torch.dtype | None:
+    """The type in which factors of large products are rounded; None: they are taken as they are."""
+    return torch.bfloat16 if precision == "bfloat16" else None
 
 
 class _Total:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -35,6 +35,7 @@ from fedsim.learning.executors.batched.compiled.tiled_products import (
     emit_tiled_product,
     tiled_product_room,
 )
+from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED
 
 __all__ = [
     "ENOUGH_HELD",
@@ -82,13 +83,13 @@ class Program:
 class ConvolutionKernels:
     """The kernels of one convolution, and what room `forward` needs."""
 
-    def __init__(self, geometry: Geometry, machine: Machine, *, tiled: bool = False) -> None:
-        """*tiled* says whether products of float32 numbers are computed on tiles, where it is not the first one."""
+    def __init__(self, geometry: Geometry, machine: Machine, terms: int | None = None) -> None:
+        """*terms* of each float32 number are multiplied on tiles, where it is not the first one; None: no tiles."""
         module = ir.Module()
-        if tiled and not geometry.first:
-            emit_tiled_arrange(module, geometry, machine)
-            emit_tiled_forward(module, geometry, machine)
-            self.arranged_bytes, self.room_bytes = tiled_weights(geometry), tiled_room(geometry)
+        if terms is not None and not geometry.first:
+            emit_tiled_arrange(module, geometry, machine, terms)
+            emit_tiled_forward(module, geometry, machine, terms)
+            self.arranged_bytes, self.room_bytes = tiled_weights(geometry, terms), tiled_room(geometry, terms)
         else:
             emit_arrange(module, geometry, machine)
             emit_forward(module, geometry, machine)
@@ -116,11 +117,12 @@ class ProductKernels:
 
 
 class TiledProductKernels:
-    """The same on tiles, of float32 numbers."""
+    """The same on tiles, of float32 numbers and for any shape."""
 
-    def __init__(self, shape: MatrixShape) -> None:
-        self._shape = shape
-        self._kernels = _tiled_products()
+    def __init__(self, shape: MatrixShape, terms: int) -> None:
+        """*terms* of each number are multiplied."""
+        self._shape, self._terms = shape, terms
+        self._kernels = _tiled_products(terms)
 
     def times_transposed(self, rows: int, h: int, weights: int, y: int) -> None:
         """See `emit_times_transposed`."""
@@ -135,36 +137,49 @@ class TiledProductKernels:
         self._run("sum_of_products", FEW_TERMS, (self._shape.outputs, self._shape.inputs, rows), d, h, total)
 
     def _run(self, name: str, cut: Cut, sizes: tuple[int, int, int], *addresses: int) -> None:
-        room = torch.empty(tiled_product_room(cut, sizes[0]), dtype=torch.uint8)
+        room = torch.empty(tiled_product_room(cut, sizes[0], self._terms), dtype=torch.uint8)
         self._kernels[name](*sizes, *addresses, room.data_ptr())
 
 
 @cache
-def convolution_kernels(geometry: Geometry, dtype: torch.dtype) -> ConvolutionKernels:
-    """The kernels of a convolution."""
-    return ConvolutionKernels(geometry, host_machine(dtype), tiled=dtype == torch.float32 and has_tiles())
+def convolution_kernels(
+    geometry: Geometry, dtype: torch.dtype, products: torch.dtype | None = None
+) -> ConvolutionKernels:
+    """The kernels of a convolution; *products* is the type in which factors may be rounded on tiles."""
+    return ConvolutionKernels(geometry, host_machine(dtype), _terms(dtype, products))
 
 
 @cache
-def product_kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | TiledProductKernels | None:
-    """The kernels of products with a matrix of weights; None where PyTorch's are as good.
+def product_kernels(
+    shape: MatrixShape, dtype: torch.dtype, products: torch.dtype | None = None
+) -> ProductKernels | TiledProductKernels | None:
+    """The kernels of products with a matrix of weights, on tiles if there are some; None where PyTorch's are as good.
 
-    They are with few registers, and on Intel's processors without tiles, whose library PyTorch takes.
+    Without tiles they are with few registers, on Intel's processors, whose library PyTorch takes, and with factors that
+    are rounded to *products*.
     """
-    if dtype == torch.float32 and has_tiles():
-        return TiledProductKernels(shape)
+    terms = _terms(dtype, products)
+    if terms is not None:
+        return TiledProductKernels(shape, terms)
     machine = host_machine(dtype)
-    ours = shape.fits and machine.vectors_held >= ENOUGH_HELD and is_amd()
+    ours = products is None and shape.fits and machine.vectors_held >= ENOUGH_HELD and is_amd()
     return ProductKernels(shape, machine) if ours else None
 
 
+def _terms(dtype: torch.dtype, products: torch.dtype | None) -> int | None:
+    """How many terms of each number are multiplied on tiles; None: there are no tiles for it."""
+    if dtype != torch.float32 or not has_tiles():
+        return None
+    return ROUNDED if products == torch.bfloat16 else EXACT
+
+
 @cache
-def _tiled_products() -> dict[str, Kernel]:
+def _tiled_products(terms: int) -> dict[str, Kernel]:
     """Products of matrices of any shape."""
-    module, machine = ir.Module(), host_machine(torch.float32)
-    emit_tiled_product(module, "times_transposed", machine, FEW_ROWS, right_lies_transposed=True)
-    emit_tiled_product(module, "times", machine, FEW_ROWS)
-    emit_tiled_product(module, "sum_of_products", machine, FEW_TERMS, left_lies_transposed=True)
+    module, emit = ir.Module(), partial(emit_tiled_product, machine=host_machine(torch.float32), terms_of_each=terms)
+    emit(module, "times_transposed", cut=FEW_ROWS, right_lies_transposed=True)
+    emit(module, "times", cut=FEW_ROWS)
+    emit(module, "sum_of_products", cut=FEW_TERMS, left_lies_transposed=True)
     program = Program(module)
     return {name: program.kernel(name) for name in ("times_transposed", "times", "sum_of_products")}
 

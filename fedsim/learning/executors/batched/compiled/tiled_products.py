@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Machine, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES
-from fedsim.learning.executors.batched.compiled.tiles import ROWS, STEP, SUMS, TERMS, TILE, Tiles
+from fedsim.learning.executors.batched.compiled.tiles import ROWS, STEP, SUMS, TILE, Tiles
 
 __all__ = ["FEW_ROWS", "FEW_TERMS", "Cut", "emit_tiled_product", "tiled_product_room"]
 
@@ -29,19 +29,18 @@ class Cut(NamedTuple):
     panel: int
     """Tiles beside each other; a multiple of `SUMS`."""
 
-    @property
-    def strip(self) -> int:
+    def strip(self, terms: int) -> int:
         """Bytes of a row of left tiles, or a column of right ones, in one part."""
-        return self.steps * TERMS * TILE
+        return self.steps * terms * TILE
 
 
 FEW_ROWS, FEW_TERMS = Cut(16, 4), Cut(12, 24)
 """For a few samples with a large matrix, and for sums over them."""
 
 
-def tiled_product_room(cut: Cut, rows: int) -> int:
+def tiled_product_room(cut: Cut, rows: int, terms: int) -> int:
     """Bytes that a product with so many rows on the left needs."""
-    return SUMS * TILE + (cut.panel + -(-rows // ROWS)) * cut.strip
+    return SUMS * TILE + (cut.panel + -(-rows // ROWS)) * cut.strip(terms)
 
 
 class _Side(NamedTuple):
@@ -62,19 +61,20 @@ def emit_tiled_product(
     machine: Machine,
     cut: Cut,
     *,
+    terms_of_each: int,
     left_lies_transposed: bool = False,
     right_lies_transposed: bool = False,
 ) -> None:
     """``name(rows, columns, terms, left, right, made, room)``."""
     e = Emitter(module, name, ("left", "right", "made", "room"), machine, ("rows", "columns", "terms"))
     rows, columns, terms = (e.count(count) for count in ("rows", "columns", "terms"))
-    strides = cut.strip, TERMS * TILE, TILE, TILE // ROWS
+    strides = cut.strip(terms_of_each), terms_of_each * TILE, TILE, TILE // ROWS
     sums = e.array("room", (ROWS * LANES, LANES))
     panel = e.byte_array("room", strides, SUMS * TILE)
-    strips = e.byte_array("room", strides, SUMS * TILE + cut.panel * cut.strip)
+    strips = e.byte_array("room", strides, SUMS * TILE + cut.panel * cut.strip(terms_of_each))
     left = _side(e, "left", rows, terms, downward=left_lies_transposed, flipped=left_lies_transposed)
     right = _side(e, "right", columns, terms, downward=not right_lies_transposed, flipped=right_lies_transposed)
-    tiles, row_tiles = Tiles(e), e.ceil_div(rows, ROWS)
+    tiles, row_tiles = Tiles(e, terms_of_each), e.ceil_div(rows, ROWS)
     tiles.begin()
     with e.loop(e.ceil_div(terms, cut.steps * STEP)) as part:
         begin = e.index_sum((part, cut.steps * STEP))

@@ -1,9 +1,11 @@
 """Products of float32 numbers on tiles: registers of rows of 64 bytes that hold factors of 16 bits (Intel's AMX).
 
 A float32 number is the sum of three of bfloat16, exactly: its first eight binary digits, the next eight, and the last
-eight. Of the nine products of two numbers' terms six are taken; the three others are below the last digit. So sums come
-as near to the exact ones as float32's own, at two and a half times the speed: a tile does sixteen times the work of a
-vector.
+eight. Of the nine products of two numbers' terms six are taken; the three others are about as large as what is lost in
+the last digit, and as often of either sign. So sums come as near to the exact ones as float32's own, at two and a half
+times the speed: a tile does sixteen times the work of a vector. Where numbers may be rounded to bfloat16, they have one
+term. Tiles take numbers below 2^-126 for 0, so terms of numbers below 2^-110 are lost; what is infinite or not a number
+makes sums that are not numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from llvmlite import ir
 from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 
-__all__ = ["ROWS", "STEP", "SUMS", "TERMS", "TILE", "Tiles"]
+__all__ = ["EXACT", "ROUNDED", "ROWS", "STEP", "SUMS", "TILE", "Tiles"]
 
 ROWS = 16
 """Of a tile, at most."""
@@ -26,14 +28,14 @@ TILE = ROWS * ROW
 """Bytes of a tile."""
 STEP = 32
 """Numbers of bfloat16 in a row: so many products are added up by one instruction."""
-TERMS = 3
-"""In which a number is split."""
+EXACT, ROUNDED = 3, 1
+"""Terms of a number."""
 
 SUMS = 4
 """Tiles with sums, of the eight there are."""
 _FACTORS = range(SUMS, 8)
 """The others."""
-_PRODUCTS = ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0))
+_PRODUCTS = {EXACT: ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)), ROUNDED: ((0, 0),)}
 """Which terms are multiplied: the small ones first; from one pair to the next a factor stays."""
 Side = Callable[[int], Value]
 
@@ -44,19 +46,35 @@ _INTS, _SHORTS = ir.VectorType(_INT, LANES), ir.VectorType(_SHORT, LANES)
 class Tiles:
     """What an `Emitter` can do with them: products of one or two left sides with one or two right sides."""
 
-    def __init__(self, e: Emitter) -> None:
-        self._e = e
+    def __init__(self, e: Emitter, terms: int) -> None:
+        """*terms* of each number are multiplied: `EXACT` or `ROUNDED`."""
+        self._e, self.terms_of_each = e, terms
 
     # -- numbers in terms ---------------------------------------------------------------------------------------------
 
     def terms(self, vector: Value) -> list[Value]:
-        """The three terms of float32 numbers, largest first; each in the upper half of 32 bits."""
+        """The terms of float32 numbers, largest first; each in the upper half of 32 bits.
+
+        The second of three is rounded, so that the third has either sign; the first is not, or it might be infinite.
+        """
         build, found = self._e.build, []
-        for _ in range(TERMS):
-            term = build.and_(build.bitcast(vector, _INTS), ir.Constant(_INTS, [0xFFFF0000] * LANES))
+        if self.terms_of_each == ROUNDED:
+            return [self._upper(self._rounded(build.bitcast(vector, _INTS)))]
+        for number in range(self.terms_of_each):
+            bits = build.bitcast(vector, _INTS)
+            term = self._upper(build.add(bits, ir.Constant(_INTS, [0x8000] * LANES)) if number == 1 else bits)
             found.append(term)
             vector = build.fsub(vector, build.bitcast(term, self._e.vector_type))
         return found
+
+    def _rounded(self, bits: Value) -> Value:
+        """So that the upper half is the nearest number of bfloat16, of two such the even one."""
+        build, below = self._e.build, ir.Constant(_INTS, [0x7FFF] * LANES)
+        odd = build.and_(self._shifted(bits), ir.Constant(_INTS, [1] * LANES))
+        return build.add(bits, build.add(below, odd))
+
+    def _upper(self, bits: Value) -> Value:
+        return self._e.build.and_(bits, ir.Constant(_INTS, [0xFFFF0000] * LANES))
 
     def halves(self, term: Value) -> Value:
         """A term, 16 bits a number."""
@@ -99,14 +117,14 @@ class Tiles:
         split = len(lefts)
         left_tiles = _Held(self._e, _FACTORS[:split], lefts, row)
         right_tiles = _Held(self._e, _FACTORS[split:], rights, self._e.index(ROW))
-        for turn, (left_term, right_term) in enumerate(_PRODUCTS):
+        for turn, (left_term, right_term) in enumerate(_PRODUCTS[self.terms_of_each]):
             for i, j in reversed(sums) if turn % 2 else sums:
                 factors = left_tiles.loaded(i, left_term), right_tiles.loaded(j, right_term)
                 total = _number(i * len(rights) + j)
                 self._e.call("llvm.x86.tdpbf16ps", ir.VoidType(), total, *factors)
 
     def store(self, room: Array) -> None:
-        """Write the sums there: (4, rows, 16) numbers, left side by left side."""
+        """Write the sums there: `SUMS` tiles of 16 x 16 numbers, left side by left side, as many rows as they have."""
         for tile in range(SUMS):
             address = room.address((tile,))
             self._e.call("llvm.x86.tilestored64", ir.VoidType(), _number(tile), address, self._e.index(ROW))
