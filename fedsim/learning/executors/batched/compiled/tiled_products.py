@@ -134,7 +134,7 @@ def _at(laid: Array, tile: Value, step: Value, term: int) -> Value:
 def _lay(e: Emitter, tiles: Tiles, side: _Side, other: Value, term: Value, tile: Array, ahead: int = 0) -> None:
     """Lay 16 rows or columns and `STEP` terms in a tile for each of a number's terms, with zeros beyond the edge.
 
-    Where they lie across, what is so many rows *ahead* is fetched.
+    What lies so many rows or columns *ahead* is fetched.
     """
     halves = []
     for half in (0, LANES):
@@ -144,8 +144,11 @@ def _lay(e: Emitter, tiles: Tiles, side: _Side, other: Value, term: Value, tile:
         vectors = []
         for number in range(LANES):
             at = e.index_sum((row, 1), (number, 1))
-            if ahead and not side.downward:
-                side.numbers.prefetch(e.index_sum((at, 1), (ahead, 1)), column, level=2)
+            if ahead:
+                beyond = (at, e.index_sum((column, 1), (ahead, 1)))
+                side.numbers.prefetch(
+                    *(beyond if side.downward else (e.index_sum((at, 1), (ahead, 1)), column)), level=2
+                )
             some = e.build.select(e.build.icmp_signed("<", at, side.height), inside, nothing)
             vectors.append(side.numbers.load_lanes(some, at, column))
         halves.append(e.transposed(vectors) if side.flipped else vectors)
