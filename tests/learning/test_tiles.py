@@ -19,7 +19,7 @@ from fedsim.learning.executors.batched.compiled.geometry import LANES
 from fedsim.learning.executors.batched.compiled.machine_code import Program, TiledProductKernels, has_tiles
 from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
-from fedsim.learning.executors.batched.fronts import new_front
+from fedsim.learning.executors.batched.fronts import FrontKind, new_front
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import ConvolutionBlock
@@ -28,8 +28,8 @@ from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 
 needs_tiles = pytest.mark.skipif(not has_tiles(), reason="this processor has no tiles")
 FEW = settings(max_examples=25)
-MOST = 1.5
-"""Times PyTorch's error, as of other kernels; with few terms its sums are nearly exact."""
+MOST, MOST_OF_ONE_ROW = 1.0, 1.1
+"""Times PyTorch's error; one row it multiplies in another way, with shorter sums."""
 
 
 def error(found: torch.Tensor, exact: torch.Tensor) -> float:
@@ -160,8 +160,8 @@ def test_products_are_as_near_to_float64_as_pytorchs(outputs: int, inputs: int, 
         (matrix.times(d), d @ weight, d.double() @ exact),
         (matrix.sum_of_products(d, h), d.t() @ h, d.double().t() @ h.double()),
     ):
-        last_digit = 2**-24 * float(truth.norm())
-        assert error(found, truth) <= max(MOST * error(theirs, truth), 2 * last_digit)
+        most = MOST_OF_ONE_ROW if rows == 1 else MOST
+        assert error(found, truth) <= max(most * error(theirs, truth), 2**-24 * float(truth.norm()))
 
 
 @needs_tiles
@@ -239,7 +239,7 @@ def model_of(blocks: tuple[ConvolutionBlock, ...]) -> dict[str, dict[str, torch.
 
 
 def features(
-    kind: str,
+    kind: FrontKind,
     blocks: tuple[ConvolutionBlock, ...],
     x: torch.Tensor,
     dtype: torch.dtype = torch.float32,
@@ -247,7 +247,7 @@ def features(
 ) -> torch.Tensor:
     model = {part: {name: value.to(dtype) for name, value in own.items()} for part, own in model_of(blocks).items()}
     recipe = Recipe(0.1, 0.0, 0.0, Plain(), products)
-    front = new_front(kind, recipe, blocks, model, 1, len(x))  # type: ignore[arg-type]
+    front = new_front(kind, recipe, blocks, model, 1, len(x))
     channels, height, width = blocks[-1].output_shape
     found = torch.zeros(1, len(x), channels * height * width, dtype=dtype)
     front.forward([x.to(dtype)], found)
@@ -314,9 +314,10 @@ def test_of_equal_places_the_first_one_is_the_largest() -> None:
     blocks = two_convolutions(16, 16, 8, kernel=3, padding=1)
     x = torch.zeros(2, *blocks[0].input_shape)
     x[:, :, :, 5] = 1
-    found = []
-    for kind in ("compiled", "pytorch"):
-        front = new_front(kind, Recipe(0.1, 0.0, 0.0, Plain()), blocks, model_of(blocks), 1, len(x))  # type: ignore[arg-type]
+    found: list[list[torch.Tensor]] = []
+    kinds: tuple[FrontKind, ...] = ("compiled", "pytorch")
+    for kind in kinds:
+        front = new_front(kind, Recipe(0.1, 0.0, 0.0, Plain()), blocks, model_of(blocks), 1, len(x))
         channels, height, width = blocks[-1].output_shape
         front.forward([x], torch.zeros(1, len(x), channels * height * width))
         front.backward(torch.ones(1, len(x), channels * height * width), [len(x)])

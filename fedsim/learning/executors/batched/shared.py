@@ -31,7 +31,7 @@ class Shared:
         self._products = products
         ours = weight.device.type == "cpu"
         self._kernels = kernels_for((len(weight), weight.shape[1]), weight.dtype, products) if ours else None
-        self._factor = weight if products is None or self._kernels else weight.to(products)
+        self._factor = self.weight if products is None or self._kernels else weight.to(products)
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
         """``h W^T``: (..., inputs) to (..., outputs)."""
