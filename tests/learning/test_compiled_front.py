@@ -149,6 +149,17 @@ def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
     assert far(*found) <= EXACT
 
 
+@pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_what_is_no_number_is_the_largest_wherever_in_a_square(place: tuple[int, int]) -> None:
+    wave = FrontWave((block_of((1, 4, 4), 16, kernel=1),), Recipe(0.1, 0.0, 0.0, Plain()), ((1,),), 1)
+    x = torch.ones(1, 1, 4, 4, dtype=torch.float64)
+    x[0, 0, 2 + place[0], place[1]] = torch.nan
+    found = torch.zeros(1, 1, 16 * 2 * 2, dtype=torch.float64)
+    front_of(wave, "compiled").forward([x], found)
+    square = torch.tensor([[False, False], [True, False]])
+    assert torch.equal(found.view(16, 2, 2).isnan(), square.expand(16, 2, 2))
+
+
 def test_what_is_no_number_goes_on_through_pooling_and_rectifier() -> None:
     """A diverged model is seen to be one, though products with a gradient of zero are left out."""
     x = torch.zeros(1, 1, 8, 8, dtype=torch.float64)
