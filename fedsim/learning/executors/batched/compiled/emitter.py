@@ -144,12 +144,30 @@ class Emitter:
 
     def sum_of_lanes(self, vector: Value) -> Value:
         """The sum of its numbers: each half onto the other, again and again."""
-        width = LANES
-        while width > 1:
-            width //= 2
-            halves = (self._shuffled(vector, vector, lanes) for lanes in (range(width), range(width, 2 * width)))
-            vector = self.build.fadd(*halves)
-        return self.build.extract_element(vector, ir.Constant(_OFFSET, 0))
+        return self.build.extract_element(self.sums_of_lanes([vector]), ir.Constant(_OFFSET, 0))
+
+    def sums_of_lanes(self, vectors: Sequence[Value]) -> Value:
+        """The sum of each one's numbers, as a vector of so many: 1, 2, 4, 8 or 16 of them.
+
+        Each half is added onto the other, again and again, as by `sum_of_lanes`, but for several at once.
+        """
+        sums, parts, size = list(vectors), 1, LANES // 2
+        while len(sums) > 1:
+            pairs = zip(sums[::2], sums[1::2], strict=True)
+            sums = [self._halves_added(one, other, parts, size) for one, other in pairs]
+            parts, size = 2 * parts, size // 2
+        (total,) = sums
+        while size:
+            total = self._halves_added(total, None, parts, size)
+            size //= 2
+        return total
+
+    def _halves_added(self, one: Value, other: Value | None, parts: int, size: int) -> Value:
+        """Of one or two vectors, each in so many *parts* of twice that *size*: the two halves of each part added."""
+        both = parts if other is None else 2 * parts
+        firsts = [2 * size * part + lane for part in range(both) for lane in range(size)]
+        pair = one, one if other is None else other
+        return self.build.fadd(*(self._shuffled(*pair, [begin + lane for lane in firsts]) for begin in (0, size)))
 
     def multiply_add(self, total: Value, x: Value, y: Value) -> Value:
         """``total + x y``, rounded once."""
@@ -282,9 +300,9 @@ class Array:
         """The number there."""
         return self._emitter.build.load(self.address(indices), typ=self._kind, align=self._align)
 
-    def load_vector(self, *indices: Index) -> Value:
-        """The `LANES` numbers from there on."""
-        return self._emitter.build.load(self.address(indices), typ=ir.VectorType(self._kind, LANES), align=self._align)
+    def load_vector(self, *indices: Index, lanes: int = LANES) -> Value:
+        """The numbers from there on, `LANES` if nothing is said."""
+        return self._emitter.build.load(self.address(indices), typ=ir.VectorType(self._kind, lanes), align=self._align)
 
     def store(self, value: Value, *indices: Index) -> None:
         """Write a number, or a vector, from there on."""

@@ -17,6 +17,11 @@ __all__ = ["MatrixShape", "emit_sum_of_products", "emit_times", "emit_times_tran
 
 MOST_TOGETHER = 4
 """Rows of the matrix, or vectors of a row, that are multiplied with together, at most."""
+BLOCKS = 2
+"""Blocks of so many rows that a few rows on the left are multiplied with while they are at hand."""
+INPUTS = 512
+"""Inputs that are added up by themselves, lane by lane, so that a part of the rows stays in the cache. A change moves
+the last bit."""
 TERMS = 128
 """Terms that are added up by themselves, so that the matrix's rows stay in the cache and rounding errors stay small. A
 change moves the last bit."""
@@ -36,26 +41,43 @@ class MatrixShape:
 
 
 def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machine) -> None:
-    """``times_transposed(samples, h, weights, y)``: ``y = h W^T``, sums by lane and then over lanes."""
+    """``times_transposed(samples, h, weights, y)``: ``y = h W^T``, part after part of the inputs, by lane within each.
+
+    A tile of *h* meets two blocks of rows of the matrix while it is in the nearest cache, and the rows that come next
+    are fetched meanwhile.
+    """
     e = Emitter(module, "times_transposed", ("h", "weights", "y"), machine)
-    width = _width(machine, shape.outputs)
-    h, y = e.array("h", (shape.inputs,)), e.array("y", (shape.outputs, width))
-    weights = e.array("weights", (width * shape.inputs,))
-    with e.loop(shape.outputs // width) as out_block:
-        rows = weights.at(out_block, strides=(shape.inputs, LANES))
+    width, inputs = _width(machine, shape.outputs), shape.inputs
+    blocks = shape.outputs // width
+    h, y = e.array("h", (inputs, INPUTS)), e.array("y", (shape.outputs, width))
+    weights = e.array("weights", (width * inputs, INPUTS))
+    with e.loop(-(-inputs // INPUTS)) as part, e.loop(-(-blocks // BLOCKS)) as some_blocks:
+        is_first = e.build.icmp_signed("==", part, e.index(0))
+        vectors = e.smaller(e.index(INPUTS // LANES), e.index_sum((inputs // LANES, 1), (part, -(INPUTS // LANES))))
+        begin = e.index_sum((some_blocks, BLOCKS))
+        number = e.smaller(e.index(BLOCKS), e.index_sum((blocks, 1), (begin, -1)))
+        rows = weights.at(begin, part, strides=(width * inputs, inputs, LANES))
+        next_rows = weights.at(e.index_sum((begin, 1), (BLOCKS, 1)), part, strides=(inputs, LANES))
 
         def tile(first: Value, size: int) -> None:
-            left = h.at(first, strides=(shape.inputs, LANES))
-            sums = {(i, j): e.variable(e.zeros) for i in range(size) for j in range(width)}
-            with e.loop(shape.inputs // LANES) as column:
-                right = [rows.load_vector(j, column) for j in range(width)]
-                for i in range(size):
-                    some_of_row = left.load_vector(i, column)
-                    for j in range(width):
-                        sums[i, j].value = e.multiply_add(sums[i, j].value, some_of_row, right[j])
-            made = y.at(first, out_block, strides=(shape.outputs, 1))
-            for (i, j), total in sums.items():
-                made.store(e.sum_of_lanes(total.value), i, j)
+            left = h.at(first, part, strides=(inputs, LANES))
+            with e.loop(number) as block:
+                sums = [[e.variable(e.zeros) for _ in range(width)] for _ in range(size)]
+                tiles_before = e.build.sdiv(first, e.index(size))
+                turn = e.build.srem(e.index_sum((tiles_before, BLOCKS), (block, 1)), e.index(BLOCKS * width))
+                with e.loop(vectors) as column:
+                    right = [rows.load_vector(block, j, column) for j in range(width)]
+                    next_rows.prefetch(turn, column, level=2)
+                    for i, of_row in enumerate(sums):
+                        some_of_row = left.load_vector(i, column)
+                        for total, weight in zip(of_row, right, strict=True):
+                            total.value = e.multiply_add(total.value, some_of_row, weight)
+                made = y.at(first, e.index_sum((begin, 1), (block, 1)), strides=(shape.outputs,))
+                for i, of_row in enumerate(sums):
+                    added = e.sums_of_lanes([total.value for total in of_row])
+                    nothing = ir.Constant(added.type, [0.0] * width)
+                    before = e.build.select(is_first, nothing, made.load_vector(i, lanes=width))
+                    made.store(e.build.fadd(before, added), i)
 
         _tiles(e, e.samples, width, tile)
     e.finish()
