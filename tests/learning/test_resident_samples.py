@@ -96,7 +96,7 @@ def test_of_a_capture(name: str) -> None:
 
 @pytest.mark.parametrize("ahead", [1, 4, 8, 1000])
 def test_however_many_are_decoded_together(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(samples, "AHEAD", ahead)
+    monkeypatch.setattr(ResidentSamples, "_ahead", ahead)
     together: list[int] = []
     own = ResidentSamples.of
     monkeypatch.setattr(ResidentSamples, "of", lambda self, ids: (together.append(len(ids)), own(self, ids))[1])

@@ -115,18 +115,19 @@ class CompiledFront(Front[CompiledConvolution]):
 
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
         """Client by client."""
-        for client, x in enumerate(xs):
-            self._inside[client, : len(x)].copy_(x.permute(0, 2, 3, 1))
+        samples = [x.shape[0] for x in xs]
+        for client, (x, number) in enumerate(zip(xs, samples, strict=True)):
+            self._inside[client, :number].copy_(x.permute(0, 2, 3, 1))
             for convolution, y in zip(self.convolutions, self._made_at, strict=True):
-                convolution.forward(client, len(x), y[client])
+                convolution.forward(client, number, y[client])
         width = features.shape[1]
-        images = features.view(len(xs), width, *self.convolutions[-1].output_shape)
+        images = features.view(len(samples), width, *self.convolutions[-1].output_shape)
         made = self._y.permute(0, 1, 4, 2, 3)
-        if all(len(x) == width for x in xs):
-            images.copy_(made[: len(xs), :width])
+        if all(number == width for number in samples):
+            images.copy_(made[: len(samples), :width])
             return
-        for client, x in enumerate(xs):
-            images[client, : len(x)].copy_(made[client, : len(x)])
+        for client, number in enumerate(samples):
+            images[client, :number].copy_(made[client, :number])
 
     def backward(self, d: torch.Tensor, samples: Sequence[int]) -> None:
         """Gradients client by client, then a step of all."""

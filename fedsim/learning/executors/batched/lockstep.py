@@ -115,36 +115,39 @@ class Lockstep:
 
     def _step(self, batches: Sequence[MiniBatch], width: int) -> None:
         """Forward, the loss's gradient, backward with a step of each layer as soon as its gradient is there."""
-        kept = [self._features(batches, width)]
+        samples = [batch.y.shape[0] for batch in batches]
+        kept = [self._features(batches, samples, width)]
         for block, layer in zip(self._architecture.back, self._back, strict=True):
             h = layer.forward(kept[-1])
             kept.append(h.relu_() if block.rectified else h)
-        d: torch.Tensor | None = self._loss_gradient(kept[-1], batches, width)
+        d: torch.Tensor | None = self._loss_gradient(kept[-1], batches, samples, width)
         for number in reversed(range(len(self._back))):
             assert d is not None
             if self._architecture.back[number].rectified:
                 d = torch.ops.aten.threshold_backward(d, kept[number + 1], 0)
             d = self._back[number].backward(d, kept[number], first=number == 0 and not self._architecture.front)
         if d is not None:
-            self._front.backward(d, [len(batch.y) for batch in batches])
+            self._front.backward(d, samples)
         if not self._recipe.linear:
             self._let_the_objective_see(len(batches))
 
-    def _features(self, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
+    def _features(self, batches: Sequence[MiniBatch], samples: Sequence[int], width: int) -> torch.Tensor:
         """What the first fully connected layer takes, (clients, samples, features); zeros where a batch is shorter."""
         if not self._architecture.front:
             return padded([batch.x.flatten(1) for batch in batches], width)
         h = self._like.new_empty(len(batches), width, self._architecture.back[0].layer.inputs)
-        for client, batch in enumerate(batches):
-            if len(batch.y) < width:
-                h[client, len(batch.y) :].zero_()
+        for client, number in enumerate(samples):
+            if number < width:
+                h[client, number:].zero_()
         self._front.forward([batch.x for batch in batches], h)
         return h
 
-    def _loss_gradient(self, scores: torch.Tensor, batches: Sequence[MiniBatch], width: int) -> torch.Tensor:
+    def _loss_gradient(
+        self, scores: torch.Tensor, batches: Sequence[MiniBatch], samples: Sequence[int], width: int
+    ) -> torch.Tensor:
         """Of each client's mean loss; exactly zero for rows that stand for no sample."""
         targets = padded([batch.y for batch in batches], width)
-        shares = self._shares(tuple(len(batch.y) for batch in batches), scores)
+        shares = self._shares(tuple(samples), scores)
         if self._regression:
             return (scores - targets.to(scores.dtype).unsqueeze(2)).mul_(2 * shares)
         d = scores.softmax(dim=2)

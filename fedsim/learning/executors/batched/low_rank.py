@@ -19,15 +19,24 @@ from collections.abc import Sequence
 
 import torch
 
+from fedsim.learning.executors.batched.compiled.machine_code import correction_kernel
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import Shared
+from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
 
-__all__ = ["LowRank", "rows_that_pay"]
+__all__ = ["LowRank", "prepare_factors", "rows_that_pay"]
 
 
 def rows_that_pay(outputs: int, inputs: int) -> int:
     """How many rows of factors take as much memory as the weights: beyond that, plain weights are better."""
     return outputs * inputs // (outputs + inputs)
+
+
+def prepare_factors(outputs: int, inputs: int, dtype: torch.dtype, products: torch.dtype | None) -> None:
+    """Make the machine code for a matrix of that size on a CPU, if it is large."""
+    if outputs * inputs >= LARGE:
+        kernels_for((outputs, inputs), dtype, products)
+        correction_kernel(inputs, outputs, dtype)
+        correction_kernel(outputs, inputs, dtype)
 
 
 class LowRank:
@@ -45,6 +54,8 @@ class LowRank:
         # In float64: one number for each client and row costs nothing, and a product of many factors stays exact.
         self._scale = torch.ones(clients, 1, dtype=torch.float64, device=shared.weight.device)
         self._c = torch.zeros(clients, rows, dtype=torch.float64, device=shared.weight.device)
+        # What `c` is in products; plain SGD gives every row the same.
+        self._coefficients = shared.weight.new_full((clients, rows), -recipe.learning_rate if recipe.plain else 0.0)
         self._momentum_scale, self._momentum_c = torch.zeros_like(self._scale), torch.zeros_like(self._c)
         self._start_scale, self._start_c = self._scale.clone(), self._c.clone()
 
@@ -60,6 +71,8 @@ class LowRank:
         self._scale[client] = 1
         self._c[client] = 0
         self._outputs[client].zero_()
+        if not self._recipe.plain:
+            self._coefficients[client] = 0
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
         """``h W^T`` for each of the first clients: (clients, samples, inputs) to (clients, samples, outputs)."""
@@ -70,16 +83,19 @@ class LowRank:
         return self._times(d, self._shared.times(d), self._outputs, self._inputs)
 
     def _times(self, x: torch.Tensor, y: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        clients = len(x)
+        clients, samples, taken = x.shape
         if not self._recipe.plain:
             y *= self._scale[:clients, :, None].to(y.dtype)
-        if self.rows:
+        if not self.rows:
+            return y
+        kernel = correction_kernel(taken, y.shape[2], y.dtype) if y.is_cpu else None
+        if kernel is None:
             small = torch.bmm(x, left[:clients, : self.rows].transpose(1, 2))
-            if self._recipe.plain:
-                y.baddbmm_(small, right[:clients, : self.rows], alpha=-self._recipe.learning_rate)
-            else:
-                small *= self._c[:clients, None, : self.rows].to(y.dtype)
-                y.baddbmm_(small, right[:clients, : self.rows])
+            small *= self._coefficients[:clients, None, : self.rows]
+            return y.baddbmm_(small, right[:clients, : self.rows])
+        x, room = x.contiguous(), y.new_empty(samples * self.rows)
+        tensors = (x, left, right, self._coefficients, y, room)
+        kernel(clients, samples, self.rows, self.capacity, *(tensor.data_ptr() for tensor in tensors))
         return y
 
     def step(self, d: torch.Tensor, h: torch.Tensor) -> None:
@@ -101,6 +117,7 @@ class LowRank:
         step_c = self._momentum_c[active].mul_(recipe.momentum).add_(step_c)
         scale -= recipe.learning_rate * step_scale
         c -= recipe.learning_rate * step_c
+        self._coefficients[active] = c.to(self._coefficients.dtype)
 
     def weights(self, client: int) -> torch.Tensor:
         """One client's weights, in new memory."""

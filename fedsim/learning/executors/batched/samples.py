@@ -22,14 +22,16 @@ from fedsim.learning.batches import batches, mini_batches, training_samples
 
 __all__ = ["AHEAD", "ResidentSamples", "Samples", "padded"]
 
-AHEAD = 512
-"""Samples of one client that are decoded together on a device, at most, unless a mini-batch has more."""
+AHEAD = {"cpu": 64, "device": 512}
+"""Samples of one client that are decoded together, at most, unless a mini-batch has more."""
 
 XY = tuple[torch.Tensor, torch.Tensor]
 
 
 class Samples:
     """Decoded on the CPU."""
+
+    _ahead = AHEAD["cpu"]
 
     def __init__(self, dataset: FederatedDataset, dtype: torch.dtype) -> None:
         """Decoded samples are in *dtype*."""
@@ -38,18 +40,43 @@ class Samples:
         self._dtype = dtype
 
     def mini_batches(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
-        """`fedsim.learning.batches.mini_batches`, as tensors."""
-        for x, y in mini_batches(self._dataset, parameters, stream):
-            yield torch.from_numpy(x).to(self._dtype), torch.from_numpy(y)
+        """`fedsim.learning.batches.mini_batches`, as tensors, some of them from one decoding."""
+        ids = self._ids(parameters, stream)
+        if ids is None:
+            yield from self._decoded(parameters, stream)
+            return
+        settings = parameters["training"]
+        sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
+        for some in _together(batches(ids, **sizes, rng=stream.generator()), self._ahead):
+            x, y = self.of(np.concatenate(some))
+            lengths = [len(one) for one in some]
+            yield from zip(torch.split(x, lengths), torch.split(y, lengths), strict=True)
 
     def of(self, ids: npt.NDArray[np.int64]) -> XY:
         """The samples *ids*, and their labels or values."""
         assert self._dataset.y is not None
         return torch.from_numpy(self._dataset.samples(ids)).to(self._dtype), torch.from_numpy(self._dataset.y[ids])
 
+    def _decoded(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
+        """Mini-batches of samples that have no ids, as each is drawn anew."""
+        for x, y in mini_batches(self._dataset, parameters, stream):
+            yield torch.from_numpy(x).to(self._dtype), torch.from_numpy(y)
+
+    def _ids(self, parameters: Mapping[str, Any], stream: Stream) -> npt.NDArray[np.int64] | None:
+        """What a training sees, as ids of samples; None where ids do not say all of it."""
+        dataset, client = self._dataset, parameters["client"]
+        if "capture" not in parameters:
+            return training_samples(dataset, client)
+        assert dataset.stream is not None
+        if dataset.stream.augmentation is not None:
+            return None
+        return captured_ids(dataset, client, Capture(*parameters["capture"]), Streams(stream.seed))
+
 
 class ResidentSamples(Samples):
     """On a torch device."""
+
+    _ahead = AHEAD["device"]
 
     def __init__(self, dataset: FederatedDataset, dtype: torch.dtype, torch_device: str) -> None:
         """Copies all stored samples to *torch_device*, once."""
@@ -58,20 +85,6 @@ class ResidentSamples(Samples):
         self._encoding = dataset.encoding if isinstance(dataset.encoding, Affine) else None
         self._x = None if self._encoding is None else torch.tensor(dataset.x).to(torch_device)
         self._y = torch.tensor(dataset.y).to(torch_device)
-
-    def mini_batches(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
-        """The same mini-batches, on the device."""
-        ids = self._ids(parameters, stream)
-        if ids is None:
-            for x, y in super().mini_batches(parameters, stream):
-                yield x.to(self._torch_device), y.to(self._torch_device)
-            return
-        settings = parameters["training"]
-        sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
-        for some in _together(batches(ids, **sizes, rng=stream.generator())):
-            x, y = self.of(np.concatenate(some))
-            lengths = [len(one) for one in some]
-            yield from zip(torch.split(x, lengths), torch.split(y, lengths), strict=True)
 
     def of(self, ids: npt.NDArray[np.int64]) -> XY:
         """The samples *ids*, and their labels or values, on the device."""
@@ -85,22 +98,14 @@ class ResidentSamples(Samples):
             values += self._encoding.offset
         return values.to(self._dtype), self._y.index_select(0, rows)
 
-    def _ids(self, parameters: Mapping[str, Any], stream: Stream) -> npt.NDArray[np.int64] | None:
-        """What a training sees, as ids of samples; None where ids do not say all of it."""
-        dataset, client = self._dataset, parameters["client"]
-        if self._x is None:
-            return None
-        if "capture" not in parameters:
-            return training_samples(dataset, client)
-        assert dataset.stream is not None
-        if dataset.stream.augmentation is not None:
-            return None
-        return captured_ids(dataset, client, Capture(*parameters["capture"]), Streams(stream.seed))
+    def _decoded(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
+        for x, y in super()._decoded(parameters, stream):
+            yield x.to(self._torch_device), y.to(self._torch_device)
 
 
 def padded(rows: Sequence[torch.Tensor], width: int) -> torch.Tensor:
     """(clients, width, ...): each client's rows, and zeros where it has fewer than *width*."""
-    if all(len(own) == width for own in rows):
+    if all(own.shape[0] == width for own in rows):
         return torch.stack(tuple(rows))
     stacked = rows[0].new_zeros(len(rows), width, *rows[0].shape[1:])
     for client, own in enumerate(rows):
@@ -108,11 +113,11 @@ def padded(rows: Sequence[torch.Tensor], width: int) -> torch.Tensor:
     return stacked
 
 
-def _together(feed: Iterator[npt.NDArray[np.int64]]) -> Iterator[list[npt.NDArray[np.int64]]]:
-    """Mini-batches that follow each other, as many as have `AHEAD` samples, at least one."""
+def _together(feed: Iterator[npt.NDArray[np.int64]], most: int) -> Iterator[list[npt.NDArray[np.int64]]]:
+    """Mini-batches that follow each other, as many as have *most* samples, at least one."""
     some: list[npt.NDArray[np.int64]] = []
     for batch in feed:
-        if some and sum(map(len, some)) + len(batch) > AHEAD:
+        if some and sum(map(len, some)) + len(batch) > most:
             yield some
             some = []
         some.append(batch)

@@ -16,10 +16,10 @@ from fedsim.learning.executors.batched.compiled.machine_code import convolution_
 from fedsim.learning.executors.batched.course import Chain, Stage
 from fedsim.learning.executors.batched.fronts import front_kind
 from fedsim.learning.executors.batched.lockstep import Lockstep
+from fedsim.learning.executors.batched.low_rank import prepare_factors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples
 from fedsim.learning.executors.batched.scoring import tally_of
-from fedsim.learning.executors.batched.shared import kernels_for
 from fedsim.learning.executors.batched.support import architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
@@ -55,7 +55,7 @@ class BatchedTrainer(Trainer):
             for shape in geometries(found.front) or ():
                 convolution_kernels(shape, dtype, products)
         for block in found.back:
-            kernels_for((block.layer.outputs, block.layer.inputs), dtype, products)
+            prepare_factors(block.layer.outputs, block.layer.inputs, dtype, products)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:

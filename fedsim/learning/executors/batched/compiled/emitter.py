@@ -320,6 +320,17 @@ class Array:
         align, name = ir.Constant(_OFFSET, self._align), f"v{LANES}{'f32' if e.machine.element == 'float' else 'f64'}"
         e.call(f"llvm.masked.store.{name}.p0", ir.VoidType(), value, self.address(indices), align, lanes)
 
+    def load_some(self, lanes: Value | None, *indices: Index) -> Value:
+        """Some lanes, as by `load_lanes`; None: all of them."""
+        return self.load_vector(*indices) if lanes is None else self.load_lanes(lanes, *indices)
+
+    def store_some(self, lanes: Value | None, value: Value, *indices: Index) -> None:
+        """Write some lanes, as by `store_lanes`; None: all of them."""
+        if lanes is None:
+            self.store(value, *indices)
+        else:
+            self.store_lanes(lanes, value, *indices)
+
     def prefetch(self, *indices: Index, level: int = 1) -> None:
         """Have what lies there brought into the cache of that *level*; there may be nothing."""
         self._emitter.prefetch(self.address(indices), level=level)

@@ -12,6 +12,7 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
+from fedsim.learning.executors.batched.compiled.corrections import emit_add_correction
 from fedsim.learning.executors.batched.compiled.emitter import Element, Machine
 from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
@@ -45,6 +46,7 @@ __all__ = [
     "Program",
     "TiledProductKernels",
     "convolution_kernels",
+    "correction_kernel",
     "fuses",
     "has_tiles",
     "host_machine",
@@ -164,6 +166,17 @@ def product_kernels(
     machine = host_machine(dtype)
     ours = products is None and shape.fits and machine.vectors_held >= ENOUGH_HELD and is_amd()
     return ProductKernels(shape, machine) if ours else None
+
+
+@cache
+def correction_kernel(taken: int, made: int, dtype: torch.dtype) -> Kernel | None:
+    """See `emit_add_correction`; None where PyTorch's products may be as good, with few registers."""
+    machine = host_machine(dtype)
+    if machine.vectors_held < ENOUGH_HELD:
+        return None
+    module = ir.Module()
+    emit_add_correction(module, taken, made, machine)
+    return Program(module).kernel("add_correction")
 
 
 def _terms(dtype: torch.dtype, products: torch.dtype | None) -> int | None:

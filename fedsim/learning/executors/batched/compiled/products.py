@@ -13,7 +13,7 @@ from llvmlite import ir
 from fedsim.learning.executors.batched.compiled.emitter import Emitter, Machine, Value
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 
-__all__ = ["MatrixShape", "emit_sum_of_products", "emit_times", "emit_times_transposed"]
+__all__ = ["MatrixShape", "emit_sum_of_products", "emit_times", "emit_times_transposed", "in_tiles", "width_of"]
 
 MOST_TOGETHER = 4
 """Rows of the matrix, or vectors of a row, that are multiplied with together, at most."""
@@ -47,7 +47,7 @@ def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machin
     are fetched meanwhile.
     """
     e = Emitter(module, "times_transposed", ("h", "weights", "y"), machine)
-    width, inputs = _width(machine, shape.outputs), shape.inputs
+    width, inputs = width_of(machine, shape.outputs), shape.inputs
     blocks = shape.outputs // width
     h, y = e.array("h", (inputs, INPUTS)), e.array("y", (shape.outputs, width))
     weights = e.array("weights", (width * inputs, INPUTS))
@@ -79,7 +79,7 @@ def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machin
                     before = e.build.select(is_first, nothing, made.load_vector(i, lanes=width))
                     made.store(e.build.fadd(before, added), i)
 
-        _tiles(e, e.samples, width, tile)
+        in_tiles(e, e.samples, width, tile)
     e.finish()
 
 
@@ -109,7 +109,7 @@ def _product(
     terms: Value,
 ) -> None:
     """``made = left right``, where *left* has *strides*, and *right* and *made* have rows of inputs."""
-    inputs, width = shape.inputs, _width(e.machine, shape.inputs // LANES)
+    inputs, width = shape.inputs, width_of(e.machine, shape.inputs // LANES)
     factors, matrix, result = e.array(left, strides), e.array(right, (inputs, width * LANES)), e.array(made, (inputs,))
     with e.loop(e.ceil_div(terms, TERMS)) as part, e.loop(inputs // (width * LANES)) as block:
         begin = e.index_sum((part, TERMS))
@@ -135,16 +135,16 @@ def _product(
                 before = e.build.select(is_first, e.zeros, place.load_vector(i, j))
                 place.store(e.build.fadd(before, total.value), i, j)
 
-        _tiles(e, rows, width, tile)
+        in_tiles(e, rows, width, tile)
 
 
-def _width(machine: Machine, whole: int) -> int:
+def width_of(machine: Machine, whole: int) -> int:
     """How many of the *whole* go together: a square of sums has to stay in registers."""
     fitting = [number for number in (MOST_TOGETHER, 2) if whole % number == 0 and number**2 <= machine.vectors_held]
     return fitting[0] if fitting else 1
 
 
-def _tiles(e: Emitter, rows: Value, width: int, tile: Callable[[Value, int], None]) -> None:
+def in_tiles(e: Emitter, rows: Value, width: int, tile: Callable[[Value, int], None]) -> None:
     """Go through *rows*, first as many at a time as have their sums in registers, *width* of them each, then fewer.
 
     *tile* is told where a tile begins, and its size.
