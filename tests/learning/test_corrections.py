@@ -110,7 +110,8 @@ def test_a_client_and_a_sample_do_not_feel_the_others(case: Case) -> None:
     given = tensors(case, torch.float32)
     together = corrected(kernel(case.sizes, "float", 28), case, given)
     alone, last = case._replace(clients=1, samples=1), slice(case.clients - 1, None)
-    some = Tensors(given.x[last, -1:], *(factor[last] for factor in given[1:4]), given.y[last, -1:])
+    x, left, right, coefficients, y = (tensor[last] for tensor in given)
+    some = Tensors(x[:, -1:], left, right, coefficients, y[:, -1:])
     assert torch.equal(corrected(kernel(case.sizes, "float", 28), alone, some), together[last, -1:])
 
 

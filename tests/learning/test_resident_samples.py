@@ -14,7 +14,6 @@ from fedsim.data.encoding import Affine, Encoding, OneHot
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import POOL
-from fedsim.learning.executors.batched import samples
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples, padded
 
 CLIENTS, OWN = 3, 11

@@ -29,6 +29,7 @@ GRAPH = "fedsim/learning/graph.py"
 HOST = "fedsim/experiment/host.py"
 TEST_COMPILED = "tests/learning/test_compiled_front.py"
 TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
+TEST_CORRECTIONS = "tests/learning/test_corrections.py"
 TEST_TILES = "tests/learning/test_tiles.py"
 CORNERS = "tests/learning/test_batched_corners.py"
 AGREE = "tests/laws/test_executors_agree.py"
@@ -126,8 +127,8 @@ FAULTS = (
     Fault(
         "rows that stand for no sample hold what was in memory",
         LOCKSTEP,
-        "                h[client, len(batch.y) :].zero_()",
-        "                h[client, len(batch.y) :].fill_(float('nan'))",
+        "                h[client, number:].zero_()",
+        "                h[client, number:].fill_(float('nan'))",
         (CORNERS,),
     ),
     Fault(
@@ -234,6 +235,55 @@ FAULTS = (
         "e.build.select(is_first, e.zeros, place.load_vector(i, j))",
         "e.zeros",
         (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "later inputs take the place of the first ones",
+        COMPILED + "products.py",
+        "e.build.select(is_first, nothing, made.load_vector(i, lanes=width))",
+        "nothing",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "a part of the inputs is always a whole one",
+        COMPILED + "products.py",
+        "e.smaller(e.index(INPUTS // LANES), e.index_sum((inputs // LANES, 1), (part, -(INPUTS // LANES))))",
+        "e.index(INPUTS // LANES)",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "the last block of rows of the matrix is left out",
+        COMPILED + "products.py",
+        "e.loop(-(-blocks // BLOCKS)) as some_blocks",
+        "e.loop(blocks // BLOCKS) as some_blocks",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "numbers that fill no vector are left out of a correction",
+        COMPILED + "corrections.py",
+        "            multiply(e.index(whole), e.first_lanes(e.index(rest)))",
+        "            pass",
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "all clients' changes have the coefficients of the first one",
+        COMPILED + "corrections.py",
+        'e.array("coefficients", (1,)).at(first_row)',
+        'e.array("coefficients", (1,))',
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "rows that fill no block are left out of a correction",
+        COMPILED + "corrections.py",
+        "e.loop(e.index_sum((rows, 1), (many, -width))) as one",
+        "e.loop(0) as one",
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "products do not see how weight decay and momentum rescale a change",
+        LOW_RANK,
+        "        self._coefficients[active] = c.to(self._coefficients.dtype)",
+        "        self._coefficients[active] = -recipe.learning_rate",
+        (AGREE,),
     ),
     Fault(
         "the last tile of rows is left out",

@@ -71,8 +71,6 @@ class LowRank:
         self._scale[client] = 1
         self._c[client] = 0
         self._outputs[client].zero_()
-        if not self._recipe.plain:
-            self._coefficients[client] = 0
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
         """``h W^T`` for each of the first clients: (clients, samples, inputs) to (clients, samples, outputs)."""
