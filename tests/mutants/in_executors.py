@@ -251,6 +251,20 @@ FAULTS = (
         (TEST_PRODUCTS,),
     ),
     Fault(
+        "rows of the matrix that fill no block are left out",
+        COMPILED + "products.py",
+        "        if in_blocks < shape.outputs:",
+        "        if False:",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "the last terms are left out where parts are not equal",
+        COMPILED + "products.py",
+        "e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), parts)",
+        "e.build.sdiv(terms, parts)",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
         "the last block of rows of the matrix is left out",
         COMPILED + "products.py",
         "e.loop(-(-blocks // BLOCKS)) as some_blocks",

@@ -36,24 +36,34 @@ class MatrixShape:
 
     @property
     def fits(self) -> bool:
-        """Whether rows fill vectors, and may be taken some at a time."""
-        return self.outputs % MOST_TOGETHER == 0 and self.inputs % LANES == 0
+        """Whether rows fill vectors."""
+        return self.inputs % LANES == 0
 
 
 def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machine) -> None:
     """``times_transposed(samples, h, weights, y)``: ``y = h W^T``, part after part of the inputs, by lane within each.
 
     A tile of *h* meets two blocks of rows of the matrix while it is in the nearest cache, and the rows that come next
-    are fetched meanwhile.
+    are fetched meanwhile. Rows that fill no block are taken one by one.
     """
     e = Emitter(module, "times_transposed", ("h", "weights", "y"), machine)
-    width, inputs = width_of(machine, shape.outputs), shape.inputs
-    blocks = shape.outputs // width
-    h, y = e.array("h", (inputs, INPUTS)), e.array("y", (shape.outputs, width))
-    weights = e.array("weights", (width * inputs, INPUTS))
-    with e.loop(-(-inputs // INPUTS)) as part, e.loop(-(-blocks // BLOCKS)) as some_blocks:
-        is_first = e.build.icmp_signed("==", part, e.index(0))
-        vectors = e.smaller(e.index(INPUTS // LANES), e.index_sum((inputs // LANES, 1), (part, -(INPUTS // LANES))))
+    width = width_of(machine, MOST_TOGETHER)
+    in_blocks = shape.outputs // width * width
+    with e.loop(-(-shape.inputs // INPUTS)) as part:
+        _emit_blocks(e, shape, part, slice(0, in_blocks), width)
+        if in_blocks < shape.outputs:
+            _emit_blocks(e, shape, part, slice(in_blocks, shape.outputs), 1)
+    e.finish()
+
+
+def _emit_blocks(e: Emitter, shape: MatrixShape, part: Value, outputs: slice, width: int) -> None:
+    """Add a part of the inputs to some outputs, in blocks of so many."""
+    inputs, blocks = shape.inputs, (outputs.stop - outputs.start) // width
+    h, y = e.array("h", (inputs, INPUTS)), e.array("y", (shape.outputs, width), outputs.start)
+    weights = e.array("weights", (width * inputs, INPUTS), outputs.start * inputs)
+    is_first = e.build.icmp_signed("==", part, e.index(0))
+    vectors = e.smaller(e.index(INPUTS // LANES), e.index_sum((inputs // LANES, 1), (part, -(INPUTS // LANES))))
+    with e.loop(-(-blocks // BLOCKS)) as some_blocks:
         begin = e.index_sum((some_blocks, BLOCKS))
         number = e.smaller(e.index(BLOCKS), e.index_sum((blocks, 1), (begin, -1)))
         rows = weights.at(begin, part, strides=(width * inputs, inputs, LANES))
@@ -80,7 +90,6 @@ def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machin
                     made.store(e.build.fadd(before, added), i)
 
         in_tiles(e, e.samples, width, tile)
-    e.finish()
 
 
 def emit_times(module: ir.Module, shape: MatrixShape, machine: Machine) -> None:
@@ -111,9 +120,11 @@ def _product(
     """``made = left right``, where *left* has *strides*, and *right* and *made* have rows of inputs."""
     inputs, width = shape.inputs, width_of(e.machine, shape.inputs // LANES)
     factors, matrix, result = e.array(left, strides), e.array(right, (inputs, width * LANES)), e.array(made, (inputs,))
-    with e.loop(e.ceil_div(terms, TERMS)) as part, e.loop(inputs // (width * LANES)) as block:
-        begin = e.index_sum((part, TERMS))
-        number = e.smaller(e.index(TERMS), e.build.sub(terms, begin))
+    parts = e.ceil_div(terms, TERMS)
+    together = e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), parts)  # as equal as can be
+    with e.loop(parts) as part, e.loop(inputs // (width * LANES)) as block:
+        begin = e.build.mul(part, together)
+        number = e.smaller(together, e.build.sub(terms, begin))
         is_first = e.build.icmp_signed("==", part, e.index(0))
         panel = matrix.at(begin, block, strides=(inputs, LANES))
 
