@@ -1,6 +1,6 @@
 """Federated training of many small models: fedsim against plain PyTorch loops, pfl, FedLab and Flower, in one table.
 
-    python -m benchmarks.training [--only NAME] [--models A,B] [--batches 5,10] [--rounds N] [--peers none]
+    python -m benchmarks.training [--only NAME] [--models A,B] [--batches 5,10] [--rounds N] [--passes N]
 
 100 clients with 50 samples of 28x28 random pixels each, 30 of them a round, one epoch of SGD, the mean model scored on
 1,000 test samples after every round. Model A is conv16-conv32-fc128-fc62 (small_cnn), model B the 6.7 million
@@ -33,17 +33,19 @@ from fedsim import registry
 DEFAULT = "fedsim auto"
 REFERENCE = "plain"
 ROUNDS = {"A": 10, "B": 5}
+FLOWER = ("flower", "flower-resident")
 WIDTH = 120
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 NOTES = (
     "Peak: sgemm on {cores} cores, {before:.0f} GFLOP/s before and {after:.0f} after; per cent of the larger. GFLOP a "
-    "round: {work}. Medians of so many rounds, after {warm_up}: {rounds}.",
+    "round: {work}. Medians of so many rounds, after {warm_up}, in {passes}: {rounds}.",
     "x fedsim: seconds per round as a multiple of fedsim's default; more is slower. process, child, all: peak memory "
     "of the process, of its largest child, and of all its processes at once. start: what comes before the first round.",
     "update off: how far the model after the first round is from the plain loop's, in per cent of the plain loop's "
     "update: rounding errors; other work makes more than {same:.0%} (!). The test loss is that after the last round.",
     "plain: as usually written, one process, all cores. tuned: channels last, dense weights updated within the "
-    "backward pass, one process with all cores; tuned-processes: one process with one thread per core.",
+    "backward pass, one process with all cores; tuned-processes: one process with one thread per core. flower: as in "
+    "its quickstart; flower-resident: its actors keep module and data.",
 )
 
 
@@ -73,7 +75,7 @@ def contestants(executors: list[str]) -> list[Contestant]:
     rows += [Contestant(name, ()) for name in (REFERENCE, "tuned", "tuned-processes")]
     torchrun = ("torch.distributed.run", "--standalone", f"--nproc-per-node={CORES}", "-m")
     rows += [Contestant("pfl", (), "pfl"), Contestant("pfl-processes", torchrun, "pfl")]
-    return rows + [Contestant(name, (), name) for name in ("fedlab", "flower")]
+    return [*rows, Contestant("fedlab", (), "fedlab"), *(Contestant(name, (), "flower") for name in FLOWER)]
 
 
 def sgemm_gflops() -> float:
@@ -108,19 +110,22 @@ def _first(folder: Path, row: Row) -> Path:
 
 
 def measure_row(contestant: Contestant, folder: Path, row: Row, rounds: int) -> None:
-    """Fill in what was measured, or why nothing was."""
+    """Add what was measured, or say why nothing was."""
+    if row.reason:
+        return
     try:
         if contestant.peer:
             install(contestant.peer)
         (folder / "first.npy").unlink(missing_ok=True)
         if contestant.is_fedsim:
             execute(contestant.command(folder, row.model, row.batch, 1), folder)  # for its model
-        row.measured = measure(contestant.command(folder, row.model, row.batch, rounds + WARM_UP), folder)
+        measured = measure(contestant.command(folder, row.model, row.batch, rounds + WARM_UP), folder)
+        row.measured = row.measured.joined(measured) if row.measured else measured
         (folder / "first.npy").rename(_first(folder, row))
     except NotInstalled as reason:
-        row.reason = f"cannot be installed: {reason}"
+        row.measured, row.reason = None, f"cannot be installed: {reason}"
     except Failed as reason:
-        row.reason = str(reason)
+        row.measured, row.reason = None, str(reason)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
@@ -130,7 +135,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         known = ", ".join(one.name for one in contestants(arguments.executor))
         sys.exit(f"--only {' '.join(arguments.only)} leaves nothing to measure (known: {known})")
     words = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    began_s, rows, total = time.monotonic(), [], len(arguments.models) * len(arguments.batches) * len(chosen)
+    began_s, rows, done = time.monotonic(), list[Row](), 0
+    total = len(arguments.models) * len(arguments.batches) * len(chosen) * arguments.passes
     gflops = {"before": sgemm_gflops()}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -138,11 +144,13 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         for model in arguments.models:
             for batch in arguments.batches:
                 section = [Row(one.name, model, batch) for one in chosen]
-                for one, row in zip(chosen, section, strict=True):
-                    measure_row(one, folder, row, arguments.rounds or ROUNDS[model])
-                    rows.append(row)
-                    found = f"{row.measured.round_s:.3f} s a round" if row.measured else row.reason
-                    words.print(f"[{len(rows)}/{total}] {model}, batch {batch}, {one.name}: {found}")
+                for _ in range(arguments.passes):
+                    for one, row in zip(chosen, section, strict=True):
+                        measure_row(one, folder, row, arguments.rounds or ROUNDS[model])
+                        done += 1
+                        found = f"{row.measured.round_s:.3f} s a round" if row.measured else row.reason
+                        words.print(f"[{done}/{total}] {model}, batch {batch}, {one.name}: {found}")
+                rows += section
                 compare_models(section, folder, model)
     gflops["after"] = sgemm_gflops()
     peak = max(gflops.values())
@@ -154,6 +162,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     facts = {
         "work": ", ".join(f"{model} {flops_per_round(model) / 1e9:.1f}" for model in arguments.models),
         "rounds": ", ".join(f"{model} {arguments.rounds or ROUNDS[model]}" for model in arguments.models),
+        "passes": f"each of {arguments.passes} passes" if arguments.passes > 1 else "one pass",
     }
     for note in NOTES:
         console.print(note.format(cores=CORES, warm_up=WARM_UP, same=SAME, **gflops, **facts), markup=False)
@@ -175,6 +184,13 @@ def main() -> None:
     parser.add_argument("--batches", type=_batches, default=[5, 10], metavar="5,10")
     parser.add_argument(
         "--rounds", type=_rounds, metavar="N", help=f"measured rounds, without the warm-up; left out, {ROUNDS}"
+    )
+    parser.add_argument(
+        "--passes",
+        type=_rounds,
+        default=1,
+        metavar="N",
+        help="go through the rows so many times, in turn, and take medians over all: for a machine whose speed changes",
     )
     parser.add_argument("--peers", choices=("all", "none"), default="all", help=f"none: without {', '.join(PEERS)}")
     parser.add_argument(

@@ -73,6 +73,22 @@ class Measured:
         """The median round."""
         return float(np.median(self.seconds))
 
+    def joined(self, other: Measured) -> Measured:
+        """Both as one: all rounds, the longer start, the larger memory."""
+        return Measured(
+            self.seconds + other.seconds,
+            max(self.start_s, other.start_s),
+            _larger(self.own_bytes, other.own_bytes),
+            _larger(self.child_bytes, other.child_bytes),
+            _larger(self.together_bytes, other.together_bytes),
+            other.loss,
+            other.versions,
+        )
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else max(one, other)
+
 
 def execute(command: list[str], folder: Path) -> tuple[int, float, Memory]:
     """Run *command*, which leaves ``record.json`` in *folder*; returns its process id, when it began, and its memory.

@@ -19,7 +19,8 @@ DRIVERS = {
     "pfl": "apple_pfl:run",
     "pfl-processes": "apple_pfl:run",  # started by torchrun
     "fedlab": "fedlab_standalone:run",
-    "flower": "flower_simulation:run",
+    "flower": "flower_simulation:as_usual",
+    "flower-resident": "flower_simulation:resident",
 }
 
 

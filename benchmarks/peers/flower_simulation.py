@@ -1,13 +1,15 @@
 """Flower's simulation runtime on Ray: the `FedAvg` strategy, one actor with one thread per core, scored by the server.
 
 Messages go to any thirty of the hundred virtual nodes and say which client to be, as node ids are drawn anew in each
-run. Actors keep module and data from one message to the next, so that no time is spent on what a user could save.
+run. Actors keep the data from one message to the next. *as_usual* is what Flower's quickstart for PyTorch shows: each
+message makes a module, and a `DataLoader` for the client's samples. With *resident*, actors keep the module, and
+mini-batches are slices of tensors, so that no time is spent on what a user could save.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from functools import cache
 from pathlib import Path
@@ -25,27 +27,50 @@ from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 from torch import nn
 from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks.peers.work import CLIENTS, COHORT, RATE, SAMPLES, Record, Work, test_loss
-
-client_app = ClientApp()
+from benchmarks.peers.work import CLIENTS, COHORT, RATE, SAMPLES, Batch, Record, Work, test_loss
 
 
 @cache
-def resident(folder: str, *numbers: Any) -> tuple[Work, nn.Sequential]:
-    """The work and a module, once in each actor."""
+def resident_work(folder: str, *numbers: Any) -> Work:
+    """The work, once in each actor."""
     torch.set_num_threads(1)
-    work = Work(Path(folder), *numbers)
-    return work, work.module()
+    return Work(Path(folder), *numbers)
 
 
-@client_app.train()
-def train(message: Message, context: Context) -> Message:
-    config = message.content["config"]
-    work, module = resident(*(config[f"work-{number}"] for number in range(5)))
+@cache
+def resident_module(work: Work) -> nn.Sequential:
+    """A module, once in each actor."""
+    return work.untrained()
+
+
+def train_as_usual(message: Message, context: Context) -> Message:
+    work, round_index, position = assignment(message)
+    module = work.untrained()
     module.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    samples = DataLoader(TensorDataset(*work.shuffled(round_index, position)), batch_size=work.batch)
+    return trained(message, module, samples)
+
+
+def train_resident(message: Message, context: Context) -> Message:
+    work, round_index, position = assignment(message)
+    module = resident_module(work)
+    module.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    return trained(message, module, work.batches(round_index, position))
+
+
+def assignment(message: Message) -> tuple[Work, int, int]:
+    """The work, which round it is, and the position in its cohort."""
+    config = message.content["config"]
+    work = resident_work(*(config[f"work-{number}"] for number in range(5)))
+    return work, config["server-round"] - 1, config["position"]
+
+
+def trained(message: Message, module: nn.Module, batches: Iterable[Batch]) -> Message:
+    """One epoch, and the answer."""
     optimiser = torch.optim.SGD(module.parameters(), lr=RATE)
-    for x, y in work.batches(config["server-round"] - 1, config["position"]):
+    for x, y in batches:
         optimiser.zero_grad()
         cross_entropy(module(x), y).backward()
         optimiser.step()
@@ -66,10 +91,19 @@ class Cohorts(FedAvg):
             yield Message(content=content, message_type="train", dst_node_id=node)
 
 
-def run(work: Work, record: Record) -> None:
+def as_usual(work: Work, record: Record) -> None:
+    run(work, record, train_as_usual)
+
+
+def resident(work: Work, record: Record) -> None:
+    run(work, record, train_resident)
+
+
+def run(work: Work, record: Record, train: Callable[[Message, Context], Message]) -> None:
     torch.set_num_threads(work.cores)
     record.versions = {"flwr": flwr.__version__, "ray": ray.__version__, "torch": torch.__version__}
-    module, server_app = work.module(), ServerApp()
+    module, server_app, client_app = work.module(), ServerApp(), ClientApp()
+    client_app.train()(train)
     facts = astuple(work)
     config = ConfigRecord({f"work-{number}": fact if number else str(fact) for number, fact in enumerate(facts)})
 

@@ -69,8 +69,8 @@ class Work:
         with np.load(self.folder / f"start_{self.model}.npz") as arrays:
             return [torch.from_numpy(arrays[str(number)]) for number in range(len(arrays.files))]
 
-    def module(self) -> nn.Sequential:
-        """The model, as one writes it in PyTorch, with the parameters of the start."""
+    def untrained(self) -> nn.Sequential:
+        """The model, as one writes it in PyTorch, with parameters as PyTorch draws them."""
         first, second, widths = MODELS[self.model]
         layers: list[nn.Module] = []
         for inputs, outputs in ((1, first), (first, second)):
@@ -78,7 +78,11 @@ class Work:
         layers.append(nn.Flatten())
         for inputs, outputs in itertools.pairwise(widths):
             layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-        module = nn.Sequential(*layers[:-1])
+        return nn.Sequential(*layers[:-1])
+
+    def module(self) -> nn.Sequential:
+        """The same with the parameters of the start."""
+        module = self.untrained()
         with torch.no_grad():
             for parameter, value in zip(module.parameters(), self.start(), strict=True):
                 parameter.copy_(value)
