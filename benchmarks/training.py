@@ -40,12 +40,13 @@ NOTES = (
     "Peak: sgemm on {cores} cores, {before:.0f} GFLOP/s before and {after:.0f} after; per cent of the larger. GFLOP a "
     "round: {work}. Medians of so many rounds, after {warm_up}, in {passes}: {rounds}.",
     "x fedsim: seconds per round as a multiple of fedsim's default; more is slower. process, child, all: peak memory "
-    "of the process, of its largest child, and of all its processes at once. start: what comes before the first round.",
+    "of the process, of its largest child, and of all its processes at once. start: what comes before the first round. "
+    "Of several passes these are the largest.",
     "update off: how far the model after the first round is from the plain loop's, in per cent of the plain loop's "
     "update: rounding errors; other work makes more than {same:.0%} (!). The test loss is that after the last round.",
     "plain: as usually written, one process, all cores. tuned: channels last, dense weights updated within the "
-    "backward pass, one process with all cores; tuned-processes: one process with one thread per core. flower: as in "
-    "its quickstart; flower-resident: its actors keep module and data.",
+    "backward pass, one process with all cores; tuned-processes: one process with one thread per core. flower: as its "
+    "quickstart trains, from samples in memory; flower-resident: its actors keep the module, too.",
 )
 
 
@@ -113,6 +114,7 @@ def measure_row(contestant: Contestant, folder: Path, row: Row, rounds: int) -> 
     """Add what was measured, or say why nothing was."""
     if row.reason:
         return
+    first = _first(folder, row)
     try:
         if contestant.peer:
             install(contestant.peer)
@@ -121,10 +123,11 @@ def measure_row(contestant: Contestant, folder: Path, row: Row, rounds: int) -> 
             execute(contestant.command(folder, row.model, row.batch, 1), folder)  # for its model
         measured = measure(contestant.command(folder, row.model, row.batch, rounds + WARM_UP), folder)
         row.measured = row.measured.joined(measured) if row.measured else measured
-        (folder / "first.npy").rename(_first(folder, row))
+        (folder / "first.npy").replace(first)
     except NotInstalled as reason:
-        row.measured, row.reason = None, f"cannot be installed: {reason}"
+        row.reason = f"cannot be installed: {reason}"
     except Failed as reason:
+        first.unlink(missing_ok=True)
         row.measured, row.reason = None, str(reason)
 
 

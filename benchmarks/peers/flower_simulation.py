@@ -1,9 +1,10 @@
 """Flower's simulation runtime on Ray: the `FedAvg` strategy, one actor with one thread per core, scored by the server.
 
 Messages go to any thirty of the hundred virtual nodes and say which client to be, as node ids are drawn anew in each
-run. Actors keep the data from one message to the next. *as_usual* is what Flower's quickstart for PyTorch shows: each
-message makes a module, and a `DataLoader` for the client's samples. With *resident*, actors keep the module, and
-mini-batches are slices of tensors, so that no time is spent on what a user could save.
+run. Actors keep the data from one message to the next. *as_usual* trains as Flower's quickstart for PyTorch: each
+message makes a module, and a `DataLoader` for the client's samples; but samples are tensors in memory, in the order
+that the work says, and clients score nothing. With *resident*, actors keep the module, and mini-batches are slices of
+tensors, so that no time is spent on what a user could save.
 """
 
 from __future__ import annotations

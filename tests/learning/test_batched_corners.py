@@ -22,6 +22,7 @@ from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import stream_parameters
+from fedsim.learning.executors.batched import low_rank
 from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.executor import Batched
@@ -216,8 +217,11 @@ def test_factors_may_become_matrices_in_the_middle_of_a_training(
     assert rows and all(2 * 40 < number <= rows_that_pay(260, 260) for number in rows), "in the second training"
 
 
-def test_a_part_in_factors_that_begins_anew_forgets_all_that_it_saw() -> None:
+@pytest.mark.parametrize("by", ["machine code, if there is some", "pytorch"])
+def test_a_part_in_factors_that_begins_anew_forgets_all_that_it_saw(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All within as many samples as pay."""
+    if by == "pytorch":
+        monkeypatch.setattr(low_rank, "correction_kernel", lambda *_: None)
     table = dense()
     data = dataset(table, [8, 9, 5])
     chains = ([Link(0), Link(1, restarts=("extractor",)), Link(2)], [Link(2), Link(0, restarts=("classifier",))])
@@ -424,12 +428,12 @@ def test_what_is_prepared_is_all_that_training_and_scoring_need() -> None:
     """So workers, which are forked behind it, make no machine code of their own."""
     table = SmallCnn(hidden=512).table((1, 12, 12), CLASSES)
     data = dataset(table, [9, 4])
-    caches = machine_code.convolution_kernels, machine_code.product_kernels
+    caches = machine_code.convolution_kernels, machine_code.product_kernels, machine_code.correction_kernel
     for cache in caches:
         cache.cache_clear()
     BatchedTrainer.prepare(table, "cpu", "float32")
     made = [cache.cache_info().misses for cache in caches]
-    assert made == [2, 1]
+    assert made == [2, 1, 2]
     arguments = table, data, [[Link(0)], [Link(1)]], [RECIPES["plain"]]
     _, _, total = outputs(BatchedTrainer, *arguments, precision="float32")
     BatchedTrainer(table, data, "cpu", "float32").score(total, [np.arange(3)])

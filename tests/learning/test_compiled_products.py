@@ -17,13 +17,15 @@ from fedsim.learning.executors.batched.compiled.products import MatrixShape
 from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
 
 EXACT = 1e-12
-SHAPES = [(256, 256), (260, 272), (128, 784), (63, 1072)]
+SHAPES = [(256, 256), (260, 272), (128, 800), (63, 1088)]
 """Of every number of vectors that are added to together, with a last part that is shorter, and with rows that fill no
 block."""
 
 
 HELD = 14
-"""As on a processor with many registers, wherever the tests run."""
+"""As on a processor with many registers, wherever the tests run: for float64."""
+MANY_HELD = 28
+"""For float32: more is multiplied at once."""
 
 
 def made_for(held: int, *, amd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +44,8 @@ def many_registers(monkeypatch: pytest.MonkeyPatch) -> None:
     made_for(HELD, amd=True, monkeypatch=monkeypatch)
 
 
-cases = st.tuples(st.sampled_from(SHAPES), st.integers(1, 60), st.integers(0, 2**31))
+many_rows = st.one_of(st.integers(1, 60), st.sampled_from([128, 129, 257]))
+cases = st.tuples(st.sampled_from(SHAPES), many_rows, st.integers(0, 2**31))
 few = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -60,10 +63,16 @@ def far(one: torch.Tensor, other: torch.Tensor) -> float:
     return float((one - other).abs().max() / other.abs().max())
 
 
+@pytest.mark.parametrize("held", [HELD, MANY_HELD])
 @few
 @given(cases)
-def test_products_are_pytorchs(case: tuple[tuple[int, int], int, int]) -> None:
-    weight, h, d = tensors(case)
+def test_products_are_pytorchs(held: int, case: tuple[tuple[int, int], int, int]) -> None:
+    with pytest.MonkeyPatch.context() as here:
+        made_for(held, amd=True, monkeypatch=here)
+        check_products(*tensors(case))
+
+
+def check_products(weight: torch.Tensor, h: torch.Tensor, d: torch.Tensor) -> None:
     matrix = Shared(weight, None)
     assert far(matrix.times_transposed(h), h @ weight.t()) <= EXACT
     assert far(matrix.times(d), d @ weight) <= EXACT
@@ -80,9 +89,13 @@ def test_a_row_does_not_feel_the_others(case: tuple[tuple[int, int], int, int], 
     assert torch.equal(matrix.times(d)[some], matrix.times(d[some]))
 
 
+@pytest.mark.parametrize("held", [HELD, MANY_HELD])
 @pytest.mark.parametrize("rows", [40, 300])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_float32_is_as_near_to_float64_as_pytorchs(shape: tuple[int, int], rows: int) -> None:
+def test_float32_is_as_near_to_float64_as_pytorchs(
+    shape: tuple[int, int], rows: int, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_for(held, amd=True, monkeypatch=monkeypatch)
     weight, h, d = tensors((shape, rows, 1))
     single = [tensor.float() for tensor in (weight, h, d)]
     mine, (w, x, y) = Shared(single[0], None), single
@@ -94,8 +107,8 @@ def test_float32_is_as_near_to_float64_as_pytorchs(shape: tuple[int, int], rows:
         assert float((found - exact).norm()) <= 1.5 * float((theirs - exact).norm())
 
 
-@pytest.mark.parametrize("shape", [SHAPES[1], SHAPES[3]])
-@pytest.mark.parametrize("held", [1, 3, 7, 28])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("held", [1, 3, 7, MANY_HELD])
 def test_registers_move_no_bit(held: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a processor with few of them a library is asked; what would be computed is the same."""
     weight, h, d = tensors((shape, 23, 8))
@@ -105,6 +118,12 @@ def test_registers_move_no_bit(held: int, shape: tuple[int, int], monkeypatch: p
     assert torch.equal(own.times_transposed(h), other.times_transposed(h))
     assert torch.equal(own.times(d), other.times(d))
     assert torch.equal(own.sum_of_products(d, h), other.sum_of_products(d, h))
+
+
+def test_of_no_row_there_is_no_sum() -> None:
+    weight, h, d = tensors((SHAPES[0], 1, 8))
+    assert not Shared(weight, None).sum_of_products(d[:0], h[:0]).any()
+    assert Shared(weight, None).times(d[:0]).shape == (0, weight.shape[1])
 
 
 def test_rows_keep_their_shape() -> None:

@@ -135,7 +135,12 @@ def test_nothing_beyond_a_tensor_is_written() -> None:
     assert torch.equal(larger[:-1], corrected(kernel(case.sizes), case, given))
 
 
-@pytest.mark.parametrize(("held", "ours"), [(ENOUGH_HELD - 1, False), (ENOUGH_HELD, True)])
-def test_with_few_registers_pytorchs_products_are_taken(held: int, ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("held", "amd", "ours"), [(ENOUGH_HELD - 1, True, False), (ENOUGH_HELD, True, True), (ENOUGH_HELD, False, False)]
+)
+def test_where_pytorchs_products_may_be_as_quick_they_are_taken(
+    held: int, amd: bool, ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(machine_code, "host_machine", lambda dtype: Machine("float", held))
+    monkeypatch.setattr(machine_code, "is_amd", lambda: amd)
     assert (correction_kernel.__wrapped__(64, 32, torch.float32) is not None) == ours

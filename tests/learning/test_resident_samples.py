@@ -1,4 +1,4 @@
-"""Samples that lie on the torch device are the ones that the CPU decodes, to the bit, in the same mini-batches."""
+"""Samples decoded some at a time, on the CPU or on the torch device, are those decoded one mini-batch at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine, Encoding, OneHot
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
-from fedsim.learning.batches import POOL
+from fedsim.learning.batches import POOL, mini_batches
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples, padded
 
 CLIENTS, OWN = 3, 11
@@ -47,6 +47,9 @@ DATASETS = {
     "numbers": dataset(Affine(), np.dtype(np.float32)),
     "characters": dataset(OneHot(4), np.dtype(np.uint8)),
 }
+DATASETS["values"] = dataclasses.replace(
+    DATASETS["numbers"], classes=None, y=np.linspace(-1, 1, CLIENTS * OWN + 4, dtype=np.float32)
+)
 STREAMED = {
     "captures": StreamSettings(samples=4),
     "augmented captures": StreamSettings(samples=4, augmentation=Augmentation()),
@@ -59,17 +62,15 @@ def parameters(client: int = 1, **more: Any) -> dict[str, Any]:
 
 def same_mini_batches(data: FederatedDataset, about: dict[str, Any], dtype: torch.dtype) -> int:
     """How many there were."""
-    pairs = list(
-        zip(
-            ResidentSamples(data, dtype, "cpu").mini_batches(about, STREAM),
-            Samples(data, dtype).mini_batches(about, STREAM),
-            strict=True,
-        )
-    )
-    for (x, y), (expected_x, expected_y) in pairs:
-        assert x.dtype == dtype and y.dtype == expected_y.dtype
-        assert torch.equal(x, expected_x) and torch.equal(y, expected_y)
-    return len(pairs)
+    expected = list(mini_batches(data, about, STREAM))
+    for some in (ResidentSamples(data, dtype, "cpu"), Samples(data, dtype)):
+        for (x, y), (expected_x, expected_y) in zip(some.mini_batches(about, STREAM), expected, strict=True):
+            assert x.dtype == dtype
+            assert torch.equal(x, torch.from_numpy(expected_x).to(dtype)) and torch.equal(
+                y, torch.from_numpy(expected_y)
+            )
+            assert y.dtype == torch.from_numpy(expected_y).dtype
+    return len(expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -93,12 +94,14 @@ def test_of_a_capture(name: str) -> None:
     assert same_mini_batches(data, parameters(capture=[7, 9, None]), torch.float32) == 9  # 4, 4 and 1 in 3 epochs
 
 
-@pytest.mark.parametrize("ahead", [1, 4, 8, 1000])
-def test_however_many_are_decoded_together(ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ResidentSamples, "_ahead", ahead)
+@pytest.mark.parametrize("kind", [Samples, ResidentSamples])
+@pytest.mark.parametrize("ahead", [0, 1, 4, 8, 1000])
+def test_however_many_are_decoded_together(kind: type[Samples], ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Samples, "_ahead_bytes", ahead * 16 * 4)
+    monkeypatch.setattr(ResidentSamples, "_ahead_bytes", ahead * 16 * 4)
     together: list[int] = []
-    own = ResidentSamples.of
-    monkeypatch.setattr(ResidentSamples, "of", lambda self, ids: (together.append(len(ids)), own(self, ids))[1])
+    own = kind.of
+    monkeypatch.setattr(kind, "of", lambda self, ids: (together.append(len(ids)), own(self, ids))[1])
     assert same_mini_batches(DATASETS["grey levels"], parameters(), torch.float32) == 9
     assert sum(together) == 33
     assert max(together) <= max(ahead, 4)

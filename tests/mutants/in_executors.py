@@ -30,6 +30,7 @@ HOST = "fedsim/experiment/host.py"
 TEST_COMPILED = "tests/learning/test_compiled_front.py"
 TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
 TEST_CORRECTIONS = "tests/learning/test_corrections.py"
+TEST_SAMPLES = "tests/learning/test_resident_samples.py"
 TEST_TILES = "tests/learning/test_tiles.py"
 CORNERS = "tests/learning/test_batched_corners.py"
 AGREE = "tests/laws/test_executors_agree.py"
@@ -260,8 +261,8 @@ FAULTS = (
     Fault(
         "the last terms are left out where parts are not equal",
         COMPILED + "products.py",
-        "e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), parts)",
-        "e.build.sdiv(terms, parts)",
+        "e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), e.larger(parts, e.index(1)))",
+        "e.build.sdiv(terms, e.larger(parts, e.index(1)))",
         (TEST_PRODUCTS,),
     ),
     Fault(
@@ -284,6 +285,55 @@ FAULTS = (
         'e.array("coefficients", (1,)).at(first_row)',
         'e.array("coefficients", (1,))',
         (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "made numbers that fill no vector are not corrected",
+        COMPILED + "corrections.py",
+        "            add(e.index(whole), 1, e.first_lanes(e.index(rest)))",
+        "            pass",
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "all clients' changes are made of the first one's rows",
+        COMPILED + "corrections.py",
+        'e.array("right", (made,)).at(e.build.mul(client, e.count("capacity")), strides=(made, LANES))',
+        'e.array("right", (made, LANES))',
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "without a kernel the coefficients are left out",
+        LOW_RANK,
+        "            small *= self._coefficients[:clients, None, : self.rows]",
+        "            pass",
+        (CORNERS,),
+    ),
+    Fault(
+        "plain SGD has no coefficients",
+        LOW_RANK,
+        "-recipe.learning_rate if recipe.plain else 0.0",
+        "0.0",
+        (CORNERS,),
+    ),
+    Fault(
+        "the machine code for what clients add is not prepared",
+        LOW_RANK,
+        "        correction_kernel(inputs, outputs, dtype)",
+        "        pass",
+        (CORNERS,),
+    ),
+    Fault(
+        "the last mini-batches that are decoded together are left out",
+        BATCHED + "samples.py",
+        "    if some:\n        yield some",
+        "    if False:\n        yield some",
+        (TEST_SAMPLES,),
+    ),
+    Fault(
+        "augmented samples are taken as they are stored",
+        BATCHED + "samples.py",
+        "        if dataset.stream.augmentation is not None:\n            return None\n",
+        "",
+        (TEST_SAMPLES,),
     ),
     Fault(
         "rows that fill no block are left out of a correction",

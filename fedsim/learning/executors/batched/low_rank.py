@@ -31,12 +31,15 @@ def rows_that_pay(outputs: int, inputs: int) -> int:
     return outputs * inputs // (outputs + inputs)
 
 
-def prepare_factors(outputs: int, inputs: int, dtype: torch.dtype, products: torch.dtype | None) -> None:
-    """Make the machine code for a matrix of that size on a CPU, if it is large."""
+def prepare_factors(
+    outputs: int, inputs: int, dtype: torch.dtype, products: torch.dtype | None, *, first: bool
+) -> None:
+    """Make the machine code for a matrix of that size on a CPU, if it is large; *first*: nothing is before it."""
     if outputs * inputs >= LARGE:
         kernels_for((outputs, inputs), dtype, products)
         correction_kernel(inputs, outputs, dtype)
-        correction_kernel(outputs, inputs, dtype)
+        if not first:
+            correction_kernel(outputs, inputs, dtype)
 
 
 class LowRank:
@@ -70,6 +73,8 @@ class LowRank:
         """Give *client* the base again."""
         self._scale[client] = 1
         self._c[client] = 0
+        if not self._recipe.plain:
+            self._coefficients[client] = 0
         self._outputs[client].zero_()
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
@@ -91,6 +96,8 @@ class LowRank:
             small = torch.bmm(x, left[:clients, : self.rows].transpose(1, 2))
             small *= self._coefficients[:clients, None, : self.rows]
             return y.baddbmm_(small, right[:clients, : self.rows])
+        if not x.dtype == left.dtype == y.dtype or not y.is_contiguous():
+            raise ValueError(f"{x.dtype} rows and {left.dtype} factors for {y.dtype} products")
         x, room = x.contiguous(), y.new_empty(samples * self.rows)
         tensors = (x, left, right, self._coefficients, y, room)
         kernel(clients, samples, self.rows, self.capacity, *(tensor.data_ptr() for tensor in tensors))

@@ -1,4 +1,4 @@
-"""Mini-batches as tensors: decoded on the CPU one at a time, or taken from stored samples that lie on the device.
+"""Mini-batches as tensors: decoded on the CPU some at a time, or taken from stored samples that lie on the device.
 
 On a torch device samples stay as they are stored, a byte for a pixel, and are decoded there, some mini-batches at once,
 to the same bits as on the CPU. What has another encoding than `Affine`, or is augmented, is decoded on the CPU and
@@ -7,6 +7,7 @@ copied.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,10 +21,10 @@ from fedsim.data.stream.captures import Capture, captured_ids
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import batches, mini_batches, training_samples
 
-__all__ = ["AHEAD", "ResidentSamples", "Samples", "padded"]
+__all__ = ["AHEAD_BYTES", "ResidentSamples", "Samples", "padded"]
 
-AHEAD = {"cpu": 64, "device": 512}
-"""Samples of one client that are decoded together, at most, unless a mini-batch has more."""
+AHEAD_BYTES = {"cpu": 2**18, "device": 2**21}
+"""Bytes of one client's samples that are decoded together, at most, unless a mini-batch has more."""
 
 XY = tuple[torch.Tensor, torch.Tensor]
 
@@ -31,7 +32,7 @@ XY = tuple[torch.Tensor, torch.Tensor]
 class Samples:
     """Decoded on the CPU."""
 
-    _ahead = AHEAD["cpu"]
+    _ahead_bytes = AHEAD_BYTES["cpu"]
 
     def __init__(self, dataset: FederatedDataset, dtype: torch.dtype) -> None:
         """Decoded samples are in *dtype*."""
@@ -51,6 +52,12 @@ class Samples:
             x, y = self.of(np.concatenate(some))
             lengths = [len(one) for one in some]
             yield from zip(torch.split(x, lengths), torch.split(y, lengths), strict=True)
+
+    @property
+    def _ahead(self) -> int:
+        """How many samples are decoded together."""
+        assert self._dataset.sample_shape is not None
+        return self._ahead_bytes // (math.prod(self._dataset.sample_shape) * self._dtype.itemsize)
 
     def of(self, ids: npt.NDArray[np.int64]) -> XY:
         """The samples *ids*, and their labels or values."""
@@ -76,7 +83,7 @@ class Samples:
 class ResidentSamples(Samples):
     """On a torch device."""
 
-    _ahead = AHEAD["device"]
+    _ahead_bytes = AHEAD_BYTES["device"]
 
     def __init__(self, dataset: FederatedDataset, dtype: torch.dtype, torch_device: str) -> None:
         """Copies all stored samples to *torch_device*, once."""

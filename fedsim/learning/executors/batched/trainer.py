@@ -54,8 +54,9 @@ class BatchedTrainer(Trainer):
         if front_kind(found.front, stacked=cls.stacked, products=products) == "compiled":
             for shape in geometries(found.front) or ():
                 convolution_kernels(shape, dtype, products)
-        for block in found.back:
-            prepare_factors(block.layer.outputs, block.layer.inputs, dtype, products)
+        for number, block in enumerate(found.back):
+            first = number == 0 and not found.front
+            prepare_factors(block.layer.outputs, block.layer.inputs, dtype, products, first=first)
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:

@@ -246,6 +246,10 @@ class Emitter:
         """The smaller one of two indices."""
         return self.build.select(self.build.icmp_signed("<", one, other), one, other)
 
+    def larger(self, one: Value, other: Value) -> Value:
+        """The larger one of two indices."""
+        return self.build.select(self.build.icmp_signed(">", one, other), one, other)
+
     def first_lanes(self, number: Value) -> Value:
         """Which lanes are the first *number*, of which there may be none or more than there are lanes."""
         build, all_lanes = self.build, ir.Constant(_OFFSET, 2**LANES - 1)

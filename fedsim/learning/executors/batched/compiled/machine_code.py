@@ -157,8 +157,8 @@ def product_kernels(
 ) -> ProductKernels | TiledProductKernels | None:
     """The kernels of products with a matrix of weights, on tiles if there are some; None where PyTorch's are as good.
 
-    Without tiles they are with few registers, on Intel's processors, whose library PyTorch takes, and with factors that
-    are rounded to *products*.
+    Without tiles PyTorch's are taken with few registers, on Intel's processors, for whose library earlier kernels here
+    were no match, and with factors that are rounded to *products*.
     """
     terms = _terms(dtype, products)
     if terms is not None:
@@ -170,9 +170,9 @@ def product_kernels(
 
 @cache
 def correction_kernel(taken: int, made: int, dtype: torch.dtype) -> Kernel | None:
-    """See `emit_add_correction`; None where PyTorch's products may be as good, with few registers."""
+    """See `emit_add_correction`; None where PyTorch's products may be as good: with few registers, and not on AMD's."""
     machine = host_machine(dtype)
-    if machine.vectors_held < ENOUGH_HELD:
+    if machine.vectors_held < ENOUGH_HELD or not is_amd():
         return None
     module = ir.Module()
     emit_add_correction(module, taken, made, machine)

@@ -121,7 +121,8 @@ def _product(
     inputs, width = shape.inputs, width_of(e.machine, shape.inputs // LANES)
     factors, matrix, result = e.array(left, strides), e.array(right, (inputs, width * LANES)), e.array(made, (inputs,))
     parts = e.ceil_div(terms, TERMS)
-    together = e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), parts)  # as equal as can be
+    # As equal as can be; where there is nothing to add up, there is nothing to divide by either.
+    together = e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), e.larger(parts, e.index(1)))
     with e.loop(parts) as part, e.loop(inputs // (width * LANES)) as block:
         begin = e.build.mul(part, together)
         number = e.smaller(together, e.build.sub(terms, begin))
