@@ -24,7 +24,7 @@ from fedsim.experiment.run import run
 from fedsim.learning.learner import PARTIAL_SUM
 
 KILLS, FOLDERS = 20, 4
-CHECKPOINT_INTERVAL_S = 0.2
+CHECKPOINT_INTERVAL_S, CHECKPOINTS = 0.2, 20
 PATIENCE_S, POLL_S = 300.0, 0.01
 COMPUTED = re.compile(rb'"event":"computed","key":"(\w+)"')
 
@@ -70,6 +70,11 @@ class Whole:
     outcome: dict[str, bytes]
     progress: list[tuple[float, int]]
     """(seconds since it began to compute, expressions computed by then), ascending in both."""
+
+    @property
+    def checkpoint_interval_s(self) -> float:
+        """A small part of the run's time, so that kills come after checkpoints however fast it is today."""
+        return self.progress[-1][0] / CHECKPOINTS
 
 
 @pytest.fixture(scope="module")
@@ -156,22 +161,24 @@ def moments(progress: list[tuple[float, int]], rng: random.Random) -> list[tuple
     return found
 
 
-def killed_and_resumed(server: RunServer, out: Path, kills: list[tuple[int, float]], rng: random.Random) -> list[int]:
+def killed_and_resumed(
+    server: RunServer, out: Path, interval_s: float, kills: list[tuple[int, float]], rng: random.Random
+) -> list[int]:
     """Run and kill, again and again, then let it finish; the length of the ledger at each kill."""
     lengths = []
     for expressions, seconds in kills:
-        process = server.start(LONG, out, resume=True, checkpoint_interval_s=CHECKPOINT_INTERVAL_S)
+        process = server.start(LONG, out, resume=True, checkpoint_interval_s=interval_s)
         until_computed(out, expressions)
         time.sleep(seconds)
         os.kill(process, signal.SIGKILL)
         assert server.wait(process) == -signal.SIGKILL
         lengths.append(len(rows(out)))
-    process = server.start(LONG, out, resume=True, checkpoint_interval_s=CHECKPOINT_INTERVAL_S)
+    process = server.start(LONG, out, resume=True, checkpoint_interval_s=interval_s)
     time.sleep(rng.uniform(0.0, 0.4))  # one more, while it gets ready
     os.kill(process, signal.SIGKILL)
     assert server.wait(process) == -signal.SIGKILL
     lengths.append(len(rows(out)))
-    assert server.run(LONG, out, resume=True, checkpoint_interval_s=CHECKPOINT_INTERVAL_S) == 0
+    assert server.run(LONG, out, resume=True, checkpoint_interval_s=interval_s) == 0
     return lengths
 
 
@@ -182,7 +189,7 @@ def test_a_kill_at_any_moment_changes_nothing_and_costs_little(server: RunServer
     after_a_checkpoint = in_a_round = 0
     for folder in range(FOLDERS):
         out = tmp_path / f"{folder}"
-        lengths = killed_and_resumed(server, out, planned[folder::FOLDERS], rng)
+        lengths = killed_and_resumed(server, out, whole.checkpoint_interval_s, planned[folder::FOLDERS], rng)
         assert digit_runs.outcome(out) == whole.outcome
 
         ledger = rows(out)

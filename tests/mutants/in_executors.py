@@ -44,7 +44,8 @@ FAULTS = (
     Fault(
         "factors of a part that begins anew go on with their coefficients",
         LOW_RANK,
-        "        self._scale[client] = 1\n        self._c[client] = 0\n        self._outputs[client].zero_()\n",
+        "        self._scale[client] = 1\n        self._c[client] = 0\n        if not self._recipe.plain:\n"
+        "            self._coefficients[client] = 0\n        self._outputs[client].zero_()\n",
         "        self._scale[client] = 1\n",
         (CORNERS,),
     ),
