@@ -64,7 +64,7 @@ def test_the_store_of_a_hundred_rounds_of_a_large_model_stays_small(server: RunS
     protocol = {"name": "fedavg", "clients": 2}
     scenario = digit_runs.data(HFEDMS_CNN | few_samples | {"protocols": [protocol], "stop.rounds": 100})
     store, sizes, finished = tmp_path / "run" / "store", [], False
-    process = server.start(scenario, tmp_path / "run", checkpoint_interval_s=0.3)
+    process = server.start(scenario, tmp_path / "run", checkpoint_interval_s=0.15)
     while not finished:
         sizes.append(size_bytes(store))
         time.sleep(0.03)
