@@ -1,7 +1,8 @@
 """How stored samples become what a model takes: grey levels become numbers, characters become ids or one-hot rows.
 
 Samples are kept as they are measured (one byte for a pixel or a character), so that a data set needs a quarter of the
-memory or less; they are decoded some mini-batches at a time. Left out: augmentation, which belongs to the stream.
+memory or less; they are decoded when they are needed, a few at a time. Left out: augmentation, which belongs to the
+stream.
 """
 
 from __future__ import annotations
