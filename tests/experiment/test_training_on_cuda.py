@@ -11,14 +11,20 @@ from typing import Any
 import digit_runs
 import pytest
 import torch
+from tapes import TapeRecorder
 
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
+from fedsim.learning.executors.batched import low_rank, shared
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.scenario.load import load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
-CONVOLUTIONS = {"model": {"name": "small_cnn", "channels": [4, 8], "hidden": 16}, "seeds": [1, 2]}
+CONVOLUTIONS = {
+    "model": {"name": "small_cnn", "channels": [4, 8], "hidden": 16},
+    "seeds": [1, 2],
+    "protocols": [{"name": "fedavg", "clients": 20}],  # everybody, so that each round is of the same kind
+}
 GATED = {"model": {"name": "resnet", "depth": 8}, "stop": {"rounds": 1}}
 
 on_cuda = [
@@ -29,8 +35,14 @@ each_place = pytest.mark.parametrize("torch_device", ["cpu", pytest.param("cuda"
 
 
 @pytest.fixture(autouse=True)
-def stacked_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def as_on_cuda_everywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tapes stand in for CUDA graphs on the CPU; machine code of our own is on no tape."""
     monkeypatch.setattr(BatchedTrainer, "stacked", True)
+    if "cuda" not in request.node.keywords:
+        monkeypatch.setattr(BatchedTrainer, "recorder", TapeRecorder)
+        monkeypatch.setattr(TapeRecorder, "played", 0)
+        monkeypatch.setattr(shared, "kernels_for", lambda *_: None)
+        monkeypatch.setattr(low_rank, "correction_kernel", lambda *_: None)
 
 
 class Killed(Exception):
@@ -46,6 +58,7 @@ def test_a_run_gives_the_same_bytes_again(torch_device: str, tmp_path: Path) -> 
     for name in ("one", "two"):
         trained(tmp_path / name, torch_device, CONVOLUTIONS)
     assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
+    assert torch_device == "cuda" or TapeRecorder.played
 
 
 @each_place

@@ -14,6 +14,10 @@ COURSE = BATCHED + "course.py"
 CLIENT_CONVOLUTION = BATCHED + "client_convolution.py"
 COMPILED = BATCHED + "compiled/"
 COMPILED_FRONT = BATCHED + "compiled_front.py"
+RECORDINGS = BATCHED + "recordings.py"
+CUDA_GRAPHS = BATCHED + "cuda_graphs.py"
+RECIPE = BATCHED + "recipe.py"
+GROUP = BATCHED + "group.py"
 TRAINER = BATCHED + "trainer.py"
 SUPPORT = BATCHED + "support.py"
 SCORING = BATCHED + "scoring.py"
@@ -33,6 +37,8 @@ TEST_CORRECTIONS = "tests/learning/test_corrections.py"
 TEST_SAMPLES = "tests/learning/test_resident_samples.py"
 TEST_TILES = "tests/learning/test_tiles.py"
 CORNERS = "tests/learning/test_batched_corners.py"
+RECORDED = "tests/laws/test_recorded_training.py"
+TEST_CUDA_GRAPHS = "tests/learning/test_cuda_graphs.py"
 AGREE = "tests/laws/test_executors_agree.py"
 TEST_WAVES = "tests/learning/test_waves.py"
 TEST_WORKERS = "tests/learning/test_workers.py"
@@ -44,22 +50,22 @@ FAULTS = (
     Fault(
         "factors of a part that begins anew go on with their coefficients",
         LOW_RANK,
-        "        self._scale[client] = 1\n        self._c[client] = 0\n        if not self._recipe.plain:\n"
-        "            self._coefficients[client] = 0\n        self._outputs[client].zero_()\n",
-        "        self._scale[client] = 1\n",
+        "        self._scale[client].fill_(1)\n        self._c[client].zero_()\n        if not self._recipe.plain:\n"
+        "            self._coefficients[client].zero_()\n        self._outputs[client].zero_()\n",
+        "        self._scale[client].fill_(1)\n",
         (CORNERS,),
     ),
     Fault(
         "a part that begins anew keeps its scale",
         LOW_RANK,
-        "        self._scale[client] = 1\n        self._c[client] = 0\n",
-        "        self._c[client] = 0\n",
+        "        self._scale[client].fill_(1)\n        self._c[client].zero_()\n",
+        "        self._c[client].zero_()\n",
         (CORNERS,),
     ),
     Fault(
         "momentum in factors is handed on to the next training",
         LOW_RANK,
-        "        self._momentum_c[client] = 0\n",
+        "        self._momentum_c[client].zero_()\n",
         "",
         (CORNERS,),
     ),
@@ -73,7 +79,7 @@ FAULTS = (
     Fault(
         "weights that decay are not smaller in the sum",
         LOW_RANK,
-        "return total.add_(self._shared.weight, alpha=grown) if grown else total",
+        "return self._grown(total, _weighted(self._scale - 1, weights).sum())",
         "return total",
         (CORNERS,),
     ),
@@ -122,8 +128,8 @@ FAULTS = (
     Fault(
         "a client's loss is the mean over the largest mini-batch",
         LOCKSTEP,
-        "own = [torch.full((number, 1), 1 / number, dtype=torch.float64) for number in samples]",
-        "own = [torch.full((number, 1), 1 / max(samples), dtype=torch.float64) for number in samples]",
+        "own = [like.new_full((number, 1), 1 / number) for number in samples]",
+        "own = [like.new_full((number, 1), 1 / max(samples)) for number in samples]",
         (CORNERS,),
     ),
     Fault(
@@ -143,8 +149,8 @@ FAULTS = (
     Fault(
         "every training of a chain is as long as its first one",
         COURSE,
-        "for stage in chain for size in batch_sizes(dataset, stage.training.parameters)]",
-        "for stage in chain for size in batch_sizes(dataset, chain[0].training.parameters)]",
+        "for stage in chain for size in sizes_of(dataset, stage)]",
+        "for stage in chain for size in sizes_of(dataset, chain[0])]",
         (CORNERS,),
     ),
     Fault(
@@ -359,16 +365,16 @@ FAULTS = (
     ),
     Fault(
         "all chains of a wave follow the first one's recipe",
-        TRAINER,
-        'json.dumps([first.sources("model"), recipe], sort_keys=True)',
+        GROUP,
+        'json.dumps([first.sources("model"), options], sort_keys=True)',
         'json.dumps(first.sources("model"), sort_keys=True)',
         (CORNERS,),
     ),
     Fault(
         "all chains of a wave start from the first one's model",
-        TRAINER,
-        'json.dumps([first.sources("model"), recipe], sort_keys=True)',
-        "json.dumps(recipe, sort_keys=True)",
+        GROUP,
+        'json.dumps([first.sources("model"), options], sort_keys=True)',
+        "options",
         (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
     ),
     Fault(
@@ -380,7 +386,7 @@ FAULTS = (
     ),
     Fault(
         "what a training of the same wave remembers is not made",
-        TRAINER,
+        GROUP,
         'if isinstance(source, Made) and name.startswith("state."):',
         'if isinstance(source, Made) and name.startswith("memory."):',
         (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
@@ -552,5 +558,187 @@ FAULTS = (
         "return numeric_family(self.executor, self.torch_device, self.precision)",
         'return numeric_family(self.executor, self.torch_device, self.precision) + f"/{self.workers}"',
         (WHICH, "tests/laws/test_any_number_of_workers.py"),
+    ),
+    Fault(
+        "a recording begins with the model that it was recorded with",
+        RECORDINGS,
+        "                tensor.copy_(base[part][name])\n",
+        "                pass\n",
+        (f"{RECORDED}::test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation",),
+    ),
+    Fault(
+        "a recording trains on the samples that it was recorded with",
+        RECORDINGS,
+        "        self._ids.copy_(torch.from_numpy(ids))\n",
+        "",
+        (f"{RECORDED}::test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation",),
+    ),
+    Fault(
+        "a recording gives its own memory away as a training's outputs",
+        RECORDINGS,
+        "finished(number, _copied(outputs))",
+        "finished(number, outputs)",
+        (f"{RECORDED}::test_what_was_made_before_is_not_written_over",),
+    ),
+    Fault(
+        "a recording gives its own memory away as the sum's share",
+        RECORDINGS,
+        "Change(_copied(self._change.parts), self._change.weight)",
+        "self._change",
+        (f"{RECORDED}::test_what_was_made_before_is_not_written_over",),
+    ),
+    Fault(
+        "an objective with code of its own is recorded",
+        RECORDINGS,
+        " or not Recipe.of(group.parameters).linear",
+        "",
+        (f"{RECORDED}::test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation",),
+    ),
+    Fault(
+        "a device is asked how far weights have grown",
+        LOW_RANK,
+        "        if change.is_cpu:\n",
+        "        if True:\n",
+        (f"{RECORDED}::test_a_graph_can_record_every_wave_of_a_linear_objective",),
+    ),
+    Fault(
+        "on a device weights do not grow",
+        LOW_RANK,
+        "return change.addcmul_(self._shared.weight, scale.to(change.dtype))",
+        "return change",
+        (f"{RECORDED}::test_weights_grow_the_same_where_a_device_is_not_asked_by_how_much",),
+    ),
+    Fault(
+        "a pull to the start rescales nothing",
+        RECIPE,
+        "bool(self.weight_decay or self.pull)",
+        "bool(self.weight_decay)",
+        (AGREE,),
+    ),
+    Fault(
+        "groups of other weights are of one kind",
+        RECORDINGS,
+        "chains, group.summed, weights\n",
+        "chains, group.summed\n",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "groups of other sums are of one kind",
+        RECORDINGS,
+        "chains, group.summed, weights\n",
+        "chains, weights\n",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "groups of other options are of one kind",
+        RECORDINGS,
+        "return recipe_text(group.parameters), chains",
+        "return chains",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "groups of other sizes are of one kind",
+        RECORDINGS,
+        "tuple(sizes[stage.number]), ",
+        "",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "groups of other trainings of a wave are of one kind",
+        RECORDINGS,
+        "(stage.number, tuple(",
+        "(tuple(",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "groups with other restarts are of one kind",
+        RECORDINGS,
+        "stage.restarts, stage.needed)",
+        "stage.needed)",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "groups of which other outputs are wanted are of one kind",
+        RECORDINGS,
+        "stage.restarts, stage.needed)",
+        "stage.restarts)",
+        (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
+    ),
+    Fault(
+        "a kind is remembered for ever",
+        RECORDINGS,
+        "            self._seen.popitem(last=False)\n",
+        "            pass\n",
+        (f"{RECORDED}::test_a_kind_that_came_long_ago_comes_for_the_first_time",),
+    ),
+    Fault(
+        "recordings make room before they are stale",
+        RECORDINGS,
+        ".played_at <= STALE",
+        ".played_at < STALE",
+        (f"{RECORDED}::test_a_recording_that_is_played_no_more_makes_room",),
+    ),
+    Fault(
+        "a recording that is played counts as stale",
+        RECORDINGS,
+        "            self._recordings.move_to_end(kind)\n",
+        "",
+        (f"{RECORDED}::test_a_recording_that_is_played_no_more_makes_room",),
+    ),
+    Fault(
+        "a training of any length is recorded",
+        RECORDINGS,
+        " > MOST_STEPS:",
+        " > MOST_STEPS + 1:",
+        (f"{RECORDED}::test_a_long_training_is_not_recorded",),
+    ),
+    Fault(
+        "what cannot be recorded is tried again each time",
+        RECORDINGS,
+        "            self._recorder = None\n",
+        "",
+        (f"{RECORDED}::test_what_cannot_be_recorded_is_said_and_done_operation_by_operation",),
+    ),
+    Fault(
+        "a warning says only that a recording has failed",
+        RECORDINGS,
+        "error.__context__ or error",
+        "error",
+        (f"{RECORDED}::test_what_cannot_be_recorded_is_said_and_done_operation_by_operation",),
+    ),
+    Fault(
+        "a trainer holds itself by its recordings",
+        TRAINER,
+        "recorder(), self._lockstep)",
+        "recorder(), lambda *given: self._lockstep(*given))",
+        (f"{RECORDED}::test_a_trainer_that_nobody_holds_is_gone",),
+    ),
+    Fault(
+        "nothing is recorded on cuda",
+        TRAINER,
+        '(CudaRecorder if torch_device == "cuda" else None)',
+        "None",
+        (f"{RECORDED}::test_on_cuda_graphs_record",),
+    ),
+    Fault(
+        "a graph is recorded without having been run",
+        CUDA_GRAPHS,
+        "            with torch.cuda.stream(stream):\n                work()\n",
+        "            with torch.cuda.stream(stream):\n",
+        (TEST_CUDA_GRAPHS,),
+    ),
+    Fault(
+        "what a graph needs may still be on its way when it is recorded",
+        CUDA_GRAPHS,
+        "        stream.wait_stream(outside)\n        try",
+        "        try",
+        (TEST_CUDA_GRAPHS,),
+    ),
+    Fault(
+        "after a failed recording nobody waits for what was begun",
+        CUDA_GRAPHS,
+        "        finally:\n            outside.wait_stream(stream)\n",
+        "        finally:\n            pass\n        outside.wait_stream(stream)\n",
+        (TEST_CUDA_GRAPHS,),
     ),
 )

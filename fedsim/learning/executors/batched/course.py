@@ -7,7 +7,7 @@ these rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,10 +15,10 @@ import torch
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.batches import batch_sizes
-from fedsim.learning.executors.batched.samples import Samples
+from fedsim.learning.executors.batched.samples import XY
 from fedsim.learning.executors.wave import Training
 
-__all__ = ["Chain", "Course", "MiniBatch", "Stage"]
+__all__ = ["Chain", "Course", "Draw", "MiniBatch", "Stage", "sizes_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,9 @@ class Stage:
 Chain = tuple[Stage, ...]
 """Trainings of which each goes on with the model of the one before."""
 
+Draw = Callable[[Stage], Iterator[XY]]
+"""Gives a training's mini-batches."""
+
 
 class MiniBatch(NamedTuple):
     """One client's share of a step."""
@@ -49,9 +52,9 @@ class MiniBatch(NamedTuple):
 class Course:
     """The steps of a group of chains."""
 
-    def __init__(self, dataset: FederatedDataset, samples: Samples, chains: Sequence[Chain]) -> None:
-        self._samples = samples
-        sizes = [_sizes(dataset, chain) for chain in chains]
+    def __init__(self, dataset: FederatedDataset, draw: Draw, chains: Sequence[Chain]) -> None:
+        self._draw = draw
+        sizes = [[size for stage in chain for size in sizes_of(dataset, stage)] for chain in chains]
         order = sorted(range(len(chains)), key=lambda number: (-len(sizes[number]), number))
         self.chains = tuple(chains[number] for number in order)
         """In the order in which the group holds them."""
@@ -71,9 +74,10 @@ class Course:
 
     def _feed(self, chain: Chain) -> Iterator[MiniBatch]:
         for stage in chain:
-            for x, y in self._samples.mini_batches(stage.training.parameters, stage.training.stream):
+            for x, y in self._draw(stage):
                 yield MiniBatch(stage, x, y)
 
 
-def _sizes(dataset: FederatedDataset, chain: Chain) -> list[int]:
-    return [size for stage in chain for size in batch_sizes(dataset, stage.training.parameters)]
+def sizes_of(dataset: FederatedDataset, stage: Stage) -> list[int]:
+    """How many samples are in each mini-batch of a training."""
+    return batch_sizes(dataset, stage.training.parameters)

@@ -8,12 +8,13 @@ from typing import TypeVar
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.batched.course import Chain, Course, MiniBatch, Stage
+from fedsim.learning.executors.batched.course import Course, Draw, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.fronts import FrontKind, new_front
+from fedsim.learning.executors.batched.group import Change, Group
 from fedsim.learning.executors.batched.layer import GroupLayer, layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.samples import Samples, padded
+from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
 from fedsim.learning.executors.trainer import Part
 from fedsim.learning.executors.wave import Source
@@ -30,16 +31,17 @@ class Lockstep:
         self,
         architecture: Architecture,
         dataset: FederatedDataset,
-        samples: Samples,
-        base: Mapping[str, Part],
+        draw: Draw,
+        group: Group,
         recipe: Recipe,
-        chains: Sequence[Chain],
         front_kind: FrontKind,
     ) -> None:
         """*front_kind* says how convolutions are computed."""
+        base, chains = group.base, group.chains
+        self._group = group
         self._architecture, self._recipe = architecture, recipe
         self._regression = dataset.regression
-        self._course = Course(dataset, samples, chains)
+        self._course = Course(dataset, draw, chains)
         clients, rows = len(chains), sum(self._course.widths)
         self._front = new_front(front_kind, recipe, architecture.front, base, clients, max(self._course.widths))
         self._back = [Dense(recipe, *layer_tensors(base, block), clients, rows) for block in architecture.back]
@@ -50,13 +52,8 @@ class Lockstep:
         self._states: list[Mapping[str, Part]] = [{} for _ in chains]
         self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 
-    @property
-    def chains(self) -> tuple[Chain, ...]:
-        """The chains in the order in which the group holds them."""
-        return self._course.chains
-
-    def run(self, made: Callable[[Source], Part], finished: Callable[[int, dict[str, Part]], None]) -> None:
-        """Go through all steps.
+    def run(self, made: Callable[[Source], Part], finished: Callable[[int, dict[str, Part]], None]) -> Change:
+        """Go through all steps; returns the group's share of the wave's sum.
 
         *made* gives what a client remembers from before; *finished* is told each training's outputs, as far as somebody
         needs them.
@@ -73,14 +70,17 @@ class Lockstep:
         for client, stage in enumerate(stages):
             assert stage is not None
             self._finish(client, stage, finished)
+        return self._change()
 
-    def weighted_change(self, parts: Sequence[str], weights: Sequence[float]) -> dict[str, Part]:
-        """``sum of weights[c] (model_c - base)`` of some parts, with a weight for each of `chains`."""
-        change: dict[str, Part] = {part: {} for part in parts}
+    def _change(self) -> Change:
+        if self._group.weights is None:
+            return Change({}, 0.0)
+        weights = [self._group.weights[chain[-1].number] for chain in self._course.chains]
+        parts: dict[str, Part] = {part: {} for part in self._group.summed}
         for part, name, layer in self._layers:
-            if part in change:
-                change[part].update(_named(name, layer.weighted_change(weights)))
-        return change
+            if part in parts:
+                parts[part].update(_named(name, layer.weighted_change(weights)))
+        return Change(parts, sum(weights))
 
     # -- from one training of a chain to the next ---------------------------------------------------------------------
 
@@ -155,11 +155,11 @@ class Lockstep:
         return d.mul_(shares)
 
     def _shares(self, samples: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
-        """(clients, samples, 1): each sample's share of its client's mean; to get it to a device once is enough."""
+        """(clients, samples, 1): each sample's share of its client's mean; to fill it in once is enough."""
         shares = self._known_shares.get(samples)
         if shares is None:
-            own = [torch.full((number, 1), 1 / number, dtype=torch.float64) for number in samples]
-            shares = self._known_shares[samples] = padded(own, max(samples)).to(like)
+            own = [like.new_full((number, 1), 1 / number) for number in samples]
+            shares = self._known_shares[samples] = padded(own, max(samples))
         return shares
 
     # -- an objective with a term of its own --------------------------------------------------------------------------

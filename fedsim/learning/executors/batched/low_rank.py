@@ -64,17 +64,17 @@ class LowRank:
 
     def begin(self, client: int) -> None:
         """A new training of *client* begins: no momentum yet, and this is where it starts."""
-        self._momentum_scale[client] = 0
-        self._momentum_c[client] = 0
+        self._momentum_scale[client].zero_()
+        self._momentum_c[client].zero_()
         self._start_scale[client] = self._scale[client]
         self._start_c[client] = self._c[client]
 
     def restart(self, client: int) -> None:
         """Give *client* the base again."""
-        self._scale[client] = 1
-        self._c[client] = 0
+        self._scale[client].fill_(1)
+        self._c[client].zero_()
         if not self._recipe.plain:
-            self._coefficients[client] = 0
+            self._coefficients[client].zero_()
         self._outputs[client].zero_()
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
@@ -87,7 +87,7 @@ class LowRank:
 
     def _times(self, x: torch.Tensor, y: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
         clients, samples, taken = x.shape
-        if not self._recipe.plain:
+        if self._recipe.rescales:
             y *= self._scale[:clients, :, None].to(y.dtype)
         if not self.rows:
             return y
@@ -112,7 +112,7 @@ class LowRank:
         self.rows = new.stop
         recipe, active = self._recipe, slice(clients)
         if recipe.plain:
-            self._c[active, new] = -recipe.learning_rate
+            self._c[active, new].fill_(-recipe.learning_rate)
             return
         scale, c = self._scale[active], self._c[active]
         step_scale = recipe.weight_decay * scale + recipe.pull * (scale - self._start_scale[active])
@@ -126,24 +126,30 @@ class LowRank:
 
     def weights(self, client: int) -> torch.Tensor:
         """One client's weights, in new memory."""
-        return self._moved(float(self._scale[client]), self._product(self._c, client))
+        return self._moved(self._scale[client], self._product(self._c, client))
 
     def start(self, client: int) -> torch.Tensor:
         """Where its training started, in new memory."""
-        return self._moved(float(self._start_scale[client]), self._product(self._start_c, client))
+        return self._moved(self._start_scale[client], self._product(self._start_c, client))
 
     def momentum(self, client: int) -> torch.Tensor:
         """Its momentum, in new memory."""
-        return self._product(self._momentum_c, client).add_(
-            self._shared.weight, alpha=float(self._momentum_scale[client])
-        )
+        return self._grown(self._product(self._momentum_c, client), self._momentum_scale[client])
 
-    def _moved(self, scale: float, change: torch.Tensor) -> torch.Tensor:
+    def _moved(self, scale: torch.Tensor, change: torch.Tensor) -> torch.Tensor:
         """``scale W0 + change``: all that is small first, so that only the last sum rounds at the size of weights."""
-        if scale != 1:
-            change += (scale - 1) * self._shared.weight
+        if self._recipe.rescales:
+            change += (scale - 1).to(change.dtype) * self._shared.weight
         change += self._shared.weight
         return change
+
+    def _grown(self, change: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+        """``change + scale W0``, in place; a device is not asked for the number, which would hold everything up."""
+        if not self._recipe.rescales:
+            return change
+        if change.is_cpu:
+            return change.add_(self._shared.weight, alpha=float(scale))
+        return change.addcmul_(self._shared.weight, scale.to(change.dtype))
 
     def _product(self, c: torch.Tensor, client: int) -> torch.Tensor:
         """``D^T diag(c) H``."""
@@ -152,9 +158,12 @@ class LowRank:
 
     def weighted_change(self, weights: Sequence[float]) -> torch.Tensor:
         """``sum of weights[c] (W_c - W0)`` as one product over all rows of all clients."""
-        share = torch.tensor(weights, dtype=torch.float64, device=self._c.device)
-        coefficients = (self._c[:, : self.rows] * share[:, None]).to(self._outputs.dtype)
+        coefficients = _weighted(self._c[:, : self.rows], weights).to(self._outputs.dtype)
         scaled = self._outputs[:, : self.rows] * coefficients[:, :, None]
         total = self._shared.sum_of_products(scaled, self._inputs[:, : self.rows])
-        grown = float((share * (self._scale[:, 0] - 1)).sum())
-        return total.add_(self._shared.weight, alpha=grown) if grown else total
+        return self._grown(total, _weighted(self._scale - 1, weights).sum())
+
+
+def _weighted(rows: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
+    """Each row times its weight."""
+    return torch.stack([row * weight for row, weight in zip(rows, weights, strict=True)])

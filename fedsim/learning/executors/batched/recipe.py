@@ -55,6 +55,11 @@ class Recipe:
         return self.linear and not (self.momentum or self.weight_decay or self.pull)
 
     @property
+    def rescales(self) -> bool:
+        """Whether a step multiplies weights by something, beside what it takes off them."""
+        return bool(self.weight_decay or self.pull)
+
+    @property
     def keeps_start(self) -> bool:
         """Whether a copy of the weights at the training's beginning is needed."""
         return self.objective.reads_start

@@ -8,8 +8,8 @@ copied.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +21,13 @@ from fedsim.data.stream.captures import Capture, captured_ids
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import batches, mini_batches, training_samples
 
-__all__ = ["AHEAD_BYTES", "ResidentSamples", "Samples", "padded"]
+__all__ = ["AHEAD_BYTES", "XY", "ResidentSamples", "Samples", "padded"]
 
 AHEAD_BYTES = {"cpu": 2**18, "device": 2**21}
 """Bytes of one client's samples that are decoded together, at most, unless a mini-batch has more."""
 
 XY = tuple[torch.Tensor, torch.Tensor]
+"""Samples, and their labels or values."""
 
 
 class Samples:
@@ -42,16 +43,21 @@ class Samples:
 
     def mini_batches(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
         """`fedsim.learning.batches.mini_batches`, as tensors, some of them from one decoding."""
-        ids = self._ids(parameters, stream)
-        if ids is None:
+        feed = self.ids(parameters, stream)
+        if feed is None:
             yield from self._decoded(parameters, stream)
             return
+        for some in _together(feed, self._ahead):
+            yield from _apart(self.of(np.concatenate(some)), some)
+
+    def ids(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[npt.NDArray[np.int64]] | None:
+        """The ids of each mini-batch's samples; None where ids do not say all of it."""
+        ids = self._ids(parameters, stream)
+        if ids is None:
+            return None
         settings = parameters["training"]
         sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
-        for some in _together(batches(ids, **sizes, rng=stream.generator()), self._ahead):
-            x, y = self.of(np.concatenate(some))
-            lengths = [len(one) for one in some]
-            yield from zip(torch.split(x, lengths), torch.split(y, lengths), strict=True)
+        return batches(ids, **sizes, rng=stream.generator())
 
     @property
     def _ahead(self) -> int:
@@ -93,11 +99,29 @@ class ResidentSamples(Samples):
         self._x = None if self._encoding is None else torch.tensor(dataset.x).to(torch_device)
         self._y = torch.tensor(dataset.y).to(torch_device)
 
+    @property
+    def all_there(self) -> bool:
+        """Whether samples lie on the device, and are decoded there."""
+        return self._x is not None
+
     def of(self, ids: npt.NDArray[np.int64]) -> XY:
         """The samples *ids*, and their labels or values, on the device."""
-        rows = torch.tensor(ids).to(self._torch_device)
-        if self._x is None or self._encoding is None:
+        rows = self.placed(ids)
+        if not self.all_there:
             return super().of(ids)[0].to(self._torch_device), self._y.index_select(0, rows)
+        return self._taken(rows)
+
+    def placed(self, ids: npt.NDArray[np.int64]) -> torch.Tensor:
+        """*ids* on the device."""
+        return torch.tensor(ids).to(self._torch_device)
+
+    def at(self, rows: torch.Tensor, sizes: Sequence[int]) -> Iterator[XY]:
+        """Mini-batches of so many samples each, whose ids, *rows*, lie on the device as the samples do."""
+        for some in _together(iter(torch.split(rows, list(sizes))), self._ahead):
+            yield from _apart(self._taken(torch.cat(some)), some)
+
+    def _taken(self, rows: torch.Tensor) -> XY:
+        assert self._x is not None and self._encoding is not None
         values = self._x.index_select(0, rows).to(torch.float32)
         if self._encoding.scale != 1.0:
             values *= self._encoding.scale
@@ -120,9 +144,12 @@ def padded(rows: Sequence[torch.Tensor], width: int) -> torch.Tensor:
     return stacked
 
 
-def _together(feed: Iterator[npt.NDArray[np.int64]], most: int) -> Iterator[list[npt.NDArray[np.int64]]]:
+_Ids = TypeVar("_Ids", bound=Sized)
+
+
+def _together(feed: Iterator[_Ids], most: int) -> Iterator[list[_Ids]]:
     """Mini-batches that follow each other, as many as have *most* samples, at least one."""
-    some: list[npt.NDArray[np.int64]] = []
+    some: list[_Ids] = []
     for batch in feed:
         if some and sum(map(len, some)) + len(batch) > most:
             yield some
@@ -130,3 +157,9 @@ def _together(feed: Iterator[npt.NDArray[np.int64]], most: int) -> Iterator[list
         some.append(batch)
     if some:
         yield some
+
+
+def _apart(decoded: XY, some: Sequence[Sized]) -> Iterator[XY]:
+    """What was decoded together, one mini-batch after the other."""
+    sizes = [len(one) for one in some]
+    return zip(*(torch.split(rows, sizes) for rows in decoded), strict=True)

@@ -5,8 +5,8 @@ are zero. A convolution is a copy of all patches and one batched product with ev
 and gradients are one operation each. Nothing is added up in an order that may change: a pooling square hands its
 gradient to one place, and what patches hand back to images is gathered by image (`torch.nn.functional.fold`).
 
-Memory is that of one layer's patches at a time, which are copied again for the gradient. Leaves out: CUDA graphs, and
-convolutions of few clients with many samples each, for which a library's own convolutions are better.
+Memory is that of one layer's patches at a time, which are copied again for the gradient. Leaves out convolutions of few
+clients with many samples each, for which a library's own convolutions are better.
 """
 
 from __future__ import annotations

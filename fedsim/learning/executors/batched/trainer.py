@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -13,14 +13,17 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
-from fedsim.learning.executors.batched.course import Chain, Stage
-from fedsim.learning.executors.batched.fronts import front_kind
+from fedsim.learning.executors.batched.course import Draw, Stage
+from fedsim.learning.executors.batched.cuda_graphs import CudaRecorder
+from fedsim.learning.executors.batched.fronts import FrontKind, front_kind
+from fedsim.learning.executors.batched.group import Change, Group, groups
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.low_rank import prepare_factors
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.samples import ResidentSamples, Samples
+from fedsim.learning.executors.batched.recordings import Recorder, Recordings
+from fedsim.learning.executors.batched.samples import XY, ResidentSamples, Samples
 from fedsim.learning.executors.batched.scoring import tally_of
-from fedsim.learning.executors.batched.support import architecture
+from fedsim.learning.executors.batched.support import Architecture, architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
@@ -35,6 +38,8 @@ class BatchedTrainer(Trainer):
     precisions = ("float32", "float64", "tf32", "bfloat16")
     stacked: ClassVar[bool] = False
     """Whether to train as on ``cuda`` wherever it is: convolutions of all clients at once, samples on the device."""
+    recorder: ClassVar[type[Recorder] | None] = None
+    """What records groups that come again; None: CUDA graphs, on ``cuda``."""
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         self._torch_device, self._precision = torch_device, precision
@@ -43,7 +48,15 @@ class BatchedTrainer(Trainer):
         self._architecture = architecture(table)
         stacked, dtype = self.stacked or torch_device == "cuda", number_type(precision)
         self._front_kind = front_kind(self._architecture.front, stacked=stacked, products=self._products)
-        self._samples = ResidentSamples(dataset, dtype, torch_device) if stacked else Samples(dataset, dtype)
+        # Not a method: the trainer, and all that lies on the device, is gone as soon as nobody holds it.
+        self._lockstep = partial(_lockstep, self._architecture, dataset, self._front_kind, self._products)
+        self._samples: Samples = Samples(dataset, dtype)
+        self._recordings: Recordings | None = None
+        if stacked:
+            self._samples = resident = ResidentSamples(dataset, dtype, torch_device)
+            recorder = self.recorder or (CudaRecorder if torch_device == "cuda" else None)
+            if recorder is not None:
+                self._recordings = Recordings(dataset, resident, recorder(), self._lockstep)
 
     @classmethod
     def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
@@ -71,22 +84,16 @@ class BatchedTrainer(Trainer):
             return outputs[source.training][source.output] if isinstance(source, Made) else values[source]
 
         total = None if wave.sum is None else _Total(wave.sum, values)
-        for chains in _groups(wave):
-            first = chains[0][0].training
-            base = {part: made(source) for part, source in first.sources("model").items()}
-            group = Lockstep(
-                self._architecture,
-                self._dataset,
-                self._samples,
-                base,
-                Recipe.of(first.parameters, self._products),
-                chains,
-                self._front_kind,
-            )
-            group.run(made, outputs.__setitem__)
+        for group in groups(wave, values):
+            change = None if self._recordings is None else self._recordings.trained(group, outputs.__setitem__)
+            if change is None:
+                change = self._lockstep(group, self._draw).run(made, outputs.__setitem__)
             if total is not None:
-                total.add(group, base)
+                total.add(change, group.base)
         return outputs if total is None else [*outputs, total.result]
+
+    def _draw(self, stage: Stage) -> Iterator[XY]:
+        return self._samples.mini_batches(stage.training.parameters, stage.training.stream)
 
     @torch.no_grad()
     def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
@@ -113,50 +120,31 @@ def _products(precision: str) -> torch.dtype | None:
     return torch.bfloat16 if precision == "bfloat16" else None
 
 
+def _lockstep(
+    architecture: Architecture,
+    dataset: FederatedDataset,
+    front_kind: FrontKind,
+    products: torch.dtype | None,
+    group: Group,
+    draw: Draw,
+) -> Lockstep:
+    return Lockstep(architecture, dataset, draw, group, Recipe.of(group.parameters, products), front_kind)
+
+
 class _Total:
     """The wave's weighted sum, group by group."""
 
     def __init__(self, total: WeightedSum, values: Sequence[Part]) -> None:
         self._base = {part: values[at] for part, at in total.base.items()}
-        self._weights = dict(zip(total.trainings, total.weights, strict=True))
         self.result: dict[str, Part] = {part: {} for part in self._base}
 
-    def add(self, group: Lockstep, base: Mapping[str, Part]) -> None:
-        weights = [self._weights[chain[-1].number] for chain in group.chains]
-        change = group.weighted_change(tuple(self._base), weights)
+    def add(self, change: Change, base: Mapping[str, Part]) -> None:
+        """*change* is the total's own from now on."""
         for part, sum_base in self._base.items():
-            for name, tensor in change[part].items():
+            for name, tensor in change.parts[part].items():
                 if base[part] is not sum_base:
-                    tensor.add_(base[part][name] - sum_base[name], alpha=sum(weights))
+                    tensor.add_(base[part][name] - sum_base[name], alpha=change.weight)
                 if name in self.result[part]:
                     self.result[part][name].add_(tensor)
                 else:
                     self.result[part][name] = tensor
-
-
-def _groups(wave: Wave) -> Iterator[list[Chain]]:
-    """The wave's chains, those together that begin with the same model and follow the same recipe."""
-    groups: dict[str, list[Chain]] = {}
-    for chain in _chains(wave):
-        first = chain[0].training
-        recipe = [first.parameters[name] for name in ("training", "objective")]
-        groups.setdefault(json.dumps([first.sources("model"), recipe], sort_keys=True), []).append(chain)
-    yield from groups.values()
-
-
-def _chains(wave: Wave) -> list[Chain]:
-    needed = [set(training.wanted) for training in wave.trainings]
-    for training in wave.trainings:
-        for name, source in training.inputs.items():
-            if isinstance(source, Made) and name.startswith("state."):
-                needed[source.training].add(source.output)
-    chains: dict[int, list[Stage]] = {}
-    for number, training in enumerate(wave.trainings):
-        model = training.sources("model")
-        before = {source.training for source in model.values() if isinstance(source, Made)}
-        restarts = (
-            frozenset(part for part, source in model.items() if isinstance(source, int)) if before else frozenset()
-        )
-        chain = chains.pop(before.pop()) if before else []
-        chains[number] = [*chain, Stage(number, training, restarts, frozenset(needed[number]))]
-    return [tuple(chain) for chain in chains.values()]
