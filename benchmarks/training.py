@@ -45,8 +45,9 @@ NOTES = (
     "update off: how far the model after the first round is from the plain loop's, in per cent of the plain loop's "
     "update: rounding errors; other work makes more than {same:.0%} (!). The test loss is that after the last round.",
     "plain: as usually written, one process, all cores. tuned: channels last, dense weights updated within the "
-    "backward pass, one process with all cores; tuned-processes: one process with one thread per core. flower: as its "
-    "quickstart trains, from samples in memory; flower-resident: its actors keep the module, too.",
+    "backward pass, one process with all cores; tuned-processes: one process with one thread per core. flower: as it "
+    "comes and as its quickstart trains, from samples in memory; flower-resident: tuned, one actor with one thread for "
+    "each core, which keeps the module.",
 )
 
 

@@ -1,10 +1,11 @@
-"""Flower's simulation runtime on Ray: the `FedAvg` strategy, one actor with one thread per core, scored by the server.
+"""Flower's simulation runtime on Ray: the `FedAvg` strategy, scored by the server.
 
 Messages go to any thirty of the hundred virtual nodes and say which client to be, as node ids are drawn anew in each
-run. Actors keep the data from one message to the next. *as_usual* trains as Flower's quickstart for PyTorch: each
-message makes a module, and a `DataLoader` for the client's samples; but samples are tensors in memory, in the order
-that the work says, and clients score nothing. With *resident*, actors keep the module, and mini-batches are slices of
-tensors, so that no time is spent on what a user could save.
+run. Actors keep the data from one message to the next. *as_usual* is Flower as it comes: two cores for a client, which
+is its default and its quickstart's, and threads as torch and Ray choose them; trained as in its quickstart for PyTorch,
+where each message makes a module, and a `DataLoader` for the client's samples. But samples are tensors in memory, in
+the order that the work says, and clients score nothing. *resident* is tuned, so that no time is spent on what a user
+could save: an actor with one thread for each core, which keeps the module, and mini-batches that are slices of tensors.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ from benchmarks.peers.work import CLIENTS, COHORT, RATE, SAMPLES, Batch, Record,
 @cache
 def resident_work(folder: str, *numbers: Any) -> Work:
     """The work, once in each actor."""
-    torch.set_num_threads(1)
     return Work(Path(folder), *numbers)
 
 
 @cache
 def resident_module(work: Work) -> nn.Sequential:
-    """A module, once in each actor."""
+    """A module, once in each actor, which has one thread from then on."""
+    torch.set_num_threads(1)
     return work.untrained()
 
 
@@ -93,14 +94,17 @@ class Cohorts(FedAvg):
 
 
 def as_usual(work: Work, record: Record) -> None:
-    run(work, record, train_as_usual)
+    run(work, record, train_as_usual, {})
 
 
 def resident(work: Work, record: Record) -> None:
-    run(work, record, train_resident)
+    run(work, record, train_resident, {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}})
 
 
-def run(work: Work, record: Record, train: Callable[[Message, Context], Message]) -> None:
+def run(
+    work: Work, record: Record, train: Callable[[Message, Context], Message], resources: dict[str, dict[str, float]]
+) -> None:
+    """*resources* are what Flower's backend gives a client, where that is not its default."""
     torch.set_num_threads(work.cores)
     record.versions = {"flwr": flwr.__version__, "ray": ray.__version__, "torch": torch.__version__}
     module, server_app, client_app = work.module(), ServerApp(), ClientApp()
@@ -131,6 +135,6 @@ def run(work: Work, record: Record, train: Callable[[Message, Context], Message]
         num_supernodes=CLIENTS,
         backend_config={
             "init_args": {"num_cpus": work.cores, "_temp_dir": str(work.folder / "ray")},  # and not left behind
-            "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+            **resources,
         },
     )
