@@ -239,7 +239,7 @@ def press_ctrl_c(process: int) -> None:
 @pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_goes_on(server: RunServer, whole: Whole, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    process = server.start(LONG, out, checkpoint_interval_s=CHECKPOINT_INTERVAL_S)
+    process = server.start(LONG, out, checkpoint_interval_s=whole.checkpoint_interval_s)
     until_checkpoint(out)
     press_ctrl_c(process)
     assert server.wait(process) == INTERRUPTED
