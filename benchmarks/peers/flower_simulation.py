@@ -2,9 +2,9 @@
 
 Messages go to any thirty of the hundred virtual nodes and say which client to be, as node ids are drawn anew in each
 run. Actors keep the data from one message to the next. *as_usual* is Flower as it comes: two cores for a client, which
-is its default and its quickstart's, and threads as torch and Ray choose them; trained as in its quickstart for PyTorch,
-where each message makes a module, and a `DataLoader` for the client's samples. But samples are tensors in memory, in
-the order that the work says, and clients score nothing. *resident* is tuned, so that no time is spent on what a user
+is its default, and threads as torch and Ray choose them; trained as in its quickstart for PyTorch, where each message
+makes a module, and a `DataLoader` for the client's samples. But samples are tensors in memory, in the order that the
+work says, and clients score nothing. *resident* is tuned, so that no time is spent on what a user
 could save: an actor with one thread for each core, which keeps the module, and mini-batches that are slices of tensors.
 """
 
