@@ -63,11 +63,11 @@ class Forcer:
         """Let the executor begin what it will be asked for next, as far as the inputs are there."""
         ahead = 0
         for chunk in chunks:
-            if ahead > self._executor.lookahead:
-                return
             if chunk.ready:
                 self._executor.begin(chunk.nodes)
                 ahead += 1
+                if ahead > self._executor.lookahead:
+                    return
 
     def _plan(self, handle: Handle) -> None:
         for nodes in self._executor.chunks(_unplanned_ancestry(handle)):
@@ -109,10 +109,9 @@ class Forcer:
         chunk.nodes = ()
         for node, values in zip(nodes, outputs, strict=True):
             node.finish(values)
-            self._store.log({"event": "computed", "key": node.key, **node.description})
-            for handle in node.held_outputs():
-                if node.operation.scalar:
-                    self._store.keep_metrics(handle)
+        self._store.log(*({"event": "computed", "key": node.key, **node.description} for node in nodes))
+        for handle in [handle for node in nodes if node.operation.scalar for handle in node.held_outputs()]:
+            self._store.keep_metrics(handle)
         folding.advance(nodes)
 
     def _checkpoint(self) -> None:

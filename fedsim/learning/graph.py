@@ -47,10 +47,12 @@ OPERATIONS = {
 }
 
 
+_as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
 def digest_of(content: Any) -> str:
     """A 128-bit hash of JSON-able content, independent of the order of its keys."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(_as_text(content).encode(), digest_size=16).hexdigest()
 
 
 class Handle:
@@ -129,7 +131,7 @@ class Node:
         self.chunk: Chunk | None = None
         """The nodes that it is computed together with; None until it is planned."""
         self.done = False
-        self._outputs: weakref.WeakValueDictionary[str, Handle] = weakref.WeakValueDictionary()
+        self._outputs: dict[str, weakref.ref[Handle]] = {}
 
     @property
     def description(self) -> dict[str, Any]:
@@ -138,20 +140,22 @@ class Node:
 
     def output(self, name: str) -> Handle:
         """The handle of an output; the same object for everybody who holds it."""
-        handle = self._outputs.get(name)
+        held = self._outputs.get(name)
+        handle = held() if held else None
         if handle is None:
-            handle = self._outputs[name] = Handle(self, name)
+            handle = Handle(self, name)
+            self._outputs[name] = weakref.ref(handle)
         return handle
 
     def held_outputs(self) -> list[Handle]:
         """The outputs that somebody holds."""
-        return list(self._outputs.values())
+        return [handle for held in self._outputs.values() if (handle := held())]
 
     def finish(self, values: Mapping[str, Value]) -> None:
         """Hand the outputs to those who still hold them, and let go of the inputs."""
-        for name, handle in list(self._outputs.items()):
+        for handle in self.held_outputs():
             if not handle.computed:
-                handle.value = values[name]
+                handle.value = values[handle.output]
         self.inputs, self.done = {}, True
 
 

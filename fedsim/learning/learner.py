@@ -172,7 +172,7 @@ class GraphLearner(Learner):
         self._store = store
         self._table = table
         self._dataset = dataset
-        self._training = training
+        self._training = training.model_dump(mode="json")
         self._streams = streams
         self._tags = dict(tags)
 
@@ -199,7 +199,7 @@ class GraphLearner(Learner):
             "model": self._table.digest,
             "data": self._dataset.digest,
             "client": client,
-            "training": self._training.model_dump(mode="json"),
+            "training": self._training,
             "objective": objective.parameters(),
         }
         if capture is not None:

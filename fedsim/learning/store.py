@@ -14,6 +14,7 @@ A file in ``tensors`` that no index names may be deleted at any checkpoint; that
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,6 +49,7 @@ class Store:
         self._label = label
         for name in ("metrics", "ledger", "tensors", "index"):
             (folder / name).mkdir(parents=True, exist_ok=True)
+        self._tensor_folder = folder / "tensors"
         self._lock = FileLock(folder / "lock")
         self.all_metrics = self._read_metrics() if metrics is None else metrics
         """By name: what the store had when it was opened (or *metrics*, read before), and what has been added since."""
@@ -70,18 +72,20 @@ class Store:
         self.all_metrics[name] = handle.value
         self._metrics_file.append({"key": name, "value": handle.value})
 
-    def log(self, row: Mapping[str, Any]) -> None:
-        """Add a row to the ledger."""
-        self._ledger_file.append(row)
+    def log(self, *rows: Mapping[str, Any]) -> None:
+        """Add rows to the ledger."""
+        self._ledger_file.append(*rows)
 
     # -- tensors, while they are needed -----------------------------------------------------------------------------
 
     def read_tensors(self, handle: Handle) -> bool:
         """Read an output from disk, if it is there and was computed by the same plan; returns whether it was."""
-        path = self._tensor_path(_name(handle))
+        name = _name(handle)
+        if not os.path.exists(self._tensor_file(name)):  # each forcing asks, mostly in vain
+            return False
         try:
-            handle.value = self._files.load(path)
-        except FileNotFoundError:
+            handle.value = self._files.load(Path(self._tensor_file(name)))
+        except FileNotFoundError:  # another run that shares the store has deleted it just now
             return False
         self.log({"event": "loaded", "key": handle.node.key, "output": handle.output})
         return True
@@ -111,7 +115,7 @@ class Store:
         if handle.node.operation.scalar or handle.node.chunk is None:
             return None
         name = _name(handle)
-        path = self._tensor_path(name)
+        path = Path(self._tensor_file(name))
         if not path.exists():
             if not handle.computed:
                 return None
@@ -135,12 +139,12 @@ class Store:
             index = _read_index(path)
             reachable.update(name for frontier in index.get("frontiers", {}).values() for name in frontier)
             reachable.update(name for parts in index.get("finals", {}).values() for name in parts.values())
-        for path in (self.folder / "tensors").iterdir():  # also what a kill left half-written
+        for path in self._tensor_folder.iterdir():  # also what a kill left half-written
             if path.suffix != ".safetensors" or path.stem not in reachable:
                 path.unlink(missing_ok=True)
 
-    def _tensor_path(self, name: str) -> Path:
-        return self.folder / "tensors" / f"{name}.safetensors"
+    def _tensor_file(self, name: str) -> str:
+        return f"{self._tensor_folder}/{name}.safetensors"
 
     def _read_metrics(self) -> dict[str, Value]:
         found: dict[str, Value] = {}
@@ -178,6 +182,9 @@ def _complete_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines[:-1] if line]
 
 
+_as_text = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class _LineFile:
     """A JSON-lines file; a last line that was cut off by a kill is removed before the first append."""
 
@@ -188,8 +195,8 @@ class _LineFile:
         if whole < len(content):
             self._file.truncate(whole)
 
-    def append(self, row: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(row, separators=(",", ":")).encode() + b"\n")
+    def append(self, *rows: Mapping[str, Any]) -> None:
+        self._file.write(b"".join(_as_text(row).encode() + b"\n" for row in rows))
         self._file.flush()
 
     def close(self) -> None:

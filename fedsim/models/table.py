@@ -10,6 +10,7 @@ Leaves out: the memory of activations, and what an optimiser keeps or computes.
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -238,11 +239,11 @@ class LayerTable(ModelTable):
 
     @cached_property
     def digest(self) -> str:
-        """Canonical text of input shape, initialisation, and each part's layers with their names."""
+        """A 128-bit hash of input shape, initialisation, and each part's layers with their names."""
         tokens = " tokens" if self.takes_ids else ""
         facts = [f"input: {'x'.join(map(str, self.input_shape))}{tokens}", f"initialisation: {self.initialisation}"]
         facts += [f"{part}: " + " ".join(layer.digest for layer in layers) for part, layers in self.layers.items()]
-        return "; ".join(facts)
+        return hashlib.blake2b("; ".join(facts).encode(), digest_size=16).hexdigest()
 
     def _layers_with_inputs(self) -> Iterator[tuple[Layer, Shape]]:
         shape = self.input_shape

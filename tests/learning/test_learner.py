@@ -72,7 +72,7 @@ def test_every_training_setting_is_in_the_key(
     learner: Learner, monkeypatch: pytest.MonkeyPatch, name: str, value: float
 ) -> None:
     before = trained_key(learner)
-    monkeypatch.setattr(learner, "_training", learner._training.model_copy(update={name: value}))
+    monkeypatch.setattr(learner, "_training", learner._training | {name: value})
     assert trained_key(learner) != before
 
 

@@ -366,15 +366,15 @@ FAULTS = (
     Fault(
         "all chains of a wave follow the first one's recipe",
         GROUP,
-        'json.dumps([first.sources("model"), options], sort_keys=True)',
-        'json.dumps(first.sources("model"), sort_keys=True)',
+        'frozenset(first.sources("model").items()), recipe_text(first.parameters)',
+        'frozenset(first.sources("model").items()), ""',
         (CORNERS,),
     ),
     Fault(
         "all chains of a wave start from the first one's model",
         GROUP,
-        'json.dumps([first.sources("model"), options], sort_keys=True)',
-        "options",
+        'frozenset(first.sources("model").items()), recipe_text(first.parameters)',
+        "frozenset(), recipe_text(first.parameters)",
         (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
     ),
     Fault(

@@ -87,16 +87,16 @@ def _take_inputs(
     node: Node, trainings: Mapping[Node, int], values: list[Value], positions: dict[int, int]
 ) -> dict[str, Source]:
     inputs: dict[str, Source] = {}
-    for name in list(node.inputs):
-        handle = node.inputs[name]
-        if handle.node in trainings:
-            inputs[name] = Made(trainings[handle.node], handle.output)
+    for name, handle in list(node.inputs.items()):
+        training = trainings.get(handle.node)
+        if training is not None:
+            inputs[name] = Made(training, handle.output)
             del node.inputs[name]
         else:
-            if id(handle.value) not in positions:
-                positions[id(handle.value)] = len(values)
-                values.append(handle.value)
-            inputs[name] = positions[id(handle.value)]
+            value = handle.value
+            inputs[name] = position = positions.setdefault(id(value), len(values))
+            if position == len(values):
+                values.append(value)
     return inputs
 
 

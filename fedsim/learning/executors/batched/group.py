@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fedsim.learning.executors.batched.course import Chain, Stage
 from fedsim.learning.executors.trainer import Part
-from fedsim.learning.executors.wave import Made, Wave
+from fedsim.learning.executors.wave import Made, Source, Wave
 
 __all__ = ["Change", "Group", "groups", "recipe_text"]
 
@@ -50,11 +51,10 @@ def groups(wave: Wave, values: Sequence[Part]) -> Iterator[Group]:
     total = wave.sum
     summed = () if total is None else tuple(total.base)
     weights = None if total is None else dict(zip(total.trainings, total.weights, strict=True))
-    found: dict[str, list[Chain]] = {}
+    found: defaultdict[tuple[frozenset[tuple[str, Source]], str], list[Chain]] = defaultdict(list)
     for chain in _chains(wave):
         first = chain[0].training
-        options = recipe_text(first.parameters)
-        found.setdefault(json.dumps([first.sources("model"), options], sort_keys=True), []).append(chain)
+        found[frozenset(first.sources("model").items()), recipe_text(first.parameters)].append(chain)
     for chains in found.values():
         model = chains[0][0].training.sources("model")
         base = {part: values[source] for part, source in model.items() if isinstance(source, int)}
