@@ -527,7 +527,7 @@ FAULTS = (
     Fault(
         "more chunks than the executor wants begin at once",
         FORCING,
-        "            if ahead > self._executor.lookahead:\n                return\n",
+        "                if ahead > self._executor.lookahead:\n                    return\n",
         "",
         (f"{CORNERS}::test_as_many_waves_begin_ahead_of_their_turn_as_the_executor_has_use_for",),
     ),
