@@ -40,7 +40,7 @@ class DeclaredTable(ModelTable):
         return ("model",) if self.classifier is None else ("extractor", "classifier")
 
     @property
-    def digest(self) -> str:
+    def text(self) -> str:
         """Canonical text of all declared numbers."""
         facts = {
             "parameters": self.total,

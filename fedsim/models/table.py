@@ -65,8 +65,13 @@ class ModelTable(ABC):
 
     @property
     @abstractmethod
-    def digest(self) -> str:
+    def text(self) -> str:
         """Canonical text: equal tables, equal text; it changes with anything that could change sizes or numbers."""
+
+    @cached_property
+    def digest(self) -> str:
+        """A 128-bit hash of the text."""
+        return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
 
     @property
     @abstractmethod
@@ -237,13 +242,13 @@ class LayerTable(ModelTable):
         """FLOPs of one sample in one training step: 3 forward passes."""
         return FORWARDS_PER_TRAINING_STEP * self.forward_flops_per_sample
 
-    @cached_property
-    def digest(self) -> str:
-        """A 128-bit hash of input shape, initialisation, and each part's layers with their names."""
+    @property
+    def text(self) -> str:
+        """Canonical text of input shape, initialisation, and each part's layers with their names."""
         tokens = " tokens" if self.takes_ids else ""
         facts = [f"input: {'x'.join(map(str, self.input_shape))}{tokens}", f"initialisation: {self.initialisation}"]
-        facts += [f"{part}: " + " ".join(layer.digest for layer in layers) for part, layers in self.layers.items()]
-        return hashlib.blake2b("; ".join(facts).encode(), digest_size=16).hexdigest()
+        facts += [f"{part}: " + " ".join(layer.text for layer in layers) for part, layers in self.layers.items()]
+        return "; ".join(facts)
 
     def _layers_with_inputs(self) -> Iterator[tuple[Layer, Shape]]:
         shape = self.input_shape

@@ -125,8 +125,8 @@ class UserTable(ModelTable):
         """3 forward passes."""
         return FORWARDS_PER_TRAINING_STEP * self.forward_flops
 
-    @cached_property
-    def digest(self) -> str:
+    @property
+    def text(self) -> str:
         """Canonical text of the source, its options, the samples and what was made of them; not of where it stands."""
         recipe = self.recipe
         facts = {

@@ -88,9 +88,9 @@ class Residual(_Composite):
         return f"residual(body=[{', '.join(body)}], shortcut=[{', '.join(shortcut)}])"
 
     @property
-    def digest(self) -> str:
+    def text(self) -> str:
         """As every layer's, with the names inside."""
-        body, shortcut = (" ".join(layer.digest for layer in layers) for layers in (self.body, self.shortcut))
+        body, shortcut = (" ".join(layer.text for layer in layers) for layers in (self.body, self.shortcut))
         return f"{self.name}=residual(body: {body}; shortcut: {shortcut})"
 
     def output_shape(self, input_shape: Shape) -> Shape:
@@ -138,9 +138,9 @@ class Block(_Composite):
         return f"block({', '.join(layer.signature for layer in self.layers)})"
 
     @property
-    def digest(self) -> str:
+    def text(self) -> str:
         """As every layer's, with the names inside."""
-        return f"{self.name}=block({' '.join(layer.digest for layer in self.layers)})"
+        return f"{self.name}=block({' '.join(layer.text for layer in self.layers)})"
 
     def output_shape(self, input_shape: Shape) -> Shape:
         """What the last layer gives."""

@@ -58,7 +58,7 @@ class Layer(ABC):
         return f"{self.kind}({', '.join(f'{key}={value}' for key, value in hyper_parameters.items())})"
 
     @property
-    def digest(self) -> str:
+    def text(self) -> str:
         """The name and the signature; two models whose layers have equal ones are equal."""
         return f"{self.name}={self.signature}"
 
