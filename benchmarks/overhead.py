@@ -38,7 +38,7 @@ from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
-from fedsim.learning.learner import GraphLearner
+from fedsim.learning.graph_learner import GraphLearner
 from fedsim.learning.store import Store
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round

@@ -19,9 +19,15 @@ class ComputeSettings(Component):
         """Whether the same work takes one device longer in one training than in another."""
         return False
 
+    @property
+    def takes_time(self) -> bool:
+        """Whether any work takes any time."""
+        return True
+
     @abstractmethod
-    def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
+    def seconds(self, samples: float, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
         """Seconds to train on *samples* samples (each pass counts), each costing ``flops_per_sample()`` operations.
 
+        Other work is told in samples too: in those that could be trained on with as many operations.
         *device* names what is fixed for the device, *training* what is new in each training.
         """

@@ -44,7 +44,7 @@ class Distribution(ComputeSettings):
         """Whether each training draws anew."""
         return self.per == "training"
 
-    def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
+    def seconds(self, samples: float, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
         """``samples`` times one draw."""
         rng = (device if self.per == "device" else training).generator()
         return samples * self.mean_seconds_per_sample * self._relative(rng.uniform, rng.standard_normal)

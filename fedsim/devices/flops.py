@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -19,6 +20,11 @@ class Flops(ComputeSettings):
     flops_per_s: PositiveOrInfinite
     """Sustained floating-point operations per second; ``.inf`` for no time at all."""
 
-    def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
+    @property
+    def takes_time(self) -> bool:
+        """Whether an operation takes any."""
+        return math.isfinite(self.flops_per_s)
+
+    def seconds(self, samples: float, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
         """``samples * flops_per_sample() / flops_per_s``."""
         return samples * flops_per_sample() / self.flops_per_s

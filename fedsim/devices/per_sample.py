@@ -19,6 +19,11 @@ class PerSample(ComputeSettings):
     seconds_per_sample: NonNegative
     """Seconds to train on one sample once (forward, backward and update)."""
 
-    def seconds(self, samples: int, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
+    @property
+    def takes_time(self) -> bool:
+        """Whether a sample takes any."""
+        return self.seconds_per_sample > 0
+
+    def seconds(self, samples: float, flops_per_sample: Callable[[], float], device: Stream, training: Stream) -> float:
         """``samples * seconds_per_sample``."""
         return samples * self.seconds_per_sample

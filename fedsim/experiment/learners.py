@@ -12,7 +12,8 @@ from fedsim.files import why_no_folder
 from fedsim.kernel.streams import Streams
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
-from fedsim.learning.learner import GraphLearner, Learner, NoLearner
+from fedsim.learning.graph_learner import GraphLearner
+from fedsim.learning.learner import Learner, NoLearner
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.protocols.protocol import Protocol

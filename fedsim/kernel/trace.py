@@ -122,10 +122,20 @@ class Trace:
             ]
         )
 
+        self.groups = Table(
+            [
+                ("round", "i4"),  # in which they were formed
+                ("group", "i4"),
+                ("position", "i4"),  # in the order in which they train
+                ("client", "i4"),
+                ("selected", "?"),  # whether the group takes part
+            ]
+        )
+
     @property
     def tables(self) -> dict[str, Table]:
         """The tables by name."""
-        return {"hops": self.hops, "work": self.work, "rounds": self.rounds}
+        return {"hops": self.hops, "work": self.work, "rounds": self.rounds, "groups": self.groups}
 
     def digest(self) -> str:
         """A hash of every row of every table: equal traces, equal text."""

@@ -12,7 +12,15 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.captures import Capture, capture_samples
 from fedsim.kernel.streams import Stream, Streams
 
-__all__ = ["POOL", "batch_sizes", "batches", "mini_batches", "stream_parameters", "training_samples"]
+__all__ = [
+    "POOL",
+    "batch_sizes",
+    "batches",
+    "mini_batches",
+    "samples_seen",
+    "stream_parameters",
+    "training_samples",
+]
 
 POOL = -1
 """The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
@@ -41,8 +49,11 @@ def batches(
 def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> list[int]:
     """How many samples are in each mini-batch of a training with these *parameters* of its node."""
     size: int = parameters["training"]["batch_size"]
-    samples = Capture(*parameters["capture"]).samples if "capture" in parameters else None
-    if samples is None:
+    if "rows" in parameters:
+        samples: int = parameters["rows"]
+    elif "capture" in parameters:
+        samples = Capture(*parameters["capture"]).samples
+    else:
         samples = len(training_samples(dataset, parameters["client"]))
     whole, rest = divmod(samples, size)
     epoch = [size] * whole + [rest] * (rest > 0)
@@ -61,6 +72,17 @@ def stream_parameters(dataset: FederatedDataset, capture: Capture) -> dict[str, 
     }
 
 
+def samples_seen(
+    dataset: FederatedDataset, parameters: Mapping[str, Any], streams: Streams
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Decoded samples and labels that a node with these *parameters* sees, in the order in which they came."""
+    assert dataset.y is not None
+    if "capture" in parameters:
+        return capture_samples(dataset, parameters["client"], Capture(*parameters["capture"]), streams)
+    ids = training_samples(dataset, parameters["client"])
+    return dataset.samples(ids), dataset.y[ids]
+
+
 def mini_batches(
     dataset: FederatedDataset, parameters: Mapping[str, Any], stream: Stream
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
@@ -75,6 +97,6 @@ def mini_batches(
         for ids in batches(training_samples(dataset, client), **sizes, rng=rng):
             yield dataset.samples(ids), dataset.y[ids]
         return
-    x, y = capture_samples(dataset, client, Capture(*parameters["capture"]), Streams(stream.seed))
+    x, y = samples_seen(dataset, parameters, Streams(stream.seed))
     for rows in batches(np.arange(len(y)), **sizes, rng=rng):
         yield x[rows], y[rows]

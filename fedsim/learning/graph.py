@@ -17,7 +17,7 @@ from typing import Any
 
 from fedsim.kernel.streams import Stream
 
-__all__ = ["OPERATIONS", "Chunk", "Graph", "Handle", "Node", "Operation", "Value", "digest_of"]
+__all__ = ["OPERATIONS", "SEMANTICS", "Chunk", "Graph", "Handle", "Node", "Operation", "Value", "digest_of"]
 
 Value = Any  # a part (name -> tensor), or metrics (name -> number): the graph never opens it
 
@@ -43,9 +43,15 @@ OPERATIONS = {
         Operation("add", 1),
         Operation("mean", 1),
         Operation("evaluate", 2, scalar=True),
+        Operation("extract", 1),
+        Operation("compensate", 1),
+        Operation("keep", 1),
     )
 }
 
+
+SEMANTICS = "semantics"
+"""The output of an operation that makes rows of semantics."""
 
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 

@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.captures import Capture
-from fedsim.kernel.streams import Streams
-from fedsim.learning.batches import stream_parameters
-from fedsim.learning.forcing import Forcer
-from fedsim.learning.graph import Graph, Handle, Node
+from fedsim.learning.graph import Handle
 from fedsim.learning.objectives import Objective
-from fedsim.learning.store import Store
-from fedsim.learning.training import TrainingSettings
-from fedsim.models.table import ModelTable
 
 __all__ = [
     "PARTIAL_SUM",
     "SUMMATION",
+    "CalibrationSet",
     "Contribution",
-    "GraphLearner",
     "Learner",
     "Model",
     "NoLearner",
@@ -56,6 +49,17 @@ def partial_sums(contributions: int) -> list[slice]:
     size, longer = divmod(contributions, sums)
     ends = [number * size + min(number, longer) for number in range(sums + 1)]
     return [slice(first, last) for first, last in pairwise(ends)]
+
+
+class CalibrationSet(NamedTuple):
+    """What a classifier is trained on: rows of features with their labels."""
+
+    handles: tuple[Handle, ...]
+    """One after the other."""
+    rows: int
+    """In all of them."""
+    epochs: int
+    """Passes over them."""
 
 
 class Trained(NamedTuple):
@@ -95,11 +99,64 @@ class Learner(ABC):
         round_number: int,
         state: Model | None = None,
         capture: Capture | None = None,
+        calibration_set: CalibrationSet | None = None,
     ) -> Trained:
         """Local training of *client* (or `fedsim.learning.batches.POOL`), starting from *model*.
 
         *use* counts the client's trainings so far; *state* is what it remembers of them. *capture* says which samples
-        of its stream it sees; None: all of its own.
+        of its stream it sees; None: all of its own. With *calibration_set*, *model* is the classifier alone, and is
+        trained on that.
+        """
+
+    @abstractmethod
+    def extract(
+        self,
+        extractor: Model,
+        client: int,
+        *,
+        round_number: int,
+        capture: Capture | None = None,
+        remembered: Handle | None = None,
+        with_samples: bool = False,
+    ) -> Handle | None:
+        """What *extractor*, frozen, makes of a client's samples, with their labels: rows of semantics.
+
+        The samples are those of *capture* (None: all of its own), or the raw ones in *remembered*. *with_samples* says
+        whether the raw samples are kept beside their semantics. None when nothing is learned.
+        """
+
+    @abstractmethod
+    def compensate(
+        self,
+        remembered: Handle,
+        now: Handle,
+        before: Handle,
+        *,
+        client: int,
+        round_number: int,
+        by: Literal["per_class", "mean"],
+        absent: Literal["stays", "mean"],
+    ) -> Handle:
+        """*remembered* rows, moved by the drift of the means from *before* to *now*: of the same samples, extracted anew.
+
+        Each row by that of its class, or of all samples; *absent* says what becomes of classes that have none.
+        """
+
+    @abstractmethod
+    def keep(
+        self,
+        candidates: Sequence[Handle],
+        *,
+        client: int,
+        use: int,
+        round_number: int,
+        rows: int,
+        quotas: Sequence[int] | None,
+        at_random: bool,
+    ) -> Handle | None:
+        """*rows* of the candidates' rows, which come newest first: the nearest to the mean of their class, or any.
+
+        *quotas* says how many of each class. None when nothing is learned.
         """
 
     @abstractmethod
@@ -135,9 +192,22 @@ class NoLearner(Learner):
         round_number: int,
         state: Model | None = None,
         capture: Capture | None = None,
+        calibration_set: CalibrationSet | None = None,
     ) -> Trained:
         """Nothing."""
         return NOTHING
+
+    def extract(self, extractor: Model, client: int, **_: Any) -> None:
+        """Nothing."""
+        return
+
+    def compensate(self, remembered: Handle, now: Handle, before: Handle, **_: Any) -> Handle:
+        """As it was."""
+        return remembered
+
+    def keep(self, candidates: Sequence[Handle], **_: Any) -> None:
+        """Nothing."""
+        return
 
     def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
         """Nothing."""
@@ -150,121 +220,3 @@ class NoLearner(Learner):
     def keep_final(self, model: Model) -> dict[str, str]:
         """Nothing to keep."""
         return {}
-
-
-class GraphLearner(Learner):
-    """Builds the graph of keyed expressions, and forces it when metrics are asked for."""
-
-    def __init__(
-        self,
-        *,
-        graph: Graph,
-        forcer: Forcer,
-        store: Store,
-        table: ModelTable,
-        dataset: FederatedDataset,
-        training: TrainingSettings,
-        streams: Streams,
-        tags: Mapping[str, Any],
-    ) -> None:
-        self._graph = graph
-        self._forcer = forcer
-        self._store = store
-        self._table = table
-        self._dataset = dataset
-        self._training = training.model_dump(mode="json")
-        self._streams = streams
-        self._tags = dict(tags)
-
-    def initial_model(self) -> Model:
-        """Drawn by the layer table's initialisation from the stream ``model/init``."""
-        node = self._graph.node(
-            "init", {"model": self._table.digest}, {}, stream=self._streams("model/init"), tags=self._tags
-        )
-        return self._outputs(node, self._table.parts)
-
-    def train(
-        self,
-        model: Model,
-        client: int,
-        *,
-        objective: Objective,
-        use: int,
-        round_number: int,
-        state: Model | None = None,
-        capture: Capture | None = None,
-    ) -> Trained:
-        """A node for one local training; batches come from the stream ``batches/client/use``."""
-        parameters = {
-            "model": self._table.digest,
-            "data": self._dataset.digest,
-            "client": client,
-            "training": self._training,
-            "objective": objective.parameters(),
-        }
-        if capture is not None:
-            parameters |= stream_parameters(self._dataset, capture)
-        inputs = {f"model.{part}": handle for part, handle in model.items()}
-        inputs |= {f"state.{name}": handle for name, handle in (state or {}).items()}
-        node = self._graph.node(
-            "train",
-            parameters,
-            inputs,
-            stream=self._streams("batches", client, use),
-            tags=self._tags | {"round": round_number, "client": client},
-        )
-        return Trained(self._outputs(node, model), {name: node.output(f"state.{name}") for name in objective.remembers})
-
-    def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
-        """Partial sums of the weighted deltas, then their sum on top of *base*."""
-        ordered = sorted(contributions, key=lambda contribution: contribution.client)
-        total_weight = sum(contribution.weight for contribution in ordered)
-        tags = self._tags | {"round": round_number}
-        bases = {f"base.{part}": handle for part, handle in base.items()}
-        total: Model = {}
-        for some_of_them in partial_sums(len(ordered)):
-            some = self._partial_sum(bases, ordered[some_of_them], total_weight, tags)
-            total = self._add(total, some, tags) if total else some
-        totals = {f"total.{part}": handle for part, handle in total.items()}
-        return self._outputs(self._graph.node("mean", {}, bases | totals, tags=tags), base)
-
-    def _partial_sum(
-        self, bases: dict[str, Handle], some: Sequence[Contribution], total_weight: float, tags: Mapping[str, Any]
-    ) -> Model:
-        """The weighted deltas of a few contributions, added up in their order."""
-        inputs = {
-            f"{number}.{part}": handle
-            for number, contribution in enumerate(some)
-            for part, handle in contribution.model.items()
-        }
-        weights = [contribution.weight / total_weight for contribution in some]
-        node = self._graph.node("partial_sum", {"weights": weights}, bases | inputs, tags=tags)
-        return self._outputs(node, some[0].model)
-
-    def _add(self, total: Model, some: Model, tags: Mapping[str, Any]) -> Model:
-        inputs = {f"total.{part}": handle for part, handle in total.items()}
-        inputs |= {f"some.{part}": handle for part, handle in some.items()}
-        return self._outputs(self._graph.node("add", {}, inputs, tags=tags), total)
-
-    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
-        """Metrics on the test set *on* (``global``, ``clients`` or ``unseen``)."""
-        node = self._graph.node(
-            "evaluate",
-            {"model": self._table.digest, "data": self._dataset.digest, "on": on},
-            {f"model.{part}": handle for part, handle in model.items()},
-            tags=self._tags | {"round": round_number},
-        )
-        handle = node.output("metrics")
-        self._forcer.force(handle)
-        metrics: dict[str, Any] = handle.value
-        return metrics
-
-    def keep_final(self, model: Model) -> dict[str, str]:
-        """Force the model's parts and keep them for ever."""
-        for handle in model.values():
-            self._forcer.force(handle)
-        return self._store.keep_final(model)
-
-    @staticmethod
-    def _outputs(node: Node, parts: Iterable[str]) -> dict[str, Handle]:
-        return {part: node.output(part) for part in parts}

@@ -24,6 +24,14 @@ class PartedModule(nn.Module):
         Writing into them (without gradients) changes the model; they are all floating-point numbers.
         """
 
+    @abstractmethod
+    def features(self, x: torch.Tensor) -> torch.Tensor:
+        """What the extractor makes of a batch of samples: (batch, ...)."""
+
+    @abstractmethod
+    def classify(self, features: torch.Tensor) -> torch.Tensor:
+        """The scores, (batch, outputs), of a batch of features: ``classify(features(x))`` is ``forward(x)``."""
+
     def part_parameters(self, part: str) -> dict[str, nn.Parameter]:
         """Those of `part_state` that are trained, in the same order."""
         return {name: value for name, value in self.part_state(part).items() if isinstance(value, nn.Parameter)}

@@ -84,6 +84,18 @@ class ModelTable(ABC):
         """FLOPs of one sample in one training step of the whole model: 3 forward passes."""
 
     @abstractmethod
+    def forward_flops(self, part: str) -> float:
+        """FLOPs of one sample's forward pass through *part*; raises `UserError` when they are not known."""
+
+    @abstractmethod
+    def feature_numbers(self) -> int | None:
+        """How many numbers the extractor makes of a sample; None when that is not known."""
+
+    def check_that_parts_run_alone(self) -> None:
+        """Raise `UserError` when the classifier cannot be trained on features, apart from the extractor."""
+        return
+
+    @abstractmethod
     def parameters(self, part: str | None = None) -> int | float:
         """The number of parameters of *part*, or of the whole model; raises `UserError` when there is no such part."""
 
@@ -236,6 +248,14 @@ class LayerTable(ModelTable):
     def forward_flops_per_sample(self) -> float:
         """FLOPs of one sample's forward pass: 2 per multiply-accumulate; biases and activations are not counted."""
         return float(FLOPS_PER_MAC * self.forward_macs())
+
+    def forward_flops(self, part: str) -> float:
+        """FLOPs of one sample's forward pass through *part*: 2 per multiply-accumulate."""
+        return float(FLOPS_PER_MAC * self.forward_macs(part))
+
+    def feature_numbers(self) -> int:
+        """How many numbers the extractor makes of a sample; those of the sample itself where there is none."""
+        return prod(self.activation_shapes[self.extractor[-1].name] if self.extractor else self.input_shape)
 
     @property
     def training_flops_per_sample(self) -> float:

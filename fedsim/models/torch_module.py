@@ -35,6 +35,16 @@ class LayerModule(PartedModule):
         """The live parameters and running statistics of *part*, in the order of the table's ``state_shapes``."""
         return self.parts[part].state_dict(keep_vars=True)
 
+    def features(self, x: torch.Tensor) -> torch.Tensor:
+        """What the extractor makes of a batch of samples; the samples themselves where there is none."""
+        made: torch.Tensor = self.parts["extractor"](x) if "extractor" in self.parts else x
+        return made
+
+    def classify(self, features: torch.Tensor) -> torch.Tensor:
+        """The scores of a batch of features."""
+        scores: torch.Tensor = self.parts["classifier"](features)
+        return scores
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The scores, (batch, outputs), of a batch of samples, (batch, then the table's input shape)."""
         for part in self.parts.values():

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
 from annotated_types import MinLen
 from pydantic import Field, JsonValue, model_validator
@@ -28,7 +28,7 @@ from fedsim.models.settings import ModelSettings
 from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP, ModelTable
 from fedsim.settings import Count, Name, Several
 
-__all__ = ["Recipe", "State", "TorchModule", "UserTable"]
+__all__ = ["Head", "Recipe", "State", "TorchModule", "UserTable"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,16 @@ class State:
     """False for a buffer, such as a running mean."""
 
 
+class Head(NamedTuple):
+    """A child module that makes the scores of one tensor of features, and is all of the classifier."""
+
+    name: str
+    inputs: int
+    """Numbers that it takes for a sample."""
+    flops: float
+    """Of one sample's forward pass through it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class UserTable(ModelTable):
     """What was measured of a user's module."""
@@ -74,6 +84,8 @@ class UserTable(ModelTable):
     """The number of scores: at least as many as the data set has classes."""
     forward_flops: float
     """FLOPs of one sample's forward pass, as PyTorch counts them."""
+    head: Head | None = None
+    """The module that is the classifier; None when there is no such module."""
 
     @property
     def input_shape(self) -> Shape:
@@ -124,6 +136,25 @@ class UserTable(ModelTable):
     def training_flops_per_sample(self) -> float:
         """3 forward passes."""
         return FORWARDS_PER_TRAINING_STEP * self.forward_flops
+
+    def forward_flops(self, part: str) -> float:
+        """As measured; raises `UserError` when the parts do not run alone."""
+        self.check_that_parts_run_alone()
+        assert self.head is not None
+        whole, own = self.forward_flops, self.head.flops
+        return own if self.checked_part(part) == "classifier" else whole - own
+
+    def feature_numbers(self) -> int | None:
+        """How many numbers the extractor makes of a sample; None when the parts do not run alone."""
+        return None if self.head is None else self.head.inputs
+
+    def check_that_parts_run_alone(self) -> None:
+        """Raise `UserError` unless the classifier is one child module, which makes the scores of one tensor."""
+        if self.head is None:
+            raise UserError(
+                f"the classifier of {self.recipe.path!r} cannot be trained apart: it must be one of the module's "
+                "children, called once and last, with one tensor; name it in model.classifier"
+            )
 
     @property
     def text(self) -> str:

@@ -26,6 +26,7 @@ from fedsim.errors import Misfit, UserError, nearest
 from fedsim.imports import load_function, reason
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import ModelTable
+from fedsim.models.user_head import calls_of, find_head
 from fedsim.models.user_module import Recipe, State, UserTable
 
 __all__ = ["UserModule", "build_user_module", "initial_user_state", "measured"]
@@ -46,10 +47,20 @@ class UserModule(PartedModule):
         self.user = module
         self._recipe = table.recipe
         self._parts = {state.name: state.part for state in table.states}
+        self._head = table.head.name if table.head else ""
 
     def part_state(self, part: str) -> dict[str, torch.Tensor]:
         """The module's own parameters and buffers of *part* by name, live, in the order of the table's states."""
         return {name: value for name, value in _states(self.user) if self._parts[name] == part}
+
+    def features(self, x: torch.Tensor) -> torch.Tensor:
+        """What its classifier is called with, for a batch of samples."""
+        return calls_of(self.user, self._head, x)[0].taken
+
+    def classify(self, features: torch.Tensor) -> torch.Tensor:
+        """The scores of a batch of features."""
+        scores: torch.Tensor = self.user.get_submodule(self._head)(features)
+        return scores
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The scores, (batch, outputs), of a batch of samples. Raises `UserError` when the user's code fails."""
@@ -106,7 +117,14 @@ def _measured(recipe: Recipe, make: Callable[..., Any], sha256: str) -> UserTabl
     _check_its_start(module, _made(recipe, make, seed=0))
     states = tuple(_parted(module, recipe))
     outputs, flops = _called(module, recipe, states)
-    return UserTable(recipe=recipe, source_sha256=sha256, states=states, outputs=outputs, forward_flops=flops / BATCH)
+    return UserTable(
+        recipe=recipe,
+        source_sha256=sha256,
+        states=states,
+        outputs=outputs,
+        forward_flops=flops / BATCH,
+        head=find_head(module, recipe, states),
+    )
 
 
 def _own(table: ModelTable) -> UserTable:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fedsim.network.hop import Hop
 
-__all__ = ["Attachment", "Backbone"]
+__all__ = ["Attachment", "Backbone", "between"]
 
 
 @dataclass(eq=False, slots=True)
@@ -67,3 +67,14 @@ class Attachment:
         up, down = self.air_uplink, self.air_downlink
         in_coverage = up.rate_bps > 0 and down.rate_bps > 0
         return self.on and self.covered and in_coverage and not up.link.closed and not self.backbone.closed
+
+
+def between(source: Backbone, target: Backbone) -> tuple[Hop, ...]:
+    """The hops from one base station to another, by the first node on the way up that is on the other's way too."""
+    up, down = source.uplink, target.downlink
+    shared = 0  # wires that would be gone up, and down again at once
+    for above, below in zip(reversed(up), down, strict=False):
+        if above.link is not below.link:
+            break
+        shared += 1
+    return (*up[: len(up) - shared], *down[shared:])

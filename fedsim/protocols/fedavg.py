@@ -7,16 +7,18 @@ Leaves out nothing of the algorithm; deadlines and over-selection follow Bonawit
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from simpy import Event
 
 from fedsim.learning.objectives import Objective, Plain
-from fedsim.protocols.parallel_rounds import ParallelRounds
 from fedsim.protocols.protocol import Protocol
-from fedsim.protocols.selection import CohortSettings
+from fedsim.protocols.rounds import Rounds
+from fedsim.protocols.selection import CohortSettings, RandomCohort
+from fedsim.protocols.synchronisation.settings import SynchronisedPart
+from fedsim.protocols.synchronisation.whole import Whole
 from fedsim.protocols.world import World
-from fedsim.settings import Positive
+from fedsim.settings import Count, OneOf, Positive
 
 __all__ = ["Averaging", "FedAvg"]
 
@@ -32,14 +34,26 @@ class Averaging(Protocol, CohortSettings):
     weighting: Literal["samples", "uniform"] = "samples"
     """Weights of the mean: by training samples, or all equal."""
 
+    interval: Count = 1
+    """T: rounds in a block; the cohort is drawn when a block begins, and takes part in all of it."""
+    synchronise: Annotated[SynchronisedPart, OneOf("synchronised_parts")] = Whole()
+    """What of the model is trained, sent and averaged in which round of a block."""
+
     def objective(self) -> Objective:
         """The clients' local objective."""
         return Plain()
 
     def run(self, world: World) -> Generator[Event, Any, None]:
-        """Parallel rounds with this objective."""
-        schedule = ParallelRounds(self, self.objective(), self.deadline_s, self.weighting)
+        """Rounds of clients in parallel, with this objective."""
+        schedule = Rounds(
+            RandomCohort(self), self.synchronise, self.objective(), self.weighting, self.interval, self.deadline_s
+        )
         yield from schedule.run(world)
+
+    def check(self, world: World) -> None:
+        """Every client needs a compute time, and the synchronised part what it needs."""
+        super().check(world)
+        self.synchronise.check(world)
 
     def cohort_size(self, clients: int) -> float:
         """``fraction * clients``, or ``clients``."""

@@ -12,7 +12,7 @@ later or never.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from fedsim.data.stream.captures import Capture
 from fedsim.kernel.trace import Outcome
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
+from fedsim.network.hop import Hop
 from fedsim.protocols.world import Client, World
 
 __all__ = ["LocalWork", "Task", "Update", "journey"]
@@ -31,45 +32,78 @@ ARRIVED, CANCELLED = Outcome.ARRIVED, Outcome.CANCELLED  # members take long to 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the cloud asks of a client in one round."""
+    """What the cloud asks of a client in one round: to train the model that it is sent."""
 
     round_number: int
     model: Model
+    """What travels."""
     objective: Objective
     downlink_bytes: float
     uplink_bytes: float
 
+    def suits(self, client: Client) -> bool:
+        """Whether *client* has what it needs beside what it is sent."""
+        return True
+
+    def passes(self, world: World, client: Client, samples: int) -> int:
+        """Samples that pass through the model, *samples* new ones among them: each once in every epoch."""
+        return samples * world.training.epochs
+
+    def effort(self, world: World, client: Client, samples: int) -> float:
+        """How many samples the device could train on once with as many operations as this takes."""
+        return samples * world.training.epochs
+
+    def learn(self, world: World, client: Client, capture: Capture | None) -> Model:
+        """What comes back of the model. Called once, when the device has done the work."""
+        trained = world.learner.train(
+            self.model,
+            client.index,
+            objective=self.objective,
+            use=client.trainings,
+            round_number=self.round_number,
+            state=client.state,
+            capture=capture,
+        )
+        client.state = trained.state
+        return trained.model
+
 
 class Update(NamedTuple):
-    """What a client brings home."""
+    """What comes home."""
 
     client: int
+    """Who sent it; of a group that trains in sequence, the last one."""
     model: Model
     samples: int
     """That it was trained on, each counted once."""
+    clients: int = 1
+    """How many have trained it."""
 
 
-def journey(world: World, client: Client, task: Task) -> Generator[Any, Any, Update]:
+def journey(
+    world: World, client: Client, task: Task, down: Sequence[Hop] | None = None, up: Sequence[Hop] | None = None
+) -> Generator[Any, Any, Update]:
     """The model goes down, the client trains, its model comes up.
 
-    Raises `fedsim.kernel.trip.Lost` when a transfer is lost or the journey is given up.
+    It comes and goes all the way between the cloud and the client, or by the hops *down* and *up*. Raises
+    `fedsim.kernel.trip.Lost` when a transfer is lost or the journey is given up.
     """
-    yield world.network.send(client.index, client.downlink, task.downlink_bytes)
+    yield world.network.send(client.index, client.downlink if down is None else down, task.downlink_bytes)
     work = LocalWork(world, client, task)
-    trained = yield work
-    yield world.network.send(client.index, client.uplink, task.uplink_bytes)
-    return Update(client.index, trained.model, work.samples)
+    model = yield work
+    yield world.network.send(client.index, client.uplink if up is None else up, task.uplink_bytes)
+    return Update(client.index, model, work.samples)
 
 
 class LocalWork:
-    """Training on the client's own samples, for as long as its device takes; its value is what was `Trained`.
+    """Training on the client's own samples, for as long as its device takes; its value is the trained model.
 
     Where samples arrive by the clock, it first waits until there are enough. Its batches are consumed and its memory
     advances when the work is finished, whether or not the result arrives; work that is given up before consumes
     nothing. One may wait for it as for a `simpy.Event`, but not in conditions.
     """
 
-    __slots__ = ("_ok", "_value", "callbacks", "capture", "client", "samples", "start_s", "task", "world")
+    __slots__ = ("_ok", "_passed", "_value", "callbacks", "capture", "client", "samples", "start_s", "task", "world")
 
     def __init__(self, world: World, client: Client, task: Task) -> None:
         self.world, self.client, self.task = world, client, task
@@ -82,7 +116,9 @@ class LocalWork:
             self.start_s += client.stream.wait_s(self.capture, self.start_s)
         self.callbacks: list[Callable[[Any], None]] = [LocalWork._finish]
         self._ok = True
-        seconds = self.start_s - world.env.now + world.compute_seconds(client, self._passed)
+        effort = task.effort(world, client, self.samples)
+        self._passed = task.passes(world, client, self.samples)
+        seconds = self.start_s - world.env.now + world.compute_seconds(client, effort)
         client.attempts += 1
         client.work = self
         world.env.schedule(self, NORMAL, seconds)  # type: ignore[arg-type]
@@ -96,27 +132,13 @@ class LocalWork:
     def _finish(self) -> None:
         self._note(ARRIVED)
         client, task = self.client, self.task
-        self._value = trained = self.world.learner.train(
-            task.model,
-            client.index,
-            objective=task.objective,
-            use=client.trainings,
-            round_number=task.round_number,
-            state=client.state,
-            capture=self.capture,
-        )
+        self._value = task.learn(self.world, client, self.capture)
         if client.stream is not None and self.capture is not None:
             client.stream.consume(self.capture, task.round_number)
         client.trainings += 1
-        client.state = trained.state
 
     def _note(self, outcome: Outcome) -> None:
         self.client.work = None
         now_s = self.world.env.now
         begin_s = min(self.start_s, now_s)  # it may be given up while it waits
         self.world.trace.work.append((self.client.index, begin_s, now_s, self._passed, outcome))
-
-    @property
-    def _passed(self) -> int:
-        """Samples that pass through the model: each once in every epoch."""
-        return self.samples * self.world.training.epochs

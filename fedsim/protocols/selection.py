@@ -18,11 +18,13 @@ from simpy import Event
 from fedsim.errors import Misfit
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.network.faults.outages import Fate
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.rounds import Cohort, Group
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
 
-__all__ = ["CohortSettings", "choose"]
+__all__ = ["CohortSettings", "RandomCohort", "eligible_clients"]
 
 
 class CohortSettings(Settings):
@@ -74,31 +76,48 @@ class CohortSettings(Settings):
         return min(clients, math.ceil(self.size(clients) * self.over_selection - 1e-9))
 
 
-def choose(world: World, cohort: CohortSettings, round_number: int) -> Generator[Event, Any, list[Client]]:
-    """The clients of a round, in the order in which they were drawn; waits until at least one can be chosen.
+class RandomCohort(Cohort):
+    """Clients on their own, drawn anew when a block begins."""
 
-    The cloud asks them in this order, so that nobody is always first or last on the air.
+    def __init__(self, settings: CohortSettings) -> None:
+        self._settings = settings
+        self._chosen: list[Client] = []
 
-    A client that is chosen while busy gives up what it does.
+    def groups(self, world: World, place: BlockRound) -> Generator[Event, Any, list[Group]]:
+        """The clients of a round, in the order in which they were drawn; waits until at least one can be chosen.
+
+        The cloud asks them in this order, so that nobody is always first or last on the air. A client that is asked
+        while busy gives up what it does, if the scenario says so.
+        """
+        abort = self._settings.busy == "abort"
+        if place.first:
+            eligible = yield from eligible_clients(world, even_if_busy=abort)
+            asked = min(len(eligible), self._settings.asked(len(world.clients)))
+            rng = world.streams("selection", 0, place.number).generator()
+            self._chosen = [eligible[position] for position in rng.permutation(len(eligible))[:asked]]
+        for client in self._chosen:
+            if abort and client.journey is not None and client.busy:
+                client.journey.interrupt("asked again")
+        return [(client,) for client in self._chosen]
+
+    def enough(self, world: World) -> int:
+        """The size of the cohort, of whom more may have been asked."""
+        return self._settings.size(len(world.clients))
+
+
+def eligible_clients(world: World, *, even_if_busy: bool = False) -> Generator[Event, Any, list[Client]]:
+    """Those who can be reached and are free; waits until there is one.
+
+    Raises `NobodyLeft` when there can never be one again.
     """
-    yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
-    eligible = _eligible(world, cohort)
-    while not eligible:
+    while True:
+        yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
+        eligible = [
+            client for client in world.clients if client.attachment.reachable and (even_if_busy or not client.busy)
+        ]
+        if eligible:
+            return eligible
         yield _somebody_may_be_free(world)
-        yield at_the_end_of(world.env, 0.0)
-        eligible = _eligible(world, cohort)
-    asked = min(len(eligible), cohort.asked(len(world.clients)))
-    rng = world.streams("selection", 0, round_number).generator()
-    chosen = [eligible[position] for position in rng.permutation(len(eligible))[:asked]]
-    for client in chosen:
-        if client.journey is not None and client.busy:
-            client.journey.interrupt("asked again")
-    return chosen
-
-
-def _eligible(world: World, cohort: CohortSettings) -> list[Client]:
-    abort = cohort.busy == "abort"
-    return [client for client in world.clients if client.attachment.reachable and (abort or not client.busy)]
 
 
 def _somebody_may_be_free(world: World) -> Event:

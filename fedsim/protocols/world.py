@@ -8,6 +8,7 @@ from typing import Any
 
 from simpy import Environment, Event
 
+from fedsim.data.dataset import FederatedDataset
 from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
@@ -47,11 +48,13 @@ class Client:
     attempts: int = 0
     """Local trainings begun so far; each one's compute time is drawn from a stream of its own."""
     state: Model = field(default_factory=dict)
-    """What it remembers from one training to the next."""
+    """What its objective remembers from one training to the next."""
+    memory: object | None = None
+    """What else it keeps from one round to the next, as its protocol says."""
     journey: Trip | None = None
     work: object | None = None
     """The local training that it does now."""
-    known_work: tuple[int, float] | None = None
+    known_work: tuple[float, float] | None = None
     """The samples and seconds of its last training, when the same work always takes it the same time."""
 
     @property
@@ -88,6 +91,7 @@ class World:
     network: Network
     clients: tuple[Client, ...]
     cloud: Cloud
+    dataset: FederatedDataset
     model: ModelTable
     training: TrainingSettings
     learner: Learner
@@ -110,7 +114,7 @@ class World:
         if client.work is not None and client.journey is not None:
             client.journey.interrupt("the device failed")
         if self.forgetful:
-            client.state = {}
+            client.state, client.memory = {}, None
             if client.stream is not None:
                 client.stream.forget(self.env.now)
 
@@ -137,8 +141,8 @@ class World:
                 raise NobodyLeft(f"{client.name!r} is needed, and can never be reached again ({fate})")
             yield self.outages.changed
 
-    def compute_seconds(self, client: Client, samples: int) -> float:
-        """Simulated seconds that *client* takes to train on *samples* samples."""
+    def compute_seconds(self, client: Client, samples: float) -> float:
+        """Simulated seconds that *client* takes to train on *samples* samples, or for other work as large."""
         if client.known_work is not None and client.known_work[0] == samples:
             return client.known_work[1]
         seconds = client.compute.seconds(

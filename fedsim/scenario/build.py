@@ -116,6 +116,7 @@ def build_world(
         network=network,
         clients=clients,
         cloud=Cloud(cloud.compute if cloud else None, scenario.devices.aggregation_s),
+        dataset=materials.dataset,
         model=materials.table,
         training=training,
         learner=learner,

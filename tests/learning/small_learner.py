@@ -16,7 +16,8 @@ from fedsim.learning.executors.executor import Executor
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
-from fedsim.learning.learner import Contribution, GraphLearner, Model
+from fedsim.learning.graph_learner import GraphLearner
+from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings

@@ -33,7 +33,8 @@ from fedsim.learning.executors.wave import Made, Training, Wave, WeightedSum
 from fedsim.learning.executors.workers import Workers
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
-from fedsim.learning.learner import Contribution, GraphLearner, Model
+from fedsim.learning.graph_learner import GraphLearner
+from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.learning.store import Store
 from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU
@@ -173,6 +174,9 @@ class Obedient(Trainer):
         if wave.sum:
             outputs.append({part: dict(values[at]) for part, at in wave.sum.base.items()})
         return outputs
+
+    def features(self, *_: Any) -> list[torch.Tensor]:
+        raise NotImplementedError
 
     def score(self, model: Mapping[str, Part], batches: Sequence[np.ndarray]) -> list[Score]:
         return [Score(float(sum(part["fc.bias"].sum() for part in model.values())), len(ids)) for ids in batches]

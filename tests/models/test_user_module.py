@@ -19,7 +19,8 @@ from fedsim.kernel.streams import Streams
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
-from fedsim.learning.learner import Contribution, GraphLearner
+from fedsim.learning.graph_learner import GraphLearner
+from fedsim.learning.learner import Contribution
 from fedsim.learning.objectives import Proximal
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings

@@ -14,7 +14,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.augment import augmented
 from fedsim.kernel.streams import Streams
 
-__all__ = ["Capture", "capture_samples", "captured_ids", "phase_of_class"]
+__all__ = ["Capture", "capture_samples", "captured_ids", "classes_seen", "phase_of_class"]
 
 
 class Capture(NamedTuple):
@@ -52,6 +52,15 @@ def captured_ids(dataset: FederatedDataset, client: int, capture: Capture, strea
     if capture.mixture is None:
         return _passes(own, client, capture, streams)
     return _drifting(dataset, own, client, capture, streams)
+
+
+def classes_seen(
+    dataset: FederatedDataset, client: int, capture: Capture | None, streams: Streams
+) -> NDArray[np.int64]:
+    """(classes,) samples of each class in a capture; without one, among all of the client's training samples."""
+    assert dataset.y is not None and dataset.classes is not None
+    ids = dataset.train_ids[client] if capture is None else captured_ids(dataset, client, capture, streams)
+    return np.bincount(dataset.y[ids], minlength=dataset.classes)
 
 
 def phase_of_class(classes: int, phases: int, streams: Streams) -> NDArray[np.int64]:

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fedsim.learning.executors.trainer import Part, Score, Trainer
-from fedsim.learning.executors.wave import Wave
+from fedsim.learning.executors.wave import Extraction, Wave
+from fedsim.learning.graph import SEMANTICS
 
-__all__ = ["Crew", "Here", "Job", "ScoreJob", "TrainJob"]
+__all__ = ["Crew", "ExtractJob", "Here", "Job", "ScoreJob", "TrainJob"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,22 @@ class ScoreJob:
         return trainer.score(dict(zip(self.parts, self.values, strict=True)), self.batches)
 
 
-Job = TrainJob | ScoreJob
+@dataclass(frozen=True)
+class ExtractJob:
+    """Pass samples of some clients through one frozen extractor. The result holds for each client its rows."""
+
+    parts: tuple[str, ...]
+    values: Sequence[Part]
+    """The extractor: a value for each of its parts."""
+    extractions: tuple[Extraction, ...]
+
+    def run(self, trainer: Trainer) -> list[dict[str, Part]]:
+        """Do the job with *trainer*."""
+        rows = trainer.extract(dict(zip(self.parts, self.values, strict=True)), self.extractions)
+        return [{SEMANTICS: some} for some in rows]
+
+
+Job = TrainJob | ScoreJob | ExtractJob
 
 
 class Crew(ABC):

@@ -7,7 +7,7 @@ and sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,8 @@ from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
-from fedsim.learning.executors.wave import Made, Training, Wave, WeightedSum
+from fedsim.learning.executors.semantics import joined, shuffled
+from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
 from fedsim.learning.objectives import objective_from
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build
@@ -35,18 +36,18 @@ class PlainTrainer(Trainer):
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         assert dataset.x is not None and dataset.y is not None
-        self._dtype = number_type(precision)
-        self._torch_device, self._precision = torch_device, precision
+        self.dtype = number_type(precision)
+        self.torch_device, self._precision = torch_device, precision
         self._table = table
-        self._dataset = dataset
-        self._module = build(table).to(torch_device, self._dtype)
+        self.dataset = dataset
+        self._module = build(table).to(torch_device, self.dtype)
 
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         """One training after the other; the sum takes each model as soon as it is made."""
         total = wave.sum and PartialSum({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
         outputs: list[dict[str, Part]] = []
         for number, training in enumerate(wave.trainings):
-            with arithmetic(self._torch_device, self._precision), repeatable(self._torch_device):
+            with arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
                 outputs.append(self._train(training, values, outputs))
             if total and number in _trainings(wave.sum):
                 total.add(outputs[-1])
@@ -55,72 +56,83 @@ class PlainTrainer(Trainer):
 
     def _train(self, training: Training, values: Sequence[Part], made: Sequence[dict[str, Part]]) -> dict[str, Part]:
         """Local SGD: for each mini-batch its loss, the gradient, the objective's own term, a step."""
+
+        def given(source: Source) -> Part:
+            return made[source.training][source.output] if isinstance(source, Made) else values[source]
+
         model, state = (
-            {
-                name: made[source.training][source.output] if isinstance(source, Made) else values[source]
-                for name, source in training.sources(group).items()
-            }
-            for group in ("model", "state")
+            {name: given(source) for name, source in training.sources(group).items()} for group in ("model", "state")
         )
         settings, objective = training.parameters["training"], objective_from(training.parameters["objective"])
         weights = self._load(model)
         self._module.train()
+        rows = [given(source) for source in training.rows]
+        forward = self._module.classify if rows else self._module
         start = {name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {}
         momenta: dict[str, torch.Tensor | None] = dict.fromkeys(weights)
-        with _torch_draws(training.stream, self._torch_device):
-            for x, y in mini_batches(self._dataset, training.parameters, training.stream):
+        with _torch_draws(training.stream, self.torch_device):
+            for x, y in self._mini_batches(training, rows):
                 for weight in weights.values():
                     weight.grad = None
-                torch.autograd.backward(self._loss(self._module(self._tensor(x)), self._tensor(y), "mean"))
+                torch.autograd.backward(self._loss(forward(x), y, "mean"))
                 with torch.no_grad():
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, start, state)
                     _step(weights, gradients, momenta, settings)
         with torch.no_grad():
             remembered = objective.remember(state, weights, start)
-        return self._trained() | {f"state.{name}": dict(value) for name, value in remembered.items()}
+        return self._trained(model) | {f"state.{name}": dict(value) for name, value in remembered.items()}
+
+    def _mini_batches(self, training: Training, rows: Sequence[Part]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        if rows:
+            yield from shuffled(joined(rows), training.parameters, training.stream)
+            return
+        for x, y in mini_batches(self.dataset, training.parameters, training.stream):
+            yield self.tensor(x), self.tensor(y)
+
+    def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Batch after batch through the resident extractor, as in tests."""
+        self._load(extractor)
+        self._module.eval()
+        with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
+            return [self._module.features(x) for x in samples]
 
     def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """The resident model on each batch."""
         self._load(model)
         self._module.eval()
-        with torch.no_grad(), arithmetic(self._torch_device, self._precision), repeatable(self._torch_device):
+        with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
             return scores_from([self._tally(ids) for ids in batches])
 
     def _tally(self, ids: npt.NDArray[np.int64]) -> Tally:
-        assert self._dataset.y is not None
-        scores = self._module(self._tensor(self._dataset.samples(ids)))
-        y = self._tensor(self._dataset.y[ids])
+        assert self.dataset.y is not None
+        scores = self._module(self.tensor(self.dataset.samples(ids)))
+        y = self.tensor(self.dataset.y[ids])
         loss = self._loss(scores, y, "sum")
-        return loss, torch.zeros_like(loss) if self._dataset.regression else (scores.argmax(dim=1) == y).sum()
+        return loss, torch.zeros_like(loss) if self.dataset.regression else (scores.argmax(dim=1) == y).sum()
 
     def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:
         """Cross-entropy of classes, squared error of numbers."""
-        if self._dataset.regression:
+        if self.dataset.regression:
             return torch.nn.functional.mse_loss(scores.squeeze(1), y, reduction=reduction)
         return torch.nn.functional.cross_entropy(scores, y, reduction=reduction)
 
-    def _tensor(self, values: npt.NDArray[Any]) -> torch.Tensor:
-        """On the trainer's device: floating-point numbers in its precision, whole ones as they are."""
-        tensor = torch.from_numpy(np.ascontiguousarray(values)).to(self._torch_device)
-        return tensor.to(self._dtype) if tensor.is_floating_point() else tensor
-
     def _load(self, model: Mapping[str, Part]) -> dict[str, torch.nn.Parameter]:
-        """Copy a model into the resident module; returns the module's own parameters by their full names."""
-        assert model.keys() == set(self._table.parts), "the resident module would keep another model's part"
+        """Copy parts into the resident module; returns the module's own parameters in them, by their full names."""
         for part, tensors in model.items():
             self._module.load(part, tensors)
         return {
             f"{part}.{name}": parameter
             for part in self._table.parts
+            if part in model
             for name, parameter in self._module.part_parameters(part).items()
         }
 
-    def _trained(self) -> dict[str, Part]:
-        """A copy of the resident module's parts, running statistics included."""
+    def _trained(self, parts: Iterable[str]) -> dict[str, Part]:
+        """A copy of some of the resident module's parts, running statistics included."""
         return {
             part: {name: value.detach().clone() for name, value in self._module.part_state(part).items()}
-            for part in self._table.parts
+            for part in parts
         }
 
 

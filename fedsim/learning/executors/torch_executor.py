@@ -19,13 +19,14 @@ from safetensors.torch import load_file, save
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
-from fedsim.learning.executors.crew import Crew, Here, ScoreJob, TrainJob
+from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.plain import PartialSum
+from fedsim.learning.executors.semantics import compensated, joined, kept
 from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
-from fedsim.learning.executors.wave import detached
+from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
-from fedsim.learning.graph import Node, Value
+from fedsim.learning.graph import SEMANTICS, Node, Value
 from fedsim.learning.spread import spread
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import initial_parameters
@@ -98,13 +99,15 @@ class TorchExecutor(Executor):
             self._tickets[node] = self._crew.begin(TrainJob(*detached(chunk)))
         elif node.operation.name == "evaluate":
             self._tickets[node] = self._begin_scores(node)
+        elif node.operation.name == "extract":
+            self._tickets[node] = self._begin_extraction(chunk)
 
     def compute(self, chunk: Sequence[Node]) -> list[dict[str, Value]]:
         """The outputs of a wave, or of one node."""
         node = chunk[0]
         self.begin(chunk)
         match node.operation.name:
-            case "train":
+            case "train" | "extract":
                 outputs: list[dict[str, Value]] = self._crew.finish(self._tickets.pop(node))
                 return outputs
             case "evaluate":
@@ -113,6 +116,12 @@ class TorchExecutor(Executor):
                 return [self._init(node)]
             case "add" | "mean":
                 return [self._sum(node)]
+            case "compensate":
+                remembered, now, before = (node.inputs[name].value for name in ("remembered", "now", "before"))
+                return [{SEMANTICS: compensated(remembered, now, before, node.parameters)}]
+            case "keep":
+                candidates = joined(list(_inputs(node, "rows").values()))
+                return [{SEMANTICS: kept(candidates, node.parameters, node.stream)}]
             case name:
                 raise NotImplementedError(f"no arithmetic for operation {name!r}")
 
@@ -161,6 +170,15 @@ class TorchExecutor(Executor):
         for name, tensor in left.items():
             torch.add(tensor, right[name], out=made[name])
         return made
+
+    def _begin_extraction(self, chunk: Sequence[Node]) -> Any:
+        extractor = _inputs(chunk[0], "model")
+        extractions = []
+        for node in chunk:
+            assert node.stream is not None
+            remembered = node.inputs["remembered"].value if "remembered" in node.inputs else None
+            extractions.append(Extraction(node.parameters, node.stream, remembered))
+        return self._crew.begin(ExtractJob(tuple(extractor), tuple(extractor.values()), tuple(extractions)))
 
     def _begin_scores(self, node: Node) -> list[Any]:
         model = _inputs(node, "model")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.wave import Wave
+from fedsim.kernel.streams import Streams
+from fedsim.learning.batches import samples_seen
+from fedsim.learning.executors.part import Part
+from fedsim.learning.executors.semantics import LABELS, SAMPLES, rows_of
+from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.models.table import ModelTable
 
 __all__ = ["Part", "Score", "Tally", "Trainer", "number_type", "scores_from"]
 
-Part = dict[str, torch.Tensor]
 Tally = tuple[torch.Tensor, torch.Tensor]
 """A `Score` that may still be on its way: the loss and the number of correct answers."""
 
@@ -44,12 +47,21 @@ def number_type(precision: str) -> torch.dtype:
 class Trainer(ABC):
     """Trains waves of clients and scores samples with one model; its numbers depend on nothing but what it is given."""
 
+    dataset: FederatedDataset
+    torch_device: str
+    dtype: torch.dtype
+    """Of samples and models."""
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The first one is the default."""
 
     @abstractmethod
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         """Get ready to train the model of *table* on *dataset*."""
+
+    def tensor(self, values: npt.NDArray[Any]) -> torch.Tensor:
+        """On the trainer's device: floating-point numbers in its precision, whole ones as they are."""
+        tensor = torch.from_numpy(np.ascontiguousarray(values)).to(self.torch_device)
+        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
 
     @classmethod  # noqa: B027
     def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
@@ -62,6 +74,27 @@ class Trainer(ABC):
         Outputs are the model's parts, and ``state.NAME`` for what a client remembers. *values* are what the wave's
         inputs point at; they are not changed.
         """
+
+    def extract(self, extractor: Mapping[str, Part], extractions: Sequence[Extraction]) -> list[Part]:
+        """Rows of semantics for each extraction, in new memory: what *extractor*, frozen, makes of its samples."""
+        with torch.no_grad():
+            given = [self._given(extraction) for extraction in extractions]
+            features = self.features(extractor, [x for x, _ in given])
+        return [
+            rows_of(made, y, x if extraction.parameters["with_samples"] else None)
+            for made, (x, y), extraction in zip(features, given, strict=True)
+        ]
+
+    def _given(self, extraction: Extraction) -> tuple[torch.Tensor, torch.Tensor]:
+        """Samples and labels."""
+        if extraction.remembered is not None:
+            return extraction.remembered[SAMPLES], extraction.remembered[LABELS]
+        x, y = samples_seen(self.dataset, extraction.parameters, Streams(extraction.stream.seed))
+        return self.tensor(x), self.tensor(y)
+
+    @abstractmethod
+    def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """(samples, features) of each batch of samples."""
 
     @abstractmethod
     def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:

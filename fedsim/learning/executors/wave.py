@@ -13,7 +13,7 @@ from typing import Any
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Node, Value
 
-__all__ = ["Made", "Source", "Training", "Wave", "WeightedSum", "detached"]
+__all__ = ["Extraction", "Made", "Source", "Training", "Wave", "WeightedSum", "detached"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Training:
     """Those of its node: client, training options, objective, capture."""
     stream: Stream
     inputs: Mapping[str, Source]
-    """``model.PART`` and ``state.NAME``."""
+    """``model.PART``, ``state.NAME``, and ``rows.NUMBER`` where it trains on rows of semantics."""
     wanted: tuple[str, ...]
     """The outputs that somebody outside of the wave holds."""
 
@@ -44,6 +44,22 @@ class Training:
         """The inputs ``group.name``, by name."""
         prefix = f"{group}."
         return {name.removeprefix(prefix): source for name, source in self.inputs.items() if name.startswith(prefix)}
+
+    @property
+    def rows(self) -> list[Source]:
+        """The rows of semantics that it trains on, in their order; none when it trains on samples."""
+        return list(self.sources("rows").values())
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """One client's samples on their way through a frozen extractor."""
+
+    parameters: Mapping[str, Any]
+    """Those of its node: client, capture, whether raw samples are kept."""
+    stream: Stream
+    remembered: Value | None
+    """Rows whose raw samples they are; None: samples of the data set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Which nodes are computed together: a pure function of the graph.
 
 A partial sum and the trainings whose models it takes are one wave, with the trainings behind those that hand their
-models on to them (a chain of clients in sequence). So no single client's model need ever be made. Whatever does not fit
-is a chunk of its own.
+models on to them (a chain of clients in sequence). So no single client's model need ever be made. Samples of some clients that
+pass through the same frozen extractor are one chunk. Whatever does not fit is a chunk of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,33 @@ def waves(nodes: Sequence[Node]) -> list[Sequence[Node]]:
             wave = (*trainings, node)
             wave_of.update(dict.fromkeys(wave, wave))
     # A wave stands where its sum stood: after all that it needs, before all that needs it.
-    return [wave_of.get(node, (node,)) for node in nodes if node not in wave_of or wave_of[node][-1] is node]
+    chunks = [wave_of.get(node, (node,)) for node in nodes if node not in wave_of or wave_of[node][-1] is node]
+    return _extracted_together(chunks)
+
+
+EXTRACTED_TOGETHER = 8
+"""Clients whose samples pass through one frozen extractor together."""
+
+
+def _extracted_together(chunks: Sequence[Sequence[Node]]) -> list[Sequence[Node]]:
+    """Forward passes of samples through one extractor, some clients' at a time; they need nothing but the extractor.
+
+    They stand where the first of them stood.
+    """
+    made: list[Sequence[Node]] = []
+    open_for: dict[tuple[Handle, ...], list[Node]] = {}
+    for chunk in chunks:
+        node = chunk[0]
+        if node.operation.name != "extract" or "remembered" in node.inputs:
+            made.append(chunk)
+            continue
+        extractor = tuple(_model(node).values())
+        together = open_for.get(extractor)
+        if together is None or len(together) == EXTRACTED_TOGETHER:
+            together = open_for[extractor] = []
+            made.append(together)
+        together.append(node)
+    return made
 
 
 class _Planner:

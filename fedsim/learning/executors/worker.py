@@ -32,7 +32,7 @@ import torch
 
 from fedsim.errors import UserError
 from fedsim.learning.executors.arena import Arena, Place
-from fedsim.learning.executors.crew import Job, TrainJob
+from fedsim.learning.executors.crew import Job, ScoreJob
 from fedsim.learning.executors.heap import keep_freed_memory
 from fedsim.learning.executors.trainer import Part, Trainer
 
@@ -263,7 +263,7 @@ def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
 def _done(order: Order, trainer: Trainer, arena: Arena) -> Any:
     values = [arena.tensors(given) if isinstance(given, Place) else unpacked(given) for given in order.values]
     job = replace(order.job, values=values)
-    if not isinstance(job, TrainJob):
+    if isinstance(job, ScoreJob):
         return job.run(trainer)
     return [
         {name: _delivered(value, places.get(name), arena) for name, value in outputs.items()}

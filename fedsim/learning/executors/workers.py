@@ -22,9 +22,10 @@ import torch
 
 from fedsim.errors import UserError
 from fedsim.learning.executors.arena import Arena, Block, Place
-from fedsim.learning.executors.crew import Crew, Job, TrainJob
+from fedsim.learning.executors.crew import Crew, ExtractJob, Job, ScoreJob
 from fedsim.learning.executors.trainer import Part, Trainer
 from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, packed, uninterrupted, unpacked
+from fedsim.learning.graph import SEMANTICS
 from fedsim.learning.learner import PARTIAL_SUM
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.user_module import UserTable
@@ -145,7 +146,7 @@ class Workers(Crew):
         task = tasks[0]
         task.copies = []  # may be free now, for what follows
         result = answer.result
-        if isinstance(task.job, TrainJob) and answer.failure is None:
+        if not isinstance(task.job, ScoreJob) and answer.failure is None:
             result = [
                 {name: self._kept(made, blocks.pop(name, None)) for name, made in outputs.items()}
                 for outputs, blocks in zip(result, task.outputs, strict=True)
@@ -255,8 +256,10 @@ def _kill(hands: dict[Worker, deque[_Ticket]]) -> None:
 
 def _outputs(job: Job) -> list[tuple[str, ...]]:
     """The names of what a job makes, for each training and then for the sum."""
-    if not isinstance(job, TrainJob):
+    if isinstance(job, ScoreJob):
         return []
+    if isinstance(job, ExtractJob):
+        return [(SEMANTICS,)] * len(job.extractions)
     wanted = [training.wanted for training in job.wave.trainings]
     return wanted if job.wave.sum is None else [*wanted, tuple(job.wave.sum.base)]
 

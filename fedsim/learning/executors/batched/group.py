@@ -33,6 +33,11 @@ class Group:
         return self.chains[0][0].training.parameters
 
     @property
+    def on_rows(self) -> bool:
+        """Whether it trains on rows of semantics, not on samples."""
+        return "rows" in self.parameters
+
+    @property
     def stages(self) -> list[Stage]:
         """All trainings, chain by chain."""
         return [stage for chain in self.chains for stage in chain]
@@ -70,7 +75,7 @@ def _chains(wave: Wave) -> list[Chain]:
     needed = [set(training.wanted) for training in wave.trainings]
     for training in wave.trainings:
         for name, source in training.inputs.items():
-            if isinstance(source, Made) and name.startswith("state."):
+            if isinstance(source, Made) and not name.startswith("model."):
                 needed[source.training].add(source.output)
     chains: dict[int, list[Stage]] = {}
     for number, training in enumerate(wave.trainings):

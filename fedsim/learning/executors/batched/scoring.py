@@ -14,23 +14,21 @@ from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
 from fedsim.learning.executors.trainer import Part, Tally
 
-__all__ = ["tally_of"]
+__all__ = ["forward", "tally_of"]
 
 CHUNK = 50
 """Images that go through the convolutions together; a change may move the last bit, as of `EVALUATION_BATCH`."""
 
 
-def tally_of(
+def forward(
     architecture: Architecture,
     model: Mapping[str, Part],
     x: torch.Tensor,
-    y: torch.Tensor,
     *,
-    regression: bool,
     compiled: bool = False,
     products: torch.dtype | None = None,
-) -> Tally:
-    """Loss, summed, and correct answers on the samples *x*, whose labels or values are *y*.
+) -> torch.Tensor:
+    """(samples, outputs) of the last layer for the samples *x*.
 
     *compiled* says whether convolutions are in machine code of our own. *products* is the type to which the factors of
     products are rounded; None: they are taken as they are.
@@ -42,10 +40,15 @@ def tally_of(
         h = _with(Shared(weight, products).times_transposed(h), bias)
         if block.rectified:
             h.relu_()
+    return h
+
+
+def tally_of(scores: torch.Tensor, y: torch.Tensor, *, regression: bool) -> Tally:
+    """Loss, summed, and correct answers of *scores* for samples whose labels or values are *y*."""
     if regression:
-        loss = torch.nn.functional.mse_loss(h.squeeze(1), y.to(h.dtype), reduction="sum")
+        loss = torch.nn.functional.mse_loss(scores.squeeze(1), y.to(scores.dtype), reduction="sum")
         return loss, torch.zeros_like(loss)
-    return torch.nn.functional.cross_entropy(h, y, reduction="sum"), (h.argmax(dim=1) == y).sum()
+    return torch.nn.functional.cross_entropy(scores, y, reduction="sum"), (scores.argmax(dim=1) == y).sum()
 
 
 def _with(y: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

@@ -56,22 +56,22 @@ def why_not(table: ModelTable) -> str | None:
     >>> why_not(ResNet(depth=20).table((3, 32, 32), 10))
     'it has no arithmetic for layer bn1 (batch_norm2d(channels=16))'
     """
-    found = _parse(table)
-    return found if isinstance(found, str) else None
+    parts = (None, *table.parts)
+    return next((found for found in (_parse(table, part) for part in parts) if isinstance(found, str)), None)
 
 
-def architecture(table: ModelTable) -> Architecture:
-    """The model's front and back; `ValueError` where `why_not` has something to say."""
-    found = _parse(table)
+def architecture(table: ModelTable, part: str | None = None) -> Architecture:
+    """The front and back of the model, or of *part* alone; `ValueError` where `why_not` has something to say."""
+    found = _parse(table, part)
     if isinstance(found, str):
         raise ValueError(found)
     return found
 
 
-def _parse(table: ModelTable) -> Architecture | str:
+def _parse(table: ModelTable, part: str | None = None) -> Architecture | str:
     if not isinstance(table, LayerTable):
         return "it has no arithmetic for a module of the user's own"
-    layers = [(part, layer) for part, layers in table.layers.items() for layer in layers]
+    layers = [(own, layer) for own, some in table.layers.items() if part in (None, own) for layer in some]
     front: list[ConvolutionBlock] = []
     back: list[DenseBlock] = []
     shape = table.input_shape
@@ -82,12 +82,12 @@ def _parse(table: ModelTable) -> Architecture | str:
     if layers and isinstance(layers[0][1], Flatten):
         del layers[0]
     while layers and isinstance(layers[0][1], Linear):
-        (part, layer), *layers = layers
+        (own, layer), *layers = layers
         assert isinstance(layer, Linear)
         rectified = bool(layers) and isinstance(layers[0][1], ReLU)
         layers = layers[rectified:]
-        back.append(DenseBlock(part, layer, rectified))
-    if not layers and not back:
+        back.append(DenseBlock(own, layer, rectified))
+    if not layers and not back and part != "extractor":
         return "it ends in no fully connected layer"
     if layers:
         layer = layers[0][1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -22,9 +23,10 @@ from fedsim.learning.executors.batched.low_rank import prepare_factors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.recordings import Recorder, Recordings
 from fedsim.learning.executors.batched.samples import XY, ResidentSamples, Samples
-from fedsim.learning.executors.batched.scoring import tally_of
+from fedsim.learning.executors.batched.scoring import forward, tally_of
 from fedsim.learning.executors.batched.support import Architecture, architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
+from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
 from fedsim.models.table import ModelTable
@@ -42,14 +44,14 @@ class BatchedTrainer(Trainer):
     """What records groups that come again; None: CUDA graphs, on ``cuda``."""
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
-        self._torch_device, self._precision = torch_device, precision
+        self.torch_device, self._precision = torch_device, precision
         self._products = _products(precision)
-        self._dataset = dataset
-        self._architecture = architecture(table)
-        stacked, dtype = self.stacked or torch_device == "cuda", number_type(precision)
-        self._front_kind = front_kind(self._architecture.front, stacked=stacked, products=self._products)
+        self.dataset, self.dtype = dataset, number_type(precision)
+        stacked, dtype = self.stacked or torch_device == "cuda", self.dtype
+        self._whole = _Layers.of(table, None, stacked, self._products)
+        self._parts = {part: _Layers.of(table, part, stacked, self._products) for part in table.parts}
         # Not a method: the trainer, and all that lies on the device, is gone as soon as nobody holds it.
-        self._lockstep = partial(_lockstep, self._architecture, dataset, self._front_kind, self._products)
+        self._lockstep = partial(_lockstep, self._whole, dataset, self._products)
         self._samples: Samples = Samples(dataset, dtype)
         self._recordings: Recordings | None = None
         if stacked:
@@ -74,7 +76,7 @@ class BatchedTrainer(Trainer):
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         """Group after group."""
-        with arithmetic(self._torch_device, self._precision):
+        with arithmetic(self.torch_device, self._precision):
             return self._train(wave, values)
 
     def _train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
@@ -85,34 +87,63 @@ class BatchedTrainer(Trainer):
 
         total = None if wave.sum is None else _Total(wave.sum, values)
         for group in groups(wave, values):
-            change = None if self._recordings is None else self._recordings.trained(group, outputs.__setitem__)
+            change = None
+            if self._recordings is not None and not group.on_rows:
+                change = self._recordings.trained(group, outputs.__setitem__)
             if change is None:
-                change = self._lockstep(group, self._draw).run(made, outputs.__setitem__)
+                change = self._new_lockstep(group, made).run(made, outputs.__setitem__)
             if total is not None:
                 total.add(change, group.base)
         return outputs if total is None else [*outputs, total.result]
+
+    def _new_lockstep(self, group: Group, made: Callable[[Source], Part]) -> Lockstep:
+        """Of all layers on samples, or of the classifier's alone on rows of semantics."""
+        if not group.on_rows:
+            return self._lockstep(group, self._draw)
+
+        def draw(stage: Stage) -> Iterator[XY]:
+            rows = joined([made(source) for source in stage.training.rows])
+            return shuffled(rows, stage.training.parameters, stage.training.stream)
+
+        return _lockstep(self._parts["classifier"], self.dataset, self._products, group, draw)
 
     def _draw(self, stage: Stage) -> Iterator[XY]:
         return self._samples.mini_batches(stage.training.parameters, stage.training.stream)
 
     @torch.no_grad()
+    def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """One product for each layer, of all samples together."""
+        layers = self._parts["extractor"]
+        with arithmetic(self.torch_device, self._precision):
+            made = layers.forward(extractor, torch.cat(list(samples)), self._products)
+        return [some.clone() for some in torch.split(made, [len(x) for x in samples])]
+
+    @torch.no_grad()
     def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """One product for each layer and batch."""
-        with arithmetic(self._torch_device, self._precision):
+        with arithmetic(self.torch_device, self._precision):
             return scores_from([self._tally(model, ids) for ids in batches])
 
     def _tally(self, model: Mapping[str, Part], ids: npt.NDArray[np.int64]) -> Tally:
         x, y = self._samples.of(ids)
-        regression = self._dataset.regression
-        return tally_of(
-            self._architecture,
-            model,
-            x,
-            y,
-            regression=regression,
-            compiled=self._front_kind == "compiled",
-            products=self._products,
-        )
+        return tally_of(self._whole.forward(model, x, self._products), y, regression=self.dataset.regression)
+
+
+@dataclass(frozen=True)
+class _Layers:
+    """The layers of a model, or of one of its parts, and how its convolutions are computed."""
+
+    architecture: Architecture
+    front_kind: FrontKind
+
+    @classmethod
+    def of(cls, table: ModelTable, part: str | None, stacked: bool, products: torch.dtype | None) -> _Layers:
+        found = architecture(table, part)
+        return cls(found, front_kind(found.front, stacked=stacked, products=products))
+
+    def forward(self, model: Mapping[str, Part], x: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
+        """What the last layer makes of the samples."""
+        return forward(self.architecture, model, x, compiled=self.front_kind == "compiled", products=products)
 
 
 def _products(precision: str) -> torch.dtype | None:
@@ -121,14 +152,10 @@ def _products(precision: str) -> torch.dtype | None:
 
 
 def _lockstep(
-    architecture: Architecture,
-    dataset: FederatedDataset,
-    front_kind: FrontKind,
-    products: torch.dtype | None,
-    group: Group,
-    draw: Draw,
+    layers: _Layers, dataset: FederatedDataset, products: torch.dtype | None, group: Group, draw: Draw
 ) -> Lockstep:
-    return Lockstep(architecture, dataset, draw, group, Recipe.of(group.parameters, products), front_kind)
+    recipe = Recipe.of(group.parameters, products)
+    return Lockstep(layers.architecture, dataset, draw, group, recipe, layers.front_kind)
 
 
 class _Total:

@@ -1,0 +1,67 @@
+"""Where a user's module can be cut in two: before the child module that is all of its classifier.
+
+Found by watching a forward pass: the child is called once, with one tensor, and what it returns is what the module
+returns. Left out: classifiers of several modules, and of one that takes more than one tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from fedsim.models.user_module import Head, Recipe, State
+
+__all__ = ["Call", "calls_of", "find_head"]
+
+
+class Call(NamedTuple):
+    """A call of a child module."""
+
+    taken: torch.Tensor
+    made: torch.Tensor
+
+
+def calls_of(module: nn.Module, child: str, x: torch.Tensor) -> list[Call]:
+    """The calls of *child* with one tensor, in a forward pass of *module*."""
+    calls: list[Call] = []
+
+    def note(_: nn.Module, taken: tuple[Any, ...], named: dict[str, Any], made: Any) -> None:
+        if len(taken) == 1 and not named and isinstance(taken[0], torch.Tensor) and isinstance(made, torch.Tensor):
+            calls.append(Call(taken[0], made))
+
+    hook = module.get_submodule(child).register_forward_hook(note, with_kwargs=True)
+    try:
+        module(x)
+    finally:
+        hook.remove()
+    return calls
+
+
+def find_head(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> Head | None:
+    """The child module that is the classifier; None when there is no such one.
+
+    *module* is in evaluation mode.
+    """
+    own = {state.name for state in states if state.part == "classifier"}
+    children = [
+        name for name, _ in module.named_modules() if name and own == {each for each in _names(module, name)}
+    ]
+    if not children or len(own) == len(states):
+        return None
+    samples = torch.zeros((1, *recipe.input_shape), dtype=torch.float32 if recipe.tokens is None else torch.int64)
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        scores = module(samples)
+        for child in children:  # the outermost first: it may hold a rectifier beside the layer with parameters
+            calls = calls_of(module, child, samples)
+            if len(calls) == 1 and torch.equal(calls[0].made, scores):
+                with FlopCounterMode(display=False) as counter:
+                    module.get_submodule(child)(calls[0].taken)
+                return Head(child, calls[0].taken.numel(), float(counter.get_total_flops()))
+    return None
+
+
+def _names(module: nn.Module, child: str) -> list[str]:
+    return [f"{child}.{name}" for name in module.get_submodule(child).state_dict()]

@@ -1,0 +1,82 @@
+"""STP, sequential-to-parallel training (Zeng et al., *HFedMS*, IEEE TCC 2023, section III-B and algorithm 2; FedGSP,
+DASFAA 2022, section 3.1 and algorithm 1).
+
+Clients are in groups: within a group they train one model in sequence, and groups train in parallel. The number of
+groups grows from block to block, so that training turns from sequential to parallel. A share kappa of the groups takes
+part in a block; the cloud averages their models.
+
+The papers print a divisor f(r), or kappa M; here it is the number of groups whose model has arrived. With as many groups
+as clients, each is a group of its own, and STP is FedAvg on a share kappa of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+from simpy import Event
+
+from fedsim.errors import Misfit
+from fedsim.grouping.growth.logarithmic import Logarithmic
+from fedsim.grouping.growth.settings import GrowthSettings
+from fedsim.grouping.icg import ICG
+from fedsim.grouping.settings import GroupingSettings
+from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.protocols.grouped import GroupedCohort, sampled_groups
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.relay import Relay
+from fedsim.protocols.rounds import Rounds
+from fedsim.protocols.synchronisation.settings import SynchronisedPart
+from fedsim.protocols.synchronisation.whole import Whole
+from fedsim.protocols.world import World
+from fedsim.settings import Count, Fraction, NonNegative, OneOf, Positive, Settings
+
+__all__ = ["STP", "GroupedSettings", "GroupedTraining"]
+
+
+class GroupedSettings(Settings):
+    """The keys of protocols whose clients train in groups, beside how groups are formed."""
+
+    sampling_rate: Fraction = 0.3
+    """kappa: share of the groups that takes part in a block, rounded down, at least one."""
+    interval: Count = 1
+    """T: rounds in a block; groups are formed and drawn when a block begins, and take part in all of it."""
+    shuffle: Literal["block", "round"] = "block"
+    """When the order within groups changes: with each block, or, as in the authors' public code, with each round."""
+    on_loss: Literal["skip", "abandon"] = "skip"
+    """What becomes of a group when one of its clients is lost or late: it goes on without that client's work, from the
+    base station that has the model, or it is abandoned."""
+    turn_s: Positive | None = None
+    """A client is late, and its group goes on without it, so many seconds after it was its turn."""
+    deadline_s: Positive | None = None
+    """A round, its reports and its scatter each end at the latest after so many seconds."""
+    weighting: Literal["samples", "uniform"] = "uniform"
+    """Weights of the mean over groups: all equal (the papers), or by the samples that a group has trained on (the
+    authors' public code)."""
+    grouping_s: NonNegative = 0.0
+    """Simulated seconds that the cloud takes to form groups; HFedMS reports up to 0.1."""
+
+
+class GroupedTraining(Protocol, GroupedSettings):
+    """What protocols with groups have in common: three parts to name."""
+
+    grouping: ClassVar[Any]
+    growth: ClassVar[Any]
+    synchronise: ClassVar[Any]
+
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+        """How groups are formed, how many there are, and what is synchronised."""
+        return self.grouping, self.growth, self.synchronise
+
+    def objective(self) -> Objective:
+        """The clients' local objective."""
+        return Plain()
+
+    def run(self, world: World) -> Generator[Event, Any, None]:
+        """Rounds of groups in parallel, their members in sequence."""
+        grouping, growth, part = self.parts()
+        cohort = GroupedCohort(grouping, growth, self.sampling_rate, self.shuffle, self.grouping_s, self.deadline_s)
+        relay = Relay(self.on_loss, self.turn_s)
+        schedule = Rounds(cohort, part, self.objective(), self.weighting, self.interval, self.deadline_s, relay)
+        yield from schedule.run(world)

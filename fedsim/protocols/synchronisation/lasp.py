@@ -1,0 +1,94 @@
+"""LASP, the layer-wise alternative synchronisation protocol (Zeng et al., *HFedMS*, IEEE TCC 2023, section III-E).
+
+The first round of a block of T rounds is a *full* one: the whole model is trained, sent and averaged, and the mean is
+scattered to the clients of the block. The T - 1 rounds that follow are *calibration* rounds: the extractor stays as it
+was scattered, and only the classifier is trained, on what the extractor makes of new samples, and sent.
+
+With T = 1 every round is a full one, nothing is scattered, and LASP is plain synchronisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fedsim.errors import UserError
+from fedsim.kernel.gather import Gathered, gather
+from fedsim.learning.learner import Model
+from fedsim.learning.objectives import Objective
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.journey import Task
+from fedsim.protocols.synchronisation.calibration import Calibration, FullTraining
+from fedsim.protocols.synchronisation.memory import Memory
+from fedsim.protocols.synchronisation.scc import SCC
+from fedsim.protocols.synchronisation.settings import SynchronisedPart
+from fedsim.protocols.world import Client, World
+from fedsim.settings import Count
+
+__all__ = ["LASP"]
+
+CLASSIFIER = "classifier"
+EXTRACTOR = "extractor"
+
+
+class LASP(SynchronisedPart):
+    """HFedMS's alternation: one round of the whole model, then rounds of its classifier alone."""
+
+    name: Literal["lasp"] = "lasp"
+    calibration_epochs: Count = 1
+    """Passes over a calibration set in a round; the authors' public code makes 3 where the paper has 1."""
+    scc: SCC | None = Field(default_factory=SCC)
+    """Semantic compression and compensation, by its keys; `null` to calibrate on new samples only."""
+
+    def check(self, world: World) -> None:
+        """The model must have both parts, and devices that take time need its operations part by part."""
+        if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
+            raise UserError(
+                "lasp sends the classifier alone, and this model has one part only; choose a model with an extractor, "
+                "such as hfedms_cnn, or declare model.classifier_parameters"
+            )
+        world.model.check_that_parts_run_alone()
+        if any(client.compute.takes_time for client in world.clients):
+            world.model.forward_flops(CLASSIFIER)
+        if self.scc is not None:
+            self.scc.check(world)
+
+    def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
+        """Train all of the model, or calibrate its classifier."""
+        if place.first:
+            size = world.model.bytes()
+            if place.interval == 1 or self.scc is None:
+                return Task(place.number, model, objective, size, size)
+            local = self.scc.first_extractor == "local"
+            return FullTraining(place.number, model, objective, size, size, place.block, local)
+        size = world.model.bytes(CLASSIFIER)
+        classifier = {part: handle for part, handle in model.items() if part == CLASSIFIER}
+        return Calibration(place.number, classifier, objective, size, size, place, self.calibration_epochs, self.scc)
+
+    def spread(
+        self, world: World, place: BlockRound, model: Model, clients: Sequence[Client], deadline_s: float | None
+    ) -> Generator[Any, Any, None]:
+        """After a full round that calibration rounds follow, the whole model goes to those who can be reached.
+
+        Who does not get it, lost or late, sits the block's calibration rounds out.
+        """
+        if not place.first or place.interval == 1:
+            return
+        extractor = {part: handle for part, handle in model.items() if part == EXTRACTOR}
+        trips = [
+            world.start(client, _scatter(world, client, place, extractor))
+            for client in clients
+            if client.attachment.reachable and not client.busy
+        ]
+        gathered: Gathered = yield gather(world.env, trips, deadline_s=deadline_s)
+        for late in gathered.late:
+            if world.cancel_late and late.is_alive:
+                late.interrupt("its round is over")
+
+
+def _scatter(world: World, client: Client, place: BlockRound, extractor: Model) -> Generator[Any, Any, None]:
+    """The whole model goes down to a client, who keeps its extractor."""
+    yield world.network.send(client.index, client.downlink, world.model.bytes())
+    Memory.of(client).receive(place.block, extractor)

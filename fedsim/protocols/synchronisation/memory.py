@@ -1,0 +1,92 @@
+"""What a client keeps between the rounds of LASP: the block's extractor, and the semantics of what it has seen.
+
+The clock knows how much it is; what it holds are handles, or nothing where nothing is learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fedsim.data.stream.captures import Capture
+from fedsim.learning.graph import Handle
+from fedsim.learning.learner import Model
+from fedsim.protocols.world import Client
+
+__all__ = ["Batch", "Memory", "Semantics"]
+
+
+class Batch(NamedTuple):
+    """Samples that a client has trained the whole model on."""
+
+    block: int
+    """In whose full round that was."""
+    samples: int
+    capture: Capture | None
+    """Where they stand in its stream; None: they are all of its own."""
+    local_extractor: Model
+    """The extractor as the client trained it; empty when nobody needs it."""
+
+
+class Semantics(NamedTuple):
+    """Rows of features, each with its label."""
+
+    handle: Handle | None
+    """None without learning."""
+    rows: int
+    capture: Capture | None
+    """Whose rows they are, in their order; None of all of a client's own samples, and in a database."""
+    classes: tuple[int, ...] | None = None
+    """Rows of each class, in a database that is shared out among them."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """One client's memory."""
+
+    block: int = 0
+    """Whose extractor it has; 0: none."""
+    extractor: Model = field(default_factory=dict)
+    """As scattered: frozen until the block ends."""
+    first_batch: Batch | None = None
+    """Of a full round, until semantics are made of it."""
+    seen: list[Semantics] = field(default_factory=list)
+    """Of the block's batches so far."""
+    database: Semantics | None = None
+    """What is remembered of earlier blocks."""
+    backup: Model = field(default_factory=dict)
+    """The extractor that the database fits."""
+    backup_block: int = 0
+    """Whose extractor that is; 0: there is no database."""
+    most_rows: int = 0
+    """The most rows that it has held at a time."""
+    most_extractors: int = 0
+    """The most extractors that it has held at a time."""
+
+    @staticmethod
+    def of(client: Client) -> Memory:
+        """The memory of *client*, which may be new."""
+        if not isinstance(client.memory, Memory):
+            client.memory = Memory()
+        return client.memory
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the database is of another extractor than the block's."""
+        return self.backup_block != self.block
+
+    @property
+    def first_batch_of_block(self) -> Batch | None:
+        """The batch of this block's full round, if there is one."""
+        return self.first_batch if self.first_batch is not None and self.first_batch.block == self.block else None
+
+    def receive(self, block: int, extractor: Model) -> None:
+        """A block's extractor has come."""
+        self.block, self.extractor, self.seen = block, extractor, []
+        self.note()
+
+    def note(self) -> None:
+        """Remember how much is held now."""
+        rows = sum(some.rows for some in self.seen) + (self.database.rows if self.database else 0)
+        self.most_rows = max(self.most_rows, rows)
+        self.most_extractors = max(self.most_extractors, 1 + (self.database is not None and self.outdated))

@@ -1,0 +1,175 @@
+"""SCC, semantic compression and compensation (Zeng et al., *HFedMS*, IEEE TCC 2023, section III-D, algorithm 4).
+
+A client forgets its samples and remembers their *semantics*: what the extractor made of them, with their labels. When a
+new extractor has come, what it remembers of each class is moved by as much as the mean of that class's new samples
+differs between the new extractor and the old one, which it kept for that (Eqs. 13 to 15). The classifier is calibrated
+on the new semantics and the remembered ones (Eq. 16). At the end of a block the rows nearest to their class's mean are
+kept (Eqs. 17 and 18).
+
+What the paper leaves open: a class that has no new sample is not moved; the class mean of Eq. 18 is that of all rows
+there are to choose from; the first batch of a block is extracted once the block's extractor has come.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from fedsim.data.stream.captures import classes_seen
+from fedsim.errors import UserError
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.synchronisation.memory import Memory, Semantics
+from fedsim.protocols.world import Client, World
+from fedsim.settings import Count, Settings
+
+__all__ = ["SCC"]
+
+
+class SCC(Settings):
+    """A client's memory of data semantics."""
+
+    capacity: Count = 200
+    """Q: rows that a client keeps from block to block, of all classes together."""
+    compensation: Literal["per_class", "mean", "none"] = "per_class"
+    """Remembered rows are moved by the drift of their class (Eqs. 13 to 15), by that of all new samples (Eq. 12), or
+    not at all."""
+    absent: Literal["stays", "mean"] = "stays"
+    """A remembered class without new samples stays as it is, or is moved by the drift of all new samples."""
+    keep: Literal["semantics", "samples"] = "semantics"
+    """Keep semantics, or the raw samples and extract them anew with each extractor: the yardstick that needs no
+    compensation."""
+    storage: Literal["nearest", "random"] = "nearest"
+    """Which rows are kept: the nearest to the mean of their class, or any, as the authors' public code does."""
+    quota: Literal["none", "per_class"] = "none"
+    """Whether the capacity is dealt evenly among the classes there are, or goes to the nearest rows of any class."""
+    first_extractor: Literal["scattered", "local"] = "scattered"
+    """What extracts a block's first batch: the scattered extractor, or the one that the client has just trained, as in
+    the authors' public code."""
+    without_history: Literal["calibrate", "skip"] = "calibrate"
+    """A client that remembers nothing calibrates on its new samples, or not at all, as in the authors' public code."""
+
+    def check(self, world: World) -> None:
+        """There must be classes; an even share of them needs labels."""
+        if world.dataset.regression:
+            raise UserError(
+                f"scc remembers by classes, and data set {world.dataset.name!r} has numbers to predict; set scc to null"
+            )
+        if self.quota == "per_class" and world.dataset.y is None:
+            raise UserError(
+                f"quota='per_class' needs labels, and data set {world.dataset.name!r} declares numbers only; choose "
+                "another data set, or leave quota out"
+            )
+
+    def extracted(self, memory: Memory, samples: int) -> int:
+        """Samples that pass through an extractor in the client's next calibration, beside its *samples* new ones."""
+        more = 0
+        if not memory.seen and memory.first_batch_of_block is not None:
+            more += memory.first_batch_of_block.samples
+        if memory.outdated and memory.database is not None:
+            if self.keep == "samples":
+                more += memory.database.rows
+            elif self.compensation != "none":
+                more += samples
+        return more
+
+    def recalled(self, world: World, client: Client, now: Semantics, round_number: int) -> Semantics | None:
+        """What the client remembers of earlier blocks, fit for this block's extractor; None when it is nothing."""
+        memory = Memory.of(client)
+        if memory.database is not None and memory.outdated:
+            memory.database = self._renewed(world, client, memory, memory.database, now, round_number)
+            memory.backup, memory.backup_block = memory.extractor, memory.block
+        return memory.database
+
+    def _renewed(
+        self, world: World, client: Client, memory: Memory, database: Semantics, now: Semantics, round_number: int
+    ) -> Semantics:
+        """The database as the block's extractor would have it (Eqs. 13 to 15)."""
+        if database.handle is None or now.handle is None:
+            return database
+        if self.keep == "samples":
+            handle = world.learner.extract(
+                memory.extractor,
+                client.index,
+                remembered=database.handle,
+                with_samples=True,
+                round_number=round_number,
+            )
+            return database._replace(handle=handle)
+        if self.compensation == "none":
+            return database
+        before = world.learner.extract(
+            memory.backup, client.index, capture=now.capture, with_samples=False, round_number=round_number
+        )
+        assert before is not None
+        handle = world.learner.compensate(
+            database.handle,
+            now.handle,
+            before,
+            client=client.index,
+            by=self.compensation,
+            absent=self.absent,
+            round_number=round_number,
+        )
+        return database._replace(handle=handle)
+
+    def remember(self, world: World, client: Client, now: Semantics, place: BlockRound) -> None:
+        """A round's semantics join those of the block; in its last round, the database is made anew (Eq. 17)."""
+        memory = Memory.of(client)
+        if not memory.seen and (first := self._first(world, client, memory, place)) is not None:
+            memory.seen.append(first)
+        if now.capture is not None or not memory.seen:  # what keeps all of its samples has seen them already
+            memory.seen.append(now)
+        memory.note()
+        if place.last:
+            self._store(world, client, memory, place)
+
+    def _first(self, world: World, client: Client, memory: Memory, place: BlockRound) -> Semantics | None:
+        """The semantics of the block's full round, if the client took part in it."""
+        batch = memory.first_batch_of_block
+        if batch is None:
+            return None
+        local = self.first_extractor == "local"
+        handle = world.learner.extract(
+            batch.local_extractor if local else memory.extractor,
+            client.index,
+            capture=batch.capture,
+            with_samples=self.keep == "samples",
+            round_number=place.number,
+        )
+        memory.first_batch = None
+        return Semantics(handle, batch.samples, batch.capture)
+
+    def _store(self, world: World, client: Client, memory: Memory, place: BlockRound) -> None:
+        """Keep the rows that represent their classes best (Eqs. 17 and 18); of equally good ones, the newest."""
+        newest_first = [*reversed(memory.seen), *([memory.database] if memory.database else [])]
+        quotas = self._quotas(world, client, newest_first)
+        rows = min(self.capacity, sum(some.rows for some in newest_first)) if quotas is None else sum(quotas)
+        handle = world.learner.keep(
+            [some.handle for some in newest_first if some.handle is not None],
+            client=client.index,
+            rows=rows,
+            quotas=quotas,
+            at_random=self.storage == "random",
+            use=place.block,
+            round_number=place.number,
+        )
+        memory.database = Semantics(handle, rows, None, None if quotas is None else tuple(quotas))
+        memory.backup, memory.backup_block, memory.seen = memory.extractor, memory.block, []
+
+    def _quotas(self, world: World, client: Client, candidates: list[Semantics]) -> list[int] | None:
+        """Rows of each class to keep, when the capacity is shared out: evenly, and no more than there are."""
+        if self.quota == "none":
+            return None
+        there = np.zeros(world.dataset.classes or 0, np.int64)
+        for some in candidates:
+            if some.classes is not None:
+                there += some.classes
+            else:
+                there += classes_seen(world.dataset, client.index, some.capture, world.streams)
+        present = np.flatnonzero(there)
+        shares = np.zeros_like(there)
+        whole, rest = divmod(self.capacity, len(present))
+        shares[present] = whole + (np.arange(len(present)) < rest)
+        kept: list[int] = np.minimum(shares, there).tolist()
+        return kept
