@@ -57,5 +57,6 @@ def _whole(costs: NDArray[np.float64]) -> NDArray[np.int64]:
     most = 2**60 / ((points + clusters + 1) * (clusters + 1))
     above = costs - costs.min(axis=1, keepdims=True)
     largest = above.max()
-    doublings = math.floor(math.log2(most / largest)) if largest > 0 else 0
-    return np.rint(np.ldexp(above, doublings)).astype(np.int64)
+    doublings = math.floor(math.log2(most) - math.log2(largest)) if largest > 0 else 0
+    whole: NDArray[np.float64] = np.rint(np.ldexp(above, doublings))
+    return whole.astype(np.int64)
