@@ -57,6 +57,22 @@ def test_the_number_of_clusters_is_the_length_of_a_group():
     assert [sorted(client % 2 for client in group.tolist()) for group in groups] == [[0, 1]] * 5
 
 
+def test_members_train_in_an_order_that_each_group_draws_for_itself():
+    """Kinds of 24 groups of 4: any of 24 orders; of 4 groups of 5, who has come in addition may stand anywhere."""
+    counts = kinds(4, 25, 1)
+    orders, doubled_last = [], 0
+    for seed in range(20):
+        groups = ICG(leftover="spread").groups(counts, 24, np.random.default_rng(seed))
+        found = [(group % 4).tolist() for group in groups]
+        orders += [tuple(order) for order in found if len(order) == 4]
+        doubled_last += sum(order.count(order[-1]) == 2 for order in found if len(order) == 5)
+    share = np.unique(orders, axis=0, return_counts=True)[1] / len(orders)
+    assert len(orders) == 400
+    assert np.abs(share - 1 / 24).max() < 4 * math.sqrt(1 / 24 * 23 / 24 / 400)
+    assert len(share) == 24
+    assert abs(doubled_last / 80 - 2 / 5) < 4 * math.sqrt(2 / 5 * 3 / 5 / 80)
+
+
 def expected(pairs, variances, length):
     """The mean of z when a pair of groups differs by 2 x *variances* x (L / (L n)^2)."""
     return pairs * 2 * variances / (length * BATCH**2)

@@ -66,7 +66,7 @@ FAULTS = (
         "length = number",
         (TEST_GROUPS,),
     ),
-    Fault("members train in the order of clusters", SETTINGS, "[rng.permutation(np.", "[np.array(np.", (TEST_GROUPS,)),
+    Fault("members train in the order of clusters", SETTINGS, "[rng.permutation(np.", "[np.array(np.", (TEST_ICG,)),
     Fault("the first of those left over get in", SETTINGS, "dealt[m : m + 1]", "dealt[m : m + 2]", (TEST_GROUPS,)),
     Fault(
         "the mean distance is over all ordered pairs",
