@@ -25,7 +25,7 @@ from fedsim.settings import Count, NonNegative
 
 __all__ = ["ICG"]
 
-SHARE_STEPS = 2**20
+SHARE_STEPS = 2**18
 
 
 class ICG(GroupingSettings):
@@ -60,8 +60,8 @@ class ICG(GroupingSettings):
     def _points(self, counts: NDArray[Any]) -> Matrix:
         """(clients, classes) whole numbers to be clustered; a client without samples has a share of 0 in each class.
 
-        Shares are rounded to multiples of 2^-20: sums of whole numbers are exact, in whatever order they are added, and
-        so the groups do not depend on the number of threads.
+        Shares are rounded to multiples of 2^-18. Sums of whole numbers are exact, in whatever order they are added, so
+        that groups do not depend on the number of threads; costs of shares are, in clusters of up to 2^16 members.
         """
         if not self.normalise:
             return counts.astype(np.float64)

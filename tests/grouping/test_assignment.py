@@ -85,6 +85,27 @@ def test_the_solver_has_the_room_that_is_promised(points, clusters):
     assert members.tolist() == np.arange(points).reshape(clusters, -1)[::-1].tolist()
 
 
+def cheapest_chains(costs, members):
+    """(clusters, clusters) least cost of moving a member from each to each, by way of others or not: Floyd-Warshall."""
+    chains = np.array(
+        [(costs[row] - costs[row, [cluster]][:, None]).min(axis=0) for cluster, row in enumerate(members)]
+    )
+    for through in range(len(chains)):
+        chains = np.minimum(chains, chains[:, [through]] + chains[through])
+    return chains
+
+
+def test_of_many_clients_no_chain_of_moves_would_save_anything():
+    """A flow is cheapest if and only if no cycle of its residual network has a negative cost: here in whole numbers."""
+    points = np.random.default_rng(4).multinomial(50, np.full(62, 1 / 62), 36799).astype(np.float64)
+    costs = squared(points, 5257 * points[:7], 5257).astype(np.int64)
+    members = cheapest_clusters(costs.astype(np.float64))
+    assert is_partition(members, 36799)
+    assert (np.diag(cheapest_chains(costs, members)) == 0).all()
+    members[0, 0], members[1, 0] = members[1, 0], members[0, 0]
+    assert np.diag(cheapest_chains(costs, members)).min() < 0
+
+
 @pytest.mark.parametrize("costs", [squared, l2])
 def test_costs_of_class_counts_lead_to_the_cheapest_clusters_by_plain_distances(costs):
     rng = np.random.default_rng(2)

@@ -17,7 +17,7 @@ class GrowthSettings(Component):
     """Base of what is registered under "growths"."""
 
     beta: Count = 10
-    """Groups in the first block; there are always a multiple of so many, unless there are fewer clients."""
+    """What the papers' formulas begin with; there is always a multiple of so many groups, up to the clients' number."""
 
     def groups(self, block: int, clients: int) -> int:
         """How many groups *clients* form in a *block*, the first of which is 1. Raises `ValueError` for other blocks.
