@@ -27,6 +27,8 @@ KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REG
     "partitions": "fedsim.data.partition",
     "feature_skews": "fedsim.data.feature_skew",
     "drifts": "fedsim.data.stream.drift",
+    "groupings": "fedsim.grouping",
+    "growths": "fedsim.grouping.growth",
     "models": "fedsim.models",
     "executors": "fedsim.learning.executors",
     "cost_models": "fedsim.metrics.cost_models",

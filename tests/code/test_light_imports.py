@@ -50,6 +50,18 @@ def test_the_command_lines_help_is_light() -> None:
     assert loaded_after(ask_for_help) == set()
 
 
+def test_the_solver_is_loaded_when_alike_groups_are_formed_and_no_earlier() -> None:
+    choose = (
+        "import numpy as np\n"
+        "from fedsim import registry\n"
+        "chosen = {name: registry.load('groupings', name)() for name in registry.names('groupings')}\n"
+        "import fedsim.grouping.quality\n"
+    )
+    form = "chosen[{!r}].groups(np.eye(4, dtype=np.int64), 2, np.random.default_rng(1))"
+    assert loaded_after(choose + form.format("random")) == set()
+    assert "ortools" in loaded_after(choose + form.format("icg"))
+
+
 @pytest.mark.slow
 def test_only_trainers_load_torch() -> None:
     files = [path.relative_to(PACKAGE.parent).with_suffix("") for path in sorted(PACKAGE.rglob("*.py"))]

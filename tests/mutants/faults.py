@@ -9,6 +9,7 @@ from mutants import (
     in_executors,
     in_fair_sharing,
     in_files,
+    in_grouping,
     in_messages,
     in_models,
     in_outages,
@@ -31,6 +32,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_files.FAULTS,
     *in_data.FAULTS,
     *in_dealing.FAULTS,
+    *in_grouping.FAULTS,
     *in_models.FAULTS,
     *in_executors.FAULTS,
 )
