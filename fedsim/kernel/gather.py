@@ -17,7 +17,7 @@ from fedsim.kernel.trip import Lost, Trip
 Journey = Process | Trip
 """What can be waited for: a trip, or a SimPy process."""
 
-__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Lost", "at_the_end_of", "gather"]
+__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Journey", "Lost", "at_the_end_of", "gather"]
 
 LAST_IN_ITS_INSTANT = EventPriority(2)  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
 

@@ -137,7 +137,7 @@ class Learner(ABC):
         by: Literal["per_class", "mean"],
         absent: Literal["stays", "mean"],
     ) -> Handle:
-        """*remembered* rows, moved by the drift of the means from *before* to *now*: of the same samples, extracted anew.
+        """*remembered* rows, moved by the drift of the means from *before* to *now*: the same samples, extracted anew.
 
         Each row by that of its class, or of all samples; *absent* says what becomes of classes that have none.
         """

@@ -65,11 +65,11 @@ class DeclaredTable(ModelTable):
         """A third of the training FLOPs; raises `UserError` when they are not declared."""
         return self.training_flops_per_sample / FORWARDS_PER_TRAINING_STEP
 
-    def forward_flops(self, part: str) -> float:
+    def part_flops(self, part: str) -> float:
         """Raises `UserError`: no parts' FLOPs are declared."""
         raise UserError(
-            "compute time of a part needs its FLOPs, and model 'declared' states none for its parts; choose a model with "
-            "layers, or devices whose compute time is 0"
+            "compute time of a part needs its FLOPs, and model 'declared' states none for its parts; choose a model "
+            "with layers, or devices whose compute time is 0"
         )
 
     def feature_numbers(self) -> None:

@@ -84,7 +84,7 @@ class ModelTable(ABC):
         """FLOPs of one sample in one training step of the whole model: 3 forward passes."""
 
     @abstractmethod
-    def forward_flops(self, part: str) -> float:
+    def part_flops(self, part: str) -> float:
         """FLOPs of one sample's forward pass through *part*; raises `UserError` when they are not known."""
 
     @abstractmethod
@@ -249,7 +249,7 @@ class LayerTable(ModelTable):
         """FLOPs of one sample's forward pass: 2 per multiply-accumulate; biases and activations are not counted."""
         return float(FLOPS_PER_MAC * self.forward_macs())
 
-    def forward_flops(self, part: str) -> float:
+    def part_flops(self, part: str) -> float:
         """FLOPs of one sample's forward pass through *part*: 2 per multiply-accumulate."""
         return float(FLOPS_PER_MAC * self.forward_macs(part))
 

@@ -46,9 +46,7 @@ def find_head(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> H
     *module* is in evaluation mode.
     """
     own = {state.name for state in states if state.part == "classifier"}
-    children = [
-        name for name, _ in module.named_modules() if name and own == {each for each in _names(module, name)}
-    ]
+    children = [name for name, _ in module.named_modules() if name and own == {each for each in _names(module, name)}]
     if not children or len(own) == len(states):
         return None
     samples = torch.zeros((1, *recipe.input_shape), dtype=torch.float32 if recipe.tokens is None else torch.int64)

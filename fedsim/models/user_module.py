@@ -137,7 +137,7 @@ class UserTable(ModelTable):
         """3 forward passes."""
         return FORWARDS_PER_TRAINING_STEP * self.forward_flops
 
-    def forward_flops(self, part: str) -> float:
+    def part_flops(self, part: str) -> float:
         """As measured; raises `UserError` when the parts do not run alone."""
         self.check_that_parts_run_alone()
         assert self.head is not None

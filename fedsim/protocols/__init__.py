@@ -3,5 +3,11 @@
 REGISTRY = {
     "fedavg": "fedsim.protocols.fedavg:FedAvg",
     "fedprox": "fedsim.protocols.fedprox:FedProx",
+    "stp": "fedsim.protocols.stp:STP",
+    "fedgsp": "fedsim.protocols.fedgsp:FedGSP",
+    "naive_gsp": "fedsim.protocols.fedgsp:NaiveGSP",
+    "naive_gsp_icg": "fedsim.protocols.fedgsp:NaiveGSPWithICG",
+    "hfedms_s": "fedsim.protocols.hfedms:HFedMSS",
+    "hfedms_d": "fedsim.protocols.hfedms:HFedMSD",
     "centralised": "fedsim.protocols.centralised:Centralised",
 }

@@ -2,20 +2,20 @@
 
 A group is one client, or several that train in sequence. The round ends when enough groups have answered, when none can
 answer any more, or at the deadline; the mean of what arrived is the next round's model, or the part of it that is
-synchronised in this round. A round in which nothing arrived leaves the model as it was. Rounds come in blocks: who takes
-part is chosen when a block begins.
+synchronised in this round. A round in which nothing arrived leaves the model as it was. Rounds come in blocks: who
+takes part is chosen when a block begins.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from simpy import Event
 
-from fedsim.kernel.gather import Gathered, gather
+from fedsim.kernel.gather import Gathered, Journey, gather
 from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
@@ -54,7 +54,7 @@ class Rounds:
     interval: int = 1
     """Rounds in a block."""
     deadline_s: float | None = None
-    relay: Relay = Relay()
+    relay: Relay = field(default_factory=Relay)
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
@@ -72,7 +72,11 @@ class Rounds:
     ) -> Generator[Event, Any, tuple[Model, dict[str, int]]]:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
         task = self.part.task(world, place, model, self.objective)
-        sizes = {trip: len(group) for group in groups if (trip := self._sent_out(world, group, task)) is not None}
+        sizes: dict[Journey, int] = {}
+        for group in groups:
+            trip = self._sent_out(world, group, task)
+            if trip is not None:
+                sizes[trip] = len(group)
         enough = self.cohort.enough(world)
         wanted = len(sizes) if enough is None else min(len(sizes), enough)
         gathered: Gathered = yield gather(world.env, list(sizes), deadline_s=self.deadline_s, count=wanted)

@@ -5,25 +5,26 @@ Clients are in groups: within a group they train one model in sequence, and grou
 groups grows from block to block, so that training turns from sequential to parallel. A share kappa of the groups takes
 part in a block; the cloud averages their models.
 
-The papers print a divisor f(r), or kappa M; here it is the number of groups whose model has arrived. With as many groups
-as clients, each is a group of its own, and STP is FedAvg on a share kappa of them.
+The papers print a divisor f(r), or kappa M; here it is the number of groups whose model has arrived. With as many
+groups as clients, each is a group of its own, and STP is FedAvg on a share kappa of them.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Generator
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from simpy import Event
 
-from fedsim.errors import Misfit
+from fedsim.errors import UserError
 from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.learning.objectives import Objective, Plain, Proximal
-from fedsim.protocols.grouped import GroupedCohort, sampled_groups
+from fedsim.protocols.grouped import GroupedCohort
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.relay import Relay
 from fedsim.protocols.rounds import Rounds
@@ -59,24 +60,58 @@ class GroupedSettings(Settings):
 
 
 class GroupedTraining(Protocol, GroupedSettings):
-    """What protocols with groups have in common: three parts to name."""
+    """What protocols with groups have in common: they name three parts."""
 
-    grouping: ClassVar[Any]
-    growth: ClassVar[Any]
-    synchronise: ClassVar[Any]
-
+    @abstractmethod
     def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
-        """How groups are formed, how many there are, and what is synchronised."""
-        return self.grouping, self.growth, self.synchronise
+        """How groups are formed, how many there are, and what of the model is synchronised."""
 
     def objective(self) -> Objective:
         """The clients' local objective."""
         return Plain()
 
     def run(self, world: World) -> Generator[Event, Any, None]:
-        """Rounds of groups in parallel, their members in sequence."""
+        """Rounds of groups in parallel, and of their members in sequence."""
         grouping, growth, part = self.parts()
         cohort = GroupedCohort(grouping, growth, self.sampling_rate, self.shuffle, self.grouping_s, self.deadline_s)
         relay = Relay(self.on_loss, self.turn_s)
         schedule = Rounds(cohort, part, self.objective(), self.weighting, self.interval, self.deadline_s, relay)
         yield from schedule.run(world)
+
+    def check(self, world: World) -> None:
+        """Every client needs a compute time, grouping its class counts, and the synchronised part what it needs."""
+        super().check(world)
+        grouping, _, part = self.parts()
+        if grouping.needs_counts and (world.dataset.y is None or world.dataset.classes is None):
+            why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
+            raise UserError(
+                f"grouping {grouping.name!r} goes by the classes of samples, and data set {world.dataset.name!r} "
+                f"{why}; choose another data set, or random groups"
+            )
+        part.check(world)
+
+    def cohort_size(self, clients: int) -> float:
+        """``sampling_rate * clients``, the papers' kappa K."""
+        return self.sampling_rate * clients
+
+
+class STP(GroupedTraining):
+    """Sequential-to-parallel training: ever more groups, in sequence inside and in parallel among each other."""
+
+    name: Literal["stp"] = "stp"
+    grouping: Annotated[GroupingSettings, OneOf("groupings")] = Field(default_factory=ICG)
+    """How groups are formed."""
+    growth: Annotated[GrowthSettings, OneOf("growths")] = Field(default_factory=Logarithmic)
+    """How many groups there are in which block."""
+    synchronise: Annotated[SynchronisedPart, OneOf("synchronised_parts")] = Field(default_factory=Whole)
+    """What of the model is trained, sent and averaged in which round of a block."""
+    mu: NonNegative = 0.0
+    """Strength of FedProx's proximal term, by which a client's model is kept near the one that it received; 0: none."""
+
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+        """As the scenario names them."""
+        return self.grouping, self.growth, self.synchronise
+
+    def objective(self) -> Objective:
+        """Loss, and a proximal term if there is to be one."""
+        return Proximal(self.mu) if self.mu else Plain()

@@ -17,6 +17,7 @@ TRAINERS = (
     "fedsim.models.parted",
     "fedsim.models.torch_layers",
     "fedsim.models.torch_module",
+    "fedsim.models.user_head",
     "fedsim.models.user_torch",
 )
 

@@ -71,7 +71,10 @@ def front_of(wave: FrontWave, kind: FrontKind) -> Front[Convolution]:
 
 def step(front: Front[Convolution], wave: FrontWave, number: int, *, more_rows: int = 0) -> list[torch.Tensor]:
     """One step on random images and gradients; returns each client's features."""
-    samples, rng = wave.samples[number], np.random.default_rng([wave.seed, number, 1])  # with seed 0, [0, 0] would draw the weights again
+    samples, rng = (
+        wave.samples[number],
+        np.random.default_rng([wave.seed, number, 1]),
+    )  # with seed 0, [0, 0] would draw the weights again
     shape, width = wave.blocks[-1].output_shape, max(samples) + more_rows
     xs = [torch.from_numpy(rng.standard_normal((own, *wave.blocks[0].input_shape))) for own in samples]
     features = torch.zeros(len(xs), width, int(np.prod(shape)), dtype=torch.float64)

@@ -27,9 +27,7 @@ def rows_of(features: torch.Tensor, labels: torch.Tensor, samples: torch.Tensor 
     return rows if samples is None else rows | {SAMPLES: samples}
 
 
-def shuffled(
-    rows: Part, parameters: Mapping[str, Any], stream: Stream
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def shuffled(rows: Part, parameters: Mapping[str, Any], stream: Stream) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Mini-batches of a training on *rows*: features and labels, in the order that samples would have."""
     settings = parameters["training"]
     sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
@@ -53,7 +51,7 @@ def compensated(remembered: Part, now: Part, before: Part, parameters: Mapping[s
     labels, features = remembered[LABELS], remembered[FEATURES].clone()
     if parameters["by"] == "mean":
         return {**_copied(remembered), FEATURES: features.add_(whole)}
-    for label in labels.unique().tolist():
+    for label in torch.unique(labels).tolist():
         seen = drift[now[LABELS] == label]
         if len(seen):
             features[labels == label] += seen.mean(dim=0)
@@ -82,10 +80,11 @@ def kept(candidates: Part, parameters: Mapping[str, Any], stream: Stream | None)
 def _distances(features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """(rows,) Euclidean distance of each row to the mean of its class."""
     features = features.flatten(1)
-    classes, place, sizes = labels.unique(return_inverse=True, return_counts=True)
+    classes, place, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
     means = features.new_zeros(len(classes), features.shape[1]).index_add_(0, place, features)
     means /= sizes.unsqueeze(1).to(features.dtype)
-    return (features - means[place]).norm(dim=1)
+    distances: torch.Tensor = torch.linalg.vector_norm(features - means[place], dim=1)
+    return distances
 
 
 def _within_quotas(labels: np.ndarray, quotas: Sequence[int]) -> torch.Tensor:

@@ -81,8 +81,8 @@ class Trainer(ABC):
             given = [self._given(extraction) for extraction in extractions]
             features = self.features(extractor, [x for x, _ in given])
         return [
-            rows_of(made, y, x if extraction.parameters["with_samples"] else None)
-            for made, (x, y), extraction in zip(features, given, strict=True)
+            rows_of(made, xy[1], xy[0] if extraction.parameters["with_samples"] else None)
+            for made, xy, extraction in zip(features, given, extractions, strict=True)
         ]
 
     def _given(self, extraction: Extraction) -> tuple[torch.Tensor, torch.Tensor]:

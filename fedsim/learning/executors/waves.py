@@ -1,8 +1,8 @@
 """Which nodes are computed together: a pure function of the graph.
 
 A partial sum and the trainings whose models it takes are one wave, with the trainings behind those that hand their
-models on to them (a chain of clients in sequence). So no single client's model need ever be made. Samples of some clients that
-pass through the same frozen extractor are one chunk. Whatever does not fit is a chunk of its own.
+models on to them (a chain of clients in sequence). So no single client's model need ever be made. Samples of some
+clients that pass through the same frozen extractor are one chunk. Whatever does not fit is a chunk of its own.
 """
 
 from __future__ import annotations

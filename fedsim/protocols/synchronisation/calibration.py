@@ -60,7 +60,7 @@ class Calibration(Task):
         table, memory = world.model, Memory.of(client)
         extracted = samples + (self.scc.extracted(memory, samples) if self.scc else 0)
         trained = FORWARDS_PER_TRAINING_STEP * self.passes(world, client, samples)
-        flops = extracted * table.forward_flops("extractor") + trained * table.forward_flops("classifier")
+        flops = extracted * table.part_flops("extractor") + trained * table.part_flops("classifier")
         return flops / table.training_flops_per_sample
 
     def learn(self, world: World, client: Client, capture: Capture | None) -> Model:

@@ -51,7 +51,7 @@ class LASP(SynchronisedPart):
             )
         world.model.check_that_parts_run_alone()
         if any(client.compute.takes_time for client in world.clients):
-            world.model.forward_flops(CLASSIFIER)
+            world.model.part_flops(CLASSIFIER)
         if self.scc is not None:
             self.scc.check(world)
 

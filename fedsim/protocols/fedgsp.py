@@ -1,0 +1,72 @@
+"""FedGSP (Zeng et al., *Heterogeneous federated learning via grouped sequential-to-parallel training*, DASFAA 2022,
+algorithm 1), and the static protocols that it is compared with (section 4).
+
+Groups are formed anew in every round, by inter-cluster grouping. NaiveGSP keeps random groups for the whole run, as
+Astraea does (Duan et al., ICCD 2019); with ICG, it forms them once by that.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fedsim.grouping.growth.constant import Constant
+from fedsim.grouping.growth.logarithmic import Logarithmic
+from fedsim.grouping.growth.settings import GrowthSettings
+from fedsim.grouping.icg import ICG
+from fedsim.grouping.random_groups import RandomGroups
+from fedsim.grouping.settings import GroupingSettings
+from fedsim.protocols.stp import GroupedTraining
+from fedsim.protocols.synchronisation.settings import SynchronisedPart
+from fedsim.protocols.synchronisation.whole import Whole
+from fedsim.settings import Count, OneOf
+
+__all__ = ["DynamicGroups", "FedGSP", "NaiveGSP", "NaiveGSPWithICG"]
+
+
+class DynamicGroups(GroupedTraining):
+    """The keys of protocols whose groups are formed by ICG, and grow in number."""
+
+    growth: Annotated[GrowthSettings, OneOf("growths")] = Field(default_factory=Logarithmic)
+    """How many groups there are in which block."""
+    grouping: ICG = Field(default_factory=ICG)
+    """Inter-cluster grouping, by its keys."""
+
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+        """ICG, growth, the whole model."""
+        return self.grouping, self.growth, Whole()
+
+
+class FedGSP(DynamicGroups):
+    """FedGSP: ever more groups of alike data, formed anew in every round, in sequence inside and parallel outside."""
+
+    name: Literal["fedgsp"] = "fedgsp"
+
+
+class NaiveGSP(GroupedTraining):
+    """Fixed random groups of equal size, in sequence inside and in parallel outside: FedGSP's static yardstick."""
+
+    name: Literal["naive_gsp"] = "naive_gsp"
+    groups: Count = 10
+    """How many groups there are, unless there are fewer clients."""
+    leftover: Literal["idle", "spread"] = "idle"
+    """Clients that equal groups have no place for: they sit out, or go to one group each."""
+
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+        """Random groups, formed once, always as many, of whole models."""
+        return RandomGroups(leftover=self.leftover), Constant(beta=self.groups), Whole()
+
+
+class NaiveGSPWithICG(GroupedTraining):
+    """Fixed groups of equal size that ICG forms in the first round: FedGSP's ablation without growth."""
+
+    name: Literal["naive_gsp_icg"] = "naive_gsp_icg"
+    groups: Count = 10
+    """How many groups there are, unless there are fewer clients."""
+    grouping: ICG = Field(default_factory=ICG)
+    """Inter-cluster grouping, by its keys; `once` is always true here."""
+
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+        """ICG, once, always as many groups, of whole models."""
+        return self.grouping.model_copy(update={"once": True}), Constant(beta=self.groups), Whole()
