@@ -25,7 +25,7 @@ from fedsim.files import read_text_file
 from fedsim.scenario.scalars import message_line, printable, show, show_text
 from fedsim.settings import NonNegative
 
-__all__ = ["AGAIN", "LINKS", "ROUNDS", "SUMMARY", "TRANSFERS", "Columns", "read_manifest", "read_table"]
+__all__ = ["AGAIN", "GROUPS", "LINKS", "ROUNDS", "SUMMARY", "TRANSFERS", "Columns", "read_manifest", "read_table"]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
@@ -159,6 +159,7 @@ LINKS = Columns(
     complete=("link", "direction"),
 )
 TRANSFERS = Columns(text=("protocol",), whole=("seed",), numbers=("bytes",))
+GROUPS = Columns(text=("protocol", "client"), whole=("seed", "round", "group", "position"), numbers=())
 
 
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:

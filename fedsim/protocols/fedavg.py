@@ -55,6 +55,10 @@ class Averaging(Protocol, CohortSettings):
         super().check(world)
         self.synchronise.check(world)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """Those of the synchronised part."""
+        return self.synchronise.columns(world)
+
     def cohort_size(self, clients: int) -> float:
         """``fraction * clients``, or ``clients``."""
         return self.mean_size(clients)

@@ -53,6 +53,10 @@ class Protocol(Component):
         for client in world.clients:
             world.compute_seconds(client, client.samples)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """More columns of the summary of a run that has ended in *world*."""
+        return {}
+
     def cohort_size(self, clients: int) -> float | None:
         """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
         return None

@@ -90,6 +90,10 @@ class GroupedTraining(Protocol, GroupedSettings):
             )
         part.check(world)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """Those of the synchronised part."""
+        return self.parts()[2].columns(world)
+
     def cohort_size(self, clients: int) -> float:
         """``sampling_rate * clients``, the papers' kappa K."""
         return self.sampling_rate * clients

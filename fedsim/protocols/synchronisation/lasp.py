@@ -55,6 +55,20 @@ class LASP(SynchronisedPart):
         if self.scc is not None:
             self.scc.check(world)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """The most that any client has kept between rounds: ``semantics_bytes`` and ``extractor_bytes``.
+
+        Numbers and labels of semantics have 4 bytes, kept samples as many as on the wire. Both are nan where a size is
+        not known.
+        """
+        memories = [client.memory for client in world.clients if isinstance(client.memory, Memory)]
+        extractors = max((memory.most_extractors for memory in memories), default=0)
+        columns = {"extractor_bytes": extractors * world.model.bytes(EXTRACTOR)}
+        if self.scc is not None:
+            rows = max((memory.most_rows for memory in memories), default=0)
+            columns["semantics_bytes"] = rows * self.scc.row_bytes(world) if rows else 0.0
+        return columns
+
     def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
         """Train all of the model, or calibrate its classifier."""
         if place.first:

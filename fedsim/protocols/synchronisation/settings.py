@@ -23,6 +23,10 @@ class SynchronisedPart(Component):
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
         return
 
+    def columns(self, world: World) -> dict[str, float]:
+        """More columns of the summary of a run that has ended in *world*."""
+        return {}
+
     @abstractmethod
     def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
         """What clients do in a round that begins with the whole *model*."""
