@@ -50,6 +50,11 @@ class Averaging(Protocol, CohortSettings):
         )
         yield from schedule.run(world)
 
+    @property
+    def rounds_are_alike(self) -> bool:
+        """Not where a block has a round of another kind."""
+        return self.interval == 1 or isinstance(self.synchronise, Whole)
+
     def check(self, world: World) -> None:
         """Every client needs a compute time, and the synchronised part what it needs."""
         super().check(world)

@@ -37,6 +37,11 @@ class Protocol(Component):
     """How clients train under this protocol, instead of the scenario's ``training``."""
 
     @property
+    def rounds_are_alike(self) -> bool:
+        """Whether all rounds but the first take and send about the same, so that few of them tell of a run."""
+        return True
+
+    @property
     def title(self) -> str:
         """Its name in results."""
         return self.label or self.name

@@ -78,6 +78,11 @@ class GroupedTraining(Protocol, GroupedSettings):
         schedule = Rounds(cohort, part, self.objective(), self.weighting, self.interval, self.deadline_s, relay)
         yield from schedule.run(world)
 
+    @property
+    def rounds_are_alike(self) -> bool:
+        """Never: groups grow in number."""
+        return False
+
     def check(self, world: World) -> None:
         """Every client needs a compute time, grouping its class counts, and the synchronised part what it needs."""
         super().check(world)
