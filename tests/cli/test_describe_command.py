@@ -136,7 +136,7 @@ def test_where_rounds_are_not_alike_the_whole_run_is_simulated(
 
 
 def test_a_run_without_an_end_that_can_be_seen_is_not_simulated_for_ever() -> None:
-    assert protocol(in_turns({"target_accuracy": 0.5}))["run"] is None
+    assert protocol({**in_turns({"sim_time_s": 10.0}), **NO_TIME})["run"] is None
 
 
 @pytest.mark.parametrize(
