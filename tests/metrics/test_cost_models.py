@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from pydantic import ValidationError
 from small_worlds import scenario
 
 from fedsim.errors import UserError
+from fedsim.experiment.run import run
 from fedsim.experiment.validate import validate
 from fedsim.metrics.cost_models.fedgsp import FedGSPCost
 from fedsim.metrics.cost_models.hfedms import HFedMSCost, alternating_bytes, whole_model_bytes
@@ -162,6 +165,26 @@ def test_how_many_groups_there_are_in_each_round(keys: dict[str, Any], expected:
 def test_what_rounds_send(keys: dict[str, Any], expected: Alternation) -> None:
     table = Declared(parameters=6.68e6, classifier_parameters=6.3e3).table(None, None)
     assert protocol(**keys).alternation(table) == expected
+
+
+@pytest.mark.parametrize(("interval", "equation"), [(1, whole_model_bytes), (5, alternating_bytes)])
+def test_fedavg_with_lasp_is_eq_20_where_rounds_alternate(
+    interval: int, equation: Callable[[RunFacts], tuple[float, float]], tmp_path: Path
+) -> None:
+    changes = {
+        "stop": {"rounds": 7},
+        "learn": False,
+        "topology.devices": 4,
+        "devices.classes.sensor.compute": {"name": "per_sample", "seconds_per_sample": 0.0},
+        "model": {"name": "declared", "parameters": 1_000, "classifier_parameters": 100},
+        "protocols": [{"name": "fedavg", "fraction": 0.5, **LASP_IN_BLOCKS, "interval": interval}],
+        "accounting": ["event", "formula"],
+        "formula": {"name": "hfedms"},
+    }
+    summary = run(scenario(changes), out=tmp_path / "run").summary.set_index("accounting")
+    expected = equation(RunFacts(4, 2.0, (4,) * 7, 4_000, interval, 400))
+    for accounting in ("event", "formula"):  # half of four are whole clients, and nobody is idle
+        assert tuple(summary.loc[accounting, ["uplink_bytes", "downlink_bytes"]]) == expected
 
 
 def test_a_formula_without_calibration_rounds_refuses_them() -> None:
