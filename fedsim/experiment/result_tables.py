@@ -99,7 +99,15 @@ class ResultTables:
         rows = {"event": event}
         cohort = protocol.cohort_size(len(world.clients))
         if self.scenario.formula is not None and cohort is not None:
-            facts = RunFacts(len(world.clients), cohort, len(rounds), world.model.bytes())
+            interval, calibration_bytes = protocol.alternation(world.model)
+            facts = RunFacts(
+                clients=len(world.clients),
+                cohort=cohort,
+                groups=protocol.group_numbers(len(world.clients), len(rounds)),
+                model_bytes=world.model.bytes(),
+                interval=interval,
+                calibration_bytes=calibration_bytes,
+            )
             rows["formula"] = formula_row(event, self.scenario.formula.cost(facts))
         return [rows[accounting] for accounting in self.scenario.accounting]
 

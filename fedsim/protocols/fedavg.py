@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 from simpy import Event
 
 from fedsim.learning.objectives import Objective, Plain
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.rounds import Rounds
 from fedsim.protocols.selection import CohortSettings, RandomCohort
@@ -67,6 +69,10 @@ class Averaging(Protocol, CohortSettings):
     def cohort_size(self, clients: int) -> float:
         """``fraction * clients``, or ``clients``."""
         return self.mean_size(clients)
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """As the synchronised part has it."""
+        return self.synchronise.alternation(self.interval, model)
 
 
 class FedAvg(Averaging):

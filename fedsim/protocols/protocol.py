@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field
 from simpy import Event
 
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.settings import Component
@@ -65,3 +67,14 @@ class Protocol(Component):
     def cohort_size(self, clients: int) -> float | None:
         """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
         return None
+
+    def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """f(r), for closed-form costs: how many groups *clients* form in each of so many *rounds*, idle ones included.
+
+        By default each client is a group of its own.
+        """
+        return (clients,) * rounds
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """In which rounds the whole *model* is sent, for closed-form costs; by default in each."""
+        return Alternation()

@@ -24,6 +24,8 @@ from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.grouped import GroupedCohort
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.relay import Relay
@@ -102,6 +104,17 @@ class GroupedTraining(Protocol, GroupedSettings):
     def cohort_size(self, clients: int) -> float:
         """``sampling_rate * clients``, the papers' kappa K."""
         return self.sampling_rate * clients
+
+    def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """What the growth has for each round's block, or for the first one when groups are formed once."""
+        grouping, growth, _ = self.parts()
+        blocks = (BlockRound.of(number, interval=self.interval).block for number in range(1, rounds + 1))
+        return tuple(growth.groups(1 if grouping.once else block, clients) for block in blocks)
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """As the synchronised part has it."""
+        _, _, part = self.parts()
+        return part.alternation(self.interval, model)
 
 
 class STP(GroupedTraining):

@@ -18,7 +18,8 @@ from fedsim.errors import UserError
 from fedsim.kernel.gather import Gathered, gather
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
-from fedsim.protocols.block import BlockRound
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.journey import Task
 from fedsim.protocols.synchronisation.calibration import Calibration, FullTraining
 from fedsim.protocols.synchronisation.memory import Memory
@@ -100,6 +101,10 @@ class LASP(SynchronisedPart):
         for late in gathered.late:
             if world.cancel_late and late.is_alive:
                 late.interrupt("its round is over")
+
+    def alternation(self, interval: int, model: ModelTable) -> Alternation:
+        """In the first of a block; the classifier is sent in the others."""
+        return Alternation(interval, model.bytes(CLASSIFIER))
 
 
 def _scatter(world: World, client: Client, place: BlockRound, extractor: Model) -> Generator[Any, Any, None]:

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
-from fedsim.protocols.block import BlockRound
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.journey import Task
 from fedsim.protocols.synchronisation.settings import SynchronisedPart
 from fedsim.protocols.world import Client, World
@@ -29,3 +30,7 @@ class Whole(SynchronisedPart):
     ) -> Generator[Any, Any, None]:
         """Nothing."""
         yield from ()
+
+    def alternation(self, interval: int, model: ModelTable) -> Alternation:
+        """In each."""
+        return Alternation()
