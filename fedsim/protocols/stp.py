@@ -13,17 +13,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from simpy import Event
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives import Distilled, Objective, Plain, Proximal
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.grouped import GroupedCohort
@@ -57,6 +57,9 @@ class GroupedSettings(Settings):
     weighting: Literal["samples", "uniform"] = "uniform"
     """Weights of the mean over groups: all equal (the papers), or by the samples that a group has trained on (the
     authors' public code)."""
+    distillation: NonNegative = 0.0
+    """Weight of a term that keeps a client's scores near those of the round's global model: 0.1 in the authors' public
+    code, 0 in the papers. The global model then goes along from client to client, and is counted."""
     grouping_s: NonNegative = 0.0
     """Simulated seconds that the cloud takes to form groups; HFedMS reports up to 0.1."""
 
@@ -70,7 +73,7 @@ class GroupedTraining(Protocol, GroupedSettings):
 
     def objective(self) -> Objective:
         """The clients' local objective."""
-        return Plain()
+        return Distilled(self.distillation) if self.distillation else Plain()
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Rounds of groups in parallel, and of their members in sequence."""
@@ -94,6 +97,12 @@ class GroupedTraining(Protocol, GroupedSettings):
             raise UserError(
                 f"grouping {grouping.name!r} goes by the classes of samples, and data set {world.dataset.name!r} "
                 f"{why}; choose another data set, or random groups"
+            )
+        if self.distillation and world.dataset.regression:
+            raise Misfit(
+                f"distillation compares scores of classes, and data set {world.dataset.name!r} has numbers to predict; "
+                "leave it out",
+                "distillation",
             )
         part.check(world)
 
@@ -136,4 +145,10 @@ class STP(GroupedTraining):
 
     def objective(self) -> Objective:
         """Loss, and a proximal term if there is to be one."""
-        return Proximal(self.mu) if self.mu else Plain()
+        return Proximal(self.mu) if self.mu else super().objective()
+
+    @model_validator(mode="after")
+    def _one_term(self) -> Self:
+        if self.mu and self.distillation:
+            raise Misfit(f"distillation={self.distillation:g} cannot be combined with mu={self.mu:g}", "distillation")
+        return self

@@ -17,7 +17,7 @@ from pydantic import Field
 from fedsim.errors import UserError
 from fedsim.kernel.gather import Gathered, gather
 from fedsim.learning.learner import Model
-from fedsim.learning.objectives import Objective
+from fedsim.learning.objectives import Objective, Plain
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.journey import Task
@@ -75,12 +75,18 @@ class LASP(SynchronisedPart):
         if place.first:
             size = world.model.bytes()
             if place.interval == 1 or self.scc is None:
-                return Task(place.number, model, objective, size, size)
+                return Task(place.number, model, objective, size, size, model)
             local = self.scc.first_extractor == "local"
-            return FullTraining(place.number, model, objective, size, size, place.block, local)
+            return FullTraining(
+                place.number, model, objective, size, size, model, block=place.block, keeps_extractor=local
+            )
         size = world.model.bytes(CLASSIFIER)
         classifier = {part: handle for part, handle in model.items() if part == CLASSIFIER}
-        return Calibration(place.number, classifier, objective, size, size, place, self.calibration_epochs, self.scc)
+        if objective.reads_teacher:  # the authors' code distils in full rounds only
+            objective = Plain()
+        return Calibration(
+            place.number, classifier, objective, size, size, place=place, epochs=self.calibration_epochs, scc=self.scc
+        )
 
     def spread(
         self, world: World, place: BlockRound, model: Model, clients: Sequence[Client], deadline_s: float | None

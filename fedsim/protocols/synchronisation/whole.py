@@ -23,7 +23,7 @@ class Whole(SynchronisedPart):
 
     def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
         """Train all of it."""
-        return Task(place.number, model, objective, world.model.bytes(), world.model.bytes())
+        return Task(place.number, model, objective, world.model.bytes(), world.model.bytes(), model)
 
     def spread(
         self, world: World, place: BlockRound, model: Model, clients: Sequence[Client], deadline_s: float | None
