@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from simpy import Event
 
+from fedsim.errors import within
 from fedsim.learning.objectives import Objective, Plain
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.rounds import Rounds
@@ -53,7 +54,8 @@ class Averaging(Protocol, CohortSettings):
     def check(self, world: World) -> None:
         """Every client needs a compute time, and the synchronised part what it needs."""
         super().check(world)
-        self.synchronise.check(world)
+        with within("synchronise"):
+            self.synchronise.check(world)
 
     def cohort_size(self, clients: int) -> float:
         """``fraction * clients``, or ``clients``."""

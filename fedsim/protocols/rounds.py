@@ -16,7 +16,7 @@ from typing import Any, Literal
 from simpy import Event
 
 from fedsim.kernel.gather import Gathered, Journey, gather
-from fedsim.kernel.trip import Trip
+from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
 from fedsim.protocols.block import BlockRound
@@ -101,9 +101,12 @@ class Rounds:
         }
 
     def _sent_out(self, world: World, group: Group, task: Task) -> Trip | None:
-        """A group on its way; None when its only client cannot begin."""
+        """A group on its way; None when it is lost at once, as its clients cannot begin."""
         if len(group) > 1:
-            return Trip(self.relay.run(world, group, task), of=group)
+            try:
+                return Trip(self.relay.run(world, group, task), of=group)
+            except Lost:
+                return None
         (client,) = group
         return world.start(client, journey(world, client, task)) if may_begin(client, task) else None
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, within
 from fedsim.kernel.gather import Gathered, gather
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
@@ -45,7 +45,7 @@ class LASP(SynchronisedPart):
     def check(self, world: World) -> None:
         """The model must have both parts, and devices that take time need its operations part by part."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
-            raise UserError(
+            raise Misfit(
                 "lasp sends the classifier alone, and this model has one part only; choose a model with an extractor, "
                 "such as hfedms_cnn, or declare model.classifier_parameters"
             )
@@ -53,7 +53,8 @@ class LASP(SynchronisedPart):
         if any(client.compute.takes_time for client in world.clients):
             world.model.part_flops(CLASSIFIER)
         if self.scc is not None:
-            self.scc.check(world)
+            with within("scc"):
+                self.scc.check(world)
 
     def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
         """Train all of the model, or calibrate its classifier."""
