@@ -48,7 +48,7 @@ class Workshop:
         rows: Sequence[Handle] = (),
         **settings: float,
     ) -> dict[str, Handle]:
-        """*seen* is what the node says of a capture of the client's stream; *rows* are trained on in place of samples."""
+        """*seen* is what the node says of a capture of the stream; *rows* are trained on in place of samples."""
         training = TrainingSettings(learning_rate=0.5, batch_size=2, epochs=2, **settings)
         parameters = {
             "client": client,
