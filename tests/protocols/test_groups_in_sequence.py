@@ -262,9 +262,7 @@ def test_reports_that_are_late_are_given_up_and_their_clients_left_out() -> None
 def test_a_round_without_reports_is_a_round_in_which_nothing_arrived(interval: int) -> None:
     # 0.32 s are never to be had: each block ends its first round at 0.1 s, and the others at once.
     learner = PlainLearner()
-    world = simulated(
-        by_icg(4, 2, deadline_s=0.1, interval=interval) | {"stop.rounds": 6}, learner=lambda *_: learner
-    )
+    world = simulated(by_icg(4, 2, deadline_s=0.1, interval=interval) | {"stop.rounds": 6}, learner=lambda *_: learner)
     assert [row[1:] for row in ended(world)] == [(0, 0, 0, 0)] * 6
     assert world.env.now == pytest.approx(0.1 * 6 / interval)
     assert [model for _, _, model in learner.evaluations] == ["initial"] * 6
