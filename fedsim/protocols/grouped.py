@@ -66,7 +66,7 @@ class GroupedCohort(Cohort):
                 self._formed = yield from self._form(world, place)
             else:
                 self._formed = _in_another_order(world, place, self._formed)
-            there = range(len(self._formed))
+            there = list(range(len(self._formed)))
             if self.grouping.once:  # they may have been formed long ago
                 free = set((yield from eligible_clients(world)))
                 there = [number for number in there if not free.isdisjoint(self._formed[number])]

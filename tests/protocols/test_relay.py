@@ -1,6 +1,6 @@
 """A chain of clients: when each of them works, what is sent where, and what becomes of it when one does not answer.
 
-A wire takes 1 s, the air 4 s down and 8 s up, work 5 s. So a chain of three in one cell, each waiting for the one before:
+A wire takes 1 s, the air 4 s down and 8 s up, work 5 s. So a chain of three in one cell:
 
 ====== =========== ========= ========= =========
 client on the wire down      works     up
