@@ -20,7 +20,7 @@ from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.synchronisation.memory import Memory
 from fedsim.protocols.world import World
 
-SAMPLES, CAPACITY, INTERVALS = 4, 6, (1, 2, 3)
+SAMPLES, CAPACITY = 4, 6
 
 semantics = st.fixed_dictionaries(
     {
@@ -32,9 +32,9 @@ semantics = st.fixed_dictionaries(
         "without_history": st.sampled_from(["calibrate", "skip"]),
     }
 )
-lasp = st.builds(lambda scc: {"name": "lasp", "scc": scc}, st.none() | semantics)
-parts = st.just({"name": "whole"}) | lasp
-deadlines_s = st.sampled_from([None, 0.25, 3.0, 20.0, 60.0])
+lasp = st.builds(lambda scc: {"name": "lasp", "scc": scc}, semantics | semantics | st.none())
+parts = lasp | lasp | st.just({"name": "whole"})
+deadlines_s = st.sampled_from([60.0, None, 20.0, 3.0])
 groupings = st.fixed_dictionaries(
     {
         "name": st.sampled_from(["icg", "random"]),
@@ -42,40 +42,49 @@ groupings = st.fixed_dictionaries(
         "leftover": st.sampled_from(["idle", "spread"]),
     }
 )
-protocols = st.fixed_dictionaries(
+in_groups = st.fixed_dictionaries(
     {
         "name": st.just("stp"),
         "grouping": groupings,
         "growth": st.builds(lambda beta: {"name": "linear", "beta": beta, "alpha": 0.5}, st.integers(1, 4)),
         "sampling_rate": st.sampled_from([0.5, 1.0]),
-        "interval": st.sampled_from(INTERVALS),
+        "interval": st.sampled_from((3, 2, 1)),
         "shuffle": st.sampled_from(["block", "round"]),
         "on_loss": st.sampled_from(["skip", "abandon"]),
-        "turn_s": st.sampled_from([None, 3.0, 12.0]),
+        "turn_s": st.sampled_from([None, 3.0, 12.0, 20.0]),
         "deadline_s": deadlines_s,
         "grouping_s": st.sampled_from([0.0, 0.5]),
         "synchronise": parts,
     }
-) | st.fixed_dictionaries(
+)
+in_parallel = st.fixed_dictionaries(
     {
         "name": st.just("fedavg"),
         "clients": st.integers(1, 4),
         "over_selection": st.sampled_from([1.0, 2.0]),
         "busy": st.sampled_from(["skip", "abort"]),
         "deadline_s": deadlines_s,
-        "interval": st.sampled_from(INTERVALS),
+        "interval": st.sampled_from((3, 2, 1)),
         "synchronise": parts,
     }
+)
+protocols = in_groups | in_groups | in_parallel
+mild_faults = st.builds(
+    lambda mean_up_s, of, **rules: {"random": [{"of": of, "mean_up_s": mean_up_s, "mean_down_s": 2.0}], **rules},
+    mean_up_s=st.sampled_from([30.0, 300.0]),
+    of=st.sampled_from(["sensors", "base_stations", "wires"]),
+    messages=st.sampled_from(["wait", "restart", "lose"]),
+    device_memory=st.sampled_from(["kept", "lost"]),
 )
 worlds = st.fixed_dictionaries(
     networks
     | {
         "topology": st.just(CROWDED_RING),
-        "faults": faults,
+        "faults": mild_faults | faults,
         "network.late_transfers": st.sampled_from(["finish", "cancel"]),
         "data": st.just({"name": "digits", "partition": {"name": "iid"}}),
         "data.stream": st.sampled_from([{"samples": SAMPLES}, {"samples": SAMPLES, "refresh_rounds": 3}]),
-        "model": st.just({"name": "mlp", "hidden": [3]}),
+        "model": st.just({"name": "mlp", "hidden": [1]}),
         "stop": st.just({"sim_time_s": 300.0, "rounds": 40}),
         "protocols": protocols.map(lambda protocol: [protocol]),
     }

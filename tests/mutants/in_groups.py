@@ -94,7 +94,11 @@ FAULTS = (
         ROUNDS,
         "            except Lost:\n",
         "            except ZeroDivisionError:\n",
-        (f"{TEST_RELAY}::test_a_group_that_cannot_even_begin_is_lost_at_once",),
+        (
+            f"{TEST_RELAY}::test_a_group_that_cannot_even_begin_is_lost_at_once",
+            f"{UNDER_STRESS}::test_everybody_is_accounted_for",
+        ),
+        by_each=True,
     ),
     Fault(
         "of a late group one is late",
