@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from simpy import Event
 
-from fedsim.kernel.gather import Gathered, Journey, gather
+from fedsim.kernel.gather import Gathered, Journey, at_the_end_of, gather
 from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
@@ -72,6 +72,7 @@ class Rounds:
     ) -> Generator[Event, Any, tuple[Model, dict[str, int]]]:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
         task = self.part.task(world, place, model, self.objective)
+        yield from _until_somebody_can_begin(world, groups, task)
         sizes: dict[Journey, int] = {}
         for group in groups:
             trip = self._sent_out(world, group, task)
@@ -112,3 +113,13 @@ class Rounds:
 
     def _contribution(self, update: Update) -> Contribution:
         return Contribution(update.client, update.model, update.samples if self.weighting == "samples" else 1.0)
+
+
+def _until_somebody_can_begin(world: World, groups: Sequence[Group], task: Task) -> Generator[Event, Any, None]:
+    """Wait while clients of the block have what they need, but none can be reached and is free; not without hope."""
+    members = [client for group in groups for client in group]
+    while not any(may_begin(client, task) for client in members):
+        if not any(task.suits(client) and not world.outages.fate(client.attachment) for client in members):
+            return
+        yield world.outages.changed
+        yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free

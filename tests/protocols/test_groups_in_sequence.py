@@ -200,6 +200,16 @@ def test_where_nobody_can_be_reached_groups_that_stay_wait_or_give_up(
     assert (world.loop.cut_short or "").startswith(cut_short or "")
 
 
+@pytest.mark.parametrize(("for_s", "ends_s"), [(100.0, [17.0, 18.0, 135.0, 152.0]), (None, [17.0] + [18.0] * 3)])
+def test_in_the_middle_of_a_block_rounds_wait_for_its_clients_unless_there_is_no_hope(
+    for_s: float | None, ends_s: list[float]
+) -> None:
+    fault = {"node": "station", "at_s": 18.0} | ({} if for_s is None else {"for_s": for_s})
+    changes = {"faults": {"scheduled": [fault], "messages": "lose"}, "stop.rounds": 4}
+    world = simulated(NO_CONTENTION | changes | {"protocols": [{"name": "fedavg", "fraction": 1.0, "interval": 4}]})
+    assert [end_s for end_s, *_ in ended(world)] == ends_s
+
+
 # -- reports -----------------------------------------------------------------------------------------------------------
 
 
