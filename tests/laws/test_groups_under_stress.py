@@ -82,8 +82,9 @@ worlds = st.fixed_dictionaries(
         "topology": st.just(CROWDED_RING),
         "faults": mild_faults | faults,
         "network.late_transfers": st.sampled_from(["finish", "cancel"]),
-        "data": st.just({"name": "digits", "partition": {"name": "iid"}}),
-        "data.stream": st.sampled_from([{"samples": SAMPLES}, {"samples": SAMPLES, "refresh_rounds": 3}]),
+        "data": st.sampled_from([{"samples": SAMPLES}, {"samples": SAMPLES, "refresh_rounds": 3}]).map(
+            lambda stream: {"name": "digits", "partition": {"name": "iid"}, "stream": stream}
+        ),
         "model": st.just({"name": "mlp", "hidden": [1]}),
         "stop": st.just({"sim_time_s": 300.0, "rounds": 40}),
         "protocols": protocols.map(lambda protocol: [protocol]),
@@ -170,11 +171,10 @@ def test_only_who_has_a_blocks_extractor_calibrates_and_nobody_holds_too_much(
     learner = PlainLearner(parts=("extractor", "classifier"))
     world, protocol = world_of(changes, seed, learner)
     run(world, protocol)
-    samples = sum(changes["data.stream"]["samples"] for _ in range(protocol.interval))
     for client in world.clients:
         memory = client.memory
         if isinstance(memory, Memory):
-            assert memory.most_rows <= CAPACITY + samples
+            assert memory.most_rows <= CAPACITY + protocol.interval * SAMPLES
             assert memory.most_extractors <= 2
             assert memory.database is None or memory.database.rows <= CAPACITY
     for training in learner.trainings:

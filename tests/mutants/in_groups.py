@@ -101,6 +101,13 @@ FAULTS = (
         by_each=True,
     ),
     Fault(
+        "rounds of a block pass while nobody can be reached",
+        ROUNDS,
+        "        yield from _until_somebody_can_begin(world, groups, task)\n",
+        "",
+        (f"{TEST_GROUPS}::test_in_the_middle_of_a_block_rounds_wait_for_its_clients_unless_there_is_no_hope",),
+    ),
+    Fault(
         "of a late group one is late",
         ROUNDS,
         "sum(sizes[late] for late in gathered.late)",
