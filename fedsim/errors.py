@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
-__all__ = ["Misfit", "UserError", "nearest", "some"]
+__all__ = ["Misfit", "UserError", "nearest", "some", "within"]
 
 
 class UserError(Exception):
@@ -48,3 +49,20 @@ def some(names: Sequence[str], most: int = 3) -> str:
     """
     shown = ", ".join(repr(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+@contextmanager
+def within(*key: str | int) -> Iterator[None]:
+    """A block in which every `Misfit` is one about settings that stand under *key* in those at hand.
+
+    >>> try:
+    ...     with within("synchronise"):
+    ...         raise Misfit("needs labels", "scc", "quota")
+    ... except Misfit as misfit:
+    ...     print(misfit.key)
+    ('synchronise', 'scc', 'quota')
+    """
+    try:
+        yield
+    except Misfit as misfit:
+        raise Misfit(misfit.problem, *key, *misfit.key) from None

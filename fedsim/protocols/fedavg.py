@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from simpy import Event
 
+from fedsim.errors import within
 from fedsim.learning.objectives import Objective, Plain
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation
@@ -60,7 +61,8 @@ class Averaging(Protocol, CohortSettings):
     def check(self, world: World) -> None:
         """Every client needs a compute time, and the synchronised part what it needs."""
         super().check(world)
-        self.synchronise.check(world)
+        with within("synchronise"):
+            self.synchronise.check(world)
 
     def columns(self, world: World) -> dict[str, float]:
         """Those of the synchronised part."""

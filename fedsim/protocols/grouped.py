@@ -3,6 +3,7 @@
 (STP: Zeng et al., *HFedMS*, IEEE TCC 2023, algorithm 2, lines 1 to 4.) Every client that can be reached and is free
 reports how many samples of each class it is about to train on; the cloud forms groups of those who have reported, and
 draws some of them. Reports travel the network and are counted; how long the cloud thinks is a number in the scenario.
+Groups that are kept for the whole run are drawn as long as one of their clients can be reached and is free.
 """
 
 from __future__ import annotations
@@ -63,22 +64,29 @@ class GroupedCohort(Cohort):
         if place.first:
             if not self._formed or not self.grouping.once:
                 self._formed = yield from self._form(world, place)
+            else:
+                self._formed = _in_another_order(world, place, self._formed)
+            there = list(range(len(self._formed)))
+            if self.grouping.once:  # they may have been formed long ago
+                free = set((yield from eligible_clients(world)))
+                there = [number for number in there if not free.isdisjoint(self._formed[number])]
             rng = world.streams("selection", 0, place.number).generator()
-            some = rng.permutation(len(self._formed))[: sampled_groups(len(self._formed), self.sampling_rate)]
+            some = rng.permutation(there)[: sampled_groups(len(self._formed), self.sampling_rate)]
             self._chosen = [self._formed[number] for number in some]
             self._note(world, place, set(some.tolist()))
         elif self.shuffle == "round":
-            rng = world.streams("grouping/order", 0, place.number).generator()
-            self._chosen = [[group[at] for at in rng.permutation(len(group))] for group in self._chosen]
+            self._chosen = _in_another_order(world, place, self._chosen)
         return self._chosen
 
     def _form(self, world: World, place: BlockRound) -> Generator[Event, Any, list[Group]]:
-        """Groups of all clients, or of those whose report has arrived; waits until there is one."""
+        """Groups of all clients, or of those whose report has arrived; none when none has."""
         if not self.grouping.needs_counts and self.grouping.once:
             clients: Sequence[Client] = world.clients
             counts = np.zeros((len(clients), 1), np.int64)
         else:
             clients, counts = yield from self._reported(world, place)
+        if not clients:
+            return []
         number = self.growth.groups(place.block, len(clients))
         rng = world.streams("grouping", 0, place.block).generator()
         formed = self.grouping.groups(counts, number, rng)
@@ -90,23 +98,27 @@ class GroupedCohort(Cohort):
         self, world: World, place: BlockRound
     ) -> Generator[Event, Any, tuple[list[Client], npt.NDArray[np.int64]]]:
         """Those who can take part, and their samples of each class."""
-        while True:
-            clients = yield from eligible_clients(world)
-            if not self.grouping.needs_counts:
-                return clients, np.zeros((len(clients), 1), np.int64)
-            trips = [world.start(client, _report(world, client, place)) for client in clients]
-            gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
-            for late in gathered.late:
-                if late.is_alive:
-                    late.interrupt("its groups are formed")
-            if gathered.arrived:
-                reports = sorted(gathered.arrived, key=lambda report: report[0])
-                return [world.clients[index] for index, _ in reports], np.stack([counts for _, counts in reports])
+        clients = yield from eligible_clients(world)
+        if not self.grouping.needs_counts:
+            return clients, np.zeros((len(clients), 1), np.int64)
+        trips = [world.start(client, _report(world, client, place)) for client in clients]
+        gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
+        for late in gathered.late:
+            if late.is_alive:
+                late.interrupt("its groups are formed")
+        reports = sorted(gathered.arrived, key=lambda report: report[0])
+        return [world.clients[index] for index, _ in reports], np.array([counts for _, counts in reports], np.int64)
 
     def _note(self, world: World, place: BlockRound, chosen: set[int]) -> None:
         for number, group in enumerate(self._formed):
             for position, client in enumerate(group):
                 world.trace.groups.append((place.number, number, position, client.index, number in chosen))
+
+
+def _in_another_order(world: World, place: BlockRound, groups: Sequence[Group]) -> list[Group]:
+    """The same groups, the members of each in a new order."""
+    rng = world.streams("grouping/order", 0, place.number).generator()
+    return [[group[at] for at in rng.permutation(len(group))] for group in groups]
 
 
 def _report(world: World, client: Client, place: BlockRound) -> Generator[Any, Any, tuple[int, npt.NDArray[np.int64]]]:

@@ -20,6 +20,7 @@ from simpy.events import NORMAL
 
 from fedsim.data.stream.captures import Capture
 from fedsim.kernel.trace import Outcome
+from fedsim.kernel.trip import Lost
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
 from fedsim.network.hop import Hop
@@ -92,6 +93,8 @@ def journey(
     `fedsim.kernel.trip.Lost` when a transfer is lost or the journey is given up.
     """
     yield world.network.send(client.index, client.downlink if down is None else down, task.downlink_bytes)
+    if not task.suits(client):
+        raise Lost("the device has lost meanwhile what the task needs")
     work = LocalWork(world, client, task)
     model = yield work
     yield world.network.send(client.index, client.uplink if up is None else up, task.uplink_bytes)

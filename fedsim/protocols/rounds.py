@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from simpy import Event
 
-from fedsim.kernel.gather import Gathered, Journey, gather
-from fedsim.kernel.trip import Trip
+from fedsim.kernel.gather import Gathered, Journey, at_the_end_of, gather
+from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
 from fedsim.protocols.block import BlockRound
@@ -72,6 +72,7 @@ class Rounds:
     ) -> Generator[Event, Any, tuple[Model, dict[str, int]]]:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
         task = self.part.task(world, place, model, self.objective)
+        yield from _until_somebody_can_begin(world, groups, task)
         sizes: dict[Journey, int] = {}
         for group in groups:
             trip = self._sent_out(world, group, task)
@@ -101,11 +102,24 @@ class Rounds:
         }
 
     def _sent_out(self, world: World, group: Group, task: Task) -> Trip | None:
-        """A group on its way; None when its only client cannot begin."""
+        """A group on its way; None when it is lost at once, as its clients cannot begin."""
         if len(group) > 1:
-            return Trip(self.relay.run(world, group, task), of=group)
+            try:
+                return Trip(self.relay.run(world, group, task), of=group)
+            except Lost:
+                return None
         (client,) = group
         return world.start(client, journey(world, client, task)) if may_begin(client, task) else None
 
     def _contribution(self, update: Update) -> Contribution:
         return Contribution(update.client, update.model, update.samples if self.weighting == "samples" else 1.0)
+
+
+def _until_somebody_can_begin(world: World, groups: Sequence[Group], task: Task) -> Generator[Event, Any, None]:
+    """Wait while clients of the block have what they need, but none can be reached and is free; not without hope."""
+    members = [client for group in groups for client in group]
+    while not any(may_begin(client, task) for client in members):
+        if not any(task.suits(client) and not world.outages.fate(client.attachment) for client in members):
+            return
+        yield world.outages.changed
+        yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free

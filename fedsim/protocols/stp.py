@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from simpy import Event
 
-from fedsim.errors import Misfit, UserError
+from fedsim.errors import Misfit, within
 from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
@@ -67,6 +67,9 @@ class GroupedSettings(Settings):
 class GroupedTraining(Protocol, GroupedSettings):
     """What protocols with groups have in common: they name three parts."""
 
+    place_of_part: ClassVar[tuple[str, ...]] = ()
+    """The key under which the keys of the synchronised part stand."""
+
     @abstractmethod
     def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
         """How groups are formed, how many there are, and what of the model is synchronised."""
@@ -94,9 +97,10 @@ class GroupedTraining(Protocol, GroupedSettings):
         grouping, _, part = self.parts()
         if grouping.needs_counts and (world.dataset.y is None or world.dataset.classes is None):
             why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
-            raise UserError(
+            raise Misfit(
                 f"grouping {grouping.name!r} goes by the classes of samples, and data set {world.dataset.name!r} "
-                f"{why}; choose another data set, or random groups"
+                f"{why}; choose another data set, or random groups",
+                "grouping",
             )
         if self.distillation and world.dataset.regression:
             raise Misfit(
@@ -104,7 +108,8 @@ class GroupedTraining(Protocol, GroupedSettings):
                 "leave it out",
                 "distillation",
             )
-        part.check(world)
+        with within(*self.place_of_part):
+            part.check(world)
 
     def columns(self, world: World) -> dict[str, float]:
         """Those of the synchronised part."""
@@ -128,6 +133,8 @@ class GroupedTraining(Protocol, GroupedSettings):
 
 class STP(GroupedTraining):
     """Sequential-to-parallel training: ever more groups, in sequence inside and in parallel among each other."""
+
+    place_of_part: ClassVar[tuple[str, ...]] = ("synchronise",)
 
     name: Literal["stp"] = "stp"
     grouping: Annotated[GroupingSettings, OneOf("groupings")] = Field(default_factory=ICG)

@@ -85,6 +85,16 @@ DECLARED = {
     MODEL: "model: {name: declared, parameters: 1.0e+6}",
 }
 STOP = "stop: {rounds: 2}"
+IN_PARTS = {
+    DATA: DECLARED[DATA],
+    MODEL: "model: {name: declared, parameters: 2.0e+5, classifier_parameters: 1.0e+3, training_flops_per_sample: 1}",
+    STOP: STOP + "\nlearn: false",
+}
+"""Declared data, and a declared model of two parts."""
+
+
+def calibrated(scc: str = "{}") -> str:
+    return f"  - {{name: fedavg, fraction: 0.5, synchronise: {{name: lasp, scc: {scc}}}}}\n"
 
 
 def edited(text: str, changes: Mapping[str, str]) -> str:
@@ -410,6 +420,56 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:6: network.link: the wire cloud -- station has no rate; give it rate_bps in the topology, or set "
         "network.link.rate_bps",
     ),
+    # groups, and parts of a model
+    "a share of the groups in percent": (
+        {FEDAVG: "  - {name: stp, sampling_rate: 30}\n"},
+        "plant.yaml:20: protocols[0].sampling_rate: 30 must be at most 1",
+    ),
+    "misspelt growth": (
+        {FEDAVG: "  - {name: stp, growth: {name: logaritmic}}\n"},
+        "plant.yaml:20: protocols[0].growth.name: no growth is called 'logaritmic'; did you mean 'logarithmic'? ...",
+    ),
+    "a growth without its pace": (
+        {FEDAVG: "  - {name: stp, growth: {name: linear}}\n"},
+        "plant.yaml:20: protocols[0].growth: needs the key 'alpha'",
+    ),
+    "misspelt part": (
+        {FEDAVG: "  - {name: fedavg, fraction: 0.5, synchronise: {name: lapse}}\n"},
+        "plant.yaml:20: protocols[0].synchronise.name: no synchronised part is called 'lapse'; did you mean 'lasp'? "
+        "(known: whole, lasp)",
+    ),
+    "other groups than a protocol's own": (
+        {FEDAVG: "  - {name: fedgsp, grouping: {name: random}}\n"},
+        "plant.yaml:20: protocols[0].grouping.name: 'random' is not 'icg'",
+    ),
+    "neither skipped nor abandoned": (
+        {FEDAVG: "  - {name: naive_gsp, on_loss: retry}\n"},
+        "plant.yaml:20: protocols[0].on_loss: 'retry' is not 'skip' or 'abandon'",
+    ),
+    "groups by classes that nobody declared": (
+        {**IN_PARTS, FEDAVG: "  - {name: hfedms_s}\n"},
+        "plant.yaml:21: protocols[0].grouping: grouping 'icg' goes by the classes of samples, and data set 'declared' "
+        "declares numbers only; choose another data set, or random groups",
+    ),
+    "a classifier that is the whole model": (
+        {FEDAVG: calibrated()},
+        "plant.yaml:20: protocols[0].synchronise: lasp sends the classifier alone, and this model has one part only; "
+        "choose a model with an extractor, such as hfedms_cnn, or declare model.classifier_parameters",
+    ),
+    "a classifier of HFedMS that is the whole model": (
+        {FEDAVG: "  - {name: hfedms_d}\n"},
+        "plant.yaml:20: protocols[0]: lasp sends the classifier alone, and this model has one part only; choose ...",
+    ),
+    "operations of parts that nobody declared": (
+        {**IN_PARTS, FEDAVG: calibrated()},
+        "plant.yaml:21: protocols[0]: compute time of a part needs its FLOPs, and model 'declared' states none for its "
+        "parts; choose a model with layers, or devices whose compute time is 0",
+    ),
+    "a share for each class that nobody declared": (
+        {**IN_PARTS, "flops_per_s: 1.0e+9": "flops_per_s: .inf", FEDAVG: calibrated("{quota: per_class}")},
+        "plant.yaml:21: protocols[0].synchronise.scc.quota: 'per_class' needs labels, and data set 'declared' "
+        "declares numbers only; choose another data set, or leave quota out",
+    ),
     "a cell of no station": (
         {LINK: LINK + "  cells: {statoin: {radio: {name: fixed, profile: lte_m_m1}}}\n"},
         "plant.yaml:12: network.cells.statoin: describes 'statoin', which is no base station with sensors; "
@@ -423,6 +483,26 @@ def test_a_wrong_scenario(changes: dict[str, str], message: str, refused: Refusa
     lay_out({"plant.yaml": edited(PLANT, changes)}, refused.folder)
     refused.check("run", "plant.yaml", message=message)
 
+
+CSV = "a,b,y\n" + "".join(f"{number},{number % 3},{number / 7}\n" for number in range(40))
+NET = """\
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.extractor, self.one, self.other = nn.Linear(64, 8), nn.Linear(8, 10), nn.Linear(8, 10)
+
+    def forward(self, x):
+        z = self.extractor(x.flatten(1)).relu()
+        return self.one(z) + self.other(z)
+"""
+OWN = {MODEL: "model: {name: torch_module, path: 'net.py:Net', classifier: [one, other]}", FEDAVG: calibrated()}
+NUMBERS = {
+    DATA: "data: {name: csv, path: pump.csv, target: y, task: regression, partition: {name: iid}}",
+    MODEL: "model: {name: mlp}",
+    FEDAVG: calibrated(),
+}
 
 FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the command, message
     "no such file": (
@@ -499,6 +579,24 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         {"plant.yaml": IN_A_FILE.replace("park.yaml", "park.csv"), "park.csv": "sensor,station\n"},
         ["run", "plant.yaml"],
         "plant.yaml:5: topology: park.csv: a topology file must end in .yaml, .json or .graphml; rename or convert it",
+    ),
+    "memories of classes where there are none": (
+        {"plant.yaml": edited(PLANT, NUMBERS), "pump.csv": CSV},
+        ["run", "plant.yaml"],
+        "plant.yaml:20: protocols[0].synchronise.scc: scc remembers by classes, and data set 'csv' has numbers to "
+        "predict; set scc to null",
+    ),
+    "groups by classes where there are none": (
+        {"plant.yaml": edited(PLANT, {**NUMBERS, FEDAVG: "  - {name: stp}\n"}), "pump.csv": CSV},
+        ["run", "plant.yaml"],
+        "plant.yaml:20: protocols[0].grouping: grouping 'icg' goes by the classes of samples, and data set 'csv' has "
+        "numbers to predict; choose another data set, or random groups",
+    ),
+    "a classifier in two pieces": (
+        {"plant.yaml": edited(PLANT, OWN), "net.py": NET},
+        ["run", "plant.yaml"],
+        "plant.yaml:20: protocols[0]: the classifier of ... cannot be trained apart: it must be one of the module's "
+        "children, called once and last, with one tensor; name it in model.classifier",
     ),
     "an empty topology file": (
         {"plant.yaml": IN_A_FILE, "park.yaml": ""},

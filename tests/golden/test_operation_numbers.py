@@ -57,6 +57,35 @@ def made() -> dict[str, Entry]:
     rest = workshop.fold("partial_sum of one", base, models[2:], [0.3])
     total = workshop.make("add", "add", {}, **inputs(total=some, some=rest))
     mean = workshop.make("mean", "mean", {}, **inputs(base=base, total=total))
+    extractors = [{"extractor": model["extractor"]} for model in (base, mean)]
+    before, now, own, other = (
+        workshop.make(
+            title,
+            "extract",
+            {"client": client, "with_samples": False},
+            stream=Stream(1, "semantics", client),
+            **inputs(model=extractor),
+        )["semantics"]
+        for title, client, extractor in (
+            ("extract before", 0, extractors[0]),
+            ("extract now", 0, extractors[1]),
+            ("extract some", 1, extractors[0]),
+            ("extract others", 2, extractors[0]),
+        )
+    )
+    rows = {"rows.0": own, "rows.1": other}
+    for title, more in (
+        ("the nearest", {"rows": 4, "quotas": None}),
+        ("so many of each class", {"rows": 5, "quotas": [2, 2, 1]}),
+    ):
+        remembered = workshop.make(f"keep {title}", "keep", {**more, "at_random": False}, **rows)["semantics"]
+    stream = Stream(1, "semantics/kept", 1, 2)
+    workshop.make("keep any", "keep", {"rows": 4, "quotas": None, "at_random": True}, stream=stream, **rows)
+    for by, absent in (("per_class", "stays"), ("per_class", "mean"), ("mean", "stays")):
+        drift = {"remembered": remembered, "now": now, "before": before}
+        workshop.make(f"compensate {by}, absent {absent}", "compensate", {"by": by, "absent": absent}, **drift)
+    classifier = {"classifier": mean["classifier"]}
+    workshop.train("train a classifier on rows", classifier, 0, Plain(), rows=[now, remembered])
     for on in ("global", "clients"):
         workshop.make(f"evaluate on {on}", "evaluate", {"on": on}, **inputs(model=mean))
     return workshop.entries

@@ -17,8 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from meters import Books, close
+from random_worlds import CROWDED_RING, STARS, faults, networks, times_s
 from simpy import Event, Process
-from small_worlds import EVERYTHING_HAPPENS, RING, Line, prepared
+from small_worlds import EVERYTHING_HAPPENS, Line, prepared
 
 from fedsim.kernel.gather import Lost
 from fedsim.kernel.trace import Outcome
@@ -81,69 +82,6 @@ TestLineUnderStress = LineUnderStress.TestCase
 
 
 # -- a network that fails, with rates that change ----------------------------------------------------------------------
-
-STARS = [{"name": "star", "devices": 3}, {"name": "factory_park", "factories": 2, "devices_per_factory": 2}]
-
-IN_THE_EAST = {"kind": "sensor", "attach": "east-station"}
-CROWDED_RING = RING | {"nodes": RING["nodes"] | {"east-2": IN_THE_EAST | {"device": "heavy"}, "west-1": IN_THE_EAST}}
-"""Three of four sensors in one cell, and one of them may weigh more than the others."""
-
-networks = {
-    "network.cell.duplex": st.sampled_from(["full", "half"]),
-    "network.cell.discipline": st.sampled_from(
-        [{"name": "serial"}, {"name": "dedicated"}, {"name": "fair"}, {"name": "fair", "weights": {"heavy": 3.0}}]
-    ),
-    "network.cell.delay_s": st.sampled_from([0.0, 0.25]),
-    "network.cell.loss": st.sampled_from([{}, {"probability": 0.3, "attempts": 2}]),
-    "network.link": st.fixed_dictionaries(
-        {
-            "rate_bps": st.sampled_from([3_000.0, 8_000.0]),
-            "delay_s": st.sampled_from([0.0, 0.5]),
-            "loss": st.sampled_from([{}, {"probability": 0.2}]),
-            "discipline": st.sampled_from([{"name": "serial"}, {"name": "fair"}]),
-        }
-    ),
-    "network.transport": st.sampled_from([{}, {"payload_bytes": 300, "header_bytes": 40}]),
-    "devices.classes.heavy": st.just({"compute": {"name": "per_sample", "seconds_per_sample": 1.0}}),
-    "devices.default": st.just("sensor"),
-}
-
-times_s = st.integers(0, 120).map(lambda quarters: quarters / 4)
-
-
-@st.composite
-def one_outage(draw: st.DrawFn) -> dict[str, Any]:
-    """Of anything in the ring: at a time that is a whole number of quarter seconds, like much else there."""
-    what = draw(
-        st.sampled_from(
-            [{"node": name} for name in RING["nodes"]] + [{"link": link["between"]} for link in RING["links"]]
-        )
-    )
-    how_long = draw(st.sampled_from([None, 0.25, 1.0, 4.0, 10.0]))
-    fault = what | {"at_s": draw(times_s)}
-    if how_long is None:
-        return fault
-    again = draw(st.sampled_from([None, how_long + 0.25, 2 * how_long]))
-    return fault | {"for_s": how_long} | ({} if again is None else {"every_s": again})
-
-
-faults = st.fixed_dictionaries(
-    {
-        "scheduled": st.lists(one_outage(), max_size=5),
-        "random": st.lists(
-            st.builds(
-                lambda of, up_s, down_s: {"of": of, "mean_up_s": up_s, "mean_down_s": down_s},
-                st.sampled_from(["sensors", "base_stations", "edges", "clouds", "wires"]),
-                st.sampled_from([5.0, 30.0]),
-                st.sampled_from([1.0, 10.0, math.inf]),
-            ),
-            max_size=2,
-        ),
-        "messages": st.sampled_from(["wait", "restart", "lose"]),
-        "routing": st.sampled_from(["fixed", "around_outages"]),
-        "device_memory": st.sampled_from(["kept", "lost"]),
-    }
-)
 
 rates = st.builds(
     Rates,
@@ -218,7 +156,7 @@ TestNetworkUnderStress = NetworkUnderStress.TestCase
 
 # -- whole protocols ---------------------------------------------------------------------------------------------------
 
-protocols = st.fixed_dictionaries(
+in_parallel = st.fixed_dictionaries(
     {
         "name": st.just("fedavg"),
         "clients": st.integers(1, 4),
@@ -227,6 +165,22 @@ protocols = st.fixed_dictionaries(
         "deadline_s": st.sampled_from([None, 3.0, 12.0, 20.0]),
     }
 )
+in_sequence = st.fixed_dictionaries(
+    {
+        "name": st.just("stp"),
+        "grouping": st.fixed_dictionaries(
+            {"name": st.just("random"), "once": st.booleans(), "leftover": st.sampled_from(["idle", "spread"])}
+        ),
+        "growth": st.builds(lambda beta: {"name": "linear", "beta": beta, "alpha": 0.5}, st.integers(1, 3)),
+        "sampling_rate": st.sampled_from([0.5, 1.0]),
+        "interval": st.integers(1, 3),
+        "shuffle": st.sampled_from(["block", "round"]),
+        "on_loss": st.sampled_from(["skip", "abandon"]),
+        "turn_s": st.sampled_from([None, 3.0, 12.0, 20.0]),
+        "deadline_s": st.sampled_from([None, 3.0, 20.0, 40.0]),
+    }
+)
+protocols = in_parallel | in_sequence
 worlds = st.fixed_dictionaries(
     networks
     | {

@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from grouped_protocols import GROUPED, LABELLED
 from small_worlds import EVERYTHING_HAPPENS, simulated
 
 PROTOCOLS = [
@@ -28,6 +30,8 @@ SCENARIO = EVERYTHING_HAPPENS | {
     "network.cell.discipline": {"name": "fair"},
     "devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}},
 }
+IN_GROUPS = SCENARIO | LABELLED | {"protocols": [{"label": label} | keys for label, keys in GROUPED.items()]}
+SCENARIOS = pytest.mark.parametrize("scenario", [SCENARIO, IN_GROUPS], ids=["parallel", "in groups"])
 
 RUN = """
 import json, sys
@@ -40,11 +44,14 @@ print(json.dumps([row["trace_hash"] for row in results.manifest["runs"]]))
 
 
 @pytest.mark.slow
-def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(tmp_path: Path) -> None:
+@SCENARIOS
+def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(
+    scenario: dict[str, Any], tmp_path: Path
+) -> None:
     here = Path(__file__).parents[1]
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps(SCENARIO), str(tmp_path / hash_seed)],
+            [sys.executable, "-c", RUN, json.dumps(scenario), str(tmp_path / hash_seed)],
             env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"},
             stdout=subprocess.PIPE,
             text=True,
@@ -55,23 +62,22 @@ def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(tmp_path:
     assert [process.returncode for process in processes] == [0, 0]
     one, other = (json.loads(output) for output in outputs)
     assert one == other
-    assert len(set(one)) == len(PROTOCOLS) * 2  # they do not agree by being empty
+    assert len(set(one)) == len(scenario["protocols"]) * 2  # they do not agree by being empty
     ours = [
-        simulated(SCENARIO | {"protocols": [protocol]}, seed=seed).trace.digest()
+        simulated(scenario | {"protocols": [protocol]}, seed=seed).trace.digest()
         for seed in (1, 2)
-        for protocol in PROTOCOLS
+        for protocol in scenario["protocols"]
     ]
     assert one == ours
     tables = [(tmp_path / hash_seed / "rounds.csv").read_bytes() for hash_seed in ("1", "2")]
     assert tables[0] == tables[1]
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol["name"])
-def test_a_protocols_trace_does_not_depend_on_who_ran_before(protocol: dict[str, object]) -> None:
-    first = simulated(SCENARIO | {"protocols": [protocol]})
-    for other in PROTOCOLS:
-        simulated(SCENARIO | {"protocols": [other]})
-    assert simulated(SCENARIO | {"protocols": [protocol]}).trace.digest() == first.trace.digest()
+@SCENARIOS
+def test_a_protocols_trace_does_not_depend_on_who_ran_before(scenario: dict[str, Any]) -> None:
+    runs = [scenario | {"protocols": [protocol]} for protocol in scenario["protocols"]]
+    forwards = [simulated(run).trace.digest() for run in runs]
+    assert [simulated(run).trace.digest() for run in reversed(runs)] == forwards[::-1]
 
 
 def test_another_seed_gives_another_trace() -> None:

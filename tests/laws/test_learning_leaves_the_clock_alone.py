@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from grouped_protocols import GROUPED
 from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 
 from fedsim.experiment.host import HostOptions, host_for
 from fedsim.experiment.learners import Learners
 from fedsim.experiment.simulate import simulate
-from fedsim.protocols.world import World
+from fedsim.protocols.synchronisation.memory import Memory
+from fedsim.protocols.world import Client, World
 from fedsim.scenario.build import build_world, gather_materials
 
 ROUNDS, TARGET = 40, 0.6
@@ -34,6 +36,7 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "fedprox": {"name": "fedprox", "clients": 4, "deadline_s": 50.0, "mu": 0.1, "busy": "abort"},
     "centralised": {"name": "centralised"},
 }
+PARTED = DIGITS | {"model": {"name": "mlp", "hidden": [8]}}
 
 STREAMS: dict[str, dict[str, Any]] = {
     "fresh": {"samples": 20},
@@ -104,6 +107,31 @@ def test_without_a_target_the_trace_with_learning_is_the_trace_without(
     assert len(without.trace.hops) >= 8
     assert all("global" in done.metrics for done in with_learning.loop.rounds_done)
     assert not any(done.metrics for done in without.loop.rounds_done)
+
+
+@pytest.mark.parametrize("device_memory", ["kept", "lost"])
+@pytest.mark.parametrize("stream", [{}, *STREAMS.values()], ids=["none", *STREAMS])
+@pytest.mark.parametrize("protocol", GROUPED.values(), ids=GROUPED)
+def test_so_it_is_in_groups_and_in_parts(
+    learned: Learned, protocol: dict[str, Any], stream: dict[str, Any], device_memory: str
+) -> None:
+    faults = {"random": [{"of": "sensors", "mean_up_s": 150.0, "mean_down_s": 10.0}], "device_memory": device_memory}
+    changes = PARTED | {"protocols": [protocol], "stop": {"rounds": 9}, "faults": faults}
+    changes |= {"data.stream": stream} if stream else {}
+    with_learning, without = learned(changes), simulated(changes)
+    assert with_learning.trace.digest() == without.trace.digest()
+    assert without.trace.rounds.array()["participants"].any()
+    memories = [[_held(client) for client in world.clients] for world in (with_learning, without)]
+    assert memories[0] == memories[1]
+
+
+def _held(client: Client) -> tuple[int, ...]:
+    """What the clock knows of a client's memory."""
+    memory = client.memory
+    if not isinstance(memory, Memory):
+        return ()
+    rows = memory.database.rows if memory.database else 0
+    return memory.block, memory.backup_block, rows, len(memory.seen), memory.most_rows, memory.most_extractors
 
 
 @pytest.mark.parametrize("protocol", [name for name in PROTOCOLS if name != "centralised"])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from grouped_protocols import GROUPED, LABELLED
 from small_worlds import EVERYTHING_HAPPENS, NO_TIME, RING, scenario, simulated
 
 from fedsim.kernel.trace import Outcome, Trace
@@ -53,8 +54,8 @@ def twice_as_fast(changes: Mapping[str, Any]) -> dict[str, Any]:
             compute[key] *= factor
     data["devices.aggregation_s"] /= 2
     for protocol in data["protocols"]:
-        if "deadline_s" in protocol:
-            protocol["deadline_s"] /= 2
+        for key in {"deadline_s", "turn_s", "grouping_s"} & protocol.keys():
+            protocol[key] /= 2
     if "sim_time_s" in data["stop"]:
         data["stop"]["sim_time_s"] /= 2
     if "data.stream" in data:
@@ -86,6 +87,22 @@ def test_twice_as_fast_takes_exactly_half_the_time(
     assert_exactly_half(simulated(changes), simulated(twice_as_fast(changes)))
 
 
+@pytest.mark.parametrize("late_transfers", LATE)
+@pytest.mark.parametrize("protocol", GROUPED.values(), ids=GROUPED)
+def test_so_it_does_in_groups_and_in_parts(protocol: dict[str, Any], late_transfers: str) -> None:
+    changes = (
+        EVERYTHING_HAPPENS
+        | LABELLED
+        | {"network.late_transfers": late_transfers, "faults": FAULTS | {"device_memory": "lost"}}
+        | {"protocols": [protocol], "stop": {"rounds": 9}}
+    )
+    slow = simulated(changes)
+    assert_exactly_half(slow, simulated(twice_as_fast(changes)))
+    rounds = slow.trace.rounds.array()
+    assert rounds["participants"].any() and rounds["lost"].any()
+    assert (rounds["participants"] + rounds["lost"] + rounds["late"] == rounds["selected"]).all()
+
+
 STREAM = {
     "samples": 7,
     "arrival": {"samples_per_s": 0.3, "buffer_samples": 9, "buffered_at_start": 2},
@@ -107,7 +124,7 @@ def assert_exactly_half(slow: World, fast: World) -> None:
     assert fast.env.now == slow.env.now / 2
     for name, table in slow.trace.tables.items():
         before, after = table.array(), fast.trace.tables[name].array()
-        assert len(before) == len(after) > 0
+        assert len(before) == len(after) and (len(before) > 0 or name == "groups")
         for column in before.dtype.names:
             factor = 2 if column.endswith("_s") else 1
             assert np.array_equal(before[column], after[column] * factor), (name, column)
@@ -180,7 +197,17 @@ def with_names(part: Any, names: Mapping[str, str]) -> Any:
 @pytest.mark.parametrize("faults", [{}, FAULTS], ids=["calm", "failing"])
 @pytest.mark.parametrize("busy", BUSY)
 def test_names_of_clients_change_nothing(busy: str, faults: dict[str, Any]) -> None:
-    changes = EVERYTHING_HAPPENS | {"protocols": [FEDAVG | {"busy": busy}], "faults": faults}
+    assert_names_change_nothing({"protocols": [FEDAVG | {"busy": busy}], "faults": faults})
+
+
+@pytest.mark.parametrize("protocol", GROUPED.values(), ids=GROUPED)
+def test_nor_do_they_in_groups_and_in_parts(protocol: dict[str, Any]) -> None:
+    assert_names_change_nothing(LABELLED | {"protocols": [protocol], "faults": FAULTS})
+
+
+def assert_names_change_nothing(scenario_of_them: dict[str, Any]) -> None:
+    changes = EVERYTHING_HAPPENS | scenario_of_them
+    faults = changes["faults"]
     written = to_explicit(scenario(changes).topology.build())
     names = {name: f"z{len(written['nodes']) - number}" for number, name in enumerate(written["nodes"])}
     renamed = {"topology": with_names(written, names), "faults": with_names(faults, names)}

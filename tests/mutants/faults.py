@@ -10,6 +10,7 @@ from mutants import (
     in_fair_sharing,
     in_files,
     in_grouping,
+    in_groups,
     in_messages,
     in_models,
     in_outages,
@@ -33,6 +34,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_data.FAULTS,
     *in_dealing.FAULTS,
     *in_grouping.FAULTS,
+    *in_groups.FAULTS,
     *in_models.FAULTS,
     *in_executors.FAULTS,
 )

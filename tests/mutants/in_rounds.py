@@ -11,7 +11,7 @@ STREAMS = "fedsim/kernel/streams.py"
 JOURNEY = "fedsim/protocols/journey.py"
 SELECTION = "fedsim/protocols/selection.py"
 RUN_LOOP = "fedsim/protocols/run_loop.py"
-PARALLEL = "fedsim/protocols/parallel_rounds.py"
+ROUNDS = "fedsim/protocols/rounds.py"
 TABLES = "fedsim/metrics/tables.py"
 TEST_CLOCK = "tests/kernel/test_clock.py"
 TEST_GATHER = "tests/kernel/test_gather.py"
@@ -79,8 +79,8 @@ FAULTS = (
     Fault(
         "epochs take no time",
         JOURNEY,
-        "return self.samples * self.world.training.epochs",
-        "return self.samples",
+        'takes."""\n        return samples * world.training.epochs',
+        'takes."""\n        return samples',
         ("tests/devices/test_compute_times.py",),
     ),
     Fault(
@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "the way back is forgotten",
         JOURNEY,
-        "world.network.send(client.index, client.uplink, task.uplink_bytes)",
-        "world.network.send(client.index, (), task.uplink_bytes)",
+        "client.uplink if up is None else up, task.uplink_bytes)",
+        "(), task.uplink_bytes)",
         (TEST_ROUNDS,),
     ),
     Fault(
@@ -103,14 +103,14 @@ FAULTS = (
     Fault(
         "every round has the same cohort",
         SELECTION,
-        'world.streams("selection", 0, round_number)',
+        'world.streams("selection", 0, place.number)',
         'world.streams("selection", 0, 0)',
         (TEST_COHORTS,),
     ),
     Fault(
         "busy devices are chosen",
         SELECTION,
-        "client.attachment.reachable and (abort or not client.busy)",
+        "client.attachment.reachable and (even_if_busy or not client.busy)",
         "client.attachment.reachable",
         (TEST_ROUNDS,),
     ),
@@ -130,21 +130,21 @@ FAULTS = (
     ),
     Fault(
         "late work goes on although it is to stop",
-        PARALLEL,
+        ROUNDS,
         '                    late.interrupt("its round is over")\n',
         "                    pass\n",
         (TEST_ROUNDS,),
     ),
     Fault(
         "everybody weighs the same",
-        PARALLEL,
+        ROUNDS,
         'update.samples if self.weighting == "samples" else 1.0',
         "1.0",
         (TEST_ROUNDS,),
     ),
     Fault(
         "aggregation takes no time",
-        PARALLEL,
+        ROUNDS,
         "            yield world.env.timeout(world.cloud.aggregation_s)\n",
         "",
         (TEST_ROUNDS,),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from small_worlds import NO_CONTENTION, NO_TIME, prepared, scenario, simulated
 
-from fedsim.protocols.selection import CohortSettings, choose
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.selection import CohortSettings, RandomCohort
 from fedsim.settings import SMALLEST
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -87,12 +88,12 @@ TEN = {"topology": {"name": "star", "devices": 10}}
 def cohorts(rounds: int, *, seed: int = 1, **keys: Any) -> list[list[int]]:
     """The cohorts of so many rounds among ten clients that are always free."""
     world, _ = prepared(TEN, seed=seed)
-    chosen: list[list[int]] = []
+    cohort, chosen = RandomCohort(CohortSettings(**keys)), []
 
     def draw() -> Any:
         for round_number in range(1, rounds + 1):
-            clients = yield from choose(world, CohortSettings(**keys), round_number)
-            chosen.append([client.index for client in clients])
+            groups = yield from cohort.groups(world, BlockRound.of(round_number, interval=1))
+            chosen.append([client.index for (client,) in groups])
 
     world.env.run(until=world.env.process(draw()))
     return chosen

@@ -14,16 +14,32 @@ from fedsim.protocols.protocol import Protocol
 KEYS: dict[str, dict[str, Any]] = {
     "fedavg": {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5},
     "fedprox": {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5, "mu": 0.1},
+    "stp": {"grouping": {"name": "random", "once": False}, "growth": {"name": "linear", "beta": 2, "alpha": 1.0}}
+    | {"sampling_rate": 0.5, "interval": 2, "turn_s": 40.0, "deadline_s": 90.0},
+    "fedgsp": {"growth": {"name": "constant", "beta": 2}, "sampling_rate": 1.0, "deadline_s": 90.0},
+    "naive_gsp": {"groups": 4, "sampling_rate": 0.5, "deadline_s": 90.0},
+    "naive_gsp_icg": {"groups": 3, "sampling_rate": 1.0, "on_loss": "abandon", "grouping": {"leftover": "spread"}},
+    "hfedms_s": {"growth": {"name": "constant", "beta": 3}, "interval": 2, "sampling_rate": 1.0},
+    "hfedms_d": {"growth": {"name": "constant", "beta": 4}, "interval": 3, "sampling_rate": 1.0, "deadline_s": 90.0},
     "centralised": {},
 }
 """The least that each protocol must be told, and some that makes it hard; a new one is entered here."""
+
+LABELLED = {
+    "data": {"name": "digits", "partition": {"name": "shards", "shards_per_client": 3}},
+    "model": {"name": "mlp", "hidden": [3]},
+}
+"""Some protocols go by classes, some by parts of a model."""
+
+PARTS = ("extractor", "classifier")
 
 EVERY_PROTOCOL = pytest.mark.parametrize("name", registry.names("protocols"))
 
 
 def changes(name: str) -> dict[str, Any]:
     cloud = {"devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}}}
-    return EVERYTHING_HAPPENS | cloud | {"protocols": [{"name": name, **KEYS[name]}]}
+    stream = {} if name == "centralised" else {"data.stream": {"samples": 10}}
+    return EVERYTHING_HAPPENS | LABELLED | stream | cloud | {"protocols": [{"name": name, **KEYS[name]}]}
 
 
 @EVERY_PROTOCOL
@@ -43,13 +59,13 @@ def test_the_same_seed_gives_the_same_trace_and_another_seed_another(name: str) 
 def test_learning_does_not_touch_the_clock(name: str) -> None:
     if registry.load("protocols", name).reads_learning:
         pytest.skip("it decides on learned values")
-    with_learning = simulated(changes(name), learner=lambda *_: PlainLearner())
+    with_learning = simulated(changes(name), learner=lambda *_: PlainLearner(parts=PARTS))
     assert with_learning.trace.digest() == simulated(changes(name)).trace.digest()
 
 
 @EVERY_PROTOCOL
 def test_no_client_is_averaged_twice_and_each_training_is_its_next_one(name: str) -> None:
-    learner = PlainLearner()
+    learner = PlainLearner(parts=PARTS)
     simulated(changes(name), learner=lambda *_: learner)
     assert learner.trainings
     for contributions in learner.means.values():
@@ -61,6 +77,6 @@ def test_no_client_is_averaged_twice_and_each_training_is_its_next_one(name: str
 
 @EVERY_PROTOCOL
 def test_every_round_is_evaluated_with_the_model_at_its_end(name: str) -> None:
-    learner = PlainLearner()
+    learner = PlainLearner(parts=PARTS)
     world = simulated(changes(name), learner=lambda *_: learner)
     assert [number for number, _, _ in learner.evaluations] == list(range(1, len(world.loop.rounds_done) + 1))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, within
 from fedsim.kernel.gather import Gathered, gather
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective, Plain
@@ -46,7 +46,7 @@ class LASP(SynchronisedPart):
     def check(self, world: World) -> None:
         """The model must have both parts, and devices that take time need its operations part by part."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
-            raise UserError(
+            raise Misfit(
                 "lasp sends the classifier alone, and this model has one part only; choose a model with an extractor, "
                 "such as hfedms_cnn, or declare model.classifier_parameters"
             )
@@ -54,7 +54,8 @@ class LASP(SynchronisedPart):
         if any(client.compute.takes_time for client in world.clients):
             world.model.part_flops(CLASSIFIER)
         if self.scc is not None:
-            self.scc.check(world)
+            with within("scc"):
+                self.scc.check(world)
 
     def columns(self, world: World) -> dict[str, float]:
         """The most that any client has kept between rounds: ``semantics_bytes`` and ``extractor_bytes``.

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from fedsim.data.stream.captures import classes_seen
-from fedsim.errors import UserError
+from fedsim.errors import Misfit
 from fedsim.models.table import BYTES_PER_PARAMETER
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.synchronisation.memory import Memory, Semantics
@@ -54,13 +54,14 @@ class SCC(Settings):
     def check(self, world: World) -> None:
         """There must be classes; an even share of them needs labels."""
         if world.dataset.regression:
-            raise UserError(
+            raise Misfit(
                 f"scc remembers by classes, and data set {world.dataset.name!r} has numbers to predict; set scc to null"
             )
         if self.quota == "per_class" and world.dataset.y is None:
-            raise UserError(
+            raise Misfit(
                 f"quota='per_class' needs labels, and data set {world.dataset.name!r} declares numbers only; choose "
-                "another data set, or leave quota out"
+                "another data set, or leave quota out",
+                "quota",
             )
 
     def row_bytes(self, world: World) -> float:
@@ -128,7 +129,7 @@ class SCC(Settings):
         memory = Memory.of(client)
         if not memory.seen and (first := self._first(world, client, memory, place)) is not None:
             memory.seen.append(first)
-        if now.capture is not None or not memory.seen:  # what keeps all of its samples has seen them already
+        if all(some.capture != now.capture for some in memory.seen):  # samples may stay for a whole block
             memory.seen.append(now)
         memory.note()
         if place.last:

@@ -1,0 +1,261 @@
+"""Faults in groups that train in sequence, in what of a model travels, and in what clients keep of it."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+ATTACHMENT = "fedsim/network/attachment.py"
+CALIBRATION = "fedsim/protocols/synchronisation/calibration.py"
+GROUPED = "fedsim/protocols/grouped.py"
+JOURNEY = "fedsim/protocols/journey.py"
+LASP = "fedsim/protocols/synchronisation/lasp.py"
+MEMORY = "fedsim/protocols/synchronisation/memory.py"
+RELAY = "fedsim/protocols/relay.py"
+ROUNDS = "fedsim/protocols/rounds.py"
+SCC = "fedsim/protocols/synchronisation/scc.py"
+TEST_GROUPS = "tests/protocols/test_groups_in_sequence.py"
+TEST_LASP = "tests/protocols/test_lasp_on_the_clock.py"
+TEST_RELAY = "tests/protocols/test_relay.py"
+UNDER_STRESS = "tests/laws/test_groups_under_stress.py"
+
+FAULTS = (
+    Fault(
+        "from station to station always over the cloud",
+        ATTACHMENT,
+        "        shared += 1\n",
+        "        shared += 0\n",
+        (f"{TEST_RELAY}::test_from_one_station_to_another_the_model_goes_by_their_common_edge_server",),
+    ),
+    Fault(
+        "wires in common are counted from the wrong end",
+        ATTACHMENT,
+        "zip(reversed(up), down, strict=False)",
+        "zip(up, down, strict=False)",
+        (f"{TEST_RELAY}::test_the_way_between_stations_is_the_shortest_by_a_common_node",),
+    ),
+    Fault(
+        "everybody in a chain sends the model home",
+        RELAY,
+        "None if home else (place.air_uplink,)",
+        "None",
+        (f"{TEST_RELAY}::test_each_member_of_a_chain_in_one_cell_adds_its_air_and_its_work",),
+    ),
+    Fault(
+        "everybody in a chain begins with the same model",
+        RELAY,
+        "replace(task, model=so_far.model)",
+        "task",
+        (f"{TEST_RELAY}::test_a_model_is_handed_on_and_groups_are_averaged",),
+    ),
+    Fault(
+        "a chain weighs as much as its last member",
+        RELAY,
+        "samples=so_far.samples + update.samples",
+        "samples=update.samples",
+        (f"{TEST_RELAY}::test_groups_weigh_the_same_or_as_many_samples_as_they_were_trained_on",),
+    ),
+    Fault(
+        "who is lost costs the group its model",
+        RELAY,
+        'elif self.on_loss == "abandon":',
+        "else:",
+        (f"{TEST_RELAY}::test_who_is_lost_is_skipped_and_costs_what_was_sent",),
+    ),
+    Fault(
+        "a group is never abandoned",
+        RELAY,
+        'elif self.on_loss == "abandon":',
+        "elif False:",
+        (f"{TEST_RELAY}::test_or_the_group_is_abandoned",),
+    ),
+    Fault(
+        "when the last one is lost nobody sends the model home",
+        RELAY,
+        "        if holder.uplink:\n",
+        "        if False:\n",
+        (f"{TEST_RELAY}::test_when_the_last_one_is_lost_the_station_sends_the_model_home",),
+    ),
+    Fault(
+        "who is late in its turn is never stopped",
+        RELAY,
+        'trip.interrupt("its turn is over")',
+        "pass",
+        (f"{TEST_RELAY}::test_the_group_goes_on_without_who_is_late",),
+    ),
+    Fault(
+        "the member of a late group goes on",
+        RELAY,
+        "trip.interrupt(*interrupt.args)",
+        "pass",
+        (f"{TEST_RELAY}::test_at_the_deadline_the_whole_group_is_late",),
+    ),
+    Fault(
+        "a group that cannot begin ends the simulation",
+        ROUNDS,
+        "            except Lost:\n",
+        "            except ZeroDivisionError:\n",
+        (
+            f"{TEST_RELAY}::test_a_group_that_cannot_even_begin_is_lost_at_once",
+            f"{UNDER_STRESS}::test_everybody_is_accounted_for",
+        ),
+        by_each=True,
+    ),
+    Fault(
+        "rounds of a block pass while nobody can be reached",
+        ROUNDS,
+        "        yield from _until_somebody_can_begin(world, groups, task)\n",
+        "",
+        (f"{TEST_GROUPS}::test_in_the_middle_of_a_block_rounds_wait_for_its_clients_unless_there_is_no_hope",),
+    ),
+    Fault(
+        "of a late group one is late",
+        ROUNDS,
+        "sum(sizes[late] for late in gathered.late)",
+        "len(gathered.late)",
+        (f"{TEST_RELAY}::test_at_the_deadline_the_whole_group_is_late",),
+    ),
+    Fault(
+        "of a part's mean only the part is left",
+        ROUNDS,
+        "model = {**model, **mean}",
+        "model = mean",
+        (f"{TEST_LASP}::test_the_mean_of_classifiers_goes_with_the_extractor_of_the_full_round",),
+    ),
+    Fault(
+        "groups are drawn in every round",
+        GROUPED,
+        "        if place.first:\n",
+        "        if True:\n",
+        (f"{TEST_GROUPS}::test_the_groups_of_a_block_take_part_in_all_of_it",),
+    ),
+    Fault(
+        "all groups take part",
+        GROUPED,
+        "math.floor(sampling_rate * groups + 1e-9)",
+        "groups",
+        (f"{TEST_GROUPS}::test_a_share_of_the_groups_takes_part_rounded_down_and_at_least_one",),
+    ),
+    Fault(
+        "groups that stay keep their order",
+        GROUPED,
+        "self._formed = _in_another_order(world, place, self._formed)",
+        "pass",
+        (f"{TEST_GROUPS}::test_groups_that_stay_change_their_order_too",),
+    ),
+    Fault(
+        "groups that stay are drawn though nobody is there",
+        GROUPED,
+        "if not free.isdisjoint(self._formed[number])",
+        "if True",
+        (f"{TEST_GROUPS}::test_of_groups_that_stay_only_those_with_somebody_there_are_drawn",),
+    ),
+    Fault(
+        "late reports go on",
+        GROUPED,
+        'late.interrupt("its groups are formed")',
+        "pass",
+        (f"{TEST_GROUPS}::test_reports_that_are_late_are_given_up_and_their_clients_left_out",),
+    ),
+    Fault(
+        "reports cost nothing",
+        GROUPED,
+        "float(BYTES_PER_COUNT * len(counts))",
+        "float(BYTES_PER_COUNT)",
+        (f"{TEST_GROUPS}::test_reports_of_four_bytes_a_class_go_up_before_groups_are_formed",),
+    ),
+    Fault(
+        "groups are formed of those who did not report",
+        GROUPED,
+        "return [world.clients[index] for index, _ in reports], np",
+        "return [client for client, _ in zip(clients, reports)], np",
+        (f"{TEST_GROUPS}::test_a_lost_report_leaves_its_client_out_and_is_counted",),
+    ),
+    Fault(
+        "everybody gets the scatter",
+        LASP,
+        "            for client in clients\n",
+        "            for client in world.clients\n",
+        (f"{TEST_LASP}::test_the_scatter_goes_to_the_members_of_the_block_only",),
+    ),
+    Fault(
+        "blocks of one round are scattered too",
+        LASP,
+        "if not place.first or place.interval == 1:",
+        "if not place.first:",
+        (f"{TEST_LASP}::test_with_blocks_of_one_round_it_is_the_whole_model_and_nothing_is_scattered",),
+    ),
+    Fault(
+        "a calibration sends the whole model",
+        LASP,
+        "        size = world.model.bytes(CLASSIFIER)\n",
+        "        size = world.model.bytes()\n",
+        (f"{TEST_LASP}::test_a_full_round_is_one_up_and_two_down_and_a_calibration_one_of_each_of_the_classifier",),
+    ),
+    Fault(
+        "who has missed the scatter calibrates",
+        CALIBRATION,
+        "return Memory.of(client).block == self.place.block",
+        "return True",
+        (f"{TEST_LASP}::test_who_misses_the_scatter_sits_the_block_out",),
+    ),
+    Fault(
+        "who has forgotten the extractor calibrates",
+        JOURNEY,
+        "    if not task.suits(client):\n",
+        "    if False:\n",
+        (f"{TEST_LASP}::test_a_device_that_forgets_while_a_classifier_is_on_its_way_to_it_does_nothing_with_it",),
+    ),
+    Fault(
+        "the frozen extractor is trained",
+        CALIBRATION,
+        "flops = extracted * table.part_flops",
+        "flops = 3 * extracted * table.part_flops",
+        (f"{TEST_LASP}::test_calibration_takes_a_frozen_extractor_forward_and_a_classifier_in_training",),
+    ),
+    Fault(
+        "compensation takes no time",
+        SCC,
+        "                more += samples\n",
+        "                more += 0\n",
+        (f"{TEST_LASP}::test_compensation_and_remembered_rows_take_their_time",),
+    ),
+    Fault(
+        "samples that stay are remembered again",
+        SCC,
+        "if all(some.capture != now.capture for some in memory.seen):",
+        "if True:",
+        (f"{TEST_LASP}::test_samples_that_stay_for_a_block_are_remembered_once",),
+    ),
+    Fault(
+        "the oldest rows come first",
+        SCC,
+        "[*reversed(memory.seen), *(",
+        "[*memory.seen, *(",
+        (f"{TEST_LASP}::test_rows_are_remembered_until_the_block_ends_and_those_to_choose_from_come_newest_first",),
+    ),
+    Fault(
+        "a memory has no capacity",
+        SCC,
+        "min(self.capacity, sum(some.rows for some in newest_first))",
+        "sum(some.rows for some in newest_first)",
+        (
+            f"{TEST_LASP}::test_the_memory_grows_by_a_blocks_batches_up_to_its_capacity",
+            f"{UNDER_STRESS}::test_only_who_has_a_blocks_extractor_calibrates_and_nobody_holds_too_much",
+        ),
+        by_each=True,
+    ),
+    Fault(
+        "one extractor is counted where two are kept",
+        MEMORY,
+        "1 + (self.database is not None and self.outdated)",
+        "1",
+        (f"{TEST_LASP}::test_the_memory_grows_by_a_blocks_batches_up_to_its_capacity",),
+    ),
+    Fault(
+        "a batch of another block is taken for this one's",
+        MEMORY,
+        "if self.first_batch is not None and self.first_batch.block == self.block else None",
+        "",
+        (f"{TEST_LASP}::test_the_batch_of_a_block_whose_scatter_was_missed_is_no_batch_of_the_next_one",),
+    ),
+)
