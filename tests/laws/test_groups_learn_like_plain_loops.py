@@ -22,6 +22,7 @@ from fedsim.scenario.schema import Scenario
 
 STREAM = {"data.stream": {"samples": 20}}
 RANDOM = {"grouping": {"name": "random", "once": False}}
+GROWING = {"name": "logarithmic", "beta": 4}
 
 
 def learned(results: Results, *, label: str = "") -> tuple[dict[str, torch.Tensor], list[float]]:
@@ -126,42 +127,23 @@ def test_one_group_of_all_is_sgd_over_one_client_after_the_other(tmp_path: Path,
 # -- several groups ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "changes"),
-    [
-        ("fedgsp", {"growth": {"name": "logarithmic", "beta": 3, "alpha": 1.5}, "sampling_rate": 0.8}, {}),
-        (
-            "fedgsp",
-            {"growth": {"name": "logarithmic", "beta": 3}, "sampling_rate": 0.8, "weighting": "samples"},
-            STREAM,
-        ),
-        (
-            "fedgsp",
-            {"growth": {"name": "logarithmic", "beta": 5}, "sampling_rate": 0.8, "weighting": "samples"},
-            {"training.momentum": 0.5},
-        ),
-        ("stp", {"growth": {"name": "constant", "beta": 10}, "sampling_rate": 0.9, **RANDOM}, {"training.epochs": 2}),
-        (
-            "stp",
-            {
-                "interval": 2,
-                "sampling_rate": 0.6,
-                "growth": {"name": "logarithmic", "beta": 4},
-                "shuffle": "round",
-                **RANDOM,
-            },
-            STREAM,
-        ),
-    ],
-    ids=["fedgsp", "fedgsp-samples-stream", "fedgsp-samples", "nine-groups", "blocks-of-two-shuffled-each-round"],
-)
-def test_groups_are_chains_whose_last_models_are_averaged(
-    tmp_path: Path, name: str, options: dict[str, Any], changes: dict[str, Any]
-) -> None:
-    protocol = {"name": name, **options}
+CHAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "fedgsp": ({"name": "fedgsp", "growth": {"name": "logarithmic", "beta": 3, "alpha": 1.5}}, {}),
+    "samples": ({"name": "fedgsp", "growth": GROWING, "weighting": "samples"}, {"training.momentum": 0.5}),
+    "samples-stream": ({"name": "fedgsp", "growth": GROWING, "weighting": "samples"}, STREAM),
+    "nine-groups": ({"name": "stp", "growth": {"name": "constant", "beta": 11}, **RANDOM}, {"training.epochs": 2}),
+    "blocks-of-two": ({"name": "stp", "growth": GROWING, "interval": 2, **RANDOM}, STREAM),
+    "shuffled": ({"name": "stp", "growth": GROWING, "interval": 2, "shuffle": "round", **RANDOM}, STREAM),
+}
+
+
+@pytest.mark.parametrize("setting", CHAINS)
+def test_groups_are_chains_whose_last_models_are_averaged(tmp_path: Path, setting: str) -> None:
+    options, changes = CHAINS[setting]
+    protocol = {"sampling_rate": 0.85} | options
     scenario = digit_runs.scenario({"protocols": [protocol], "stop.rounds": 4, **changes})
     found, accuracies = learned(run(scenario, out=tmp_path, executor="serial"))
-    loop = GroupLoop(scenario, protocol=options)
+    loop = GroupLoop(scenario, protocol=protocol)
     loop.sequential_to_parallel()
     assert differences(found, loop.named()) == {}
     assert accuracies == loop.accuracies
