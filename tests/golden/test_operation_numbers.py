@@ -16,7 +16,7 @@ from workshop import RELATIVE, Entry, Workshop, changed, compare, complaints, in
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
-from fedsim.learning.graph import OPERATIONS
+from fedsim.learning.graph import OPERATIONS, SEMANTICS, Handle
 from fedsim.learning.objectives import Plain, Proximal
 from fedsim.models.mlp import Mlp
 
@@ -59,7 +59,33 @@ def made() -> dict[str, Entry]:
     mean = workshop.make("mean", "mean", {}, **inputs(base=base, total=total))
     for on in ("global", "clients"):
         workshop.make(f"evaluate on {on}", "evaluate", {"on": on}, **inputs(model=mean))
+    _calibrate(workshop, base, mean)
     return workshop.entries
+
+
+def _calibrate(workshop: Workshop, base: dict[str, Handle], mean: dict[str, Handle]) -> None:
+    """Semantics are extracted, kept, compensated, and what a classifier is trained on."""
+    old, new = (
+        workshop.make(
+            f"extract by the {title}",
+            "extract",
+            {"client": 1, "with_samples": title == "base"},
+            stream=Stream(1, "semantics", 1),
+            **inputs(model={"extractor": model["extractor"]}),
+        )[SEMANTICS]
+        for title, model in (("base", base), ("mean", mean))
+    )
+    choices = {"the nearest": (3, None, False), "by quotas": (4, [3, 0, 1], False), "any": (3, None, True)}
+    for title, (rows, quotas, at_random) in choices.items():
+        parameters = {"rows": rows, "quotas": quotas, "at_random": at_random}
+        stream = Stream(1, "semantics/kept", 1, 1) if at_random else None
+        held = workshop.make(f"keep {title}", "keep", parameters, stream=stream, **{"rows.0": old})[SEMANTICS]
+    for by in ("per_class", "mean"):
+        given = {"remembered": held, "now": new, "before": old}
+        moved = workshop.make(f"compensate {by}", "compensate", {"by": by, "absent": "mean"}, **given)[SEMANTICS]
+    classifier = {"classifier": mean["classifier"]}
+    rows = {"rows.0": new, "rows.1": moved}
+    workshop.train("train on rows", classifier, 1, Plain(), seen={"rows": SAMPLES + 3}, rows=rows)
 
 
 def test_numbers_are_yesterdays_or_versions_are_new(made: dict[str, Entry]) -> None:

@@ -45,9 +45,10 @@ class Workshop:
         objective: Objective,
         *,
         seen: Mapping[str, Any] | None = None,
+        rows: Mapping[str, Handle] | None = None,
         **settings: float,
     ) -> dict[str, Handle]:
-        """*seen* is what the node says of a capture of the client's stream."""
+        """*seen* is what the node says of a capture of the client's stream, or of the *rows* in its place."""
         training = TrainingSettings(learning_rate=0.5, batch_size=2, epochs=2, **settings)
         parameters = {
             "client": client,
@@ -57,7 +58,8 @@ class Workshop:
         }
         stream = Stream(1, "batches", client)
         versions = {objective.name: type(objective).version}
-        return self.make(title, "train", parameters, stream=stream, versions=versions, **inputs(model=model))
+        sources = inputs(model=model) | dict(rows or {})
+        return self.make(title, "train", parameters, stream=stream, versions=versions, **sources)
 
     def fold(
         self, title: str, base: dict[str, Handle], models: list[dict[str, Handle]], weights: list[float]
