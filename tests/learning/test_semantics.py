@@ -13,6 +13,7 @@ import torch
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import AS_IT_IS, Ids
+from fedsim.errors import UserError
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import batches
 from fedsim.learning.executors.batched.executor import Batched
@@ -23,7 +24,7 @@ from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.semantics import FEATURES, LABELS, SAMPLES, compensated, joined, kept, rows_of, shuffled
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
-from fedsim.learning.executors.wave import Extraction
+from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.graph_learner import GraphLearner
@@ -346,6 +347,21 @@ def test_chains_calibrate_alike_in_every_executor(model: str, tmp_path: Path) ->
     assert min(moved) > 1e-4, "or nothing was calibrated"
 
 
+def test_chains_of_calibrations_are_one_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one for each partial sum, in which clients of different groups take their steps together."""
+    sizes = []
+
+    def train(self: BatchedTrainer, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        sizes.append([len(training.rows) for training in wave.trainings])
+        return trained(self, wave, values)
+
+    trained = BatchedTrainer.train
+    monkeypatch.setattr(BatchedTrainer, "train", train)
+    table = MODELS["mlp"]()
+    calibrated(Batched(table, data(table)), table, tmp_path)
+    assert sizes == [[0], [0], *[[2, 1, 2, 2, 2], [2]] * 2], "trainings, by how many tables of rows they take"
+
+
 @pytest.mark.parametrize("kind", [Batched, Processes], ids=["batched", "processes"])
 @pytest.mark.parametrize("model", ["mlp", "small_cnn", "resnet", "users"])
 def test_any_number_of_workers_calibrates_to_the_same_bytes(
@@ -357,3 +373,48 @@ def test_any_number_of_workers_calibrates_to_the_same_bytes(
     )
     assert one.keys() == two.keys()
     assert all(torch.equal(two[name][key], tensor) for name in one for key, tensor in one[name].items())
+
+
+OVERWRITES = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(64, 16)
+        self.head = nn.Sequential(nn.ELU(inplace=True), nn.Linear(16, 10))
+
+    def forward(self, x):
+        return self.head(self.body(x.flatten(1)))
+
+class Doubled(Net):
+    def forward(self, x):
+        return super().forward(x).mul_(2)
+
+class WithSamples(Net):
+    def forward(self, x):
+        return super().forward(x) + x.flatten(1)[:, :10]
+"""
+
+
+def test_features_are_what_a_users_classifier_is_given_even_if_it_overwrites_them(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(OVERWRITES)
+    table = TorchModule(path=f"{tmp_path / 'net.py'}:Net").table((1, 8, 8), 10)
+    module = build(table)
+    for part, tensors in initial_parameters(table, np.random.default_rng(1)).items():
+        module.load(part, tensors)
+    x = 5 * torch.randn(5, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        assert torch.equal(module.classify(module.features(x)), module(x))
+        assert module.features(x).min() < -1  # an ELU leaves nothing there
+
+
+@pytest.mark.parametrize("name", ["Doubled", "WithSamples"])
+def test_a_child_whose_scores_are_changed_afterwards_is_no_classifier(tmp_path: Path, name: str) -> None:
+    (tmp_path / "net.py").write_text(OVERWRITES)
+    tables = [TorchModule(path=f"{tmp_path / 'net.py'}:{own}", classifier=("head",)) for own in (name, "Net")]
+    changed, table = (settings.table((1, 8, 8), 10) for settings in tables)
+    with pytest.raises(UserError, match="cannot be trained apart"):
+        changed.check_that_parts_run_alone()
+    table.check_that_parts_run_alone()
