@@ -205,3 +205,27 @@ def test_each_option_of_scc_makes_a_difference(tmp_path: Path) -> None:
             assert loop.compensated > 10
             assert loop.absent > 10
     assert len(set(ends.values())) == len(SETTINGS)
+
+
+# -- whoever trains ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["small-capacity", "oracle", "local", "quota"])
+def test_clients_that_train_together_remember_the_same(tmp_path: Path, setting: str) -> None:
+    """In double precision, so that nothing but rounding is left of the differences between executors."""
+    scenario = streams(FEW | SETTINGS[setting])
+    one, other = (
+        learned(run(scenario, out=tmp_path / executor, executor=executor, workers=1, precision="float64"))
+        for executor in ("serial", "batched")
+    )
+    assert max(differences(one[0], other[0]).values(), default=0.0) < 1e-12
+    assert one[1] == other[1]
+
+
+def test_any_number_of_workers_remembers_the_same_bytes(tmp_path: Path) -> None:
+    """With two, checkpoints are written at every occasion: while workers are busy."""
+    scenario = streams(FEW | SETTINGS["local"])
+    for workers, interval_s in ((1, 30.0), (2, 1e-9)):
+        folder = tmp_path / str(workers)
+        run(scenario, out=folder, executor="batched", workers=workers, checkpoint_interval_s=interval_s)
+    assert digit_runs.outcome(tmp_path / "1") == digit_runs.outcome(tmp_path / "2")

@@ -15,6 +15,7 @@ from mutants import (
     in_outages,
     in_radio,
     in_rounds,
+    in_semantics,
     in_streams,
 )
 from mutants.fault import Fault
@@ -35,4 +36,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_grouping.FAULTS,
     *in_models.FAULTS,
     *in_executors.FAULTS,
+    *in_semantics.FAULTS,
 )
