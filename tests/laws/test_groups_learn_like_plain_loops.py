@@ -69,6 +69,21 @@ def test_stp_with_one_client_in_each_group_is_fedavg(tmp_path: Path, weighting: 
     assert parts[0].equals(parts[1])
 
 
+@pytest.mark.usefixtures("groups_in_order")
+@pytest.mark.parametrize("changes", [{}, STREAM], ids=["static", "stream"])
+def test_lasp_on_groups_of_one_is_lasp_on_a_cohort(tmp_path: Path, changes: dict[str, Any]) -> None:
+    growth = {"name": "constant", "beta": 1000}
+    same = {"interval": 3, "synchronise": {"name": "lasp", "scc": {"capacity": 15}}, "weighting": "uniform"}
+    alone = {"name": "stp", "sampling_rate": 0.45, "growth": growth, **RANDOM, **same}
+    protocols = [{"name": "fedavg", "clients": 9, **same}, alone]
+    scenario = digit_runs.scenario({"protocols": protocols, "stop.rounds": 9, **changes})
+    results = run(scenario, out=tmp_path, executor="serial")
+    fedavg, stp = (learned(results, label=name) for name in ("fedavg", "stp"))
+    assert differences(fedavg[0], stp[0]) == {}
+    assert fedavg[1] == stp[1]
+    assert fedavg[1][-1] > fedavg[1][0]
+
+
 @pytest.mark.parametrize("changes", [{}, STREAM], ids=["static", "stream"])
 def test_hfedms_d_in_blocks_of_one_round_is_fedgsp(tmp_path: Path, changes: dict[str, Any]) -> None:
     same = {"growth": {"name": "logarithmic", "beta": 4}, "weighting": "samples"}

@@ -70,8 +70,8 @@ FAULTS = (
     Fault(
         "a device that forgets remembers",
         WORLD,
-        "            client.state = {}\n",
-        "            pass\n",
+        "            client.state, client.memory = {}, None\n",
+        "            client.memory = None\n",
         (TEST_DEVICES,),
     ),
     Fault(
