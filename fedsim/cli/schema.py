@@ -33,6 +33,8 @@ def scenario_schema() -> dict[str, Any]:
     description = inline.pop("description")
     path = {"type": "string", "description": "A topology file (.yaml, .json, .graphml), relative to the scenario."}
     schema["properties"]["topology"] = {"description": description, "anyOf": [path, inline]}
+    extends = "A scenario in the same folder; this one has all of its keys but those that it has itself."
+    schema["properties"]["extends"] = {"type": "string", "description": extends}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

@@ -48,7 +48,7 @@ class Femnist(SampledDataset):
 
     origin: ClassVar[str | None] = "the scripts of https://leaf.cmu.edu"
     name: Literal["femnist"] = "femnist"
-    path: SourcePath
+    path: SourcePath = "femnist/femnist_writers.npz"
     """An .npz file, or the folder of LEAF's JSON files; beside the scenario, or in the folder FEDSIM_DATA names."""
     partition: PartitionField = Natural()
     """How the samples are spread over the clients; natural: each writer is one."""

@@ -2,6 +2,7 @@
 
 Two rounds tell one that comes before all others (raw samples that are sent once) from those that follow. What the run
 takes is then extrapolated, as if all later rounds were like the second; cohorts, losses and faults make them differ.
+A protocol whose rounds are not alike is simulated to the end of the run, if that comes within some rounds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from fedsim.scenario.schema import Scenario
 __all__ = ["round_facts"]
 
 ROUNDS = 2
-"""That are simulated."""
+"""That are simulated, and shown."""
+MOST_ROUNDS = 1_000
+"""That are simulated of a protocol whose rounds are not alike."""
 
 
 def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) -> dict[str, Any]:
@@ -46,18 +49,50 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
     }
     if facts["reads_learning"]:
         return facts
-    world = _simulated(scenario, protocol, materials)
+    stop = protocol.stop or scenario.stop
+    world = _simulated(scenario, protocol, materials, Stop(rounds=_at_most(ROUNDS, stop.rounds)))
     facts["cut_short"] = world.loop.cut_short
     facts["rounds"] = rounds = _rounds(world.trace)
     facts["parts"] = _parts(world.trace)
     if world.loop.cut_short is None:
-        facts["run"] = _run(protocol.stop or scenario.stop, rounds)
+        facts["run"] = _run(stop, rounds) if protocol.rounds_are_alike else _whole(scenario, protocol, materials, stop)
     return facts
 
 
-def _simulated(scenario: Scenario, protocol: Protocol, materials: Materials) -> World:
-    stop = protocol.stop or scenario.stop
-    few = Stop(rounds=ROUNDS if stop.rounds is None else min(ROUNDS, stop.rounds))
+def _at_most(most: int, rounds: int | None) -> int:
+    return most if rounds is None else min(most, rounds)
+
+
+def _whole(scenario: Scenario, protocol: Protocol, materials: Materials, stop: Stop) -> dict[str, Any] | None:
+    """The whole run, simulated; None where its end does not come within `MOST_ROUNDS`."""
+    some = stop.model_copy(update={"target_accuracy": None, "rounds": _at_most(MOST_ROUNDS, stop.rounds)})
+    world = _simulated(scenario, protocol, materials, some)
+    done = world.loop.rounds_done
+    ends_by = _ended_by(stop, world)
+    if ends_by is None:
+        return None
+    return {
+        "ends_by": ends_by,
+        "rounds": len(done),
+        "seconds": stop.sim_time_s if ends_by == "sim_time_s" else done[-1].sim_time_s,
+        "uplink_bytes": done[-1].uplink_bytes if done else 0.0,
+        "downlink_bytes": done[-1].downlink_bytes if done else 0.0,
+        "may_end_earlier": stop.target_accuracy is not None,
+    }
+
+
+def _ended_by(stop: Stop, world: World) -> str | None:
+    """Which of the run's ends it has come to."""
+    done = world.loop.rounds_done
+    traffic = done[-1].uplink_bytes + done[-1].downlink_bytes if done else 0.0
+    if stop.rounds is not None and len(done) == stop.rounds:
+        return "rounds"
+    if stop.transfer_bytes is not None and traffic >= stop.transfer_bytes:
+        return "transfer_bytes"
+    return "sim_time_s" if stop.sim_time_s is not None and world.env.now >= stop.sim_time_s else None
+
+
+def _simulated(scenario: Scenario, protocol: Protocol, materials: Materials, few: Stop) -> World:
     short = protocol.model_copy(update={"stop": few})
     world = build_world(scenario, short, materials, lambda *_: NoLearner())
     simulate(world, short, few)

@@ -16,7 +16,7 @@ from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.streams_seen import stream_columns
 from fedsim.metrics.cost_models.settings import RunFacts
 from fedsim.metrics.summary import event_row, formula_row
-from fedsim.metrics.tables import links_table, rounds_table, transfers_table
+from fedsim.metrics.tables import groups_table, links_table, rounds_table, transfers_table
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.world import World
 from fedsim.scenario.schema import Scenario
@@ -26,7 +26,7 @@ __all__ = ["ResultTables"]
 
 @dataclass
 class ResultTables:
-    """Rounds, transfers, links and summary of what has been run so far.
+    """Rounds, transfers, links, groups and summary of what has been run so far.
 
     Transfers are many, so they are not kept in memory: each run is appended to a file that gets its name when all are
     done, at the end of a ``with`` block.
@@ -36,6 +36,7 @@ class ResultTables:
     folder: RunFolder
     rounds: list[pd.DataFrame] = field(default_factory=list)
     links: list[pd.DataFrame] = field(default_factory=list)
+    groups: list[pd.DataFrame] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     _transfers: pq.ParquetWriter | None = None
     _file: BinaryIO | None = None
@@ -49,8 +50,10 @@ class ResultTables:
         first = {"protocol": protocol.title, "seed": seed}
         self.rounds.append(_with_columns(first, rounds))
         self.links.append(_with_columns(first, links))
+        names = [client.name for client in world.clients]
+        if len(world.trace.groups):
+            self.groups.append(_with_columns(first, groups_table(world.trace, names)))
         if self.scenario.save_transfers:
-            names = [client.name for client in world.clients]
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
             self._append_transfers(_with_columns(first, transfers))
         self.summary += [first | row for row in self._summary_rows(protocol, world, rounds)]
@@ -62,6 +65,8 @@ class ResultTables:
         self.folder.save_table("rounds.csv", rounds)
         self.folder.save_table("summary.csv", pd.DataFrame(self.summary))
         self.folder.save_table("links.csv", pd.concat(self.links, ignore_index=True))
+        if self.groups:
+            self.folder.save_table("groups.parquet", pd.concat(self.groups, ignore_index=True))
 
     def __enter__(self) -> Self:
         return self
@@ -90,11 +95,19 @@ class ResultTables:
     def _summary_rows(self, protocol: Protocol, world: World, rounds: pd.DataFrame) -> Sequence[dict[str, Any]]:
         own = protocol.stop.target_accuracy if protocol.stop else None
         event = event_row(rounds, self.scenario.stop.target_accuracy if own is None else own)
-        event |= stream_columns(world.clients)
+        event |= stream_columns(world.clients) | protocol.columns(world)
         rows = {"event": event}
         cohort = protocol.cohort_size(len(world.clients))
         if self.scenario.formula is not None and cohort is not None:
-            facts = RunFacts(len(world.clients), cohort, len(rounds), world.model.bytes())
+            interval, calibration_bytes = protocol.alternation(world.model)
+            facts = RunFacts(
+                clients=len(world.clients),
+                cohort=cohort,
+                groups=protocol.group_numbers(len(world.clients), len(rounds)),
+                model_bytes=world.model.bytes(),
+                interval=interval,
+                calibration_bytes=calibration_bytes,
+            )
             rows["formula"] = formula_row(event, self.scenario.formula.cost(facts))
         return [rows[accounting] for accounting in self.scenario.accounting]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fedsim.errors import UserError, nearest
-from fedsim.experiment.kept import AGAIN, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
+from fedsim.experiment.kept import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
 from fedsim.scenario.scalars import printable
 
@@ -52,6 +52,17 @@ class Results:
     def links(self) -> pd.DataFrame:
         """A row for each protocol, seed, link and direction: bytes, utilisation, mean queue."""
         return read_table(self.folder / "links.csv", LINKS)
+
+    @cached_property
+    def groups(self) -> pd.DataFrame:
+        """A row for each member of each group, as groups were formed.
+
+        Raises `UserError` when no protocol of the run has groups.
+        """
+        path = self.folder / "groups.parquet"
+        if not path.exists():
+            raise UserError(f"{printable(str(path))} was not written: no protocol of this run forms groups")
+        return read_table(path, GROUPS)
 
     @property
     def name(self) -> str:

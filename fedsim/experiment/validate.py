@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from fedsim.errors import Misfit
+from fedsim.errors import Misfit, UserError
 from fedsim.learning.learner import NoLearner
+from fedsim.metrics.cost_models.settings import CostModelSettings
+from fedsim.models.table import ModelTable
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import RunLoop
 from fedsim.protocols.world import World
@@ -29,6 +31,9 @@ def validate(scenario: Scenario) -> Materials:
         with scenario.about(*scenario.place_of(protocol)):
             _check_cohort(protocol, len(materials.topology.sensors))
     _check_world(scenario, materials)
+    for protocol in scenario.protocols:
+        with scenario.about(*scenario.place_of(protocol)):
+            _check_formula(protocol, scenario.formula, materials.table)
     for seed in others:  # a draw may leave somebody without samples, or out of coverage, on one seed and not on another
         _check_world(scenario, gather_materials(scenario, seed))
     return materials
@@ -38,6 +43,14 @@ def _check_cohort(protocol: Protocol, clients: int) -> None:
     size = protocol.cohort_size(clients)
     if size is not None and size > clients:
         raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", "clients")
+
+
+def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table: ModelTable) -> None:
+    if formula is not None and not formula.knows_calibration and protocol.alternation(table).interval > 1:
+        raise UserError(
+            f"formula {formula.name!r} has no closed form for rounds that send a part of the model; choose formula "
+            "'hfedms', or leave this protocol or the formula out"
+        )
 
 
 def _check_world(scenario: Scenario, materials: Materials) -> None:

@@ -1,7 +1,7 @@
 """Inter-Cluster Grouping: alike clients are spread over the groups, so that the groups are alike.
 
-Algorithm 3 and Eqs. 7-10 of HFedMS (Zeng et al., IEEE Transactions on Cybernetics, 2023), and the same in FedGSP (Zeng
-et al., DASFAA 2022). With K clients and M groups:
+Algorithm 3 and Eqs. 7-10 of HFedMS (Zeng et al., IEEE Transactions on Cloud Computing, 2023), and the same in FedGSP
+(Zeng et al., DASFAA 2022). With K clients and M groups:
 
 1. Sample L S clients, with L = floor(K / M) and S = floor(K / L).
 2. Cluster them by their class counts into L clusters of S members each.

@@ -1,6 +1,6 @@
 """How alike groups are: the objective of grouping, and class probability distances between groups.
 
-HFedMS (Zeng et al., IEEE Transactions on Cybernetics, 2023), Eq. 1: z is the sum of <V_a, V_b> over all pairs of
+HFedMS (Zeng et al., IEEE Transactions on Cloud Computing, 2023), Eq. 1: z is the sum of <V_a, V_b> over all pairs of
 groups. The paper does not say which distance that is; here it is the squared Euclidean distance of the groups' class
 mixtures, so that z = M sum |p_m - mean p|^2, and the mean CPD of a pair is (1 - 1/e) z / (M (M - 1) / 2).
 """

@@ -65,6 +65,7 @@ class GraphLearner(Learner):
         state: Model | None = None,
         capture: Capture | None = None,
         calibration_set: CalibrationSet | None = None,
+        teacher: Model | None = None,
     ) -> Trained:
         """A node for one local training; batches come from the stream ``batches/client/use``."""
         parameters = {
@@ -75,6 +76,8 @@ class GraphLearner(Learner):
         }
         inputs = {f"model.{part}": handle for part, handle in model.items()}
         inputs |= {f"state.{name}": handle for name, handle in (state or {}).items()}
+        if objective.reads_teacher:
+            inputs |= {f"teacher.{part}": handle for part, handle in (teacher or {}).items()}
         if calibration_set is not None:
             parameters["rows"] = calibration_set.rows
             parameters["training"] = self._training | {"epochs": calibration_set.epochs}

@@ -100,12 +100,13 @@ class Learner(ABC):
         state: Model | None = None,
         capture: Capture | None = None,
         calibration_set: CalibrationSet | None = None,
+        teacher: Model | None = None,
     ) -> Trained:
         """Local training of *client* (or `fedsim.learning.batches.POOL`), starting from *model*.
 
         *use* counts the client's trainings so far; *state* is what it remembers of them. *capture* says which samples
         of its stream it sees; None: all of its own. With *calibration_set*, *model* is the classifier alone, and is
-        trained on that.
+        trained on that. *teacher* is the global model that some objectives look at.
         """
 
     @abstractmethod
@@ -193,6 +194,7 @@ class NoLearner(Learner):
         state: Model | None = None,
         capture: Capture | None = None,
         calibration_set: CalibrationSet | None = None,
+        teacher: Model | None = None,
     ) -> Trained:
         """Nothing."""
         return NOTHING

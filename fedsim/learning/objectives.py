@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-__all__ = ["Objective", "Plain", "Proximal", "objective_from"]
+__all__ = ["Distilled", "Objective", "Plain", "Proximal", "objective_from"]
 
 Tensors = Mapping[str, Any]
 State = Mapping[str, Tensors]
@@ -26,6 +26,9 @@ class Objective:
     reads_start: ClassVar[bool] = False
     """Whether it looks at the model as it was received; only then is a copy kept."""
 
+    reads_teacher: ClassVar[bool] = False
+    """Whether it looks at what the round's global model makes of the samples, beside the model in training."""
+
     @property
     def pull(self) -> float | None:
         """The number k if the term's gradient is ``k (w - w_start)`` and nothing else; None if it is not."""
@@ -41,6 +44,10 @@ class Objective:
         *start* is the model as it was received (empty unless ``reads_start``), *state* what the client remembers;
         empty at its first training.
         """
+
+    def loss(self, scores: Any, teacher: Any) -> Any:
+        """A term of the loss of a mini-batch from two models' *scores*, (samples, classes); for ``reads_teacher``."""
+        raise NotImplementedError
 
     def remember(self, state: State, weights: Tensors, start: Tensors) -> dict[str, Tensors]:
         """What the client keeps for the next training, in new memory, by the names in ``remembers``."""
@@ -78,7 +85,24 @@ class Proximal(Objective):
             gradient.add_(weights[name] - start[name], alpha=self.mu)
 
 
-_OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (Plain, Proximal)}
+@dataclass(frozen=True)
+class Distilled(Objective):
+    """``coefficient KL(softmax of the global model's scores || softmax of the local ones)``, mean over samples.
+
+    The authors' public code of HFedMS has it in full rounds, with 0.1; no paper does.
+    """
+
+    name: ClassVar[str] = "distilled"
+    reads_teacher: ClassVar[bool] = True
+    coefficient: float
+
+    def loss(self, scores: Any, teacher: Any) -> Any:
+        """Zero where both models agree, and never negative."""
+        told, ours = teacher.log_softmax(dim=1), scores.log_softmax(dim=1)
+        return self.coefficient * (told.exp() * (told - ours)).sum(dim=1).mean()
+
+
+_OBJECTIVES: dict[str, type[Objective]] = {objective.name: objective for objective in (Plain, Proximal, Distilled)}
 
 
 def objective_from(parameters: Mapping[str, Any]) -> Objective:

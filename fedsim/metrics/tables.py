@@ -1,4 +1,4 @@
-"""The tidy tables of a run folder, from one trace: rounds, transfers, links.
+"""The tidy tables of a run folder, from one trace: rounds, transfers, links, groups.
 
 Cumulative bytes count every row of hops that the trace had when a round ended. What is not modelled is empty, never 0.
 """
@@ -16,7 +16,7 @@ from fedsim.kernel.trace import Outcome, Trace
 from fedsim.network.hop import Direction, Link
 from fedsim.network.transfer import Transfer
 
-__all__ = ["links_table", "rounds_table", "transfers_table"]
+__all__ = ["groups_table", "links_table", "rounds_table", "transfers_table"]
 
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
 """Round -> test set -> metric -> value."""
@@ -80,6 +80,21 @@ def transfers_table(
                 )
             },
             "outcome": _labels(table["outcome"], [outcome.name.lower() for outcome in Outcome]),
+        }
+    )
+
+
+def groups_table(trace: Trace, clients: Sequence[str]) -> pd.DataFrame:
+    """A row for each member of each group, as groups were formed; none for a protocol without groups."""
+    table = trace.groups.array()
+    return pd.DataFrame(
+        {
+            "round": table["round"],
+            "group": table["group"],
+            "position": table["position"],
+            "client": _labels(table["client"], clients),
+            "client_index": table["client"],
+            "selected": table["selected"],
         }
     )
 

@@ -16,6 +16,6 @@ def table4(results: Results) -> pd.DataFrame:
     """HFedMS Table IV: rounds, traffic and runtime to reach 70 % accuracy on streaming FEMNIST.
 
     The paper prints 2^40 bytes as "TB". Its numbers are its Eqs. 19 and 20 with kappa K = 110.4 clients in a round; an
-    event has whole clients, so that it comes out a little lower.
+    event has whole clients, some of whom find no place in groups of equal size, so that it comes out a little lower.
     """
     return beside_published("hfedms_table4", results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BlockRound"]
+__all__ = ["Alternation", "BlockRound"]
 
 
 class BlockRound(NamedTuple):
@@ -38,3 +38,13 @@ BlockRound(number=4, block=2, offset=0, interval=3)]
     def last(self) -> bool:
         """Whether it ends its block."""
         return self.offset == self.interval - 1
+
+
+class Alternation(NamedTuple):
+    """In which rounds the whole model is sent, and what is sent in the others."""
+
+    interval: int = 1
+    """T: rounds in a block, of which the first alone sends the whole model, and scatters its mean; 1: every round
+    sends the whole model, and nothing is scattered."""
+    calibration_bytes: float = 0.0
+    """What goes to each client, and comes back, in the other rounds."""

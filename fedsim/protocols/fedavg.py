@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 from simpy import Event
 
 from fedsim.learning.objectives import Objective, Plain
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.rounds import Rounds
 from fedsim.protocols.selection import CohortSettings, RandomCohort
@@ -50,14 +52,27 @@ class Averaging(Protocol, CohortSettings):
         )
         yield from schedule.run(world)
 
+    @property
+    def rounds_are_alike(self) -> bool:
+        """Not where a block has a round of another kind."""
+        return self.interval == 1 or isinstance(self.synchronise, Whole)
+
     def check(self, world: World) -> None:
         """Every client needs a compute time, and the synchronised part what it needs."""
         super().check(world)
         self.synchronise.check(world)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """Those of the synchronised part."""
+        return self.synchronise.columns(world)
+
     def cohort_size(self, clients: int) -> float:
         """``fraction * clients``, or ``clients``."""
         return self.mean_size(clients)
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """As the synchronised part has it."""
+        return self.synchronise.alternation(self.interval, model)
 
 
 class FedAvg(Averaging):

@@ -13,7 +13,7 @@ later or never.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simpy.events import NORMAL
@@ -40,6 +40,8 @@ class Task:
     objective: Objective
     downlink_bytes: float
     uplink_bytes: float
+    teacher: Model = field(default_factory=dict)
+    """The whole model at the round's beginning, for objectives that look at it."""
 
     def suits(self, client: Client) -> bool:
         """Whether *client* has what it needs beside what it is sent."""
@@ -63,6 +65,7 @@ class Task:
             round_number=self.round_number,
             state=client.state,
             capture=capture,
+            teacher=self.teacher,
         )
         client.state = trained.state
         return trained.model

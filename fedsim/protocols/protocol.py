@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field
 from simpy import Event
 
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.settings import Component
@@ -37,6 +39,11 @@ class Protocol(Component):
     """How clients train under this protocol, instead of the scenario's ``training``."""
 
     @property
+    def rounds_are_alike(self) -> bool:
+        """Whether all rounds but the first take and send about the same, so that few of them tell of a run."""
+        return True
+
+    @property
     def title(self) -> str:
         """Its name in results."""
         return self.label or self.name
@@ -53,6 +60,21 @@ class Protocol(Component):
         for client in world.clients:
             world.compute_seconds(client, client.samples)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """More columns of the summary of a run that has ended in *world*."""
+        return {}
+
     def cohort_size(self, clients: int) -> float | None:
         """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
         return None
+
+    def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """f(r), for closed-form costs: how many groups *clients* form in each of so many *rounds*, idle ones included.
+
+        By default each client is a group of its own.
+        """
+        return (clients,) * rounds
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """In which rounds the whole *model* is sent, for closed-form costs; by default in each."""
+        return Alternation()

@@ -77,6 +77,8 @@ class Relay:
         """
         if not may_begin(client, task):
             return None
+        if holder is not None and task.objective.reads_teacher:  # the global model goes along
+            task = replace(task, downlink_bytes=task.downlink_bytes + world.model.bytes())
         place = client.attachment
         down = None if holder is None else (*between(holder, place.backbone), place.air_downlink)
         trip = world.start(client, journey(world, client, task, down, None if home else (place.air_uplink,)))

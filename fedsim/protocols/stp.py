@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from simpy import Event
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives import Distilled, Objective, Plain, Proximal
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.grouped import GroupedCohort
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.relay import Relay
@@ -55,6 +57,9 @@ class GroupedSettings(Settings):
     weighting: Literal["samples", "uniform"] = "uniform"
     """Weights of the mean over groups: all equal (the papers), or by the samples that a group has trained on (the
     authors' public code)."""
+    distillation: NonNegative = 0.0
+    """Weight of a term that keeps a client's scores near those of the round's global model: 0.1 in the authors' public
+    code, 0 in the papers. The global model then goes along from client to client, and is counted."""
     grouping_s: NonNegative = 0.0
     """Simulated seconds that the cloud takes to form groups; HFedMS reports up to 0.1."""
 
@@ -68,7 +73,7 @@ class GroupedTraining(Protocol, GroupedSettings):
 
     def objective(self) -> Objective:
         """The clients' local objective."""
-        return Plain()
+        return Distilled(self.distillation) if self.distillation else Plain()
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Rounds of groups in parallel, and of their members in sequence."""
@@ -77,6 +82,11 @@ class GroupedTraining(Protocol, GroupedSettings):
         relay = Relay(self.on_loss, self.turn_s)
         schedule = Rounds(cohort, part, self.objective(), self.weighting, self.interval, self.deadline_s, relay)
         yield from schedule.run(world)
+
+    @property
+    def rounds_are_alike(self) -> bool:
+        """Never: groups grow in number."""
+        return False
 
     def check(self, world: World) -> None:
         """Every client needs a compute time, grouping its class counts, and the synchronised part what it needs."""
@@ -88,11 +98,32 @@ class GroupedTraining(Protocol, GroupedSettings):
                 f"grouping {grouping.name!r} goes by the classes of samples, and data set {world.dataset.name!r} "
                 f"{why}; choose another data set, or random groups"
             )
+        if self.distillation and world.dataset.regression:
+            raise Misfit(
+                f"distillation compares scores of classes, and data set {world.dataset.name!r} has numbers to predict; "
+                "leave it out",
+                "distillation",
+            )
         part.check(world)
+
+    def columns(self, world: World) -> dict[str, float]:
+        """Those of the synchronised part."""
+        return self.parts()[2].columns(world)
 
     def cohort_size(self, clients: int) -> float:
         """``sampling_rate * clients``, the papers' kappa K."""
         return self.sampling_rate * clients
+
+    def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """What the growth has for each round's block, or for the first one when groups are formed once."""
+        grouping, growth, _ = self.parts()
+        blocks = (BlockRound.of(number, interval=self.interval).block for number in range(1, rounds + 1))
+        return tuple(growth.groups(1 if grouping.once else block, clients) for block in blocks)
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """As the synchronised part has it."""
+        _, _, part = self.parts()
+        return part.alternation(self.interval, model)
 
 
 class STP(GroupedTraining):
@@ -114,4 +145,10 @@ class STP(GroupedTraining):
 
     def objective(self) -> Objective:
         """Loss, and a proximal term if there is to be one."""
-        return Proximal(self.mu) if self.mu else Plain()
+        return Proximal(self.mu) if self.mu else super().objective()
+
+    @model_validator(mode="after")
+    def _one_term(self) -> Self:
+        if self.mu and self.distillation:
+            raise Misfit(f"distillation={self.distillation:g} cannot be combined with mu={self.mu:g}", "distillation")
+        return self

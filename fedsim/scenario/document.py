@@ -62,6 +62,11 @@ class Places(Mapping[KeyPath, Place]):
     def __init__(self, root: Mark) -> None:
         self._root = root
 
+    @property
+    def root(self) -> Mark:
+        """The mark of the whole document."""
+        return self._root
+
     def __getitem__(self, path: KeyPath) -> Place:
         place, missing = self._walked(path)
         if missing:

@@ -1,4 +1,5 @@
-"""Reading a scenario: YAML, the topology file that it names, overrides from the command line, and all checks.
+"""Reading a scenario: YAML, what it extends, the topology file that it names, overrides from the command line, and all
+checks.
 
 And writing it out again, as a run folder keeps it.
 """
@@ -17,6 +18,7 @@ from fedsim.files import read_text_file
 from fedsim.registry import names
 from fedsim.scenario.checking import checked
 from fedsim.scenario.document import Document, Mark, Places
+from fedsim.scenario.extending import read_extended
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
 from fedsim.scenario.scalars import message_line
@@ -32,11 +34,11 @@ __all__ = ["load", "written_out"]
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
     """The scenario in *path*, with ``key.path=value`` *overrides* applied.
 
-    A topology given as a path (relative to the scenario) is read and becomes part of the scenario, so that single keys
-    of it can be overridden too. Raises `UserError` with the file, the line, the key, the value, the rule and the
-    nearest name when anything is wrong.
+    What the file *extends* is laid under it. A topology given as a path (relative to the scenario) is read and becomes
+    part of the scenario, so that single keys of it can be overridden too. Raises `UserError` with the file, the line,
+    the key, the value, the rule and the nearest name when anything is wrong.
     """
-    document = read_yaml(Path(path))
+    document = read_extended(Path(path))
     other_topology = [assignment for assignment in overrides if assignment.partition("=")[0].strip() == "topology"]
     document = _with_topology(apply(document, other_topology), Path(path).parent)
     document = apply(document, [assignment for assignment in overrides if assignment not in other_topology])

@@ -105,6 +105,40 @@ def test_where_all_later_rounds_are_alike_the_estimate_is_what_the_run_takes(
     assert run["downlink_bytes"] == world.network.access_bytes[Direction.DOWNLINK]
 
 
+def in_turns(stop: Mapping[str, float]) -> dict[str, Any]:
+    """Rounds of the whole model and of its classifier in turns, on devices that compute in no time."""
+    lasp = {"name": "fedavg", "clients": 1, "interval": 2, "synchronise": {"name": "lasp", "scc": None}}
+    model = {"name": "declared", "parameters": 250, "classifier_parameters": 50}
+    free = {"name": "per_sample", "seconds_per_sample": 0.0}
+    changes = {"model": model, "devices.classes.sensor.compute": free, "protocols": [lasp], "stop": dict(stop)}
+    return {**NO_CONTENTION, **changes}
+
+
+@pytest.mark.parametrize(
+    ("stop", "ends_by", "rounds"),
+    [
+        ({"rounds": 5}, "rounds", 5),
+        ({"sim_time_s": 40.0}, "sim_time_s", 4),
+        ({"sim_time_s": 3.0, "rounds": 5}, "sim_time_s", 0),
+        ({"transfer_bytes": 3_300.0}, "transfer_bytes", 2),
+    ],
+)
+def test_where_rounds_are_not_alike_the_whole_run_is_simulated(
+    stop: Mapping[str, float], ends_by: str, rounds: int
+) -> None:
+    """A full round takes 4 + 8 + 4 s and 3,000 bytes, a calibration round a fifth of 4 + 8 s, and of 2,000 bytes."""
+    run = protocol(in_turns(stop))["run"]
+    assert (run["ends_by"], run["rounds"]) == (ends_by, rounds)
+    full, calibration = math.ceil(rounds / 2), rounds // 2
+    assert run["seconds"] == pytest.approx(stop.get("sim_time_s", full * 16.0 + calibration * 2.4), rel=1e-12)
+    assert run["uplink_bytes"] == full * 1_000.0 + calibration * 200.0
+    assert run["downlink_bytes"] == full * 2_000.0 + calibration * 200.0
+
+
+def test_a_run_without_an_end_that_can_be_seen_is_not_simulated_for_ever() -> None:
+    assert protocol({**in_turns({"sim_time_s": 10.0}), **NO_TIME})["run"] is None
+
+
 @pytest.mark.parametrize(
     ("stop", "ends_by", "rounds", "seconds"),
     [

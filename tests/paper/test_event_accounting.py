@@ -1,5 +1,7 @@
 """HFedMS Table IV, FedAvg, as simulated: every model of 490 rounds on one serial half-duplex channel.
 
+Rows of groups are in test_grouped_accounting.py.
+
 The paper's formula counts kappa K = 110.4 clients in a round; a simulated round has 110. So bytes and time are 110 /
 110.4 of the formula's: 2.6197 TiB instead of 2.629, 1257.3 h instead of 1262.
 """

@@ -382,6 +382,6 @@ def test_the_cost_model_is_fedavg_on_this_network(net: TwoTiers, rounds: int, up
         update_s=update_s,
     )
     clients = net.stations * net.devices
-    cost = model.cost(RunFacts(clients=clients, cohort=clients, rounds=rounds, model_bytes=net.model_bytes))
+    cost = model.cost(RunFacts(clients, cohort=clients, groups=(clients,) * rounds, model_bytes=net.model_bytes))
     assert cost.communication_s + cost.computation_s == exactly(rounds * net.fedavg_s(50, update_s=update_s))
     assert cost.uplink_bytes == cost.downlink_bytes == exactly(rounds * clients * net.model_bytes)

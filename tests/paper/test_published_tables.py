@@ -19,11 +19,31 @@ from fedsim.metrics.summary import formula_row
 from fedsim.paper.published import COLUMNS, published
 
 TIB_BYTES = 1024**4
-TABLES = [
-    ("hfedms_table4", HFedMSCost(), RunFacts(clients=368, cohort=0.3 * 368, rounds=490, model_bytes=4 * 6.68e6)),
-    ("fedgsp_cost", FedGSPCost(), RunFacts(clients=368, cohort=0.3 * 368, rounds=470, model_bytes=25.2e6)),
+KAPPA_K = 0.3 * 368
+LOGARITHMIC = tuple(10 * math.floor(2 * math.log(number) + 1) for number in range(1, 35))
+TABLES: list[tuple[str, CostModelSettings, dict[str, RunFacts]]] = [
+    (
+        "hfedms_table4",
+        HFedMSCost(),
+        {
+            "fedavg": RunFacts(368, KAPPA_K, (368,) * 490, 4 * 6.68e6),
+            "hfedms_s": RunFacts(368, KAPPA_K, (10,) * 32, 4 * 6.68e6),
+            **{
+                f"hfedms_d_t{interval}": RunFacts(368, KAPPA_K, (10,) * rounds, 4 * 6.68e6, interval, 4 * 6.3e3)
+                for interval, rounds in ((3, 36), (5, 34), (7, 67), (9, 81))
+            },
+        },
+    ),
+    (
+        "fedgsp_cost",
+        FedGSPCost(),
+        {
+            "fedavg": RunFacts(368, KAPPA_K, (368,) * 470, 25.2e6),
+            "fedgsp": RunFacts(368, KAPPA_K, LOGARITHMIC, 25.2e6),
+        },
+    ),
 ]
-each_table = pytest.mark.parametrize(("name", "cost_model", "facts"), TABLES, ids=[name for name, *_ in TABLES])
+each_table = pytest.mark.parametrize(("name", "cost_model", "systems"), TABLES, ids=[name for name, *_ in TABLES])
 
 
 def run_of(folder: Path, *rows: dict[str, object]) -> Results:
@@ -45,13 +65,16 @@ def decimals(printed: float) -> int:
 
 @each_table
 def test_the_formula_gives_every_printed_digit(
-    tmp_path: Path, name: str, cost_model: CostModelSettings, facts: RunFacts
+    tmp_path: Path, name: str, cost_model: CostModelSettings, systems: dict[str, RunFacts]
 ) -> None:
-    formula = formula_row(row(rounds=facts.rounds), cost_model.cost(facts))
-    table = registry.load("paper_tables", name)(run_of(tmp_path / "run", row(), formula))
+    formulas = [
+        formula_row(row(protocol=system, rounds=facts.rounds), cost_model.cost(facts))
+        for system, facts in systems.items()
+    ]
+    table = registry.load("paper_tables", name)(run_of(tmp_path / "run", row(), *formulas))
     reference = "worked out" if name == "fedgsp_cost" else "published"
     assert list(table) == [reference if column == "published" else column for column in COLUMNS]
-    assert len(table) == len(published(name).query("system == 'FedAvg'")) >= 3
+    assert len(table) == len(published(name)) >= 3 * len(systems)
     for line in table.to_dict("records"):
         assert round(line["formula"], decimals(line[reference])) == line[reference], line
 

@@ -1,7 +1,7 @@
 """A growth says how many groups there are in block B = 1, 2, ... of a run.
 
 FedGSP (Zeng et al., DASFAA 2022), Eqs. 1-3, where each round is a block, and HFedMS (Zeng et al., IEEE Transactions on
-Cybernetics, 2023), where T rounds are one: B = ceil(r / T). There are never more groups than clients.
+Cloud Computing, 2023), where T rounds are one: B = ceil(r / T). There are never more groups than clients.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ and sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -64,6 +64,7 @@ class PlainTrainer(Trainer):
             {name: given(source) for name, source in training.sources(group).items()} for group in ("model", "state")
         )
         settings, objective = training.parameters["training"], objective_from(training.parameters["objective"])
+        teach = self._teacher({part: given(source) for part, source in training.sources("teacher").items()})
         weights = self._load(model)
         self._module.train()
         rows = [given(source) for source in training.rows]
@@ -74,7 +75,11 @@ class PlainTrainer(Trainer):
             for x, y in self._mini_batches(training, rows):
                 for weight in weights.values():
                     weight.grad = None
-                torch.autograd.backward(self._loss(forward(x), y, "mean"))
+                scores = forward(x)
+                loss = self._loss(scores, y, "mean")
+                if teach is not None:
+                    loss = loss + objective.loss(scores, teach(x))
+                torch.autograd.backward(loss)
                 with torch.no_grad():
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, start, state)
@@ -82,6 +87,16 @@ class PlainTrainer(Trainer):
         with torch.no_grad():
             remembered = objective.remember(state, weights, start)
         return self._trained(model) | {f"state.{name}": dict(value) for name, value in remembered.items()}
+
+    def _teacher(self, model: Mapping[str, Part]) -> Callable[[torch.Tensor], torch.Tensor] | None:
+        """A frozen model's scores, as in tests; None without a model."""
+        if not model:
+            return None
+        module = build(self._table).to(self.torch_device, self.dtype)
+        for part, tensors in model.items():
+            module.load(part, tensors)
+        module.eval()
+        return torch.no_grad()(module)
 
     def _mini_batches(self, training: Training, rows: Sequence[Part]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         if rows:

@@ -36,7 +36,7 @@ class Training:
     """Those of its node: client, training options, objective, capture."""
     stream: Stream
     inputs: Mapping[str, Source]
-    """``model.PART``, ``state.NAME``, and ``rows.NUMBER`` where it trains on rows of semantics."""
+    """``model.PART``, ``state.NAME``, ``teacher.PART``, and ``rows.NUMBER`` where it trains on rows of semantics."""
     wanted: tuple[str, ...]
     """The outputs that somebody outside of the wave holds."""
 

@@ -142,7 +142,7 @@ class FedGSCost(CostModelSettings):
     def cost(self, facts: RunFacts) -> Cost:
         """Eq. 22 (communication) and T t_loc of Eq. 23 (computation) over all rounds; L M is the cohort.
 
-        >>> facts = RunFacts(clients=100, cohort=100, rounds=1, model_bytes=4 * 6_603_710)
+        >>> facts = RunFacts(clients=100, cohort=100, groups=(100,), model_bytes=4 * 6_603_710)
         >>> model = FedGSCost(uplink_hz=10e6, downlink_hz=10e6, cloud_snr_db=0.0, device_snr_db=0.0, update_s=0.032)
         >>> cost = model.cost(facts)
         >>> round(cost.communication_s, 4), round(cost.computation_s, 4)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fedsim.settings import Component
 
@@ -18,10 +20,28 @@ class RunFacts:
     """K"""
     cohort: float
     """Clients per round before rounding: kappa K."""
-    rounds: int
-    """R"""
+    groups: tuple[int, ...]
+    """f(r): groups in each round, those that are not sampled included; in FedAvg every client is one."""
     model_bytes: float
     """Bytes of the whole model."""
+    interval: int = 1
+    """T: of so many rounds the first sends the whole model and scatters the mean; 1: all send the whole model."""
+    calibration_bytes: float = 0.0
+    """Bytes of what the other rounds send."""
+
+    @property
+    def rounds(self) -> int:
+        """R."""
+        return len(self.groups)
+
+    @property
+    def full_rounds(self) -> int:
+        """F_r = ceil(R / T): rounds that send the whole model.
+
+        >>> RunFacts(clients=368, cohort=110.4, groups=(10,) * 34, model_bytes=1.0, interval=5).full_rounds
+        7
+        """
+        return math.ceil(self.rounds / self.interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +57,9 @@ class Cost:
 class CostModelSettings(Component):
     """What is registered under "cost_models"."""
 
+    knows_calibration: ClassVar[bool] = False
+    """Whether it has a closed form for rounds that send a part of the model."""
+
     @abstractmethod
     def cost(self, facts: RunFacts) -> Cost:
-        """Seconds and bytes of a whole run of parallel rounds (FedAvg and the like)."""
+        """Seconds and bytes of a whole run."""

@@ -19,7 +19,7 @@ from fedsim.protocols.world import Client, World
 __all__ = ["Calibration", "FullTraining"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FullTraining(Task):
     """Train the whole model; the batch is kept until the extractor comes that makes semantics of it."""
 
@@ -36,7 +36,7 @@ class FullTraining(Task):
         return model
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration(Task):
     """Train the classifier on semantics: of the new batch, and of what is remembered; the extractor is frozen."""
 

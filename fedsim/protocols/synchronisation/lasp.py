@@ -17,8 +17,9 @@ from pydantic import Field
 from fedsim.errors import UserError
 from fedsim.kernel.gather import Gathered, gather
 from fedsim.learning.learner import Model
-from fedsim.learning.objectives import Objective
-from fedsim.protocols.block import BlockRound
+from fedsim.learning.objectives import Objective, Plain
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.journey import Task
 from fedsim.protocols.synchronisation.calibration import Calibration, FullTraining
 from fedsim.protocols.synchronisation.memory import Memory
@@ -55,17 +56,37 @@ class LASP(SynchronisedPart):
         if self.scc is not None:
             self.scc.check(world)
 
+    def columns(self, world: World) -> dict[str, float]:
+        """The most that any client has kept between rounds: ``semantics_bytes`` and ``extractor_bytes``.
+
+        Numbers and labels of semantics have 4 bytes, kept samples as many as on the wire. Both are nan where a size is
+        not known.
+        """
+        memories = [client.memory for client in world.clients if isinstance(client.memory, Memory)]
+        extractors = max((memory.most_extractors for memory in memories), default=0)
+        columns = {"extractor_bytes": extractors * world.model.bytes(EXTRACTOR)}
+        if self.scc is not None:
+            rows = max((memory.most_rows for memory in memories), default=0)
+            columns["semantics_bytes"] = rows * self.scc.row_bytes(world) if rows else 0.0
+        return columns
+
     def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
         """Train all of the model, or calibrate its classifier."""
         if place.first:
             size = world.model.bytes()
             if place.interval == 1 or self.scc is None:
-                return Task(place.number, model, objective, size, size)
+                return Task(place.number, model, objective, size, size, model)
             local = self.scc.first_extractor == "local"
-            return FullTraining(place.number, model, objective, size, size, place.block, local)
+            return FullTraining(
+                place.number, model, objective, size, size, model, block=place.block, keeps_extractor=local
+            )
         size = world.model.bytes(CLASSIFIER)
         classifier = {part: handle for part, handle in model.items() if part == CLASSIFIER}
-        return Calibration(place.number, classifier, objective, size, size, place, self.calibration_epochs, self.scc)
+        if objective.reads_teacher:  # the authors' code distils in full rounds only
+            objective = Plain()
+        return Calibration(
+            place.number, classifier, objective, size, size, place=place, epochs=self.calibration_epochs, scc=self.scc
+        )
 
     def spread(
         self, world: World, place: BlockRound, model: Model, clients: Sequence[Client], deadline_s: float | None
@@ -86,6 +107,10 @@ class LASP(SynchronisedPart):
         for late in gathered.late:
             if world.cancel_late and late.is_alive:
                 late.interrupt("its round is over")
+
+    def alternation(self, interval: int, model: ModelTable) -> Alternation:
+        """In the first of a block; the classifier is sent in the others."""
+        return Alternation(interval, model.bytes(CLASSIFIER))
 
 
 def _scatter(world: World, client: Client, place: BlockRound, extractor: Model) -> Generator[Any, Any, None]:

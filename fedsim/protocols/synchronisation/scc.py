@@ -12,12 +12,14 @@ there are to choose from; the first batch of a block is extracted once the block
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
 
 from fedsim.data.stream.captures import classes_seen
 from fedsim.errors import UserError
+from fedsim.models.table import BYTES_PER_PARAMETER
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.synchronisation.memory import Memory, Semantics
 from fedsim.protocols.world import Client, World
@@ -60,6 +62,14 @@ class SCC(Settings):
                 f"quota='per_class' needs labels, and data set {world.dataset.name!r} declares numbers only; choose "
                 "another data set, or leave quota out"
             )
+
+    def row_bytes(self, world: World) -> float:
+        """Bytes of a remembered row on the device; nan where the model or the data does not say."""
+        numbers = world.model.feature_numbers()
+        row = math.nan if numbers is None else float(BYTES_PER_PARAMETER * (numbers + 1))
+        if self.keep == "samples":
+            row += math.nan if world.dataset.sample_bytes is None else world.dataset.sample_bytes
+        return row
 
     def extracted(self, memory: Memory, samples: int) -> int:
         """Samples that pass through an extractor in the client's next calibration, beside its *samples* new ones."""

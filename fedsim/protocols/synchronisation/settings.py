@@ -8,7 +8,8 @@ from typing import Any
 
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective
-from fedsim.protocols.block import BlockRound
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.journey import Task
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Component
@@ -23,6 +24,10 @@ class SynchronisedPart(Component):
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
         return
 
+    def columns(self, world: World) -> dict[str, float]:
+        """More columns of the summary of a run that has ended in *world*."""
+        return {}
+
     @abstractmethod
     def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
         """What clients do in a round that begins with the whole *model*."""
@@ -32,3 +37,7 @@ class SynchronisedPart(Component):
         self, world: World, place: BlockRound, model: Model, clients: Sequence[Client], deadline_s: float | None
     ) -> Generator[Any, Any, None]:
         """What is sent to the block's *clients* at the end of a round whose whole model is *model*."""
+
+    @abstractmethod
+    def alternation(self, interval: int, model: ModelTable) -> Alternation:
+        """In which rounds the whole *model* is sent when blocks have *interval* rounds, for closed-form costs."""

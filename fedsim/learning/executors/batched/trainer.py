@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from fedsim.learning.executors.batched.samples import XY, ResidentSamples, Sampl
 from fedsim.learning.executors.batched.scoring import forward, tally_of
 from fedsim.learning.executors.batched.support import Architecture, architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
+from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
@@ -44,7 +45,7 @@ class BatchedTrainer(Trainer):
     """What records groups that come again; None: CUDA graphs, on ``cuda``."""
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
-        self.torch_device, self._precision = torch_device, precision
+        self._table, self.torch_device, self._precision = table, torch_device, precision
         self._products = _products(precision)
         self.dataset, self.dtype = dataset, number_type(precision)
         stacked, dtype = self.stacked or torch_device == "cuda", self.dtype
@@ -75,9 +76,16 @@ class BatchedTrainer(Trainer):
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
-        """Group after group."""
+        """Group after group; what looks at a second model is trained in the plain loop."""
+        if any(training.sources("teacher") for training in wave.trainings):
+            with torch.enable_grad():
+                return self._plain.train(wave, values)
         with arithmetic(self.torch_device, self._precision):
             return self._train(wave, values)
+
+    @cached_property
+    def _plain(self) -> PlainTrainer:
+        return PlainTrainer(self._table, self.dataset, self.torch_device, self._precision)
 
     def _train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         outputs: list[dict[str, Part]] = [{} for _ in wave.trainings]
