@@ -74,6 +74,8 @@ class GroupLoop(Loop):
     protocol: Mapping[str, Any] = field(default_factory=dict)
     memories: dict[int, Memory] = field(default_factory=dict)
     accuracies: list[float] = field(default_factory=list)
+    teacher: Weights = field(default_factory=list)
+    """The global model of the full round."""
     compensated: int = 0
     """How often a client has compensated what it remembers."""
     absent: int = 0
@@ -141,6 +143,17 @@ class GroupLoop(Loop):
             start = self.train(start, client, self.next_ids(client))
         return start
 
+    def loss(self, batch: np.ndarray) -> torch.Tensor:
+        """Beside the cross-entropy, KL(what the global model says || what this one says), as in the authors' code."""
+        scores = self.net(self.x[batch])
+        loss = cross_entropy(scores, self.y[batch])
+        if weight := self.option("distillation", 0.0):
+            first, first_bias, second, second_bias = self.teacher
+            hidden = torch.relu(linear(self.x[batch].flatten(1), first, first_bias))
+            told = linear(hidden, second, second_bias).log_softmax(1)
+            loss = loss + weight * (told.exp() * (told - scores.log_softmax(1))).sum(1).mean()
+        return loss
+
     def extract(self, extractor: Weights, ids: np.ndarray) -> Rows:
         return self.extracted(extractor, self.x[ids], self.y[ids])
 
@@ -182,7 +195,7 @@ class GroupLoop(Loop):
         """STP (algorithm 2 of HFedMS, algorithm 1 of FedGSP)."""
         model = self.weights
         for _, _, _, groups in self.rounds():
-            samples = self.samples_of(groups)
+            samples, self.teacher = self.samples_of(groups), model
             model = self.average(model, groups, [self.train_in_sequence(model, group) for group in groups], samples)
             self.score(model)
         return model
@@ -199,6 +212,7 @@ class GroupLoop(Loop):
         for _, block, place, groups in self.rounds():
             samples = self.samples_of(groups)
             if place == 0:
+                self.teacher = model
                 models = [self.full_training(model, group, block) for group in groups]
                 model = self.average(model, groups, models, samples)
                 for client in (client for group in groups for client in group) if interval > 1 else ():

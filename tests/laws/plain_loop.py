@@ -88,12 +88,15 @@ class Loop:
             shuffled = ids[order.permutation(len(ids))]
             for batch in np.split(shuffled, range(settings.batch_size, len(ids), settings.batch_size)):
                 optimiser.zero_grad()
-                cross_entropy(self.net(self.x[batch]), self.y[batch]).backward()
+                self.loss(batch).backward()
                 for parameter, weight in zip(self.net.parameters(), start, strict=True):
                     if self.mu is not None:
                         parameter.grad.add_(parameter.detach() - weight, alpha=self.mu)
                 optimiser.step()
         return self.weights
+
+    def loss(self, batch: np.ndarray) -> torch.Tensor:
+        return cross_entropy(self.net(self.x[batch]), self.y[batch])
 
     def train_on_a_stream(self, start: Weights, client: int, samples: int) -> Weights:
         """One local training on the next samples of the client's passes through its own, each pass shuffled anew."""

@@ -148,6 +148,7 @@ CHAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "samples-stream": ({"name": "fedgsp", "growth": GROWING, "weighting": "samples"}, STREAM),
     "nine-groups": ({"name": "stp", "growth": {"name": "constant", "beta": 11}, **RANDOM}, {"training.epochs": 2}),
     "blocks-of-two": ({"name": "stp", "growth": GROWING, "interval": 2, **RANDOM}, STREAM),
+    "distilled": ({"name": "fedgsp", "growth": GROWING, "distillation": 0.5}, {}),
     "shuffled": ({"name": "stp", "growth": GROWING, "interval": 2, "shuffle": "round", **RANDOM}, STREAM),
 }
 
@@ -185,6 +186,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "random-quota": {"scc": {"quota": "per_class", "storage": "random", "capacity": 33}},
     "local": {"scc": {"first_extractor": "local", "capacity": 30}},
     "skip": {"scc": {"without_history": "skip", "capacity": 30}},
+    "distilled": {"scc": {"capacity": 30}, "distillation": 0.5},
     "three-epochs": {"scc": {"capacity": 30}, "calibration_epochs": 3},
 }
 

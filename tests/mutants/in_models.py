@@ -31,8 +31,8 @@ FAULTS = (
     Fault(
         "tests are done as if training",
         PLAIN,
-        "        self._module.eval()\n",
-        "        self._module.train()\n",
+        "        self._load(model)\n        self._module.eval()\n",
+        "        self._load(model)\n        self._module.train()\n",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(

@@ -11,7 +11,7 @@ STREAMS = "fedsim/kernel/streams.py"
 JOURNEY = "fedsim/protocols/journey.py"
 SELECTION = "fedsim/protocols/selection.py"
 RUN_LOOP = "fedsim/protocols/run_loop.py"
-PARALLEL = "fedsim/protocols/parallel_rounds.py"
+PARALLEL = "fedsim/protocols/rounds.py"
 TABLES = "fedsim/metrics/tables.py"
 TEST_CLOCK = "tests/kernel/test_clock.py"
 TEST_GATHER = "tests/kernel/test_gather.py"
@@ -79,8 +79,8 @@ FAULTS = (
     Fault(
         "epochs take no time",
         JOURNEY,
-        "return self.samples * self.world.training.epochs",
-        "return self.samples",
+        'operations as this takes."""\n        return samples * world.training.epochs',
+        'operations as this takes."""\n        return samples',
         ("tests/devices/test_compute_times.py",),
     ),
     Fault(
@@ -93,7 +93,7 @@ FAULTS = (
     Fault(
         "the way back is forgotten",
         JOURNEY,
-        "world.network.send(client.index, client.uplink, task.uplink_bytes)",
+        "world.network.send(client.index, client.uplink if up is None else up, task.uplink_bytes)",
         "world.network.send(client.index, (), task.uplink_bytes)",
         (TEST_ROUNDS,),
     ),
@@ -103,14 +103,14 @@ FAULTS = (
     Fault(
         "every round has the same cohort",
         SELECTION,
-        'world.streams("selection", 0, round_number)',
+        'world.streams("selection", 0, place.number)',
         'world.streams("selection", 0, 0)',
         (TEST_COHORTS,),
     ),
     Fault(
         "busy devices are chosen",
         SELECTION,
-        "client.attachment.reachable and (abort or not client.busy)",
+        "client.attachment.reachable and (even_if_busy or not client.busy)",
         "client.attachment.reachable",
         (TEST_ROUNDS,),
     ),

@@ -90,8 +90,8 @@ FAULTS = (
     Fault(
         "one epoch of calibration",
         LASP,
-        "place, self.calibration_epochs, self.scc)",
-        "place, 1, self.scc)",
+        "epochs=self.calibration_epochs, scc",
+        "epochs=1, scc",
         (LAWS,),
     ),
     Fault(
