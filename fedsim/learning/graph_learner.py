@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -43,6 +44,8 @@ class GraphLearner(Learner):
         self._training = training.model_dump(mode="json")
         self._streams = streams
         self._tags = dict(tags)
+        self._soon: list[weakref.ref[Handle]] = []
+        """Semantics by an extractor that one client alone has, which would live until somebody asks for them."""
 
     def initial_model(self) -> Model:
         """Drawn by the layer table's initialisation from the stream ``model/init``."""
@@ -114,7 +117,10 @@ class GraphLearner(Learner):
             stream=self._streams("semantics", client),
             tags=self._tags | {"round": round_number, "client": client},
         )
-        return node.output(SEMANTICS)
+        semantics = node.output(SEMANTICS)
+        if any(handle.node.operation.name == "train" for handle in extractor.values()):
+            self._soon.append(weakref.ref(semantics))
+        return semantics
 
     def compensate(
         self,
@@ -198,6 +204,9 @@ class GraphLearner(Learner):
         )
         handle = node.output("metrics")
         self._forcer.force(handle)
+        for semantics in [held for soon in self._soon if (held := soon()) is not None]:
+            self._forcer.force(semantics)
+        self._soon.clear()
         metrics: dict[str, Any] = handle.value
         return metrics
 

@@ -18,7 +18,7 @@ __all__ = ["Call", "calls_of", "find_head"]
 
 
 class Call(NamedTuple):
-    """A call of a child module."""
+    """A call of a child module: copies, for the module may overwrite either of them later in its forward pass."""
 
     taken: torch.Tensor
     made: torch.Tensor
@@ -27,16 +27,24 @@ class Call(NamedTuple):
 def calls_of(module: nn.Module, child: str, x: torch.Tensor) -> list[Call]:
     """The calls of *child* with one tensor, in a forward pass of *module*."""
     calls: list[Call] = []
+    given: list[torch.Tensor | None] = []  # a stack: a child may call itself
 
-    def note(_: nn.Module, taken: tuple[Any, ...], named: dict[str, Any], made: Any) -> None:
-        if len(taken) == 1 and not named and isinstance(taken[0], torch.Tensor) and isinstance(made, torch.Tensor):
-            calls.append(Call(taken[0], made))
+    def before(_: nn.Module, taken: tuple[Any, ...], named: dict[str, Any]) -> None:
+        alone = len(taken) == 1 and not named and isinstance(taken[0], torch.Tensor)
+        given.append(taken[0].clone() if alone else None)
 
-    hook = module.get_submodule(child).register_forward_hook(note, with_kwargs=True)
+    def after(_: nn.Module, taken: tuple[Any, ...], made: Any) -> None:
+        tensor = given.pop()
+        if tensor is not None and isinstance(made, torch.Tensor):
+            calls.append(Call(tensor, made.clone()))
+
+    watched = module.get_submodule(child)
+    hooks = (watched.register_forward_pre_hook(before, with_kwargs=True), watched.register_forward_hook(after))
     try:
         module(x)
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
     return calls
 
 
@@ -49,8 +57,10 @@ def find_head(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> H
     children = [name for name, _ in module.named_modules() if name and own == {each for each in _names(module, name)}]
     if not children or len(own) == len(states):
         return None
-    samples = torch.zeros((1, *recipe.input_shape), dtype=torch.float32 if recipe.tokens is None else torch.int64)
     with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        shape = (1, *recipe.input_shape)
+        samples = torch.rand(shape) if recipe.tokens is None else torch.randint(recipe.tokens, shape)
         scores = module(samples)
         for child in children:  # the outermost first: it may hold a rectifier beside the layer with parameters
             calls = calls_of(module, child, samples)

@@ -17,6 +17,9 @@ import numpy as np
 import pytest
 from run_server import RunServer, last_message, peaks
 
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.run import run
+
 PIXELS = 64
 SOFTMAX: dict[str, Any] = {"model": {"name": "softmax"}, "save_transfers": False}
 SAMPLES = 40_000
@@ -62,6 +65,49 @@ def test_five_hundred_rounds_need_no_more_memory_than_fifty(
     assert many.run - few.run < SMALL_BYTES
     assert many.worker - few.worker < SMALL_BYTES
     assert (few.worker > 0) == (workers > 1)
+
+
+GROUPS: dict[str, Any] = {
+    "name": "hfedms_d",
+    "interval": 4,
+    "growth": {"name": "constant", "beta": 4},
+    "sampling_rate": 1.0,
+    "scc": {"capacity": 30},
+}
+PERCEPTRON: dict[str, Any] = {
+    "data.pixels": PIXELS,
+    "data.stream": {"samples": 20},
+    "model": {"name": "mlp", "hidden": [16]},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+def test_what_clients_remember_does_not_grow(server: RunServer, tmp_path: Path, executor: str) -> None:
+    """An extractor is 262 kB, so 40 more blocks whose extractor nobody let go of would be 10 MB."""
+    changes = PERCEPTRON | {"protocols": [GROUPS], "evaluate.every": 2}
+    few, many = (
+        measured(server, tmp_path / str(rounds), changes | {"stop.rounds": rounds}, executor=executor, workers=1)
+        for rounds in (40, 200)
+    )
+    assert many.run - few.run < SMALL_BYTES
+
+
+@pytest.mark.parametrize("first_extractor", ["scattered", "local"])
+def test_extractors_that_are_kept_are_versions_and_not_copies(tmp_path: Path, first_extractor: str) -> None:
+    """For each block with a client that has not come again since, one; the store holds what memory holds."""
+    protocol = GROUPS | {"sampling_rate": 0.5, "interval": 3, "scc": {"first_extractor": first_extractor}}
+    large = []
+
+    class Counting(Observer):
+        def round_done(self, protocol: object, seed: int, done: Any) -> None:
+            sizes = [path.stat().st_size for path in (tmp_path / "store" / "tensors").iterdir()]
+            large.append(sum(size > PIXELS**2 * 16 * 4 for size in sizes))
+
+    scenario = digit_runs.scenario(PERCEPTRON | {"protocols": [protocol], "stop.rounds": 18})
+    run(scenario, out=tmp_path, executor="serial", observer=Counting(), checkpoint_interval_s=1e-9)
+    assert len(large) == 18
+    assert max(large[2::3]) <= 7, "the initial one, and those of six blocks"
 
 
 @pytest.mark.slow

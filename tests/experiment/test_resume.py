@@ -22,6 +22,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.learning.learner import PARTIAL_SUM
+from fedsim.scenario.schema import Scenario
 
 KILLS, FOLDERS = 20, 4
 CHECKPOINT_INTERVAL_S, CHECKPOINTS = 0.2, 20
@@ -56,6 +57,23 @@ STREAMED = digit_runs.data(
         "stop.rounds": 8,
         "training.epochs": 4,
         "training.batch_size": 4,
+    }
+)
+REMEMBERED = digit_runs.data(
+    {
+        "protocols": [
+            {
+                "name": "hfedms_d",
+                "interval": 3,
+                "growth": {"name": "constant", "beta": 4},
+                "sampling_rate": 0.5,
+                "scc": {"capacity": 30, "first_extractor": "local"},
+            }
+        ],
+        "data.stream": {"samples": 20},
+        "stop.rounds": 12,
+        "model.hidden": [128],
+        "training.batch_size": 2,
     }
 )
 SHORT = digit_runs.data()
@@ -222,6 +240,27 @@ def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer,
     killed_at = len(rows(out))
     assert server.run(STREAMED, out, resume=True) == 0
     assert digit_runs.outcome(out) == digit_runs.outcome(tmp_path / "whole")
+    assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer, tmp_path: Path, executor: str) -> None:
+    """Semantics, and the extractors that they fit, are values of the store like every other."""
+    whole, rng = tmp_path / "whole", random.Random(7)
+    assert server.run(REMEMBERED, whole, executor=executor) == 0
+    expressions, out = computed(whole), tmp_path / "run"
+    for part in range(6):
+        process = server.start(REMEMBERED, out, resume=True, executor=executor, checkpoint_interval_s=0.02)
+        until_computed(out, int(expressions * rng.uniform(part, part + 0.9) / 6))
+        os.kill(process, signal.SIGKILL)
+        assert server.wait(process) == -signal.SIGKILL
+    killed_at = len(rows(out))
+    assert server.run(REMEMBERED, out, resume=True, executor=executor) == 0
+    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
+    operation = {row["key"]: row["operation"] for row in rows(out) if row["event"] == "computed"}
+    loaded = {operation[row["key"]] for row in rows(out) if row["event"] == "loaded"}
+    assert loaded >= {"mean", "extract", "compensate"}
     assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
 
 
@@ -407,10 +446,14 @@ def test_a_strangers_folder_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_the_second_of_two_runs_that_share_a_store_trains_nothing(tmp_path: Path) -> None:
-    changes = {"protocols": [{"name": "fedavg", "clients": 8}, {"name": "centralised"}]}
+@pytest.mark.parametrize(
+    "scenario",
+    [digit_runs.data({"protocols": [{"name": "fedavg", "clients": 8}, {"name": "centralised"}]}), REMEMBERED],
+    ids=["models", "semantics"],
+)
+def test_the_second_of_two_runs_that_share_a_store_trains_nothing(tmp_path: Path, scenario: dict[str, Any]) -> None:
     for name in ("one", "two"):
-        run(digit_runs.scenario(changes), out=tmp_path / name, store=tmp_path / "store")
+        run(Scenario.model_validate(scenario), out=tmp_path / name, store=tmp_path / "store")
     assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
     events = []
     for name in ("one", "two"):

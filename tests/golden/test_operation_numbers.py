@@ -16,7 +16,7 @@ from workshop import RELATIVE, Entry, Workshop, changed, compare, complaints, in
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
-from fedsim.learning.graph import OPERATIONS
+from fedsim.learning.graph import OPERATIONS, SEMANTICS, Handle
 from fedsim.learning.objectives import Plain, Proximal
 from fedsim.models.mlp import Mlp
 
@@ -57,38 +57,35 @@ def made() -> dict[str, Entry]:
     rest = workshop.fold("partial_sum of one", base, models[2:], [0.3])
     total = workshop.make("add", "add", {}, **inputs(total=some, some=rest))
     mean = workshop.make("mean", "mean", {}, **inputs(base=base, total=total))
-    extractors = [{"extractor": model["extractor"]} for model in (base, mean)]
-    before, now, own, other = (
-        workshop.make(
-            title,
-            "extract",
-            {"client": client, "with_samples": False},
-            stream=Stream(1, "semantics", client),
-            **inputs(model=extractor),
-        )["semantics"]
-        for title, client, extractor in (
-            ("extract before", 0, extractors[0]),
-            ("extract now", 0, extractors[1]),
-            ("extract some", 1, extractors[0]),
-            ("extract others", 2, extractors[0]),
-        )
-    )
-    rows = {"rows.0": own, "rows.1": other}
-    for title, more in (
-        ("the nearest", {"rows": 4, "quotas": None}),
-        ("so many of each class", {"rows": 5, "quotas": [2, 2, 1]}),
-    ):
-        remembered = workshop.make(f"keep {title}", "keep", {**more, "at_random": False}, **rows)["semantics"]
-    stream = Stream(1, "semantics/kept", 1, 2)
-    workshop.make("keep any", "keep", {"rows": 4, "quotas": None, "at_random": True}, stream=stream, **rows)
-    for by, absent in (("per_class", "stays"), ("per_class", "mean"), ("mean", "stays")):
-        drift = {"remembered": remembered, "now": now, "before": before}
-        workshop.make(f"compensate {by}, absent {absent}", "compensate", {"by": by, "absent": absent}, **drift)
-    classifier = {"classifier": mean["classifier"]}
-    workshop.train("train a classifier on rows", classifier, 0, Plain(), rows=[now, remembered])
     for on in ("global", "clients"):
         workshop.make(f"evaluate on {on}", "evaluate", {"on": on}, **inputs(model=mean))
+    _calibrate(workshop, base, mean)
     return workshop.entries
+
+
+def _calibrate(workshop: Workshop, base: dict[str, Handle], mean: dict[str, Handle]) -> None:
+    """Semantics are extracted, kept, compensated, and what a classifier is trained on."""
+    old, new = (
+        workshop.make(
+            f"extract by the {title}",
+            "extract",
+            {"client": 1, "with_samples": title == "base"},
+            stream=Stream(1, "semantics", 1),
+            **inputs(model={"extractor": model["extractor"]}),
+        )[SEMANTICS]
+        for title, model in (("base", base), ("mean", mean))
+    )
+    choices = {"the nearest": (3, None, False), "by quotas": (4, [3, 0, 1], False), "any": (3, None, True)}
+    for title, (rows, quotas, at_random) in choices.items():
+        parameters = {"rows": rows, "quotas": quotas, "at_random": at_random}
+        stream = Stream(1, "semantics/kept", 1, 1) if at_random else None
+        held = workshop.make(f"keep {title}", "keep", parameters, stream=stream, **{"rows.0": old})[SEMANTICS]
+    for by in ("per_class", "mean"):
+        given = {"remembered": held, "now": new, "before": old}
+        moved = workshop.make(f"compensate {by}", "compensate", {"by": by, "absent": "mean"}, **given)[SEMANTICS]
+    classifier = {"classifier": mean["classifier"]}
+    rows = {"rows.0": new, "rows.1": moved}
+    workshop.train("train on rows", classifier, 1, Plain(), seen={"rows": SAMPLES + 3}, rows=rows)
 
 
 def test_numbers_are_yesterdays_or_versions_are_new(made: dict[str, Entry]) -> None:

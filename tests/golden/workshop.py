@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,22 +45,21 @@ class Workshop:
         objective: Objective,
         *,
         seen: Mapping[str, Any] | None = None,
-        rows: Sequence[Handle] = (),
+        rows: Mapping[str, Handle] | None = None,
         **settings: float,
     ) -> dict[str, Handle]:
-        """*seen* is what the node says of a capture of the stream; *rows* are trained on in place of samples."""
+        """*seen* is what the node says of a capture of the client's stream, or of the *rows* in its place."""
         training = TrainingSettings(learning_rate=0.5, batch_size=2, epochs=2, **settings)
         parameters = {
             "client": client,
             "training": training.model_dump(mode="json"),
             "objective": objective.parameters(),
             **(seen or {}),
-            **({"rows": sum(len(some.value["labels"]) for some in rows)} if rows else {}),
         }
         stream = Stream(1, "batches", client)
         versions = {objective.name: type(objective).version}
-        given = inputs(model=model) | {f"rows.{number}": some for number, some in enumerate(rows)}
-        return self.make(title, "train", parameters, stream=stream, versions=versions, **given)
+        sources = inputs(model=model) | dict(rows or {})
+        return self.make(title, "train", parameters, stream=stream, versions=versions, **sources)
 
     def fold(
         self, title: str, base: dict[str, Handle], models: list[dict[str, Handle]], weights: list[float]

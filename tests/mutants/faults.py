@@ -16,6 +16,7 @@ from mutants import (
     in_outages,
     in_radio,
     in_rounds,
+    in_semantics,
     in_streams,
 )
 from mutants.fault import Fault
@@ -37,4 +38,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_groups.FAULTS,
     *in_models.FAULTS,
     *in_executors.FAULTS,
+    *in_semantics.FAULTS,
 )

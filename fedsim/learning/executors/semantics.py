@@ -20,6 +20,10 @@ __all__ = ["FEATURES", "LABELS", "SAMPLES", "compensated", "joined", "kept", "ro
 
 FEATURES, LABELS, SAMPLES = "features", "labels", "samples"
 
+DISTANCE_STEPS = 2**30
+"""Distances are told apart in so many steps up to the largest: two rows of a class are equally far from their mean, and
+only rounding would say which is nearer."""
+
 
 def rows_of(features: torch.Tensor, labels: torch.Tensor, samples: torch.Tensor | None) -> Part:
     """Features, (rows, ...), with the label of each, and the raw samples if they are to be kept."""
@@ -78,13 +82,13 @@ def kept(candidates: Part, parameters: Mapping[str, Any], stream: Stream | None)
 
 
 def _distances(features: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """(rows,) Euclidean distance of each row to the mean of its class."""
-    features = features.flatten(1)
+    """(rows,) Euclidean distance of each row to the mean of its class, in steps of the largest one."""
+    features = features.flatten(1).double()
     classes, place, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
     means = features.new_zeros(len(classes), features.shape[1]).index_add_(0, place, features)
-    means /= sizes.unsqueeze(1).to(features.dtype)
-    distances: torch.Tensor = torch.linalg.vector_norm(features - means[place], dim=1)
-    return distances
+    means /= sizes.unsqueeze(1)
+    distances = torch.linalg.vector_norm(features - means[place], dim=1)
+    return torch.round(distances * (DISTANCE_STEPS / distances.max().clamp(min=torch.finfo(torch.float64).tiny)))
 
 
 def _within_quotas(labels: np.ndarray, quotas: Sequence[int]) -> torch.Tensor:

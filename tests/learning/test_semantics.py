@@ -1,0 +1,420 @@
+"""Semantic compression and compensation: by hand on round numbers, and by each executor on each kind of model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.data.encoding import AS_IT_IS, Ids
+from fedsim.errors import UserError
+from fedsim.kernel.streams import Stream, Streams
+from fedsim.learning.batches import batches
+from fedsim.learning.executors.batched.executor import Batched
+from fedsim.learning.executors.batched.trainer import BatchedTrainer
+from fedsim.learning.executors.part import Part
+from fedsim.learning.executors.plain import PlainTrainer
+from fedsim.learning.executors.processes import Processes
+from fedsim.learning.executors.semantics import FEATURES, LABELS, SAMPLES, compensated, joined, kept, rows_of, shuffled
+from fedsim.learning.executors.serial import Serial
+from fedsim.learning.executors.torch_executor import TorchExecutor
+from fedsim.learning.executors.wave import Extraction, Wave
+from fedsim.learning.forcing import Forcer
+from fedsim.learning.graph import Graph, Handle
+from fedsim.learning.graph_learner import GraphLearner
+from fedsim.learning.learner import CalibrationSet, Contribution
+from fedsim.learning.objectives import Plain
+from fedsim.learning.store import Store
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.char_cnn import CharCnn
+from fedsim.models.fedgs_cnn import FedgsCnn
+from fedsim.models.hfedms_cnn import HfedmsCnn
+from fedsim.models.leaf_cnn import LeafCnn
+from fedsim.models.mlp import Mlp
+from fedsim.models.resnet import ResNet
+from fedsim.models.small_cnn import SmallCnn
+from fedsim.models.table import LayerTable, ModelTable
+from fedsim.models.torch_module import build, initial_parameters
+from fedsim.models.user_module import TorchModule
+
+EXACT = 1e-9
+
+
+def rows(features: Sequence[Any], labels: Sequence[int], samples: Sequence[float] | None = None) -> Part:
+    raw = None if samples is None else torch.tensor(samples)
+    return rows_of(torch.tensor(features, dtype=torch.float32), torch.tensor(labels), raw)
+
+
+# -- compensation, by hand ---------------------------------------------------------------------------------------------
+
+REMEMBERED = rows([[1, 1], [2, 0], [5, 5]], [0, 1, 2], [0.1, 0.2, 0.3])
+BEFORE = rows([[1, 0], [1, 0], [0, 3]], [0, 0, 1])
+NOW = rows([[2, 0], [4, 2], [2, 1]], [0, 0, 1])
+"""Class 0 has drifted by (2, 1) in the mean, class 1 by (2, -2), all by (2, 0); of class 2 nothing is known."""
+
+
+@pytest.mark.parametrize(
+    ("by", "absent", "expected"),
+    [
+        ("per_class", "stays", [[3, 2], [4, -2], [5, 5]]),
+        ("per_class", "mean", [[3, 2], [4, -2], [7, 5]]),
+        ("mean", "stays", [[3, 1], [4, 0], [7, 5]]),
+        ("mean", "mean", [[3, 1], [4, 0], [7, 5]]),
+    ],
+)
+def test_rows_are_moved_by_the_drift_of_their_class(by: str, absent: str, expected: list[list[float]]) -> None:
+    before = {name: values.clone() for name, values in REMEMBERED.items()}
+    made = compensated(REMEMBERED, NOW, BEFORE, {"by": by, "absent": absent})
+    assert made[FEATURES].tolist() == expected
+    assert made[LABELS].tolist() == [0, 1, 2]
+    assert torch.equal(made[SAMPLES], REMEMBERED[SAMPLES])
+    assert all(torch.equal(REMEMBERED[name], values) for name, values in before.items()), "a stored value has changed"
+
+
+def test_all_rows_of_a_class_move_alike_whatever_the_shape_of_features() -> None:
+    remembered = rows([[[[0.0]], [[1.0]]], [[[2.0]], [[3.0]]]], [4, 4])
+    now, before = rows([[[[3.0]], [[5.0]]]], [4]), rows([[[[1.0]], [[1.0]]]], [4])
+    made = compensated(remembered, now, before, {"by": "per_class", "absent": "stays"})
+    assert made[FEATURES].flatten().tolist() == [2, 5, 4, 7]
+
+
+def test_an_extractor_that_has_not_changed_moves_nothing() -> None:
+    for by in ("per_class", "mean"):
+        made = compensated(REMEMBERED, NOW, NOW, {"by": by, "absent": "mean"})
+        assert torch.equal(made[FEATURES], REMEMBERED[FEATURES])
+
+
+# -- storage, by hand --------------------------------------------------------------------------------------------------
+
+
+def chosen(candidates: Part, capacity: int, quotas: list[int] | None = None, stream: Stream | None = None) -> list[Any]:
+    return kept(candidates, {"rows": capacity, "quotas": quotas}, stream)[FEATURES].flatten().tolist()
+
+
+THREE_AND_TWO = rows([[6], [10], [3], [14], [0]], [0, 1, 0, 1, 0])
+"""Class 0 has its mean at 3, in distances 3, 0, 3; class 1 at 12, in distances 2 and 2. The newest comes first."""
+
+
+@pytest.mark.parametrize(("capacity", "expected"), [(1, [3]), (2, [3, 10]), (3, [3, 10, 14]), (4, [3, 10, 14, 6])])
+def test_the_nearest_rows_are_kept_and_of_equal_ones_the_newest(capacity: int, expected: list[float]) -> None:
+    assert chosen(THREE_AND_TWO, capacity) == expected
+
+
+def test_the_only_row_of_a_class_is_its_mean_and_stays() -> None:
+    assert chosen(rows([[1], [3], [100]], [0, 0, 1]), 1) == [100]
+
+
+def test_distance_is_euclidean_and_to_the_mean_of_the_rows_own_class() -> None:
+    """(3, 4) is 5 from its mean at (0, 0), the farthest of all: with the sum of sides (7, 6) it would not be."""
+    candidates = rows([[3, 4], [-3, -4], [0, 5.5], [0, -5.5]], [0, 0, 1, 1])
+    made = kept(candidates, {"rows": 2, "quotas": None}, None)
+    assert made[FEATURES].tolist() == [[3, 4], [-3, -4]]
+    assert made[LABELS].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_two_rows_of_a_class_tie_whatever_their_rounding(dtype: torch.dtype) -> None:
+    """Each is half their distance from their mean, in every arithmetic; so the newer one is kept."""
+    for seed in range(50):
+        features = torch.randn(2, 7, dtype=dtype, generator=torch.Generator().manual_seed(seed))
+        made = kept(rows_of(features, torch.tensor([3, 3]), None), {"rows": 1, "quotas": None}, None)
+        assert torch.equal(made[FEATURES][0], features[0])
+
+
+@pytest.mark.parametrize(
+    ("quotas", "expected"),
+    [([1, 1], [3, 10]), ([2, 1], [3, 10, 6]), ([3, 0], [3, 6, 0]), ([0, 2], [10, 14]), ([3, 2], [3, 10, 14, 6, 0])],
+)
+def test_quotas_say_how_many_of_each_class(quotas: list[int], expected: list[float]) -> None:
+    assert chosen(THREE_AND_TWO, sum(quotas), quotas) == expected
+
+
+def test_fewer_rows_than_places_are_all_kept_with_their_labels_and_samples() -> None:
+    made = kept(REMEMBERED, {"rows": 9, "quotas": None}, None)
+    assert {name: sorted(values.flatten().tolist()) for name, values in made.items()} == {
+        name: sorted(values.flatten().tolist()) for name, values in REMEMBERED.items()
+    }
+
+
+def test_a_random_choice_is_of_any_rows_and_of_the_stream() -> None:
+    candidates = rows([[number] for number in range(40)], [number % 4 for number in range(40)])
+    draws = [chosen(candidates, 10, stream=Stream(1, "semantics/kept", 7, use)) for use in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+    assert all(len(set(draw)) == 10 for draw in draws)
+    some = kept(candidates, {"rows": 7, "quotas": [1, 2, 0, 4]}, Stream(1, "semantics/kept"))
+    assert np.bincount(some[LABELS].numpy(), minlength=4).tolist() == [1, 2, 0, 4]
+    assert (some[FEATURES].flatten() % 4).tolist() == some[LABELS].tolist()
+
+
+def test_a_random_choice_is_fair() -> None:
+    """400 draws of 10 of 20: a row is in 200 +- 10 of them; five standard errors."""
+    candidates = rows([[number] for number in range(20)], [0] * 20)
+    counts = np.zeros(20)
+    for use in range(400):
+        counts[np.array(chosen(candidates, 10, stream=Stream(1, "semantics/kept", 0, use)), int)] += 1
+    assert np.abs(counts - 200).max() < 50
+
+
+# -- rows in training --------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_joined_in_their_order() -> None:
+    made = joined([NOW, BEFORE])
+    assert made[FEATURES].tolist() == NOW[FEATURES].tolist() + BEFORE[FEATURES].tolist()
+    assert made[LABELS].tolist() == [0, 0, 1, 0, 0, 1]
+
+
+def test_mini_batches_of_rows_are_drawn_as_those_of_samples_are() -> None:
+    candidates = rows([[number] for number in range(7)], [number % 3 for number in range(7)])
+    stream = Stream(1, "batches", 4, 2)
+    found = list(shuffled(candidates, {"training": {"batch_size": 3, "epochs": 2}}, stream))
+    expected = batches(np.arange(7), batch_size=3, epochs=2, rng=stream.generator())
+    assert [features.flatten().tolist() for features, _ in found] == [ids.tolist() for ids in expected]
+    assert all((features.flatten() % 3).tolist() == labels.tolist() for features, labels in found)
+
+
+# -- on each kind of model ---------------------------------------------------------------------------------------------
+
+CLIENTS, SAMPLES_EACH, CLASSES = 6, (5, 3, 6, 4, 1, 5), 4
+OWN_NET = Path(__file__).parents[1] / "models" / "own_net.py"
+MODELS: dict[str, Callable[[], ModelTable]] = {
+    "mlp": lambda: Mlp(hidden=(32, 16)).table((1, 8, 8), CLASSES),
+    "small_cnn": lambda: SmallCnn(channels=(4, 8), hidden=16).table((1, 8, 8), CLASSES),
+    "leaf_cnn": lambda: LeafCnn().table((1, 28, 28), CLASSES),
+    "hfedms_cnn": lambda: HfedmsCnn().table((1, 28, 28), CLASSES),
+    "fedgs_cnn": lambda: FedgsCnn().table((1, 28, 28), CLASSES),
+    "resnet": lambda: ResNet(depth=20).table((3, 16, 16), CLASSES),
+    "char_cnn": lambda: CharCnn(depth=3).table((80,), CLASSES),
+    "users": lambda: TorchModule(path=f"{OWN_NET}:Net").table((1, 28, 28), 10),
+}
+BATCHED = ("mlp", "small_cnn", "leaf_cnn", "hfedms_cnn", "fedgs_cnn")
+"""Models that the batched trainer has arithmetic for."""
+each_model = pytest.mark.parametrize("model", MODELS)
+
+
+def data(table: ModelTable) -> FederatedDataset:
+    """A few random samples for each client."""
+    rng = np.random.default_rng(3)
+    count = sum(SAMPLES_EACH) + 1
+    shape = (count, *table.input_shape)
+    takes_ids = isinstance(table, LayerTable) and table.takes_ids
+    x = rng.integers(70, size=shape, dtype=np.int16) if takes_ids else rng.standard_normal(shape, dtype=np.float32)
+    return FederatedDataset(
+        name="random",
+        classes=CLASSES,
+        sample_shape=table.input_shape,
+        sample_bytes=1.0,
+        client_samples=np.array(SAMPLES_EACH),
+        x=x,
+        y=rng.integers(CLASSES, size=count),
+        train_ids=tuple(np.split(np.arange(count - 1), np.cumsum(SAMPLES_EACH)[:-1])),
+        test_ids=np.arange(count - 1, count),
+        client_test_ids=tuple(np.arange(0) for _ in SAMPLES_EACH),
+        encoding=Ids(70) if takes_ids else AS_IT_IS,
+    )
+
+
+def extractions(*, with_samples: bool = False) -> list[Extraction]:
+    parameters = ({"client": client, "with_samples": with_samples} for client in range(CLIENTS))
+    return [Extraction(some, Stream(1, "semantics"), None) for some in parameters]
+
+
+@each_model
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_features_are_what_the_classifier_takes_in_a_test(model: str, precision: str) -> None:
+    """In `float32` each trainer is as near to the truth as rounding lets it."""
+    table = MODELS[model]()
+    dataset = data(table)
+    parts = initial_parameters(table, np.random.default_rng(1))
+    module = build(table).double()
+    for part, tensors in parts.items():
+        module.load(part, {name: tensor.double() for name, tensor in tensors.items()})
+    module.eval()
+    dtype = torch.float64 if precision == "float64" else torch.float32
+    given = {"extractor": {name: tensor.to(dtype) for name, tensor in parts["extractor"].items()}}
+    for trainer in [PlainTrainer] + [BatchedTrainer] * (model in BATCHED):
+        made = trainer(table, dataset, "cpu", precision).extract(given, extractions(with_samples=True))
+        for client, some in enumerate(made):
+            ids = dataset.train_ids[client]
+            assert some[FEATURES].dtype == dtype
+            assert some[LABELS].tolist() == dataset.y[ids].tolist()
+            assert torch.equal(some[SAMPLES].double(), torch.from_numpy(dataset.samples(ids)).double())
+            x = torch.from_numpy(dataset.samples(ids))
+            with torch.no_grad():
+                scores = module(x.double() if x.is_floating_point() else x)
+                found = module.classify(some[FEATURES].double())
+            error = float((found - scores).norm() / scores.norm())
+            assert error < (1e-12 if precision == "float64" else 1e-6), f"client {client} by {trainer.__name__}"
+
+
+def test_raw_samples_that_are_remembered_are_extracted_anew() -> None:
+    table = MODELS["small_cnn"]()
+    parts = initial_parameters(table, np.random.default_rng(1))
+    for trainer in (
+        PlainTrainer(table, data(table), "cpu", "float32"),
+        BatchedTrainer(table, data(table), "cpu", "float32"),
+    ):
+        made = trainer.extract({"extractor": parts["extractor"]}, extractions(with_samples=True))
+        again = [Extraction({"client": 0, "with_samples": True}, Stream(1, "semantics"), some) for some in made]
+        for before, after in zip(made, trainer.extract({"extractor": parts["extractor"]}, again), strict=True):
+            assert before.keys() == after.keys() == {FEATURES, LABELS, SAMPLES}
+            assert all(torch.equal(before[name], after[name]) for name in before)
+        assert SAMPLES not in trainer.extract({"extractor": parts["extractor"]}, extractions())[0]
+
+
+TRAINING = TrainingSettings(learning_rate=0.02, batch_size=3, epochs=1)
+CHAINS = ((0, 1), (2, 3, 4), (5,))
+
+
+def calibrated(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict[str, Part]:
+    """Two extractors, a memory for everybody but client 1, and two rounds of chains that calibrate the classifier."""
+    store, graph = Store(folder, "run", executor, label="protocol/1"), Graph(executor.family)
+    forcer = Forcer(graph, executor, store, checkpoint_interval_s=math.inf)
+    parts = {"table": table, "dataset": data(table), "training": TRAINING, "streams": Streams(1), "tags": {}}
+    learner = GraphLearner(graph=graph, forcer=forcer, store=store, **parts)
+    old = learner.initial_model()
+    contributions = [
+        Contribution(client, learner.train(old, client, objective=Plain(), use=0, round_number=1).model, 1)
+        for client in (4, 1)
+    ]
+    new = learner.mean(old, contributions, round_number=1)
+    extractors = [{"extractor": model["extractor"]} for model in (old, new)]
+    before, now = (
+        [learner.extract(extractor, client, round_number=2) for client in range(CLIENTS)] for extractor in extractors
+    )
+
+    def memory(client: int) -> list[tuple[Handle, int]]:
+        if client == 1:
+            return []
+        held = learner.keep(
+            [before[client], before[1]], client=client, use=1, round_number=2, rows=4, quotas=None, at_random=False
+        )
+        moved = learner.compensate(
+            held, now[client], before[client], client=client, round_number=2, by="per_class", absent="mean"
+        )
+        return [(moved, 4)]
+
+    sets = []
+    for client in range(CLIENTS):
+        some = [(now[client], SAMPLES_EACH[client]), *memory(client)]
+        sets.append(CalibrationSet(tuple(handle for handle, _ in some), sum(number for _, number in some), epochs=2))
+    classifier = {"classifier": new["classifier"]}
+    for number in (2, 3):
+        ends = []
+        for chain in CHAINS:
+            model = classifier
+            for client in chain:
+                model = learner.train(
+                    model, client, objective=Plain(), use=number, round_number=number, calibration_set=sets[client]
+                ).model
+            ends.append(Contribution(chain[-1], model, len(chain)))
+        del model
+        classifier = learner.mean(classifier, ends, round_number=number)
+        del ends
+    held = {
+        **{f"moved {client}": sets[client].handles[-1] for client in (0, 1, 5)},
+        **new,
+        "calibrated": classifier["classifier"],
+    }
+    for handle in held.values():
+        forcer.force(handle)
+    values = {name: {key: tensor.clone() for key, tensor in handle.value.items()} for name, handle in held.items()}
+    store.close()
+    executor.close()
+    return values
+
+
+@each_model
+def test_chains_calibrate_alike_in_every_executor(model: str, tmp_path: Path) -> None:
+    table = MODELS[model]()
+    made = [
+        calibrated(kind(table, data(table), precision="float64"), table, tmp_path / kind.__name__)
+        for kind in (Serial, Batched)
+    ]
+    true, found = made
+    assert true.keys() == found.keys() == {"moved 0", "moved 1", "moved 5", "extractor", "classifier", "calibrated"}
+    for name, tensors in true.items():
+        for key, tensor in tensors.items():
+            error = float((found[name][key].double() - tensor.double()).norm())
+            assert error <= EXACT * max(float(tensor.double().norm()), 1.0), f"{name} {key}"
+    moved = [float((true["calibrated"][key] - tensor).norm()) for key, tensor in true["classifier"].items()]
+    assert min(moved) > 1e-4, "or nothing was calibrated"
+
+
+def test_chains_of_calibrations_are_one_wave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one for each partial sum, in which clients of different groups take their steps together."""
+    sizes = []
+
+    def train(self: BatchedTrainer, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        sizes.append([len(training.rows) for training in wave.trainings])
+        return trained(self, wave, values)
+
+    trained = BatchedTrainer.train
+    monkeypatch.setattr(BatchedTrainer, "train", train)
+    table = MODELS["mlp"]()
+    calibrated(Batched(table, data(table)), table, tmp_path)
+    assert sizes == [[0], [0], *[[2, 1, 2, 2, 2], [2]] * 2], "trainings, by how many tables of rows they take"
+
+
+@pytest.mark.parametrize("kind", [Batched, Processes], ids=["batched", "processes"])
+@pytest.mark.parametrize("model", ["mlp", "small_cnn", "resnet", "users"])
+def test_any_number_of_workers_calibrates_to_the_same_bytes(
+    kind: type[TorchExecutor], model: str, tmp_path: Path
+) -> None:
+    table = MODELS[model]()
+    one, two = (
+        calibrated(kind(table, data(table), workers=workers), table, tmp_path / str(workers)) for workers in (1, 2)
+    )
+    assert one.keys() == two.keys()
+    assert all(torch.equal(two[name][key], tensor) for name in one for key, tensor in one[name].items())
+
+
+OVERWRITES = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(64, 16)
+        self.head = nn.Sequential(nn.ELU(inplace=True), nn.Linear(16, 10))
+
+    def forward(self, x):
+        return self.head(self.body(x.flatten(1)))
+
+class Doubled(Net):
+    def forward(self, x):
+        return super().forward(x).mul_(2)
+
+class WithSamples(Net):
+    def forward(self, x):
+        return super().forward(x) + x.flatten(1)[:, :10]
+"""
+
+
+def test_features_are_what_a_users_classifier_is_given_even_if_it_overwrites_them(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(OVERWRITES)
+    table = TorchModule(path=f"{tmp_path / 'net.py'}:Net").table((1, 8, 8), 10)
+    module = build(table)
+    for part, tensors in initial_parameters(table, np.random.default_rng(1)).items():
+        module.load(part, tensors)
+    x = 5 * torch.randn(5, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        assert torch.equal(module.classify(module.features(x)), module(x))
+        assert module.features(x).min() < -1  # an ELU leaves nothing there
+
+
+@pytest.mark.parametrize("name", ["Doubled", "WithSamples"])
+def test_a_child_whose_scores_are_changed_afterwards_is_no_classifier(tmp_path: Path, name: str) -> None:
+    (tmp_path / "net.py").write_text(OVERWRITES)
+    tables = [TorchModule(path=f"{tmp_path / 'net.py'}:{own}", classifier=("head",)) for own in (name, "Net")]
+    changed, table = (settings.table((1, 8, 8), 10) for settings in tables)
+    with pytest.raises(UserError, match="cannot be trained apart"):
+        changed.check_that_parts_run_alone()
+    table.check_that_parts_run_alone()

@@ -1,0 +1,125 @@
+"""Faults in what clients remember: semantics, their compensation and storage, and the rounds that use them."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+SEMANTICS = "fedsim/learning/executors/semantics.py"
+CALIBRATION = "fedsim/protocols/synchronisation/calibration.py"
+SCC = "fedsim/protocols/synchronisation/scc.py"
+LASP = "fedsim/protocols/synchronisation/lasp.py"
+LEARNER = "fedsim/learning/graph_learner.py"
+HEAD = "fedsim/models/user_head.py"
+PLAIN = "fedsim/learning/executors/plain.py"
+LAWS = "tests/laws/test_groups_learn_like_plain_loops.py"
+TESTS = "tests/learning/test_semantics.py"
+
+FAULTS = (
+    Fault(
+        "absent classes always move",
+        SEMANTICS,
+        'elif parameters["absent"] == "mean":',
+        "else:",
+        (TESTS,),
+    ),
+    Fault(
+        "a class moves by the sum of its drifts",
+        SEMANTICS,
+        "features[labels == label] += seen.mean(dim=0)",
+        "features[labels == label] += seen.sum(dim=0)",
+        (TESTS,),
+    ),
+    Fault(
+        "compensation changes what is stored",
+        SEMANTICS,
+        "remembered[LABELS], remembered[FEATURES].clone()",
+        "remembered[LABELS], remembered[FEATURES]",
+        (TESTS,),
+    ),
+    Fault(
+        "rounding says which of two rows is nearer",
+        SEMANTICS,
+        "torch.round(distances * (",
+        "(distances * (",
+        (TESTS,),
+    ),
+    Fault(
+        "the last of equal rows",
+        SEMANTICS,
+        "torch.argsort(_distances(candidates[FEATURES], labels), stable=True)",
+        "len(labels) - 1 - torch.argsort(_distances(candidates[FEATURES], labels).flip(0), stable=True)",
+        (TESTS,),
+    ),
+    Fault(
+        "a quota too many",
+        SEMANTICS,
+        "rank < np.asarray(quotas)[labels]",
+        "rank <= np.asarray(quotas)[labels]",
+        (TESTS,),
+    ),
+    Fault(
+        "rows in their order",
+        SEMANTICS,
+        "chosen = torch.from_numpy(ids).to(rows[LABELS].device)",
+        "chosen = torch.from_numpy(np.sort(ids)).to(rows[LABELS].device)",
+        (LAWS,),
+    ),
+    Fault(
+        "features as in training",
+        PLAIN,
+        """        self._load(extractor)
+        self._module.eval()""",
+        """        self._load(extractor)
+        self._module.train()""",
+        (TESTS,),
+    ),
+    Fault(
+        "a user's features as they are after the classifier",
+        HEAD,
+        "given.append(taken[0].clone() if alone else None)",
+        "given.append(taken[0] if alone else None)",
+        (TESTS,),
+    ),
+    Fault(
+        "remembered rows before new ones",
+        CALIBRATION,
+        "rows = [now] if remembered is None else [now, remembered]",
+        "rows = [now] if remembered is None else [remembered, now]",
+        (LAWS,),
+    ),
+    Fault(
+        "one epoch of calibration",
+        LASP,
+        "epochs=self.calibration_epochs, scc",
+        "epochs=1, scc",
+        (LAWS,),
+    ),
+    Fault(
+        "the first batch of a block is forgotten",
+        SCC,
+        "            memory.seen.append(first)",
+        "            pass",
+        (LAWS,),
+    ),
+    Fault(
+        "the oldest batch comes first",
+        SCC,
+        "newest_first = [*reversed(memory.seen), ",
+        "newest_first = [*memory.seen, ",
+        (LAWS,),
+    ),
+    Fault(
+        "the extractor of two blocks ago",
+        SCC,
+        "memory.backup, memory.backup_block, memory.seen = memory.extractor, memory.block, []",
+        "memory.backup_block, memory.seen = memory.block, []",
+        (LAWS,),
+    ),
+    Fault(
+        "own extractors are kept",
+        LEARNER,
+        "            self._soon.append(weakref.ref(semantics))",
+        "            pass",
+        ("tests/experiment/test_memory_over_rounds.py::test_extractors_that_are_kept_are_versions_and_not_copies",),
+    ),
+)
