@@ -42,10 +42,10 @@ class Forcer:
         self._checkpoint_due_s = monotonic() + checkpoint_interval_s
         self._sequence = itertools.count()
 
-    def force(self, handle: Handle) -> None:
-        """Give *handle* its value: from memory, from the store, or by computing what it needs."""
+    def force(self, handle: Handle) -> bool:
+        """Give *handle* its value: from memory, from the store, or by computing what it needs; whether it did that."""
         if handle.computed:
-            return
+            return False
         self._plan(handle)
         chunks = self._needed(handle)
         folding = _Folding(self._executor, chunks)
@@ -58,6 +58,13 @@ class Forcer:
         except BaseException:
             self._executor.forget()
             raise
+        return bool(chunks)
+
+    def look_up(self, handle: Handle) -> None:
+        """Give *handle* its value if the store has it; compute nothing."""
+        if not handle.computed:
+            self._plan(handle)
+            self._stored(handle)
 
     def _begin_ahead(self, chunks: Sequence[Chunk]) -> None:
         """Let the executor begin what it will be asked for next, as far as the inputs are there."""

@@ -203,9 +203,12 @@ class GraphLearner(Learner):
             tags=self._tags | {"round": round_number},
         )
         handle = node.output("metrics")
-        self._forcer.force(handle)
+        new = self._forcer.force(handle)
         for semantics in [held for soon in self._soon if (held := soon()) is not None]:
-            self._forcer.force(semantics)
+            if new:
+                self._forcer.force(semantics)
+            else:  # what stood behind it may have been deleted since
+                self._forcer.look_up(semantics)
         self._soon.clear()
         metrics: dict[str, Any] = handle.value
         return metrics
