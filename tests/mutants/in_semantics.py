@@ -111,8 +111,8 @@ FAULTS = (
     Fault(
         "the extractor of two blocks ago",
         SCC,
-        "memory.backup, memory.backup_block, memory.seen = memory.extractor, memory.block, []",
-        "memory.backup_block, memory.seen = memory.block, []",
+        "        memory.fit(database, keeps_backup=self.compensates)\n",
+        "        memory.database, memory.backup_block = database, memory.block\n",
         (LAWS,),
     ),
     Fault(

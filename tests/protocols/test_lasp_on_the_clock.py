@@ -277,6 +277,19 @@ def test_the_memory_grows_by_a_blocks_batches_up_to_its_capacity() -> None:
     assert rows == [(12, 12, 1), (20, 24, 2), (20, 32, 2)]
 
 
+@pytest.mark.parametrize("scc", [{"compensation": "none"}, {"keep": "samples"}])
+def test_an_extractor_that_nobody_needs_again_is_not_kept(scc: dict[str, Any]) -> None:
+    world = simulated(fedavg(3, scc=scc) | {"stop.rounds": 6})
+    assert (memory(world).most_extractors, memory(world).backup) == (1, {})
+    learner = PlainLearner(parts=("extractor", "classifier"))
+    world = simulated(fedavg(3, scc=scc) | {"stop.rounds": 6}, learner=lambda *_: learner)
+    assert memory(world).backup == {}
+    world = simulated(
+        fedavg(3) | {"stop.rounds": 6}, learner=lambda *_: PlainLearner(parts=("extractor", "classifier"))
+    )
+    assert memory(world).backup.keys() == {"extractor"}
+
+
 def test_rows_are_remembered_until_the_block_ends_and_those_to_choose_from_come_newest_first() -> None:
     learner = PlainLearner(parts=("extractor", "classifier"))
     simulated(fedavg(3, devices=1, scc={"capacity": 10}), learner=lambda *_: learner)

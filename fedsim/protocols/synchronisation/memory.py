@@ -55,9 +55,11 @@ class Memory:
     database: Semantics | None = None
     """What is remembered of earlier blocks."""
     backup: Model = field(default_factory=dict)
-    """The extractor that the database fits."""
+    """The extractor that the database fits, where it is needed again."""
     backup_block: int = 0
     """Whose extractor that is; 0: there is no database."""
+    keeps_backup: bool = False
+    """Whether the backup is needed again."""
     most_rows: int = 0
     """The most rows that it has held at a time."""
     most_extractors: int = 0
@@ -85,8 +87,13 @@ class Memory:
         self.block, self.extractor, self.seen = block, extractor, []
         self.note()
 
+    def fit(self, database: Semantics, *, keeps_backup: bool) -> None:
+        """The database is one of this block's extractor now."""
+        self.database, self.backup_block, self.keeps_backup = database, self.block, keeps_backup
+        self.backup = self.extractor if keeps_backup else {}
+
     def note(self) -> None:
         """Remember how much is held now."""
         rows = sum(some.rows for some in self.seen) + (self.database.rows if self.database else 0)
         self.most_rows = max(self.most_rows, rows)
-        self.most_extractors = max(self.most_extractors, 1 + (self.database is not None and self.outdated))
+        self.most_extractors = max(self.most_extractors, 1 + (self.keeps_backup and self.outdated))

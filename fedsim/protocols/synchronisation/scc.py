@@ -64,6 +64,11 @@ class SCC(Settings):
                 "quota",
             )
 
+    @property
+    def compensates(self) -> bool:
+        """Whether a database is moved when a new extractor comes, for which the old one has to be kept."""
+        return self.keep == "semantics" and self.compensation != "none"
+
     def row_bytes(self, world: World) -> float:
         """Bytes of a remembered row on the device; nan where the model or the data does not say."""
         numbers = world.model.feature_numbers()
@@ -80,7 +85,7 @@ class SCC(Settings):
         if memory.outdated and memory.database is not None:
             if self.keep == "samples":
                 more += memory.database.rows
-            elif self.compensation != "none":
+            elif self.compensates:
                 more += samples
         return more
 
@@ -88,8 +93,8 @@ class SCC(Settings):
         """What the client remembers of earlier blocks, fit for this block's extractor; None when it is nothing."""
         memory = Memory.of(client)
         if memory.database is not None and memory.outdated:
-            memory.database = self._renewed(world, client, memory, memory.database, now, round_number)
-            memory.backup, memory.backup_block = memory.extractor, memory.block
+            renewed = self._renewed(world, client, memory, memory.database, now, round_number)
+            memory.fit(renewed, keeps_backup=self.compensates)
         return memory.database
 
     def _renewed(
@@ -165,8 +170,9 @@ class SCC(Settings):
             use=place.block,
             round_number=place.number,
         )
-        memory.database = Semantics(handle, rows, None, None if quotas is None else tuple(quotas))
-        memory.backup, memory.backup_block, memory.seen = memory.extractor, memory.block, []
+        database = Semantics(handle, rows, None, None if quotas is None else tuple(quotas))
+        memory.fit(database, keeps_backup=self.compensates)
+        memory.seen = []
 
     def _quotas(self, world: World, client: Client, candidates: list[Semantics]) -> list[int] | None:
         """Rows of each class to keep, when the capacity is shared out: evenly, and no more than there are."""
