@@ -84,6 +84,7 @@ class PlainLearner(Learner):
         state: Model | None = None,
         capture: Capture | None = None,
         calibration_set: CalibrationSet | None = None,
+        teacher: Model | None = None,
     ) -> Trained:
         if capture is not None:
             self.captures.append((round_number, client, capture))
