@@ -284,9 +284,7 @@ def test_an_extractor_that_nobody_needs_again_is_not_kept(scc: dict[str, Any]) -
     learner = PlainLearner(parts=("extractor", "classifier"))
     world = simulated(fedavg(3, scc=scc) | {"stop.rounds": 6}, learner=lambda *_: learner)
     assert memory(world).backup == {}
-    world = simulated(
-        fedavg(3) | {"stop.rounds": 6}, learner=lambda *_: PlainLearner(parts=("extractor", "classifier"))
-    )
+    world = simulated(fedavg(3, scc={}) | {"stop.rounds": 6}, learner=lambda *_: learner)
     assert memory(world).backup.keys() == {"extractor"}
 
 
