@@ -68,6 +68,10 @@ bench: $(INSTALLED) ## Measure how fast the simulator is.
 bench-network: $(INSTALLED) ## Measure how a network study grows, from 1,000 to 1,000,000 sensors (a quarter of an hour, 10 GB).
 	$(BIN)/python benchmarks/network_growth.py
 
+.PHONY: bench-groups
+bench-groups: $(INSTALLED) ## Measure rounds of groups in sequence against FedAvg, and the memory of HFedMS (10 minutes).
+	$(BIN)/python -m benchmarks.groups
+
 .PHONY: bench-training
 bench-training: $(INSTALLED) ## Compare training with plain loops, Flower, pfl and FedLab (25 minutes, 4 GB of environments).
 	$(BIN)/python -m benchmarks.training

@@ -51,7 +51,7 @@ CLOCK, GRAPH, PLAN, TRACE, STORE = "clock, network, protocol", "graph and keys",
 ARITHMETIC = (TRAINING, SCORING, SUMS)
 OWN = (CLOCK, GRAPH, PLAN, TRACE, STORE)
 ENTRIES: dict[str, tuple[tuple[type, str], ...]] = {
-    TRAINING: ((BatchedTrainer, "train"),),
+    TRAINING: ((BatchedTrainer, "train"), (BatchedTrainer, "extract")),
     SCORING: ((BatchedTrainer, "score"),),
     SUMS: ((TorchExecutor, "_sum"),),
     GRAPH: ((GraphLearner, "train"), (GraphLearner, "mean"), (GraphLearner, "evaluate"), (Graph, "node")),
