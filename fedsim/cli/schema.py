@@ -33,13 +33,36 @@ def scenario_schema() -> dict[str, Any]:
     description = inline.pop("description")
     path = {"type": "string", "description": "A topology file (.yaml, .json, .graphml), relative to the scenario."}
     schema["properties"]["topology"] = {"description": description, "anyOf": [path, inline]}
+    definitions = schema.pop("$defs")
+    partial = _partial(schema)
     extends = "A scenario in the same folder; this one has all of its keys but those that it has itself."
-    schema["properties"]["extends"] = {"type": "string", "description": extends}
+    partial["properties"]["extends"] = {"type": "string", "description": extends}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
         "title": "fedsim scenario",
+        "description": schema.pop("description"),
+        "if": {"required": ["extends"]},
+        "then": partial,
+        "else": schema,
+        "$defs": definitions | {f"{PARTIAL}{name}": _partial(inside) for name, inside in definitions.items()},
     }
+
+
+PARTIAL = "Partial"
+
+
+def _partial(schema: Any) -> Any:
+    """The schema of what is laid over another scenario: the same keys, and none of them is required."""
+    if isinstance(schema, list):
+        return [_partial(inside) for inside in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _partial(inside) for key, inside in schema.items() if key not in ("required", "discriminator")}
+    if isinstance(made.get("$ref"), str):
+        made["$ref"] = made["$ref"].replace("#/$defs/", f"#/$defs/{PARTIAL}")
+    if "oneOf" in made:  # without a name, more than one may fit
+        made["anyOf"] = made.pop("oneOf")
+    return made
 
 
 def _execute(arguments: argparse.Namespace) -> int:

@@ -84,9 +84,27 @@ def test_the_schema_finds_what_is_wrong(
     assert all(error.json_path.startswith(place) for error in errors)
 
 
+@pytest.mark.parametrize(
+    ("own", "place"),
+    [
+        ({}, None),
+        ({"data": {"stream": {"samples": 10}}, "training": {"epochs": 2}}, None),
+        ({"sedes": [1]}, "$"),
+        ({"training": {"epoch": 2}}, "$.training"),
+        ({"training": {"epochs": 0}}, "$.training.epochs"),
+        ({"extends": 5}, "$.extends"),
+    ],
+)
+def test_what_extends_a_scenario_needs_no_key_but_knows_them_all(
+    own: dict[str, Any], place: str | None, validator: jsonschema.Draft202012Validator
+) -> None:
+    errors = [error.json_path for error in validator.iter_errors({"extends": "other.yaml", **own})]
+    assert errors == ([] if place is None else [place])
+
+
 def test_the_schema_explains_every_key() -> None:
     schema = scenario_schema()
-    settings = {"Scenario": schema, **schema["$defs"]}
+    settings = {"Scenario": schema["else"], "extending": schema["then"], **schema["$defs"]}
     unexplained = [
         f"{title}.{key}"
         for title, definition in settings.items()

@@ -247,7 +247,7 @@ FAULTS = (
     Fault(
         "one extractor is counted where two are kept",
         MEMORY,
-        "1 + (self.database is not None and self.outdated)",
+        "1 + (self.keeps_backup and self.outdated)",
         "1",
         (f"{TEST_LASP}::test_the_memory_grows_by_a_blocks_batches_up_to_its_capacity",),
     ),
