@@ -37,6 +37,7 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
     ``rounds`` is empty for a protocol that decides on what was learned, which cannot be known before.
     """
     sensors = len(materials.topology.sensors)
+    stop = protocol.stop or scenario.stop
     facts: dict[str, Any] = {
         "protocol": protocol.title,
         "name": protocol.name,
@@ -45,11 +46,11 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
         "rounds": [],
         "parts": {},
         "cut_short": None,
+        "ends_at_accuracy": _ends_at_accuracy(stop),
         "run": None,
     }
     if facts["reads_learning"]:
         return facts
-    stop = protocol.stop or scenario.stop
     world = _simulated(scenario, protocol, materials, Stop(rounds=_at_most(ROUNDS, stop.rounds)))
     facts["cut_short"] = world.loop.cut_short
     facts["rounds"] = rounds = _rounds(world.trace)
@@ -61,6 +62,11 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
 
 def _at_most(most: int, rounds: int | None) -> int:
     return most if rounds is None else min(most, rounds)
+
+
+def _ends_at_accuracy(stop: Stop) -> bool:
+    """Whether nothing else ends the run."""
+    return stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None
 
 
 def _whole(scenario: Scenario, protocol: Protocol, materials: Materials, stop: Stop) -> dict[str, Any] | None:

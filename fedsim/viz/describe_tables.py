@@ -246,7 +246,8 @@ def _run_row(protocol: dict[str, Any]) -> dict[str, str]:
     if protocol["cut_short"] is not None:
         return {**row, "estimate of the run": "it ends early: nobody is left to take part"}
     if run is None:
-        return {**row, "estimate of the run": "none: it ends at an accuracy"}
+        why = "it ends at an accuracy" if protocol["ends_at_accuracy"] else "the end is too many rounds away"
+        return {**row, "estimate of the run": f"none: {why}"}
     row["estimate of the run"] = f"{run['rounds']:,} {ENDS[run['ends_by']]}"
     if run["may_end_earlier"]:
         row["estimate of the run"] += " at most"

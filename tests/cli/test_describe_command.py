@@ -169,6 +169,14 @@ def test_when_an_accuracy_is_reached_is_not_guessed(tmp_path: Path, capsys: Capt
     assert "50 rounds at most" in capsys.readouterr().out
 
 
+def test_an_end_that_is_too_far_away_is_no_accuracy(tmp_path: Path, capsys: Capture) -> None:
+    path, growing = str(write_scenario(tmp_path)), "protocols=[{name: stp, grouping: {name: random}}]"
+    for stop in ("stop={rounds: 1001}", "stop={transfer_bytes: 1e15}", "stop={sim_time_s: 1e9, target_accuracy: 0.9}"):
+        assert main(["describe", path, "--set", growing, "--set", stop]) == 0
+        shown = capsys.readouterr().out
+        assert "none: the end is too many rounds away" in shown and "accuracy" not in shown
+
+
 class Curious(FedAvg):
     reads_learning = True
 

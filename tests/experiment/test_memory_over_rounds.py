@@ -93,10 +93,9 @@ def test_what_clients_remember_does_not_grow(server: RunServer, tmp_path: Path, 
     assert many.run - few.run < SMALL_BYTES
 
 
-@pytest.mark.parametrize("first_extractor", ["scattered", "local"])
-def test_extractors_that_are_kept_are_versions_and_not_copies(tmp_path: Path, first_extractor: str) -> None:
-    """For each block with a client that has not come again since, one; the store holds what memory holds."""
-    protocol = GROUPS | {"sampling_rate": 0.5, "interval": 3, "scc": {"first_extractor": first_extractor}}
+def extractors_in_store(tmp_path: Path, scc: dict[str, Any] | None) -> list[int]:
+    """Tensors as large as an extractor, after each of the 18 rounds of six blocks."""
+    protocol = GROUPS | {"sampling_rate": 0.5, "interval": 3, "scc": scc}
     large = []
 
     class Counting(Observer):
@@ -107,7 +106,18 @@ def test_extractors_that_are_kept_are_versions_and_not_copies(tmp_path: Path, fi
     scenario = digit_runs.scenario(PERCEPTRON | {"protocols": [protocol], "stop.rounds": 18})
     run(scenario, out=tmp_path, executor="serial", observer=Counting(), checkpoint_interval_s=1e-9)
     assert len(large) == 18
+    return large
+
+
+@pytest.mark.parametrize("first_extractor", ["scattered", "local"])
+def test_extractors_that_are_kept_are_versions_and_not_copies(tmp_path: Path, first_extractor: str) -> None:
+    """For each block with a client that has not come again since, one; the store holds what memory holds."""
+    large = extractors_in_store(tmp_path, {"first_extractor": first_extractor})
     assert max(large[2::3]) <= 7, "the initial one, and those of six blocks"
+
+
+def test_without_semantics_nobody_keeps_an_extractor_after_its_block(tmp_path: Path) -> None:
+    assert extractors_in_store(tmp_path, None)[2::3] == [1] * 6
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from small_worlds import NO_CONTENTION, simulated
 
 from fedsim.data.stream.captures import Capture, classes_seen
 from fedsim.kernel.trace import Outcome
+from fedsim.learning.learner import Model
 from fedsim.protocols.synchronisation.memory import Memory
 from fedsim.protocols.world import World
 
@@ -283,9 +284,29 @@ def test_an_extractor_that_nobody_needs_again_is_not_kept(scc: dict[str, Any]) -
     assert (memory(world).most_extractors, memory(world).backup) == (1, {})
     learner = PlainLearner(parts=("extractor", "classifier"))
     world = simulated(fedavg(3, scc=scc) | {"stop.rounds": 6}, learner=lambda *_: learner)
-    assert memory(world).backup == {}
+    assert (memory(world).backup, memory(world).extractor) == ({}, {})
     world = simulated(fedavg(3, scc={}) | {"stop.rounds": 6}, learner=lambda *_: learner)
     assert memory(world).backup.keys() == {"extractor"}
+    assert memory(world).extractor == {}
+
+
+class NeedsAnExtractor(PlainLearner):
+    def extract(self, extractor: Model, client: int, **keys: Any) -> Any:
+        assert extractor.keys() == {"extractor"}
+        return super().extract(extractor, client, **keys)
+
+
+@pytest.mark.parametrize("scc", [None, {}])
+@pytest.mark.parametrize("deadline_s", [4.5, 5.0, 6.0])
+def test_a_late_group_of_an_ended_block_passes_over_those_who_have_let_go_of_its_extractor(
+    scc: dict[str, Any] | None, deadline_s: float
+) -> None:
+    late = {"scc": scc, "deadline_s": deadline_s, "sampling_rate": 1.0}
+    world = simulated(
+        hfedms(2, 6, 1, **late) | {"stop.rounds": 12},
+        learner=lambda *_: NeedsAnExtractor(parts=("extractor", "classifier")),
+    )
+    assert sum(row[4] for row in ended(world)) > 0
 
 
 def test_rows_are_remembered_until_the_block_ends_and_those_to_choose_from_come_newest_first() -> None:
@@ -344,7 +365,9 @@ def test_a_client_that_was_not_chosen_keeps_what_it_remembers_for_its_next_block
         blocks = client.trainings // 2
         database = memory(world, client.index).database
         assert database is not None and database.rows == 8 * blocks
-        assert memory(world, client.index).backup_block == memory(world, client.index).block
+        last_s = max(end_s for index, _, end_s, _ in work(world) if index == client.index)
+        rounds_before = sum(row[0] < last_s for row in ended(world))
+        assert memory(world, client.index).backup_block == rounds_before // 2 + 1
 
 
 def test_nothing_is_lost_on_the_air_without_a_reason() -> None:

@@ -94,8 +94,13 @@ class LASP(SynchronisedPart):
     ) -> Generator[Any, Any, None]:
         """After a full round that calibration rounds follow, the whole model goes to those who can be reached.
 
-        Who does not get it, lost or late, sits the block's calibration rounds out.
+        Who does not get it, lost or late, sits the block's calibration rounds out. After the last one clients let go
+        of what they hold for the block, but those who are late and still at it.
         """
+        if place.last:
+            for client in clients:
+                if isinstance(client.memory, Memory) and not client.busy:
+                    client.memory.end_block()
         if not place.first or place.interval == 1:
             return
         extractor = {part: handle for part, handle in model.items() if part == EXTRACTOR}

@@ -87,6 +87,10 @@ class Memory:
         self.block, self.extractor, self.seen = block, extractor, []
         self.note()
 
+    def end_block(self) -> None:
+        """The block is over: nothing of it is needed again but what was stored, not by a group that is late either."""
+        self.block, self.extractor, self.first_batch, self.seen = 0, {}, None, []
+
     def fit(self, database: Semantics, *, keeps_backup: bool) -> None:
         """The database is one of this block's extractor now."""
         self.database, self.backup_block, self.keeps_backup = database, self.block, keeps_backup
