@@ -107,7 +107,7 @@ def _simulated(scenario: Scenario, protocol: Protocol, materials: Materials, few
 
 def _rounds(trace: Trace) -> list[dict[str, Any]]:
     """Time, clients and traffic of each round that ended; ``..._bytes_per_client`` is of those who sent or were sent
-    anything in that direction."""
+    anything in that direction, and, where anybody was sent something, were sent something."""
     rounds, hops = trace.rounds.array(), trace.hops
     put_bytes, up, client = (hops.column(name) for name in ("bytes", "uplink", "client"))
     ways = {"uplink": hops.column("access") & up, "downlink": hops.column("access") & ~up}
@@ -116,10 +116,14 @@ def _rounds(trace: Trace) -> list[dict[str, Any]]:
     for row, first, last in zip(rounds, [0, *ends], ends, strict=False):
         fact: dict[str, Any] = {"seconds": float(row["end_s"] - row["start_s"])}
         fact |= {name: int(row[name]) for name in ("selected", "participants", "lost", "late")}
-        for way, on_it in ways.items():
-            here = np.flatnonzero(on_it[first:last]) + first
-            fact[f"{way}_bytes"] = total = float(put_bytes[here].sum())
-            fact[f"{way}_bytes_per_client"] = total / len(np.unique(client[here])) if len(here) else 0.0
+        here = {way: np.flatnonzero(on_it[first:last]) + first for way, on_it in ways.items()}
+        received = np.unique(client[here["downlink"]])
+        for way, rows in here.items():
+            fact[f"{way}_bytes"] = float(put_bytes[rows].sum())
+            if len(received):  # not who only reports
+                rows = rows[np.isin(client[rows], received)]
+            clients = len(np.unique(client[rows]))
+            fact[f"{way}_bytes_per_client"] = float(put_bytes[rows].sum()) / clients if clients else 0.0
         facts.append(fact)
     return facts
 

@@ -55,7 +55,7 @@ class Results:
 
     @cached_property
     def groups(self) -> pd.DataFrame:
-        """A row for each member of each group, as groups were formed.
+        """A row for each member of each group, each time that groups were drawn.
 
         Raises `UserError` when no protocol of the run has groups.
         """

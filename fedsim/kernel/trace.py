@@ -124,7 +124,7 @@ class Trace:
 
         self.groups = Table(
             [
-                ("round", "i4"),  # in which they were formed
+                ("round", "i4"),  # in which they were drawn, formed anew or not
                 ("group", "i4"),
                 ("position", "i4"),  # in the order in which they train
                 ("client", "i4"),

@@ -85,7 +85,7 @@ def transfers_table(
 
 
 def groups_table(trace: Trace, clients: Sequence[str]) -> pd.DataFrame:
-    """A row for each member of each group, as groups were formed; none for a protocol without groups."""
+    """A row for each member of each group, each time that groups were drawn; none for a protocol without groups."""
     table = trace.groups.array()
     return pd.DataFrame(
         {

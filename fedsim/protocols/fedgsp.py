@@ -7,10 +7,12 @@ Astraea does (Duan et al., ICCD 2019); with ICG, it forms them once by that.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from fedsim.errors import Misfit
 from fedsim.grouping.growth.constant import Constant
 from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
@@ -64,9 +66,21 @@ class NaiveGSPWithICG(GroupedTraining):
     name: Literal["naive_gsp_icg"] = "naive_gsp_icg"
     groups: Count = 10
     """How many groups there are, unless there are fewer clients."""
-    grouping: ICG = Field(default_factory=ICG)
+    grouping: ICG = Field(default_factory=partial(ICG, once=True))
     """Inter-cluster grouping, by its keys; `once` is always true here."""
+
+    @model_validator(mode="after")
+    def _formed_once(self) -> Self:
+        if not self.grouping.once:
+            if "once" in self.grouping.model_fields_set:
+                raise Misfit(
+                    "once=false is another protocol, stp with growth: {name: constant}; leave it out",
+                    "grouping",
+                    "once",
+                )
+            object.__setattr__(self, "grouping", self.grouping.model_copy(update={"once": True}))
+        return self
 
     def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
         """ICG, once, always as many groups, of whole models."""
-        return self.grouping.model_copy(update={"once": True}), Constant(beta=self.groups), Whole()
+        return self.grouping, Constant(beta=self.groups), Whole()

@@ -48,8 +48,8 @@ class GroupedCohort(Cohort):
     growth: GrowthSettings
     sampling_rate: float
     """kappa: the share of groups that take part."""
-    shuffle: Literal["block", "round"]
-    """When the members of a group change their order: with each block, or with each round."""
+    shuffle: Literal["regroup", "round"]
+    """When the members of a group change their order: when groups are formed, or with each round."""
     grouping_s: float
     """How long the cloud takes to form groups."""
     deadline_s: float | None
@@ -64,7 +64,7 @@ class GroupedCohort(Cohort):
         if place.first:
             if not self._formed or not self.grouping.once:
                 self._formed = yield from self._form(world, place)
-            else:
+            elif self.shuffle == "round":
                 self._formed = _in_another_order(world, place, self._formed)
             there = list(range(len(self._formed)))
             if self.grouping.once:  # they may have been formed long ago

@@ -25,7 +25,7 @@ from fedsim.network.attachment import Backbone, between
 from fedsim.protocols.journey import Task, Update, journey
 from fedsim.protocols.world import Client, World
 
-__all__ = ["Relay", "may_begin"]
+__all__ = ["Relay", "Turns", "may_begin"]
 
 SERVERS = -1  # who sends what no client sends
 
@@ -33,6 +33,13 @@ SERVERS = -1  # who sends what no client sends
 def may_begin(client: Client, task: Task) -> bool:
     """Whether *client* can be reached, is free, and has what *task* needs."""
     return client.attachment.reachable and not client.busy and task.suits(client)
+
+
+@dataclass
+class Turns:
+    """Whether clients of a round's groups may still begin; once it is over, only who has begun goes on."""
+
+    open: bool = True
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,17 @@ class Relay:
     turn_s: float | None = None
     """The longest that the group waits for one client."""
 
-    def run(self, world: World, members: Sequence[Client], task: Task) -> Generator[Any, Any, Update]:
+    def run(self, world: World, members: Sequence[Client], task: Task, turns: Turns) -> Generator[Any, Any, Update]:
         """The group's update, as from its last client.
 
-        Raises `fedsim.kernel.trip.Lost` when nobody has trained, when the group is abandoned, or when the way home
-        loses the model.
+        Raises `fedsim.kernel.trip.Lost` when nobody has trained, when the group is abandoned, when the round is over
+        before it is the next one's turn, or when the way home loses the model.
         """
         so_far = Update(-1, task.model, 0, clients=0)
         holder: Backbone | None = None  # the base station that has the model; none: the cloud
         for client in members:
+            if not turns.open:
+                raise Lost("its round is over")
             home = client is members[-1]
             update = yield from self._turn(world, client, replace(task, model=so_far.model), holder, home=home)
             if update is not None:
@@ -62,8 +71,8 @@ class Relay:
                     return so_far
             elif self.on_loss == "abandon":
                 raise Lost("a client of the group is lost or late")
-        if holder is None:
-            raise Lost("no client of the group has trained")
+        if holder is None or not turns.open:
+            raise Lost("no client of the group has trained in time")
         if holder.uplink:
             yield world.network.send(SERVERS, holder.uplink, task.uplink_bytes)
         return so_far

@@ -21,7 +21,7 @@ from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.journey import Task, Update, journey
-from fedsim.protocols.relay import Relay, may_begin
+from fedsim.protocols.relay import Relay, Turns, may_begin
 from fedsim.protocols.synchronisation.settings import SynchronisedPart
 from fedsim.protocols.world import Client, World
 
@@ -73,14 +73,15 @@ class Rounds:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
         task = self.part.task(world, place, model, self.objective)
         yield from _until_somebody_can_begin(world, groups, task)
-        sizes: dict[Journey, int] = {}
+        turns, sizes = Turns(), dict[Journey, int]()
         for group in groups:
-            trip = self._sent_out(world, group, task)
+            trip = self._sent_out(world, group, task, turns)
             if trip is not None:
                 sizes[trip] = len(group)
         enough = self.cohort.enough(world)
         wanted = len(sizes) if enough is None else min(len(sizes), enough)
         gathered: Gathered = yield gather(world.env, list(sizes), deadline_s=self.deadline_s, count=wanted)
+        turns.open = False
         if world.cancel_late:
             for late in gathered.late:
                 if late.is_alive:  # it may have ended since, in the very instant in which enough others had arrived
@@ -101,11 +102,11 @@ class Rounds:
             "late": late_ones,
         }
 
-    def _sent_out(self, world: World, group: Group, task: Task) -> Trip | None:
+    def _sent_out(self, world: World, group: Group, task: Task, turns: Turns) -> Trip | None:
         """A group on its way; None when it is lost at once, as its clients cannot begin."""
         if len(group) > 1:
             try:
-                return Trip(self.relay.run(world, group, task), of=group)
+                return Trip(self.relay.run(world, group, task, turns), of=group)
             except Lost:
                 return None
         (client,) = group

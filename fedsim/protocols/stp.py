@@ -45,8 +45,9 @@ class GroupedSettings(Settings):
     """kappa: share of the groups that takes part in a block, rounded down, at least one."""
     interval: Count = 1
     """T: rounds in a block; groups are formed and drawn when a block begins, and take part in all of it."""
-    shuffle: Literal["block", "round"] = "block"
-    """When the order within groups changes: with each block, or, as in the authors' public code, with each round."""
+    shuffle: Literal["regroup", "round"] = "regroup"
+    """When the order within groups changes: when groups are formed, or, as in the authors' public code, with each
+    round."""
     on_loss: Literal["skip", "abandon"] = "skip"
     """What becomes of a group when one of its clients is lost or late: it goes on without that client's work, from the
     base station that has the model, or it is abandoned."""

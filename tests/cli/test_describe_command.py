@@ -135,6 +135,15 @@ def test_where_rounds_are_not_alike_the_whole_run_is_simulated(
     assert run["downlink_bytes"] == full * 2_000.0 + calibration * 200.0
 
 
+def test_who_only_reports_is_no_client_of_a_round() -> None:
+    """Two of eight clients take part; the others send 40 bytes of class counts."""
+    digits = {"data": {"name": "digits", "partition": {"name": "iid"}}, "topology.devices": 8, "stop.rounds": 2}
+    grouped = {"protocols": [{"name": "fedgsp", "sampling_rate": 0.25, "growth": {"name": "constant", "beta": 8}}]}
+    first = protocol({**NO_CONTENTION, **digits, **grouped})["rounds"][0]
+    assert (first["selected"], first["uplink_bytes"]) == (2, 2 * 1_000.0 + 8 * 40.0)
+    assert (first["uplink_bytes_per_client"], first["downlink_bytes_per_client"]) == (1_040.0, 1_000.0)
+
+
 def test_a_run_without_an_end_that_can_be_seen_is_not_simulated_for_ever() -> None:
     assert protocol({**in_turns({"sim_time_s": 10.0}), **NO_TIME})["run"] is None
 

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from small_worlds import scenario
 
 from fedsim.errors import UserError
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
+from fedsim.grouping.icg import ICG
+from fedsim.protocols.fedgsp import NaiveGSPWithICG
+from fedsim.scenario.load import load
 
 HFEDMS = {
     "name": "hfedms_d",
@@ -66,6 +70,25 @@ def test_raw_samples_that_are_kept_have_their_own_size(tmp_path: Path) -> None:
     found = results(tmp_path / "run", {**HFEDMS, "sampling_rate": 1.0, "scc": {"keep": "samples", "capacity": 30}})
     assert found.summary["extractor_bytes"].tolist() == [4 * (64 * 16 + 16)]
     assert found.summary["semantics_bytes"].tolist() == [(30 + 2 * 20) * (4 * (16 + 1) + 64 + 1)]
+
+
+def test_an_extractor_of_its_own_is_one_more(tmp_path: Path) -> None:
+    """Its own, the scattered one, and the one that the database was made with."""
+    found = results(tmp_path / "run", {**HFEDMS, "sampling_rate": 1.0, "scc": {"first_extractor": "local"}})
+    assert found.summary["extractor_bytes"].tolist() == [3 * 4 * (64 * 16 + 16)]
+
+
+def test_groups_of_a_yardstick_are_formed_once_and_so_it_is_written_out(tmp_path: Path) -> None:
+    found = results(tmp_path / "run", {"name": "naive_gsp_icg", "groups": 2, "grouping": {"name": "icg", "cost": "l2"}})
+    formed = found.groups.groupby("round").apply(
+        lambda rows: rows[["group", "position", "client_index"]].to_numpy().tolist()
+    )
+    assert formed.tolist() == [formed[1]] * 4
+    again = load(found.folder / "scenario.yaml").protocols[0]
+    assert isinstance(again, NaiveGSPWithICG)
+    assert (again.grouping.once, again.grouping.cost) == (True, "l2")
+    with pytest.raises(ValidationError, match="once=false is another protocol"):
+        NaiveGSPWithICG(grouping=ICG(once=False))
 
 
 def test_a_size_that_is_not_known_is_empty_and_not_zero(tmp_path: Path) -> None:

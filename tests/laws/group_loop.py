@@ -118,7 +118,7 @@ class GroupLoop(Loop):
             block, place = (number - 1) // interval + 1, (number - 1) % interval
             if place == 0:
                 groups = self.chosen(self.formed(block), number)
-            elif self.option("shuffle", "block") == "round":
+            elif self.option("shuffle", "regroup") == "round":
                 draw = Stream(1, "grouping/order", 0, number).generator()
                 groups = [[group[position] for position in draw.permutation(len(group))] for group in groups]
             yield number, block, place, groups

@@ -174,7 +174,7 @@ in_sequence = st.fixed_dictionaries(
         "growth": st.builds(lambda beta: {"name": "linear", "beta": beta, "alpha": 0.5}, st.integers(1, 3)),
         "sampling_rate": st.sampled_from([0.5, 1.0]),
         "interval": st.integers(1, 3),
-        "shuffle": st.sampled_from(["block", "round"]),
+        "shuffle": st.sampled_from(["regroup", "round"]),
         "on_loss": st.sampled_from(["skip", "abandon"]),
         "turn_s": st.sampled_from([None, 3.0, 12.0, 20.0]),
         "deadline_s": st.sampled_from([None, 3.0, 20.0, 40.0]),

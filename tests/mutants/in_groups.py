@@ -140,7 +140,7 @@ FAULTS = (
         GROUPED,
         "self._formed = _in_another_order(world, place, self._formed)",
         "pass",
-        (f"{TEST_GROUPS}::test_groups_that_stay_change_their_order_too",),
+        (f"{TEST_GROUPS}::test_groups_that_stay_keep_their_order_or_change_it_in_each_round",),
     ),
     Fault(
         "groups that stay are drawn though nobody is there",

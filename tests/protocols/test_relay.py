@@ -258,13 +258,14 @@ def test_at_the_deadline_the_whole_group_is_late() -> None:
     assert not any(client.busy for client in world.clients)
 
 
-def test_a_late_group_that_may_finish_goes_on_to_its_end() -> None:
+def test_of_a_late_group_that_may_finish_the_one_who_has_begun_goes_on_and_nobody_begins() -> None:
+    # The second one is at work at 30, and its model at the station at 35.
     learner = PlainLearner()
     world = relayed(CELL, THREE, deadline_s=30.0, learner=learner)
     assert ended(world) == [(30.0, 3, 0, 0, 3)]
     world.env.run()
-    assert world.env.now == 53.0
-    assert over_the_air(world) == {"uplink": 3_000.0, "downlink": 3_000.0}
+    assert world.env.now == 35.0
+    assert over_the_air(world) == {"uplink": 2_000.0, "downlink": 2_000.0}
     assert learner.means == {}
 
 

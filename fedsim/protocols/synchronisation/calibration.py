@@ -32,7 +32,9 @@ class FullTraining(Task):
         model = super(FullTraining, self).learn(world, client, capture)
         extractor = {part: model[part] for part in model if self.keeps_extractor and part == "extractor"}
         samples = client.samples if capture is None else capture.samples
-        Memory.of(client).first_batch = Batch(self.block, samples, capture, extractor)
+        memory = Memory.of(client)
+        if memory.first_batch is None or memory.first_batch.block <= self.block:  # a late one may end after the next
+            memory.first_batch = Batch(self.block, samples, capture, extractor, self.keeps_extractor)
         return model
 
 

@@ -26,6 +26,8 @@ class Batch(NamedTuple):
     """Where they stand in its stream; None: they are all of its own."""
     local_extractor: Model
     """The extractor as the client trained it; empty when nobody needs it."""
+    keeps_extractor: bool = False
+    """Whether somebody needs it."""
 
 
 class Semantics(NamedTuple):
@@ -100,4 +102,5 @@ class Memory:
         """Remember how much is held now."""
         rows = sum(some.rows for some in self.seen) + (self.database.rows if self.database else 0)
         self.most_rows = max(self.most_rows, rows)
-        self.most_extractors = max(self.most_extractors, 1 + (self.keeps_backup and self.outdated))
+        own = self.first_batch_of_block is not None and self.first_batch_of_block.keeps_extractor
+        self.most_extractors = max(self.most_extractors, 1 + (self.keeps_backup and self.outdated) + own)
