@@ -11,9 +11,12 @@ from fedsim.experiment.results import Results
 
 __all__ = ["remarks"]
 
+MANY = 10
+"""One round in so many without any update is worth a remark."""
+
 
 def remarks(results: Results) -> list[str]:
-    """A sentence for each protocol and seed where no round ended, no update arrived, or training failed."""
+    """A sentence for each protocol and seed where no round ended, updates did not arrive, or training failed."""
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
     reasons = {(run["protocol"], run["seed"]): run.get("cut_short") for run in results.manifest["runs"]}
@@ -31,8 +34,11 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]
     if rounds is None:
         yield "no round ended before the run did, so there is nothing to compare"
         return
-    if "participants" in rounds and not rounds["participants"].any():
-        yield f"no update arrived in time in any of {len(rounds)} rounds, so the model was never trained"
+    in_vain = int((rounds["participants"] == 0).sum()) if "participants" in rounds else 0
+    if in_vain == len(rounds):
+        yield f"no update arrived in time in any of {in_vain} rounds, so the model was never trained"
+    elif in_vain * MANY >= len(rounds):
+        yield f"no update arrived in time in {in_vain} of {len(rounds)} rounds, which changed nothing"
     if (rounds["loss"] == math.inf).any():
         first = rounds.loc[rounds["loss"] == math.inf, "round"].iloc[0]
         yield f"training diverged: the loss is no number from round {first}; try a smaller learning_rate"
