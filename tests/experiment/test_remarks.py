@@ -35,7 +35,7 @@ def test_no_update_arrived(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("in_vain", "told"), [(0, False), (1, False), (2, True), (19, True)])
 def test_no_update_arrived_in_some_rounds(tmp_path: Path, in_vain: int, told: bool) -> None:
     rounds = rounds_of("fedavg", 1, [0.1 + number / 100 for number in range(20)])
-    results = write_results(tmp_path, rounds.assign(participants=[0] * in_vain + [3] * (20 - in_vain)))
+    results = write_results(tmp_path / "run", [rounds.assign(participants=[0] * in_vain + [3] * (20 - in_vain))])
     remark = f"fedavg on seed 1: no update arrived in time in {in_vain} of 20 rounds, which changed nothing"
     assert remarks(results) == [remark] * told
 
