@@ -6,6 +6,7 @@ glyphs}`` begins anew. Everything else, lists too, is replaced. Errors are told 
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def _named(document: Document, before: list[Path]) -> Path:
         raise refusal(f"{show(name)} is the scenario itself, or extends it")
     if len(before) > MOST:
         raise refusal(f"more than {MOST} files stand behind each other")
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file, False also for what is no name of a file
         beside = sorted(other.name for other in path.parent.glob("*.y*ml"))[:MOST_COMPARED]
         raise refusal(f"{show(name)} is no file beside it{nearest(name, beside)}")
     return path

@@ -84,13 +84,16 @@ PERCEPTRON: dict[str, Any] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("executor", ["serial", "batched"])
 def test_what_clients_remember_does_not_grow(server: RunServer, tmp_path: Path, executor: str) -> None:
-    """An extractor is 262 kB, so 40 more blocks whose extractor nobody let go of would be 10 MB."""
+    """An extractor is 262 kB, so 150 more blocks whose extractor nobody let go of would be 39 MB.
+
+    Peaks of two equal runs differ by 14 MB at times.
+    """
     changes = PERCEPTRON | {"protocols": [GROUPS], "evaluate.every": 2}
     few, many = (
         measured(server, tmp_path / str(rounds), changes | {"stop.rounds": rounds}, executor=executor, workers=1)
-        for rounds in (40, 200)
+        for rounds in (40, 640)
     )
-    assert many.run - few.run < SMALL_BYTES
+    assert many.run - few.run < 39e6 / 2
 
 
 def extractors_in_store(tmp_path: Path, scc: dict[str, Any] | None) -> list[int]:

@@ -102,6 +102,11 @@ def test_what_cannot_be_extended_is_refused(base: Path, name: Any, problem: str)
     assert refused(own) == f"{where}:1: {problem}"
 
 
+def test_a_name_that_no_file_can_have_is_no_file(base: Path) -> None:
+    for name in ("x" * 300, ".."):
+        assert "beside it" in refused(write(base.parent, "own.yaml", {"extends": name}))
+
+
 def test_too_many_files_behind_each_other_are_refused(base: Path) -> None:
     for number in range(12):
         write(base.parent, f"{number}.yaml", {"extends": f"{number + 1}.yaml"})
