@@ -89,7 +89,7 @@ class GroupedTraining(Protocol, GroupedSettings):
 
     @property
     def rounds_are_alike(self) -> bool:
-        """Never: groups grow in number."""
+        """Not in general: groups grow in number, and LASP has rounds of two kinds."""
         return False
 
     def check(self, world: World) -> None:
