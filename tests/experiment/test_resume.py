@@ -119,13 +119,13 @@ def whole(server: RunServer, tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 def rows(out: Path) -> Rows:
     """The ledger so far; empty before there is one."""
-    return digit_runs.ledger(out / "store") if list((out / "store" / "ledger").glob("*")) else []
+    return digit_runs.ledger(out / "store") if list((out / "store" / "ledger").glob("*.jsonl")) else []
 
 
 def computed(out: Path) -> int:
     """How many expressions have been computed so far, each counted once; quick enough to be asked all the time."""
     found: set[bytes] = set()
-    for path in (out / "store" / "ledger").glob("*"):
+    for path in (out / "store" / "ledger").glob("*.jsonl"):
         found.update(COMPUTED.findall(path.read_bytes()))
     return len(found)
 
