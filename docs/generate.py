@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import importlib
 import inspect
 import io
@@ -152,12 +153,23 @@ def file(path: str) -> str:
 
 def csv_table(name: str) -> str:
     """A table that comes with the package: ``package file.csv``."""
-    import csv
-
     package, _, path = name.partition(" ")
     with (resources.files(package) / path).open(encoding="utf-8") as lines:
         rows = list(csv.reader(lines))
     return table(rows[0], rows[1:])
+
+
+def numbers(wanted: str) -> str:
+    """A table of the repository, ``path.csv``, or its rows with one value in a column: ``path.csv column=value``."""
+    path, _, only = wanted.partition(" ")
+    titles, *rows = csv.reader((ROOT / path).read_text(encoding="utf-8").splitlines())
+    if only:
+        column, _, value = only.partition("=")
+        place = titles.index(column)
+        rows = [row[:place] + row[place + 1 :] for row in rows if row[place] == value]
+        titles.pop(place)
+    filled = [place for place in range(len(titles)) if any(row[place] for row in rows)]
+    return table([titles[place] for place in filled], ([row[place] for place in filled] for row in rows))
 
 
 def model_table(listed: str) -> str:
@@ -196,6 +208,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "source": source,
     "file": file,
     "csv": csv_table,
+    "numbers": numbers,
     "models": model_table,
 }
 

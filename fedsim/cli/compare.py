@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedsim.cli.arguments import Commands, add_run_folders
-from fedsim.errors import UserError
+from fedsim.errors import UserError, nearest
+
+if TYPE_CHECKING:
+    from fedsim.experiment.budgets import Budget
 
 __all__ = ["add_to"]
 
@@ -21,6 +27,19 @@ def add_to(commands: Commands) -> None:
         allow_abbrev=False,
     )
     add_run_folders(parser)
+    parser.add_argument(
+        "--at",
+        metavar="COLUMN=AMOUNT",
+        type=_budget,
+        help="Compare what was reached when so much was spent, as in --at round=60, --at transfer_bytes=4e9 or --at "
+        "sim_time_s=28800: a column of rounds.csv.",
+    )
+    parser.add_argument(
+        "--target",
+        metavar="ACCURACY",
+        type=_accuracy,
+        help="Tell what this accuracy cost, whatever target the runs had, as in --target 0.8.",
+    )
     parser.add_argument(
         "--csv", metavar="FILE", type=Path, help="Write the numbers, all of them and in full, to this file."
     )
@@ -37,11 +56,45 @@ def _execute(arguments: argparse.Namespace) -> int:
     path: Path | None = arguments.csv
     if path is not None and (problem := _why_no_file(path)):
         raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
-    show_comparison(results)
+    show_comparison(results, at=arguments.at, target=arguments.target)
+    numbers = compare(results, at=arguments.at, target=arguments.target)
+    if arguments.target is not None and not numbers["rounds_to_target_n"].any():
+        sys.stderr.write(
+            f"Remark: no run reached {arguments.target:g} and held it for the evaluations that confirm it\n"
+        )
     if path is not None:
-        numbers = compare(results).to_csv(index=False, lineterminator="\n")
-        path.write_text(numbers, encoding="utf-8", newline="")
+        path.write_text(numbers.to_csv(index=False, lineterminator="\n"), encoding="utf-8", newline="")
     return 0
+
+
+def _budget(text: str) -> Budget:
+    """What ``--at`` was given."""
+    from fedsim.experiment.budgets import BUDGETS
+
+    column, _, amount = text.partition("=")
+    for name in BUDGETS:
+        if name == column and (number := _positive(amount)):
+            return name, number
+    raise argparse.ArgumentTypeError(
+        f"{text!r} must be a column that can be a budget ({', '.join(BUDGETS)}), = and a finite number above 0, as in "
+        f"transfer_bytes=4e9{nearest(column, BUDGETS) if column not in BUDGETS else ''}"
+    )
+
+
+def _accuracy(text: str) -> float:
+    """What ``--target`` was given."""
+    if not 0 < (number := _positive(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} must be an accuracy between 0 and 1, as in 0.8")
+    return number
+
+
+def _positive(text: str) -> float:
+    """The finite number above 0 that *text* is, or 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        return 0.0
+    return number if 0 < number < math.inf else 0.0
 
 
 def _why_no_file(path: Path) -> str | None:

@@ -20,6 +20,7 @@ from fedsim.viz.tables import comparison_cells, number_cells
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fedsim.experiment.budgets import Budget
     from fedsim.experiment.results import Results
 
 __all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]
@@ -27,9 +28,9 @@ __all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]
 _ANY_WIDTH = 10_000
 
 
-def show_comparison(results: Sequence[Results]) -> None:
+def show_comparison(results: Sequence[Results], *, at: Budget | None = None, target: float | None = None) -> None:
     """Print the protocols of *results* side by side; what could be misread in it goes to standard error."""
-    show_cells(comparison_cells(compare(results)), left=("run", "protocol"))
+    show_cells(comparison_cells(compare(results, at=at, target=target)), left=("run", "protocol"))
     sys.stdout.flush()
     for name, result in zip(run_names(results), results, strict=True):
         for remark in remarks(result):

@@ -1,8 +1,7 @@
 """Protocols side by side: means over seeds, each with a 95 % interval.
 
-The interval is Student's (W. S. Gosset, *The probable error of a mean*, Biometrika 1908): it takes the seeds' results
-as independent and normally distributed. Left out: differences paired by seed, which would be sharper, because all
-protocols meet the same draws.
+Left out: differences paired by seed, which are sharper, because all protocols meet the same draws; those of two
+protocols are `fedsim.experiment.intervals.difference`.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fedsim.experiment.budgets import Budget, summary_at
+from fedsim.experiment.intervals import half_width
 from fedsim.experiment.results import Results, load_results
 from fedsim.scenario.scalars import printable
 
-__all__ = ["CONFIDENCE", "METRICS", "compare", "half_width", "run_names"]
-
-CONFIDENCE = 0.95
+__all__ = ["METRICS", "compare", "run_names"]
 
 METRICS = (
     "final_accuracy",
@@ -48,20 +47,28 @@ METRICS = (
 """Columns of a summary that are averaged over seeds."""
 
 
-def compare(results: Sequence[Results | Path | str]) -> pd.DataFrame:
+def compare(
+    results: Sequence[Results | Path | str], *, at: Budget | None = None, target: float | None = None
+) -> pd.DataFrame:
     """A row for each run (its results, or its folder), protocol and accounting, in the order in which they were run.
+
+    *at* takes them as if they had ended when so much was spent, ``("transfer_bytes", 4e9)``; *target* has what that
+    accuracy cost, by the rule for `stop.target_accuracy`. With either, closed forms are left out: they are of whole
+    runs.
 
     Columns: ``run``, ``protocol``, ``accounting``, ``n`` (seeds), and for each of `METRICS` ``<metric>_mean``,
     ``<metric>_half_width`` (of the 95 % interval; empty with one seed) and ``<metric>_n``: over how many seeds, as a
     target may be reached on some only. What no seed has is empty, never 0.
 
-    Raises `UserError` when there is no finished run in a folder.
+    Raises `UserError` when there is no finished run in a folder, and for a budget or a target that cannot be.
     """
     opened = [result if isinstance(result, Results) else load_results(result) for result in results]
     rows = [
         {"run": name, "protocol": protocol, "accounting": accounting, "n": len(seeds), **_statistics(seeds)}
         for name, result in zip(run_names(opened), opened, strict=True)
-        for (protocol, accounting), seeds in result.summary.groupby(["protocol", "accounting"], sort=False)
+        for (protocol, accounting), seeds in _summary(result, at, target).groupby(
+            ["protocol", "accounting"], sort=False
+        )
     ]
     return pd.DataFrame(rows)
 
@@ -73,20 +80,11 @@ def run_names(results: Sequence[Results]) -> list[str]:
     return [name if names.count(name) == 1 else folder for name, folder in zip(names, folders, strict=True)]
 
 
-def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
-
-    NaN for fewer than two values, and where one is infinite.
-
-    >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
-    2.4841
-    """
-    from scipy.stats import t
-
-    n = len(values)
-    if n < 2 or not all(map(math.isfinite, values)):
-        return math.nan
-    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
+def _summary(result: Results, at: Budget | None, target: float | None) -> pd.DataFrame:
+    if at is None and target is None:
+        return result.summary
+    events = result.summary.loc[result.summary["accounting"] == "event", ["protocol", "seed", "accounting"]]
+    return events.merge(summary_at(result.rounds, at, target), how="left")  # also those that had no round at all
 
 
 def _statistics(seeds: pd.DataFrame) -> dict[str, float]:

@@ -11,9 +11,10 @@ import pandas as pd
 from fedsim.learning.target import first_confirmed
 from fedsim.metrics.cost_models.settings import Cost
 
-__all__ = ["event_row", "formula_row"]
+__all__ = ["CUMULATIVE", "event_row", "formula_row"]
 
 CUMULATIVE = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
+"""Columns of a table of rounds that add up over a run."""
 
 
 def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, 
     reached = _reached(evaluated, target_accuracy)
     return {
         "accounting": "event",
-        "rounds": len(rounds),
+        "rounds": 0 if last is None else int(last["round"]),
         **{name: np.nan if last is None else last[name] for name in CUMULATIVE},
         "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
         "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,

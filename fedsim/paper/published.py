@@ -19,6 +19,8 @@ PublishedTable = Callable[[Results], pd.DataFrame]
 
 _QUANTITIES = {
     "rounds": "rounds",
+    "final_accuracy": "accuracy",
+    "loss": "loss",
     "communication_s": "communication",
     "computation_s": "computation",
     "sim_time_s": "time",
@@ -27,7 +29,7 @@ _QUANTITIES = {
 COLUMNS = ["system", "quantity", "unit", "published", "formula", "event"]
 WORKED_OUT = "worked out"
 """What the column of published numbers is called in a table that prints none, but the formulas for them."""
-_UNITS = {"": 1.0, "s": 1.0, "h": HOUR_S, "TiB": TIB_BYTES}
+_UNITS = {"": 1.0, "%": 0.01, "s": 1.0, "h": HOUR_S, "TiB": TIB_BYTES}
 
 
 def published(table: str) -> pd.DataFrame:

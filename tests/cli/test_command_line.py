@@ -74,6 +74,12 @@ def test_wrong_input_is_one_message_and_status_2(
         (["run", "x.yaml", "--checkpoint-interval-s", "nan"], "'nan' must be a number of seconds above 0, as in 30"),
         (["run", "x.yaml", "--torch-device", "tpu"], "invalid choice: 'tpu'"),
         (["plot", "x", "--format", "pdf"], "invalid choice: 'pdf'"),
+        (["compare", "x", "--target", "80"], "'80' must be an accuracy between 0 and 1, as in 0.8"),
+        (["compare", "x", "--at", "rounds=3"], "'rounds=3' must be a column that can be a budget (round, sim_time_s, "),
+        (["compare", "x", "--at", "rounds=3"], "above 0, as in transfer_bytes=4e9; did you mean 'round'?"),
+        (["compare", "x", "--at", "round=-3"], "= and a finite number above 0, as in transfer_bytes=4e9\n"),
+        (["compare", "x", "--at", "transfer_bytes"], "'transfer_bytes' must be a column that can be a budget"),
+        (["compare", "x", "--at", "round=nan"], "'round=nan' must be a column that can be a budget"),
     ],
 )
 def test_what_the_parser_refuses_is_status_2_as_well(

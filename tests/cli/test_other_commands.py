@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import pandas as pd
 import pytest
 from scenario_texts import write_scenario
 from tiny_results import rounds_of, write_results
@@ -52,6 +53,28 @@ def test_a_folder_that_cannot_be_made_is_wrong_input(tmp_path: Path, capsys: Cap
     (tmp_path / "file").write_text("")
     assert main(["plot", str(tmp_path / "run"), "--out", str(tmp_path / "file")]) == 2
     assert f"{tmp_path / 'file'} is not a folder; choose another folder with --out" in capsys.readouterr().err
+
+
+def test_runs_are_compared_at_equal_bytes_with_another_target(tmp_path: Path, capsys: Capture) -> None:
+    runs = [rounds_of("dear", 1, [0.2, 0.8], round_bytes=5e6), rounds_of("cheap", 1, [0.3, 0.4, 0.6, 0.6, 0.6, 0.6])]
+    write_results(tmp_path / "run", runs)
+    command = ["compare", str(tmp_path / "run"), "--at", "transfer_bytes=6e6", "--target", "0.6"]
+    assert main([*command, "--csv", str(tmp_path / "numbers.csv")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert [[cell.strip() for cell in line.split("|")[1:3]] for line in printed[2:]] == [
+        ["dear", "0.200"],
+        ["cheap", "0.600"],
+    ]
+    numbers = pd.read_csv(tmp_path / "numbers.csv").set_index("protocol")
+    assert (numbers["rounds_mean"]["dear"], numbers["rounds_to_target_mean"]["cheap"]) == (1, 3)
+
+
+def test_a_target_that_nobody_reached_is_said(tmp_path: Path, capsys: Capture) -> None:
+    write_results(tmp_path / "run", [rounds_of("a", 1, [0.2, 0.8])])
+    assert main(["compare", str(tmp_path / "run"), "--target", "0.8"]) == 0
+    assert "Remark: no run reached 0.8 and held it" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path / "run")]) == 0
+    assert "reached" not in capsys.readouterr().err
 
 
 def test_the_schema_is_printed(capsys: Capture) -> None:

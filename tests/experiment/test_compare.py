@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.errors import UserError
-from fedsim.experiment.compare import METRICS, compare, half_width
+from fedsim.experiment.compare import METRICS, compare
 
 STUDENT_975_2 = 4.302653  # t(0.975) with 2 degrees of freedom, from a printed table
 
@@ -82,17 +80,28 @@ def test_runs_are_called_by_their_scenario_unless_two_share_its_name(tmp_path: P
     assert compare([first, second, third])["run"].to_list() == [str(first.folder), str(second.folder), "hall"]
 
 
-def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
-    """4,000 samples of 5: standard error 0.34 points, four of them 1.4. The normal quantile would give 87.8 %."""
-    samples = np.random.default_rng(1).normal(3.0, 2.0, size=(4000, 5))
-    widths = np.array([half_width(list(sample)) for sample in samples])
-    errors = np.abs(samples.mean(axis=1) - 3.0)
-    tolerance = 4 * math.sqrt(0.95 * 0.05 / len(samples))
-    assert (errors <= widths).mean() == pytest.approx(0.95, abs=tolerance)
-    too_narrow = norm.ppf(0.975) * samples.std(axis=1, ddof=1) / math.sqrt(5)
-    assert (errors <= too_narrow).mean() < 0.95 - tolerance  # so a wrong quantile would be seen
+def test_at_a_budget_runs_stand_as_if_they_had_ended_there(tmp_path: Path) -> None:
+    quick = rounds_of("quick", 1, [0.1, 0.2, 0.3], round_bytes=1e6)
+    dear = rounds_of("dear", 1, [0.4, 0.5, 0.6], round_bytes=5e6)
+    table = compare([write_results(tmp_path / "run", [quick, dear])], at=("transfer_bytes", 6e6)).set_index("protocol")
+    assert table["final_accuracy_mean"].to_dict() == {"quick": 0.3, "dear": 0.4}
+    assert table["rounds_mean"].to_dict() == {"quick": 3.0, "dear": 1.0}
+    assert table["transfer_bytes_mean"].to_dict() == {"quick": 3e6, "dear": 5e6}
 
 
-def test_what_diverged_on_some_seeds_has_no_interval() -> None:
-    assert math.isnan(half_width([1.0, math.inf, 2.0]))
-    assert math.isnan(half_width([math.inf, math.inf]))
+def test_another_target_is_asked_after_the_run(tmp_path: Path) -> None:
+    result = write_results(tmp_path / "run", [rounds_of("a", 1, [0.1, 0.8, 0.4, 0.8, 0.8, 0.8, 0.8])])
+    assert math.isnan(compare([result])["rounds_to_target_mean"].iloc[0])
+    row = compare([result], target=0.8).iloc[0]
+    assert (row["rounds_to_target_mean"], row["time_to_target_s_mean"], row["bytes_to_target_mean"]) == (4, 40.0, 4e6)
+
+
+def test_who_had_no_round_within_the_budget_stays_in_the_table(tmp_path: Path) -> None:
+    runs = [rounds_of("slow", 1, [0.5], round_s=100.0), rounds_of("quick", 1, [0.4])]
+    none = summary_of(runs[0], protocol="none", rounds=0)  # a run that ended before its first round did
+    rows = [*map(summary_of, runs), none, summary_of(runs[1], accounting="formula")]
+    table = compare([write_results(tmp_path / "run", runs, summary=rows)], at=("sim_time_s", 50.0))
+    assert table["protocol"].to_list() == ["slow", "quick", "none"]
+    assert table["accounting"].to_list() == ["event"] * 3  # a closed form is of a whole run
+    assert table["final_accuracy_n"].to_list() == [0, 1, 0]
+    assert table["rounds_mean"].to_list()[:2] == [0.0, 1.0]

@@ -88,6 +88,17 @@ def test_events_are_told_in_the_units_that_were_printed(tmp_path: Path) -> None:
     assert math.isnan(float(str(of_quantity(table, "time")["formula"])))  # there was no formula's row
 
 
+@pytest.mark.parametrize(
+    ("name", "protocol", "accuracy"), [("hfedms_table3", "hfedms_d", 84.2), ("fedgsp_table1", "hfedms_s", 85.4)]
+)
+def test_accuracies_are_told_in_per_cent(tmp_path: Path, name: str, protocol: str, accuracy: float) -> None:
+    event = row(protocol=protocol, rounds=100, final_accuracy=0.75, loss=0.9)
+    table = registry.load("paper_tables", name)(run_of(tmp_path / "run", event))
+    told = {key: of_quantity(table, "accuracy")[key] for key in ("published", "unit", "event")}
+    assert told == {"published": accuracy, "unit": "%", "event": 75.0}
+    assert (of_quantity(table, "loss")["event"], of_quantity(table, "rounds")["event"]) == (0.9, 100)
+
+
 def test_several_seeds_count_by_their_mean(tmp_path: Path) -> None:
     rows = [row(seed=seed, sim_time_s=hours * 3600.0) for seed, hours in ((1, 10.0), (2, 30.0))]
     table = registry.load("paper_tables", "hfedms_table4")(run_of(tmp_path / "run", *rows))

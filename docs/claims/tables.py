@@ -1,0 +1,189 @@
+"""Makes the tables of docs/claims.md: what protocols reached, what it cost, and what follows for the papers' claims.
+
+``python docs/claims/tables.py RUN_DIR ...`` takes the evaluated rounds of finished runs of
+scenarios/paper/claims_*.yaml into ``rounds/`` here; without a run, it makes the other tables from those again.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import fedsim
+from fedsim.experiment.budgets import summary_at
+from fedsim.experiment.intervals import difference, half_width
+from fedsim.metrics.summary import CUMULATIVE
+
+HERE = Path(__file__).resolve().parent
+KEPT = ["protocol", "seed", "round", *CUMULATIVE]
+SCORES = ["accuracy", "loss", "accuracy_unseen", "loss_unseen"]
+TARGETS = (0.5, 0.6, 0.7, 0.75)
+TEST_SETS = {"final_accuracy": "pooled", "final_accuracy_unseen": "unseen"}
+VERDICTS = {1: "confirmed", 0: "undecided", -1: "contradicted"}
+CHEAP = "hfedms_d"  # all of its rounds are the budget of bytes
+Rounds = dict[str, pd.DataFrame]
+"""Data set -> its evaluated rounds."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One protocol is more accurate than another, at equal rounds or at equal bytes, on some data sets."""
+
+    source: str
+    better: str
+    worse: str
+    at: str
+    data: tuple[str, ...]
+
+
+STREAMS, SKEW = ("femnist", "glyphs"), ("skew",)
+CLAIMS = (
+    Claim("HFedMS Table III", "hfedms_d", "fedavg", "rounds", STREAMS),
+    Claim("HFedMS Table III", "hfedms_d", "fedprox", "rounds", STREAMS),
+    Claim("HFedMS Table IV", "hfedms_s", "fedavg", "rounds", STREAMS),
+    Claim("HFedMS IV-B f", "hfedms_d", "hfedms_s", "rounds", STREAMS),
+    Claim("HFedMS Table IV", "hfedms_d", "fedavg", "bytes", STREAMS),
+    Claim("HFedMS Table IV", "hfedms_d", "fedprox", "bytes", STREAMS),
+    Claim("HFedMS Fig. 10", "hfedms_d", "hfedms_s", "bytes", STREAMS),
+    Claim("HFedMS Fig. 9b", "hfedms_d", "no SCC", "rounds", STREAMS),
+    Claim("HFedMS Fig. 9b", "hfedms_d", "no compensation", "rounds", STREAMS),
+    Claim("HFedMS Fig. 9b", "no SCC", "no compensation", "rounds", STREAMS),
+    Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "bytes", STREAMS),
+    Claim("HFedMS Fig. 9b", "oracle", "hfedms_d", "rounds", STREAMS),
+    Claim("HFedMS Fig. 7a", "naive_gsp", "fedavg", "rounds", SKEW),
+    Claim("FedGSP Fig. 3b", "naive_gsp_icg", "naive_gsp", "rounds", SKEW),
+    Claim("FedGSP Fig. 3b", "50 groups by ICG", "50 random groups", "rounds", SKEW),
+    Claim("FedGSP Fig. 3b", "fedgsp", "fedgsp without ICG", "rounds", SKEW),
+    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "rounds", SKEW),
+    Claim("FedGSP Table 1", "fedgsp", "fedavg", "rounds", SKEW),
+)
+
+
+def tables(rounds: Rounds) -> dict[str, pd.DataFrame]:
+    """Every table that follows from the evaluated rounds, by the name of its file."""
+    made = {"verdicts.csv": verdicts(rounds)}
+    for data, table in rounds.items():
+        made[f"{data}_equal_rounds.csv"] = reached(table, "rounds")
+        if CHEAP in set(table["protocol"]):
+            made[f"{data}_equal_bytes.csv"] = reached(table, "bytes")
+        made[f"{data}_targets.csv"] = targets(table)
+    return made
+
+
+def spent(rounds: pd.DataFrame, at: str, generous_to: str | None = None) -> pd.DataFrame:
+    """Each run within the budget: all rounds, or the bytes of all rounds of HFedMS-D.
+
+    One protocol may be given a little more: as many bytes as its first evaluation beyond the budget took.
+    """
+    if at == "rounds":
+        return summary_at(rounds)
+    budget = rounds.loc[rounds["protocol"] == CHEAP, "transfer_bytes"].max()
+    beyond = rounds[(rounds["protocol"] == generous_to) & (rounds["transfer_bytes"] >= budget)]
+    first = beyond.groupby("seed")["transfer_bytes"].min().max()
+    runs = [
+        summary_at(table, ("transfer_bytes", first if protocol == generous_to else budget))
+        for protocol, table in rounds.groupby("protocol", sort=False)
+    ]
+    return pd.concat(runs, ignore_index=True)
+
+
+def reached(rounds: pd.DataFrame, at: str) -> pd.DataFrame:
+    """Accuracy of each protocol within the budget, in per cent, with half the width of the 95 % interval."""
+    rows = []
+    for protocol, runs in spent(rounds, at).groupby("protocol", sort=False):
+        row = {"protocol": protocol, "seeds": len(runs), **costs(runs, ""), "loss": f"{runs['loss'].mean():.3f}"}
+        for score in scores(runs):
+            row[f"{TEST_SETS[score]}, %"] = f"{100 * runs[score].mean():.1f}"
+            row[f"+/- {TEST_SETS[score]}"] = f"{100 * half_width(runs[score].to_list()):.1f}"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def targets(rounds: pd.DataFrame) -> pd.DataFrame:
+    """What it cost to reach targets: means over the seeds that did; *seeds* is how many those are."""
+    return pd.DataFrame(
+        {"target, %": f"{100 * target:.0f}", "protocol": protocol, "seeds": len(there), **costs(there, "_to_target")}
+        for target in TARGETS
+        for protocol, runs in summary_at(rounds, target=target).groupby("protocol", sort=False)
+        for there in [runs.dropna(subset=["rounds_to_target"])]
+    )
+
+
+def costs(runs: pd.DataFrame, ending: str) -> dict[str, str]:
+    """Means of rounds, time and bytes: in all, or to the target; empty for no runs."""
+    time_s, transfer_bytes = ("time_to_target_s", "bytes_to_target") if ending else ("sim_time_s", "transfer_bytes")
+    scaled = {"rounds": runs[f"rounds{ending}"], "hours": runs[time_s] / 3600, "GB": runs[transfer_bytes] / 1e9}
+    return {name: significant(float(values.mean())) if len(runs) else "" for name, values in scaled.items()}
+
+
+def verdicts(rounds: Rounds) -> pd.DataFrame:
+    """Every claim on every data set: confirmed or contradicted where the interval of paired differences excludes zero.
+
+    At equal bytes the one that should be worse is given its next evaluation too, beyond the budget: a verdict has to
+    hold with both.
+    """
+    return pd.DataFrame(judged(claim, data, rounds[data]) for claim in CLAIMS for data in claim.data if data in rounds)
+
+
+def judged(claim: Claim, data: str, rounds: pd.DataFrame) -> dict[str, Any]:
+    row = {"data": data, "claim": f"{claim.better} > {claim.worse}", "source": claim.source, "at equal": claim.at}
+    budgets = [spent(rounds, claim.at)]
+    if claim.at == "bytes":
+        budgets.append(spent(rounds, claim.at, generous_to=claim.worse))
+    for score in scores(budgets[0]):
+        found = [difference(runs, claim.better, claim.worse, score) for runs in budgets]
+        signs = {difference.sign for difference in found}
+        row |= {
+            f"{TEST_SETS[score]}, points": f"{100 * found[0].mean:+.1f}",
+            f"+/- {TEST_SETS[score]}": f"{100 * found[0].half_width:.1f}",
+            f"{TEST_SETS[score]} verdict": VERDICTS[signs.pop() if len(signs) == 1 else 0],
+        }
+    return row
+
+
+def scores(summary: pd.DataFrame) -> list[str]:
+    return [score for score in TEST_SETS if score in summary]
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """*value* with so many digits that count, and no exponent.
+
+    >>> significant(0.05526), significant(1257.3), significant(34.0)
+    ('0.0553', '1257', '34.0')
+    """
+    return f"{value:.{max(digits - 1 - math.floor(math.log10(value)), 0)}f}"
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def kept_rounds() -> Rounds:
+    """The evaluated rounds that are kept here, by data set."""
+    return {path.stem: pd.read_csv(path) for path in sorted((HERE / "rounds").glob("*.csv"))}
+
+
+def keep_rounds(folders: Sequence[str]) -> None:
+    """Take over the evaluated rounds of runs, those of one scenario into one file."""
+    for folder in folders:
+        results = fedsim.load_results(folder)
+        rounds = results.rounds
+        kept = rounds[[*KEPT, *(score for score in SCORES if score in rounds)]].dropna(subset=["accuracy"])
+        kept = kept.assign(sim_time_s=kept["sim_time_s"].round(3)).round(6)
+        write(f"rounds/{results.name.removeprefix('claims-')}.csv", kept)
+
+
+def write(name: str, table: pd.DataFrame) -> None:
+    (HERE / name).write_text(table.to_csv(index=False, lineterminator="\n"), encoding="utf-8", newline="")
+    print(HERE / name)
+
+
+if __name__ == "__main__":
+    keep_rounds(sys.argv[1:])
+    for name, table in tables(kept_rounds()).items():
+        write(name, table)

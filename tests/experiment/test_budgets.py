@@ -1,0 +1,74 @@
+"""Runs as if they had ended when a budget was spent."""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tiny_results import rounds_of, summary_of
+
+import fedsim
+from fedsim.errors import UserError
+from fedsim.experiment.budgets import Budget, summary_at
+
+QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
+
+
+def test_costs_are_of_the_last_round_and_scores_of_the_last_evaluation_by_then() -> None:
+    row = summary_at(rounds_of("a", 1, [0.1, 0.2, nan, 0.4]), ("round", 3)).iloc[0]
+    assert (row["rounds"], row["sim_time_s"], row["transfer_bytes"], row["network_bytes"]) == (3, 30.0, 3e6, 9e6)
+    assert (row["final_accuracy"], row["best_accuracy"], row["loss"]) == (0.2, 0.2, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("at", "rounds"),
+    [(("sim_time_s", 20.0), 2), (("sim_time_s", 19.999), 1), (("uplink_bytes", 2e6), 3), (("network_bytes", 8e6), 2)],
+)
+def test_what_is_exactly_spent_is_within_the_budget(at: Budget, rounds: int) -> None:
+    assert summary_at(rounds_of("a", 1, [0.1, 0.2, 0.3]), at)["rounds"].to_list() == [rounds]
+
+
+def test_every_run_has_a_row_ended_or_not_begun() -> None:
+    runs = [rounds_of("slow", 1, [0.5, 0.6], round_s=100.0), rounds_of("quick", 2, [0.1, 0.2])]
+    table = summary_at(pd.concat(runs, ignore_index=True), ("sim_time_s", 60.0))
+    assert table[["protocol", "seed", "rounds"]].to_numpy().tolist() == [["slow", 1, 0], ["quick", 2, 2]]
+    assert isnan(table["final_accuracy"][0]) and isnan(table["sim_time_s"][0])
+    assert (table["final_accuracy"][1], table["sim_time_s"][1]) == (0.2, 20.0)
+
+
+def test_a_whole_run_has_the_summary_that_it_has() -> None:
+    rounds = rounds_of("a", 1, [0.1, nan, 0.3])
+    expected = {key: value for key, value in summary_of(rounds).items() if value == value}
+    for at in (None, ("round", 3.0), ("transfer_bytes", 1e12)):
+        row = summary_at(rounds, at).iloc[0]
+        assert {key: row[key] for key in expected} == expected
+
+
+def test_rounds_of_a_run_give_the_summary_of_the_run(tmp_path: Path) -> None:
+    overrides = ["stop.rounds=6", "stop.target_accuracy=0.3", "seeds=[1, 2]"]
+    results = fedsim.run(fedsim.load(QUICKSTART, overrides=overrides), out=tmp_path / "run")
+    summary = results.summary[results.summary["accounting"] == "event"].reset_index(drop=True)
+    again = summary_at(results.rounds, target=0.3)
+    pd.testing.assert_frame_equal(again, summary[list(again)], check_dtype=False)
+
+
+def test_a_target_is_confirmed_within_the_budget_or_not_at_all() -> None:
+    rounds = rounds_of("a", 1, [0.5, 0.8, 0.8, 0.8, 0.8])
+    assert summary_at(rounds, target=0.8)["rounds_to_target"].to_list() == [2]
+    assert summary_at(rounds, ("round", 4), target=0.8)["rounds_to_target"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("at", "target", "message"),
+    [
+        (("rounds", 3), None, "'rounds' is no budget; there is round, .*did you mean 'round'"),
+        (("round", 0), None, "round=0 must be a finite number above 0"),
+        (("round", nan), None, "round=nan must be a finite number"),
+        (None, 80, "target=80 must be an accuracy between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_is_refused(at: Budget | None, target: float | None, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        summary_at(rounds_of("a", 1, [0.5]), at, target)
