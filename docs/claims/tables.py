@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 import fedsim
 from fedsim.experiment.budgets import summary_at
 from fedsim.experiment.intervals import difference, half_width
 from fedsim.metrics.summary import CUMULATIVE
+from fedsim.paper.published import published
+from fedsim.units import TIB_BYTES
 
 HERE = Path(__file__).resolve().parent
 KEPT = ["protocol", "seed", "round", *CUMULATIVE]
@@ -27,6 +30,10 @@ TARGETS = (0.5, 0.6, 0.7, 0.75)
 TEST_SETS = {"final_accuracy": "pooled", "final_accuracy_unseen": "unseen"}
 VERDICTS = {1: "confirmed", 0: "undecided", -1: "contradicted"}
 CHEAP = "hfedms_d"  # all of its rounds are the budget of bytes
+SYSTEMS = {"FedAvg": "fedavg", "FedProx": "fedprox", "HFedMS-S": "hfedms_s", "HFedMS-D": "hfedms_d"}
+TABLE3 = {"final_accuracy": "%", "loss": "loss"}
+TABLE4 = {"rounds": "rounds", "transfer_bytes": "TiB", "sim_time_s": "hours"}
+TABLE4_NAMES = {"HFedMS-D": "HFedMS-D T=5"}
 Rounds = dict[str, pd.DataFrame]
 """Data set -> its evaluated rounds."""
 
@@ -67,7 +74,11 @@ CLAIMS = (
 
 def tables(rounds: Rounds) -> dict[str, pd.DataFrame]:
     """Every table that follows from the evaluated rounds, by the name of its file."""
-    made = {"verdicts.csv": verdicts(rounds)}
+    made = {
+        "verdicts.csv": verdicts(rounds),
+        "hfedms_table3.csv": beside_table3(rounds),
+        "hfedms_table4.csv": beside_table4(rounds),
+    }
     for data, table in rounds.items():
         made[f"{data}_equal_rounds.csv"] = reached(table, "rounds")
         if CHEAP in set(table["protocol"]):
@@ -113,6 +124,62 @@ def targets(rounds: pd.DataFrame) -> pd.DataFrame:
         for protocol, runs in summary_at(rounds, target=target).groupby("protocol", sort=False)
         for there in [runs.dropna(subset=["rounds_to_target"])]
     )
+
+
+def beside_table3(rounds: Rounds) -> pd.DataFrame:
+    """HFedMS Table III on streams, after 500 rounds, beside our 100 rounds: accuracies in per cent, and losses."""
+    return pd.DataFrame(
+        {"system": system, **printed_numbers("hfedms_table3", system, TABLE3)}
+        | {
+            f"{data}, {quantity}": value
+            for data in STREAMS
+            if data in rounds
+            for quantity, value in ours(summary_at(rounds[data]), protocol).items()
+        }
+        for system, protocol in SYSTEMS.items()
+    )
+
+
+def beside_table4(rounds: Rounds) -> pd.DataFrame:
+    """HFedMS Table IV, what 70 % cost, beside what it cost here, over the seeds that got there."""
+    return pd.DataFrame(
+        {"system": system, **printed_numbers("hfedms_table4", printed, TABLE4)}
+        | {
+            f"{data}, {quantity}": value
+            for data in STREAMS
+            if data in rounds
+            for quantity, value in spent_to(summary_at(rounds[data], target=0.7), protocol).items()
+        }
+        for system, protocol in SYSTEMS.items()
+        for printed in [TABLE4_NAMES.get(system, system)]
+    )
+
+
+def printed_numbers(table: str, system: str, metrics: dict[str, str]) -> dict[str, str]:
+    """The paper's numbers of one system; empty where it has none."""
+    numbers = published(table)
+    values = numbers[numbers["system"] == system].set_index("metric")["value"]
+    return {f"paper, {title}": str(values.get(metric, "")) for metric, title in metrics.items()}
+
+
+def ours(summary: pd.DataFrame, protocol: str) -> dict[str, str]:
+    runs = summary[summary["protocol"] == protocol]
+    accuracies = runs["final_accuracy"].to_list()
+    mean, half = 100 * float(np.mean(accuracies)), 100 * half_width(accuracies)
+    return {"%": f"{mean:.1f} +/- {half:.1f}", "loss": f"{runs['loss'].mean():.3f}"}
+
+
+def spent_to(summary: pd.DataFrame, protocol: str) -> dict[str, str]:
+    runs = summary[summary["protocol"] == protocol]
+    there = runs.dropna(subset=["rounds_to_target"])
+    to_target = costs(there, "_to_target")
+    tib = significant(there["bytes_to_target"].mean() / TIB_BYTES) if len(there) else ""
+    return {
+        "seeds": f"{len(there)} of {len(runs)}",
+        "rounds": to_target["rounds"],
+        "TiB": tib,
+        "hours": to_target["hours"],
+    }
 
 
 def costs(runs: pd.DataFrame, ending: str) -> dict[str, str]:
@@ -164,8 +231,9 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def kept_rounds() -> Rounds:
-    """The evaluated rounds that are kept here, by data set."""
-    return {path.stem: pd.read_csv(path) for path in sorted((HERE / "rounds").glob("*.csv"))}
+    """The evaluated rounds of the claims that are kept here, by data set."""
+    kept = sorted((HERE / "rounds").glob("claims-*.csv"))
+    return {path.stem.removeprefix("claims-"): pd.read_csv(path) for path in kept}
 
 
 def keep_rounds(folders: Sequence[str]) -> None:
@@ -175,7 +243,7 @@ def keep_rounds(folders: Sequence[str]) -> None:
         rounds = results.rounds
         kept = rounds[[*KEPT, *(score for score in SCORES if score in rounds)]].dropna(subset=["accuracy"])
         kept = kept.assign(sim_time_s=kept["sim_time_s"].round(3)).round(6)
-        write(f"rounds/{results.name.removeprefix('claims-')}.csv", kept)
+        write(f"rounds/{results.name}.csv", kept)
 
 
 def write(name: str, table: pd.DataFrame) -> None:

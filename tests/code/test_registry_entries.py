@@ -60,7 +60,7 @@ def test_every_entry_says_in_one_sentence_what_it_is(kind: str, name: str) -> No
 
 @each_entry
 def test_every_entry_is_used_by_a_scenario_a_test_or_a_page(kind: str, name: str) -> None:
-    as_a_key = rf"""\b(?:name|executor|paper_table)["']?(?:\s*[:=]\s*|\s+)["']?{name}\b"""  # name: x, "name": "x", --executor x
+    as_a_key = rf"""\b(?:name|executor|paper_table)["']?(?:\s*[:=]\s*|\s+)["']?{name}\b"""  # name: x, --executor x
     by_hand = rf"""["']{kind}["'],\s*["']{name}["']"""  # load("kind", "x")
     used = re.search(f"{as_a_key}|{by_hand}", texts_that_use_names()) is not None
     assert used, f"no scenario, topology, test or page says `name: {name}`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan, nan
 from pathlib import Path
 
+import digit_runs
 import pandas as pd
 import pytest
 from tiny_results import rounds_of, summary_of
@@ -12,8 +13,6 @@ from tiny_results import rounds_of, summary_of
 import fedsim
 from fedsim.errors import UserError
 from fedsim.experiment.budgets import Budget, summary_at
-
-QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
 
 
 def test_costs_are_of_the_last_round_and_scores_of_the_last_evaluation_by_then() -> None:
@@ -47,10 +46,11 @@ def test_a_whole_run_has_the_summary_that_it_has() -> None:
 
 
 def test_rounds_of_a_run_give_the_summary_of_the_run(tmp_path: Path) -> None:
-    overrides = ["stop.rounds=6", "stop.target_accuracy=0.3", "seeds=[1, 2]"]
-    results = fedsim.run(fedsim.load(QUICKSTART, overrides=overrides), out=tmp_path / "run")
+    changes = {"stop.rounds": 9, "stop.target_accuracy": 0.6, "seeds": [1, 2], "evaluate.on": ["global", "clients"]}
+    results = fedsim.run(digit_runs.scenario(changes), out=tmp_path / "run", executor="serial")
     summary = results.summary[results.summary["accounting"] == "event"].reset_index(drop=True)
-    again = summary_at(results.rounds, target=0.3)
+    again = summary_at(results.rounds, target=0.6)
+    assert again["rounds_to_target"].notna().any()
     pd.testing.assert_frame_equal(again, summary[list(again)], check_dtype=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants import (
     in_channels,
+    in_comparisons,
     in_data,
     in_dealing,
     in_executors,
@@ -39,4 +40,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_models.FAULTS,
     *in_executors.FAULTS,
     *in_semantics.FAULTS,
+    *in_comparisons.FAULTS,
 )

@@ -1,0 +1,64 @@
+"""Faults in comparisons: budgets, intervals, paired differences."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+BUDGETS = "fedsim/experiment/budgets.py"
+COMPARE = "fedsim/experiment/compare.py"
+INTERVALS = "fedsim/experiment/intervals.py"
+TEST_BUDGETS = "tests/experiment/test_budgets.py"
+TEST_COMPARE = "tests/experiment/test_compare.py"
+TEST_INTERVALS = "tests/experiment/test_intervals.py"
+
+FAULTS = (
+    Fault(
+        "what is exactly spent is too much",
+        BUDGETS,
+        "rounds[_checked(at)[0]] <= at[1]",
+        "rounds[_checked(at)[0]] < at[1]",
+        (TEST_BUDGETS,),
+    ),
+    Fault(
+        "runs without a round within the budget are left out",
+        BUDGETS,
+        'runs = rounds[["protocol", "seed"]]',
+        'runs = within[["protocol", "seed"]]',
+        (TEST_BUDGETS,),
+    ),
+    Fault(
+        "runs without any round are left out",
+        COMPARE,
+        'summary_at(result.rounds, at, target), how="left"',
+        'summary_at(result.rounds, at, target), how="inner"',
+        (TEST_COMPARE,),
+    ),
+    Fault(
+        "the quantile of the normal distribution",
+        INTERVALS,
+        "t.ppf((1 + CONFIDENCE) / 2, n - 1)",
+        "t.ppf((1 + CONFIDENCE) / 2, 1e9)",
+        (TEST_INTERVALS,),
+    ),
+    Fault(
+        "differences of means that are not paired",
+        INTERVALS,
+        "half_width(differences), len(differences)",
+        "half_width(values[one].to_list()), len(differences)",
+        (TEST_INTERVALS,),
+    ),
+    Fault(
+        "a difference as large as its interval is one",
+        INTERVALS,
+        "if not abs(self.mean) > self.half_width:",
+        "if not abs(self.mean) >= self.half_width:",
+        (TEST_INTERVALS,),
+    ),
+    Fault(
+        "one seed decides",
+        INTERVALS,
+        "if not abs(self.mean) > self.half_width:",
+        "if abs(self.mean) <= self.half_width:",
+        (TEST_INTERVALS,),
+    ),
+)
