@@ -168,6 +168,7 @@ def numbers(wanted: str) -> str:
         place = titles.index(column)
         rows = [row[:place] + row[place + 1 :] for row in rows if row[place] == value]
         titles.pop(place)
+        assert rows, f"no row of {path} has {only}"
     filled = [place for place in range(len(titles)) if any(row[place] for row in rows)]
     return table([titles[place] for place in filled], ([row[place] for place in filled] for row in rows))
 

@@ -96,7 +96,8 @@ def fedgsp_sampling() -> Figure:
 def growths() -> Figure:
     """FedGSP Fig. 4, HFedMS Figs. 8a to 8c: the loss over the coefficients of three growths."""
     summary = summary_at(rounds_of("hfedms-fig8-small"))
-    grid = summary["protocol"].str.extract(GROWTH).assign(loss=summary["loss"])
+    losses = summary.groupby("protocol", sort=False)["loss"].mean().reset_index()
+    grid = losses["protocol"].str.extract(GROWTH).assign(loss=losses["loss"])
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     panels = grid.groupby("name", sort=False)
     for axes, (name, cells) in zip(figure.subplots(1, panels.ngroups), panels, strict=True):
@@ -108,7 +109,7 @@ def growths() -> Figure:
         axes.grid(visible=False)
         middle = grid["loss"].min() / 2 + grid["loss"].max() / 2
         for (row, column), loss in np.ndenumerate(table.to_numpy()):
-            colour = "white" if loss < middle else "black"
+            colour = "white" if loss > middle else "black"
             axes.text(column, row, f"{loss:.2f}", ha="center", va="center", color=colour)
     return figure
 

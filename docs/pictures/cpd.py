@@ -52,7 +52,7 @@ def main() -> None:
         found = [distances(data, seed) for seed in SEEDS]
         distances_between_pairs(found[0], axes)
         axes.set(title=title, ylabel="class probability distance of a pair")
-        axes.set(yscale="log", ylim=(min(np.percentile(pairs, 2) for pairs in found[0].values()), None))
+        axes.set(yscale="log", ylim=(min(np.percentile(pairs[pairs > 0], 2) for pairs in found[0].values()), None))
         medians = {name: float(np.mean([np.median(pairs[name]) for pairs in found])) for name in found[0]}
         rows += [
             {

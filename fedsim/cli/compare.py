@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,10 @@ from fedsim.cli.arguments import Commands, add_run_folders
 from fedsim.errors import UserError, nearest
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fedsim.experiment.budgets import Budget
+    from fedsim.experiment.results import Results
 
 __all__ = ["add_to"]
 
@@ -32,7 +36,7 @@ def add_to(commands: Commands) -> None:
         metavar="COLUMN=AMOUNT",
         type=_budget,
         help="Compare what was reached when so much was spent, as in --at round=60, --at transfer_bytes=4e9 or --at "
-        "sim_time_s=28800: a column of rounds.csv.",
+        "sim_time_s=28800: a column of rounds.csv. Closed forms are left out: they are of whole runs.",
     )
     parser.add_argument(
         "--target",
@@ -58,13 +62,26 @@ def _execute(arguments: argparse.Namespace) -> int:
         raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
     show_comparison(results, at=arguments.at, target=arguments.target)
     numbers = compare(results, at=arguments.at, target=arguments.target)
-    if arguments.target is not None and not numbers["rounds_to_target_n"].any():
-        sys.stderr.write(
-            f"Remark: no run reached {arguments.target:g} and held it for the evaluations that confirm it\n"
-        )
+    for remark in _remarks(results, numbers, arguments.at, arguments.target):
+        sys.stderr.write(f"Remark: {remark}\n")
     if path is not None:
         path.write_text(numbers.to_csv(index=False, lineterminator="\n"), encoding="utf-8", newline="")
     return 0
+
+
+def _remarks(
+    results: Sequence[Results], numbers: pd.DataFrame, at: Budget | None, target: float | None
+) -> Iterator[str]:
+    """What a reader of the table could miss."""
+    from fedsim.experiment.budgets import ended_before
+
+    ended = [] if at is None else [name for result in results for name in ended_before(result.rounds, at)]
+    if at is not None and ended:
+        yield f"{', '.join(dict.fromkeys(ended))} ended before {at[0]}={at[1]:g} was spent, and stands as it ended"
+    if target is not None and not numbers["final_accuracy_n"].any():
+        yield f"there is no accuracy here that could reach {target:g}"
+    elif target is not None and not numbers["rounds_to_target_n"].any():
+        yield f"no run reached {target:g} with as many evaluations after it as it takes to confirm that"
 
 
 def _budget(text: str) -> Budget:

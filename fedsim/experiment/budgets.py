@@ -14,7 +14,7 @@ import pandas as pd
 from fedsim.errors import UserError, nearest
 from fedsim.metrics.summary import event_row
 
-__all__ = ["BUDGETS", "Budget", "summary_at"]
+__all__ = ["BUDGETS", "Budget", "ended_before", "summary_at"]
 
 Spent: TypeAlias = Literal["round", "sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes"]
 Budget: TypeAlias = tuple[Spent, float]
@@ -26,31 +26,46 @@ BUDGETS: tuple[Spent, ...] = get_args(Spent)
 def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | None = None) -> pd.DataFrame:
     """The summary of *rounds* (`Results.rounds`, or some of its rows) within the budget *at*, with another *target*.
 
-    A row for each protocol and seed, with the columns of `Results.summary` that follow from rounds; costs are those of
-    the last round that ended within the budget, scores those of the last evaluation by then. A run that ended before
-    stands as it ended, and one that had not ended a round by then has empty columns. Without *at*, the whole runs;
-    without *target*, nothing about a target.
+    A row for each protocol and seed, with the columns of `Results.summary` that follow from rounds. Within a budget a
+    run stands as it was when it was last evaluated by then, costs and scores alike; one that was never evaluated, after
+    the last round that ended by then. A run that ended before stands as it ended (`ended_before` tells), and one that
+    has nothing by then has 0 rounds and empty columns. Without *at*, the whole runs; without *target*, nothing about a
+    target.
 
     Raises `UserError` for a budget or a target that cannot be.
     """
-    within = rounds if at is None else rounds[rounds[_checked(at)[0]] <= at[1]]
+    if at is not None:
+        _check(at)
     if target is not None and not 0 < target < 1:
         raise UserError(f"target={target:g} must be an accuracy between 0 and 1, as in 0.8")
-    runs = rounds[["protocol", "seed"]].drop_duplicates().itertuples(index=False)
     return pd.DataFrame(
-        {
-            "protocol": run.protocol,
-            "seed": run.seed,
-            **event_row(within[(within["protocol"] == run.protocol) & (within["seed"] == run.seed)], target),
-        }
-        for run in runs
+        {"protocol": protocol, "seed": seed, **event_row(run if at is None else _within(run, at), target)}
+        for (protocol, seed), run in rounds.groupby(["protocol", "seed"], sort=False)
     )
 
 
-def _checked(at: Budget) -> Budget:
+def ended_before(rounds: pd.DataFrame, at: Budget) -> list[str]:
+    """Protocols of which a run ended although one more round would still have been within the budget."""
+    column, amount = at
+    return [
+        str(protocol)
+        for protocol, runs in rounds.groupby("protocol", sort=False)
+        if any(run[column].iloc[-1] + run[column].diff().max() <= amount for _, run in runs.groupby("seed"))
+    ]
+
+
+def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:
+    affordable = run[run[at[0]] <= at[1]]
+    if run["loss"].isna().all():
+        return affordable
+    last = affordable.loc[affordable["loss"].notna(), "round"].max()  # NaN, and so no round at all, when there is none
+    until_then: pd.DataFrame = affordable[affordable["round"] <= last]
+    return until_then
+
+
+def _check(at: Budget) -> None:
     column, amount = at
     if column not in BUDGETS:
         raise UserError(f"{column!r} is no budget; there is {', '.join(BUDGETS)}{nearest(column, BUDGETS)}")
     if not (math.isfinite(amount) and amount > 0):
         raise UserError(f"{column}={amount:g} must be a finite number above 0")
-    return at

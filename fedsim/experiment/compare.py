@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from fedsim.errors import UserError
 from fedsim.experiment.budgets import Budget, summary_at
 from fedsim.experiment.intervals import half_width
 from fedsim.experiment.results import Results, load_results
@@ -84,7 +85,12 @@ def _summary(result: Results, at: Budget | None, target: float | None) -> pd.Dat
     if at is None and target is None:
         return result.summary
     events = result.summary.loc[result.summary["accounting"] == "event", ["protocol", "seed", "accounting"]]
-    return events.merge(summary_at(result.rounds, at, target), how="left")  # also those that had no round at all
+    if events.empty:
+        raise UserError(f"{printable(str(result.folder))} has closed forms only, which are of whole runs")
+    if result.rounds.empty:
+        return events.assign(rounds=0)
+    every_run = events.merge(summary_at(result.rounds, at, target), how="left")
+    return every_run.assign(rounds=every_run["rounds"].fillna(0))  # some had no round at all
 
 
 def _statistics(seeds: pd.DataFrame) -> dict[str, float]:

@@ -39,7 +39,7 @@ def half_width(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one protocol is ahead of another, paired by seed."""
+    """By how much a number is larger for one protocol than for another, paired by seed."""
 
     mean: float
     half_width: float
@@ -59,9 +59,10 @@ def difference(summary: pd.DataFrame, one: str, other: str, metric: str = "final
     """By how much *metric* is larger for protocol *one* than for *other*, seed by seed.
 
     On a seed all protocols meet the same data, the same start and the same draws; pairing takes out what that does to
-    both, so the interval is narrower than those of the two means. *summary* is a table like `Results.summary`, of which
-    the rows with accounting ``event`` count. Raises `UserError` when a column or a protocol is not there, or no seed
-    has a value of both.
+    both, so the interval is narrower than those of the two means. Seeds that have a value of one only do not count, and
+    where both are infinite there is no difference (NaN). *summary* is a table like `Results.summary`, of which
+    the rows with accounting ``event`` count. Raises `UserError` when a column or a protocol is not there, a run stands
+    twice, or no seed has a value of both.
 
     >>> seeds = pd.DataFrame({"protocol": list("aabb"), "seed": [1, 2, 1, 2], "final_accuracy": [0.8, 0.7, 0.7, 0.61]})
     >>> found = difference(seeds.assign(accounting="event"), "a", "b")
@@ -70,12 +71,16 @@ def difference(summary: pd.DataFrame, one: str, other: str, metric: str = "final
     """
     if metric not in summary:
         raise UserError(f"there is no column {metric!r} in this summary{nearest(metric, map(str, summary))}")
-    values = summary[summary["accounting"] == "event"].pivot(index="seed", columns="protocol", values=metric)
+    events = summary[summary["accounting"] == "event"]
+    if events.duplicated(["protocol", "seed"]).any():
+        raise UserError("a protocol and seed stand twice in this summary")
+    values = events.pivot(index="seed", columns="protocol", values=metric)
     for protocol in (one, other):
         if protocol not in values:
             known = [str(name) for name in values]
             raise UserError(f"there is no protocol {protocol!r} (there is {some(known)}){nearest(protocol, known)}")
-    differences = (values[one] - values[other]).dropna().to_list()
-    if not differences:
+    paired = values[[one, other]].dropna()
+    if paired.empty:
         raise UserError(f"{one!r} and {other!r} have no seed in common with a {metric}")
+    differences = (paired[one] - paired[other]).to_list()
     return Difference(float(np.mean(differences)), half_width(differences), len(differences))

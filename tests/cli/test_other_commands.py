@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,18 @@ def test_runs_are_compared_at_equal_bytes_with_another_target(tmp_path: Path, ca
 def test_a_target_that_nobody_reached_is_said(tmp_path: Path, capsys: Capture) -> None:
     write_results(tmp_path / "run", [rounds_of("a", 1, [0.2, 0.8])])
     assert main(["compare", str(tmp_path / "run"), "--target", "0.8"]) == 0
-    assert "Remark: no run reached 0.8 and held it" in capsys.readouterr().err
+    assert "Remark: no run reached 0.8 with as many evaluations after it" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "run")]) == 0
     assert "reached" not in capsys.readouterr().err
+    write_results(tmp_path / "network", [rounds_of("a", 1, [nan, nan])])
+    assert main(["compare", str(tmp_path / "network"), "--target", "0.8"]) == 0
+    assert "Remark: there is no accuracy here that could reach 0.8" in capsys.readouterr().err
+
+
+def test_who_ended_before_the_budget_is_said(tmp_path: Path, capsys: Capture) -> None:
+    write_results(tmp_path / "run", [rounds_of("short", 1, [0.2, 0.8]), rounds_of("long", 1, [0.1] * 9)])
+    assert main(["compare", str(tmp_path / "run"), "--at", "round=5"]) == 0
+    assert "Remark: short ended before round=5 was spent, and stands as it ended\n" in capsys.readouterr().err
 
 
 def test_the_schema_is_printed(capsys: Capture) -> None:

@@ -12,13 +12,33 @@ from tiny_results import rounds_of, summary_of
 
 import fedsim
 from fedsim.errors import UserError
-from fedsim.experiment.budgets import Budget, summary_at
+from fedsim.experiment.budgets import Budget, ended_before, summary_at
 
 
-def test_costs_are_of_the_last_round_and_scores_of_the_last_evaluation_by_then() -> None:
+def test_a_run_stands_as_it_was_when_it_was_last_evaluated() -> None:
     row = summary_at(rounds_of("a", 1, [0.1, 0.2, nan, 0.4]), ("round", 3)).iloc[0]
-    assert (row["rounds"], row["sim_time_s"], row["transfer_bytes"], row["network_bytes"]) == (3, 30.0, 3e6, 9e6)
+    assert (row["rounds"], row["sim_time_s"], row["transfer_bytes"], row["network_bytes"]) == (2, 20.0, 2e6, 6e6)
     assert (row["final_accuracy"], row["best_accuracy"], row["loss"]) == (0.2, 0.2, 0.8)
+
+
+def test_without_any_evaluation_the_last_round_counts() -> None:
+    row = summary_at(rounds_of("a", 1, [nan, nan, nan]), ("sim_time_s", 25.0)).iloc[0]
+    assert (row["rounds"], row["sim_time_s"]) == (2, 20.0)
+    assert isnan(row["final_accuracy"])
+
+
+def test_before_the_first_evaluation_there_is_nothing() -> None:
+    row = summary_at(rounds_of("a", 1, [nan, 0.2]), ("round", 1)).iloc[0]
+    assert row["rounds"] == 0
+    assert isnan(row["sim_time_s"]) and isnan(row["final_accuracy"])
+
+
+def test_who_could_have_gone_on_within_the_budget_had_ended_before() -> None:
+    runs = [rounds_of("short", 1, [0.1, 0.2]), rounds_of("long", 1, [0.1] * 9), rounds_of("near", 1, [0.1] * 5)]
+    rounds = pd.concat(runs, ignore_index=True)
+    assert ended_before(rounds, ("round", 5)) == ["short"]
+    assert ended_before(rounds, ("sim_time_s", 59.9)) == ["short"]  # "near" ended at 50 s; a round takes 10 s
+    assert ended_before(rounds, ("sim_time_s", 60.0)) == ["short", "near"]
 
 
 @pytest.mark.parametrize(

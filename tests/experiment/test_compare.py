@@ -104,4 +104,20 @@ def test_who_had_no_round_within_the_budget_stays_in_the_table(tmp_path: Path) -
     assert table["protocol"].to_list() == ["slow", "quick", "none"]
     assert table["accounting"].to_list() == ["event"] * 3  # a closed form is of a whole run
     assert table["final_accuracy_n"].to_list() == [0, 1, 0]
-    assert table["rounds_mean"].to_list()[:2] == [0.0, 1.0]
+    assert table["rounds_mean"].to_list() == [0.0, 1.0, 0.0]
+
+
+def test_runs_without_any_round_are_compared_as_well(tmp_path: Path) -> None:
+    rounds = rounds_of("a", 1, [0.5])
+    result = write_results(tmp_path / "run", [rounds.iloc[:0]], summary=[summary_of(rounds, rounds=0)])
+    table = compare([result], at=("round", 3), target=0.8)
+    assert table[["protocol", "n", "rounds_mean"]].to_numpy().tolist() == [["a", 1, 0.0]]
+
+
+def test_closed_forms_alone_are_of_whole_runs(tmp_path: Path) -> None:
+    rounds = rounds_of("a", 1, [0.5])
+    result = write_results(tmp_path / "run", [rounds], summary=[summary_of(rounds, accounting="formula")])
+    assert len(compare([result])) == 1
+    for asked in ({"at": ("round", 3.0)}, {"target": 0.8}):
+        with pytest.raises(UserError, match="has closed forms only, which are of whole runs"):
+            compare([result], **asked)  # type: ignore[arg-type]

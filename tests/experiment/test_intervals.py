@@ -70,3 +70,14 @@ def test_a_difference_within_its_interval_has_no_sign() -> None:
 def test_what_cannot_be_compared_is_refused(one: str, other: str, metric: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         difference(summary(fedavg={1: 0.5}, fedprox={2: 0.5}), one, other, metric)
+
+
+def test_where_both_diverged_there_is_no_difference_and_no_seed_is_left_out() -> None:
+    found = difference(summary(a={1: math.inf, 2: 2.0}, b={1: math.inf, 2: 1.0}), "a", "b")
+    assert (math.isnan(found.mean), found.n, found.sign) == (True, 2, 0)
+
+
+def test_a_run_that_stands_twice_is_refused() -> None:
+    table = summary(a={1: 0.5}, b={1: 0.4})
+    with pytest.raises(UserError, match="stand twice"):
+        difference(pd.concat([table, table]), "a", "b")

@@ -15,15 +15,15 @@ FAULTS = (
     Fault(
         "what is exactly spent is too much",
         BUDGETS,
-        "rounds[_checked(at)[0]] <= at[1]",
-        "rounds[_checked(at)[0]] < at[1]",
+        "affordable = run[run[at[0]] <= at[1]]",
+        "affordable = run[run[at[0]] < at[1]]",
         (TEST_BUDGETS,),
     ),
     Fault(
-        "runs without a round within the budget are left out",
+        "costs of rounds after the last evaluation",
         BUDGETS,
-        'runs = rounds[["protocol", "seed"]]',
-        'runs = within[["protocol", "seed"]]',
+        'until_then: pd.DataFrame = affordable[affordable["round"] <= last]',
+        "until_then = affordable",
         (TEST_BUDGETS,),
     ),
     Fault(

@@ -1,0 +1,79 @@
+"""The tables of docs/claims follow from the rounds that are kept beside them, and verdicts from their intervals."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+from tiny_results import rounds_of
+
+CLAIMS = Path(__file__).parents[2] / "docs/claims"
+
+
+@cache
+def script() -> ModuleType:
+    """docs/claims/tables.py as a module."""
+    spec = importlib.util.spec_from_file_location("docs_claims", CLAIMS / "tables.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_table_is_what_its_rounds_give() -> None:
+    made = script().tables(script().kept_rounds())
+    assert len(made) >= 8
+    for name, table in made.items():
+        written = table.to_csv(index=False, lineterminator="\n")
+        assert (CLAIMS / name).read_text(encoding="utf-8") == written, (
+            f"python docs/claims/tables.py writes {name} anew"
+        )
+
+
+def test_every_claim_is_judged_where_it_was_made() -> None:
+    verdicts = pd.read_csv(CLAIMS / "verdicts.csv")
+    assert len(verdicts) == sum(len(claim.data) for claim in script().CLAIMS)
+    assert set(verdicts["pooled verdict"]) <= {"confirmed", "contradicted", "undecided", "between evaluations"}
+    assert (verdicts["seeds"] == 3).all()
+
+
+def runs(protocol: str, *finals: float, round_bytes: float = 1e6) -> pd.DataFrame:
+    """A run of two rounds for each final accuracy, on seeds 1, 2 and so on."""
+    seeds = [
+        rounds_of(protocol, seed, [final / 2, final], round_bytes=round_bytes) for seed, final in enumerate(finals, 1)
+    ]
+    return pd.concat(seeds, ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("better", "verdict"),
+    [
+        ((0.71, 0.81, 0.91), "confirmed"),
+        ((0.69, 0.79, 0.89), "contradicted"),
+        ((0.75, 0.80, 0.85), "undecided"),
+    ],
+)
+def test_a_verdict_is_of_differences_on_the_same_seed(better: Sequence[float], verdict: str) -> None:
+    table = pd.concat([runs("a", *better), runs("b", 0.70, 0.80, 0.90)], ignore_index=True)
+    row = script().judged(script().Claim("paper", "a", "b", "rounds", ("x",)), "x", table)
+    assert row["pooled verdict"] == verdict
+
+
+def test_at_equal_bytes_a_verdict_holds_with_the_next_evaluation_of_either() -> None:
+    """HFedMS-D spends 4 MB; FedAvg has 0.4 after 3 MB and 0.8 after 6 MB."""
+    fedavg = runs("fedavg", 0.8, 0.8, 0.8, round_bytes=3e6)
+    for cheap, verdict, reverse in (
+        (0.6, "between evaluations", "between evaluations"),
+        (0.9, "confirmed", "contradicted"),
+        (0.3, "contradicted", "confirmed"),
+    ):
+        table = pd.concat([runs("hfedms_d", cheap, cheap, cheap, round_bytes=2e6), fedavg], ignore_index=True)
+        row = script().judged(script().Claim("paper", "hfedms_d", "fedavg", "bytes", ("x",)), "x", table)
+        assert (row["pooled verdict"], row["pooled, points"]) == (verdict, f"{100 * (cheap - 0.4):+.1f}")
+        row = script().judged(script().Claim("paper", "fedavg", "hfedms_d", "bytes", ("x",)), "x", table)
+        assert row["pooled verdict"] == reverse
