@@ -187,7 +187,7 @@ def printed_numbers(table: str, system: str, metrics: dict[str, str]) -> dict[st
     """The paper's numbers of one system; empty where it has none."""
     numbers = published(table)
     values = numbers[numbers["system"] == system].set_index("metric")["value"]
-    return {f"paper, {title}": str(values.get(metric, "")) for metric, title in metrics.items()}
+    return {f"paper, {title}": f"{values[metric]:g}" if metric in values else "" for metric, title in metrics.items()}
 
 
 def ours(summary: pd.DataFrame, protocol: str) -> dict[str, str]:

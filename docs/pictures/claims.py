@@ -1,22 +1,20 @@
 """Draws docs/images/hfedms_*.png and fedgsp_*.png: the papers' figures, redrawn from the rounds in docs/claims/rounds.
 
-``python docs/pictures/claims.py``
+``python docs/pictures/claims.py [NAME ...]``; without names, all are drawn.
 """
 
 from __future__ import annotations
 
-import re
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 import fedsim
-from fedsim.experiment.budgets import summary_at
 from fedsim.viz import figures
 from fedsim.viz.group_figures import groups_over_rounds
 from fedsim.viz.save import save_figure
@@ -26,7 +24,6 @@ DOCS = Path(__file__).resolve().parents[1]
 TITLES = {"claims-femnist": "FEMNIST", "claims-glyphs": "glyphs"}
 SYSTEMS = ["fedavg", "fedprox", "hfedms_s", "hfedms_d"]
 ABLATIONS = ["hfedms_s", "hfedms_d", "no SCC", "no compensation", "oracle"]
-GROWTH = re.compile(r"(?P<name>\w+) (?P<alpha>[\d.]+) (?P<beta>\d+)")
 
 
 def rounds_of(scenario: str) -> pd.DataFrame:
@@ -43,7 +40,9 @@ def hfedms_systems() -> Figure:
         figures.accuracy_over_rounds(rounds, row[0], styles).set_title(f"{title}: over rounds")
         figures.accuracy_over_bytes(rounds, row[1], styles).set_title(f"{title}: over traffic")
         unseen = rounds.assign(accuracy=rounds["accuracy_unseen"])
-        figures.accuracy_over_rounds(unseen, row[2], styles).set_title(f"{title}: unseen writers, over rounds")
+        figures.accuracy_over_rounds(unseen, row[2], styles).set_title(f"{title}: unseen clients, over rounds")
+    for axes in figure.axes[1:]:
+        axes.get_legend().remove()
     return figure
 
 
@@ -54,16 +53,7 @@ def hfedms_scc() -> Figure:
         rounds = rounds_of(scenario)
         rounds = rounds[rounds["protocol"].isin(ABLATIONS)]
         figures.accuracy_over_bytes(rounds, axes, looks(ABLATIONS)).set_title(f"{title}: over traffic")
-    return figure
-
-
-def hfedms_intervals() -> Figure:
-    """HFedMS Fig. 10: the interval T of full synchronisation, over bytes."""
-    rounds = rounds_of("hfedms-fig10-small")
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    figures.accuracy_over_bytes(rounds, left)
-    figures.accuracy_over_rounds(rounds, right)
+        axes.set_xlim(0, 200)  # GB
     return figure
 
 
@@ -78,39 +68,7 @@ def fedgsp_grouping() -> Figure:
         rounds = rounds_of(scenario)
         figures.accuracy_over_rounds(rounds, row[0]).set_title(f"{title}: accuracy")
         figures.loss_over_rounds(rounds, row[1]).set_title(f"{title}: loss")
-    return figure
-
-
-def fedgsp_sampling() -> Figure:
-    """FedGSP Fig. 5: the share kappa of groups that take part."""
-    rounds = rounds_of("fedgsp-fig5-small")
-    figure = Figure(figsize=(13, 3.8), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    figures.accuracy_over_rounds(rounds, left)
-    summary = summary_at(rounds)
-    figures.time_by_protocol(summary, middle)
-    figures.traffic_by_protocol(summary, right)
-    return figure
-
-
-def growths() -> Figure:
-    """FedGSP Fig. 4, HFedMS Figs. 8a to 8c: the loss over the coefficients of three growths."""
-    summary = summary_at(rounds_of("hfedms-fig8-small"))
-    losses = summary.groupby("protocol", sort=False)["loss"].mean().reset_index()
-    grid = losses["protocol"].str.extract(GROWTH).assign(loss=losses["loss"])
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
-    panels = grid.groupby("name", sort=False)
-    for axes, (name, cells) in zip(figure.subplots(1, panels.ngroups), panels, strict=True):
-        table = cells.astype({"alpha": float, "beta": int}).pivot(index="alpha", columns="beta", values="loss")
-        axes.imshow(table, cmap="viridis_r", vmin=grid["loss"].min(), vmax=grid["loss"].max(), aspect="auto")
-        axes.set(title=f"{name}: test loss", xlabel="beta", ylabel="alpha")
-        axes.set_xticks(range(table.shape[1]), table.columns.astype(str))
-        axes.set_yticks(range(table.shape[0]), table.index.astype(str))
-        axes.grid(visible=False)
-        middle = grid["loss"].min() / 2 + grid["loss"].max() / 2
-        for (row, column), loss in np.ndenumerate(table.to_numpy()):
-            colour = "white" if loss > middle else "black"
-            axes.text(column, row, f"{loss:.2f}", ha="center", va="center", color=colour)
+        row[1].get_legend().remove()
     return figure
 
 
@@ -128,14 +86,11 @@ def groups() -> Figure:
 PICTURES: dict[str, Callable[[], Figure]] = {
     "hfedms_systems": hfedms_systems,
     "hfedms_scc": hfedms_scc,
-    "hfedms_intervals": hfedms_intervals,
     "fedgsp_grouping": fedgsp_grouping,
-    "fedgsp_sampling": fedgsp_sampling,
-    "growths": growths,
     "groups": groups,
 }
 
 if __name__ == "__main__":
     with mpl.rc_context({**RC, "figure.dpi": 100}):
-        for name, draw in PICTURES.items():
-            print(save_figure(draw(), DOCS / f"images/{name}.png"))
+        for name in sys.argv[1:] or PICTURES:
+            print(save_figure(PICTURES[name](), DOCS / f"images/{name}.png"))
