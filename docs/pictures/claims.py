@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import fedsim
+from fedsim.experiment.budgets import summary_at
 from fedsim.viz import figures
 from fedsim.viz.group_figures import groups_over_rounds
 from fedsim.viz.save import save_figure
@@ -57,6 +58,16 @@ def hfedms_scc() -> Figure:
     return figure
 
 
+def hfedms_intervals() -> Figure:
+    """HFedMS Fig. 10: the interval T of full synchronisation, over bytes."""
+    rounds = rounds_of("hfedms-fig10-small")
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    figures.accuracy_over_bytes(rounds, left)
+    figures.accuracy_over_rounds(rounds, right)
+    return figure
+
+
 def fedgsp_grouping() -> Figure:
     """FedGSP Fig. 3b and 3c, HFedMS Fig. 7: random groups, groups by ICG, ever more groups by ICG."""
     figure = Figure(figsize=(11, 8), layout="constrained")
@@ -69,6 +80,18 @@ def fedgsp_grouping() -> Figure:
         figures.accuracy_over_rounds(rounds, row[0]).set_title(f"{title}: accuracy")
         figures.loss_over_rounds(rounds, row[1]).set_title(f"{title}: loss")
         row[1].get_legend().remove()
+    return figure
+
+
+def fedgsp_sampling() -> Figure:
+    """FedGSP Fig. 5: the share kappa of groups that take part."""
+    rounds = rounds_of("fedgsp-fig5-small")
+    figure = Figure(figsize=(13, 3.8), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    figures.accuracy_over_rounds(rounds, left)
+    summary = summary_at(rounds)
+    figures.time_by_protocol(summary, middle)
+    figures.traffic_by_protocol(summary, right)
     return figure
 
 
@@ -86,7 +109,9 @@ def groups() -> Figure:
 PICTURES: dict[str, Callable[[], Figure]] = {
     "hfedms_systems": hfedms_systems,
     "hfedms_scc": hfedms_scc,
+    "hfedms_intervals": hfedms_intervals,
     "fedgsp_grouping": fedgsp_grouping,
+    "fedgsp_sampling": fedgsp_sampling,
     "groups": groups,
 }
 
