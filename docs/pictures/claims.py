@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -25,6 +27,7 @@ DOCS = Path(__file__).resolve().parents[1]
 TITLES = {"claims-femnist": "FEMNIST", "claims-glyphs": "glyphs"}
 SYSTEMS = ["fedavg", "fedprox", "hfedms_s", "hfedms_d"]
 ABLATIONS = ["hfedms_s", "hfedms_d", "no SCC", "no compensation", "oracle"]
+GROWTH = re.compile(r"(?P<name>\w+) (?P<alpha>[\d.]+) (?P<beta>\d+)")
 
 
 def rounds_of(scenario: str) -> pd.DataFrame:
@@ -95,6 +98,27 @@ def fedgsp_sampling() -> Figure:
     return figure
 
 
+def growths() -> Figure:
+    """FedGSP Fig. 4, HFedMS Figs. 8a to 8c: the loss over the coefficients of three growths."""
+    summary = summary_at(rounds_of("hfedms-fig8-small"))
+    losses = summary.groupby("protocol", sort=False)["loss"].mean().reset_index()
+    grid = losses["protocol"].str.extract(GROWTH).assign(loss=losses["loss"])
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    panels = grid.groupby("name", sort=False)
+    for axes, (name, cells) in zip(figure.subplots(1, panels.ngroups), panels, strict=True):
+        table = cells.astype({"alpha": float, "beta": int}).pivot(index="alpha", columns="beta", values="loss")
+        axes.imshow(table, cmap="viridis_r", vmin=grid["loss"].min(), vmax=grid["loss"].max(), aspect="auto")
+        axes.set(title=f"{name}: test loss", xlabel="beta", ylabel="alpha")
+        axes.set_xticks(range(table.shape[1]), table.columns.astype(str))
+        axes.set_yticks(range(table.shape[0]), table.index.astype(str))
+        axes.grid(visible=False)
+        middle = grid["loss"].min() / 2 + grid["loss"].max() / 2
+        for (row, column), loss in np.ndenumerate(table.to_numpy()):
+            colour = "white" if loss > middle else "black"
+            axes.text(column, row, f"{loss:.2f}", ha="center", va="center", color=colour)
+    return figure
+
+
 def groups() -> Figure:
     """HFedMS Fig. 8d: groups over 500 rounds, and how long they are; simulated without training."""
     overrides = ["learn=false", "protocols=[{name: hfedms_s}]"]
@@ -112,6 +136,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "hfedms_intervals": hfedms_intervals,
     "fedgsp_grouping": fedgsp_grouping,
     "fedgsp_sampling": fedgsp_sampling,
+    "growths": growths,
     "groups": groups,
 }
 
