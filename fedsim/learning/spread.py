@@ -15,8 +15,8 @@ def spread(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Score and loss over all clients' samples, and how the clients' own scores are spread.
 
     The score is the accuracy, or for regression the root of the mean squared error. The score and ``loss`` weigh each
-    client by its test samples; the score's ``std`` (population), ``min`` and ``max`` count each client once. The model is
-    one: where it has diverged on the samples of any client, it has for all, and there is no spread (None).
+    client by its test samples; the score's ``std`` (population), ``min`` and ``max`` count each client once. The
+    model is one: where it has diverged on the samples of any client, it has for all, and there is no spread (None).
 
     >>> spread([{"accuracy": 1.0, "loss": 0.0, "samples": 3}, {"accuracy": 0.0, "loss": 4.0, "samples": 1}])
     {'accuracy': 0.75, 'loss': 1.0, 'samples': 4, 'accuracy_std': 0.5, 'accuracy_min': 0.0, 'accuracy_max': 1.0}

@@ -2,7 +2,8 @@
 
 The run ends at whatever comes first: a number of rounds, an amount of traffic (both looked at when a round ends), a
 confirmed target accuracy or a model that has diverged (looked at when a model is evaluated), or a simulated time (the
-clock stops there, and the round under way does not count). Learning never changes what happens on the clock, except by ending the run.
+clock stops there, and the round under way does not count). Learning never changes what happens on the
+clock, except by ending the run.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _how_many_diverged(lost: int, seeds: int) -> str:
 def _band_title(scored: pd.DataFrame) -> str | None:
     """What lines and bands are when there are several seeds."""
     ends = scored.groupby(["protocol", "seed"])["round"].max().groupby("protocol")
-    if ends.empty or ends.size().max() == 1:
+    if scored.empty or ends.size().max() == 1:
         return None
     cut = ends.nunique().max() > 1
     return "mean and range over seeds" + (",\nup to the round that all reached" if cut else "")

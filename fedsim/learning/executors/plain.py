@@ -22,7 +22,15 @@ from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
-from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, infinite_unless_finite, number_type, scores_from
+from fedsim.learning.executors.trainer import (
+    Part,
+    Score,
+    Tally,
+    Trainer,
+    infinite_unless_finite,
+    number_type,
+    scores_from,
+)
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
 from fedsim.learning.objectives import objective_from
 from fedsim.models.table import ModelTable
