@@ -175,6 +175,4 @@ def test_a_line_says_that_the_model_diverged() -> None:
     lines = Lines(stream, Clock())
     lines.begin(FEDAVG, 1, Stop(rounds=40), clients=80)
     lines.round_done(FEDAVG, 1, Round(3, 30.0, 2e6, 1e6, 2, {"global": {"accuracy": None, "loss": float("inf")}}))
-    assert stream.getvalue().splitlines()[-1] == (
-        "fedavg seed 1: round 3/40, simulated 30 s, the model diverged, 3 MB"
-    )
+    assert stream.getvalue().splitlines()[-1] == ("fedavg seed 1: round 3/40, simulated 30 s, the model diverged, 3 MB")

@@ -68,7 +68,7 @@ def test_a_run_that_diverged_is_no_failure_and_everything_says_so(
         "learn": True,
         "data": {"name": "digits"},
         "model": {"name": "mlp"},
-        "training": {"learning_rate": 1e18, "weight_decay": 1.0},
+        "training": {"learning_rate": 1e18, "weight_decay": 1.0, "batch_size": 32},
         "stop": {"target_accuracy": 0.09},  # as good as any class alone: a diverged run has to end by itself
         "protocols": [{"name": "fedavg", "fraction": 1.0}, {"name": "fedprox", "fraction": 1.0, "mu": 0.1}],
     }
