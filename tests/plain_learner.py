@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -49,9 +50,9 @@ class Extraction:
 
 @dataclass
 class PlainLearner(Learner):
-    """Notes everything; *accuracies* are what evaluations yield, one after the other, and then zeros."""
+    """Notes everything; *accuracies* are what evaluations yield, in turn (None: diverged), and then zeros."""
 
-    accuracies: Iterable[float] = ()
+    accuracies: Iterable[float | None] = ()
     parts: tuple[str, ...] = ("model",)
     when_evaluating: Callable[[PlainLearner], None] = lambda _: None
     trainings: list[Training] = field(default_factory=list)
@@ -129,7 +130,7 @@ class PlainLearner(Learner):
         self.evaluations.append((round_number, on, text(model)))
         self.when_evaluating(self)
         accuracy = next(self._accuracies, 0.0)
-        return {"accuracy": accuracy, "loss": 1 - accuracy}
+        return {"accuracy": accuracy, "loss": math.inf if accuracy is None else 1 - accuracy}
 
     def keep_final(self, *_: Any) -> dict[str, str]:
         return {}

@@ -78,7 +78,7 @@ def _remarks(
     ended = [] if at is None else [name for result in results for name in ended_before(result.rounds, at)]
     if at is not None and ended:
         yield f"{', '.join(dict.fromkeys(ended))} ended before {at[0]}={at[1]:g} was spent, and stands as it ended"
-    if target is not None and not numbers["final_accuracy_n"].any():
+    if target is not None and not numbers["best_accuracy_n"].any():
         yield f"there is no accuracy here that could reach {target:g}"
     elif target is not None and not numbers["rounds_to_target_n"].any():
         yield f"no run reached {target:g} with as many evaluations after it as it takes to confirm that"

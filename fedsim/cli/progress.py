@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from fedsim.experiment.observer import Observer
+from fedsim.learning.divergence import diverged
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop
 from fedsim.viz.human import clock, size
@@ -31,16 +32,18 @@ class _Run:
     stop: Stop
     began_s: float
     latest: Round | None = None
-    score: tuple[str, float] | None = None
-    """Accuracy, or the error of a model that predicts numbers."""
+    score_text: str = ""
+    """Accuracy, or the error of a model that predicts numbers; or that it has diverged."""
     shown_s: float = float("-inf")
 
     def take(self, done: Round) -> None:
         self.latest = done
-        for metrics in done.metrics.values():  # the first test set is the one that a target reads
+        if any(map(diverged, done.metrics.values())):
+            self.score_text = "the model diverged"
+        elif done.metrics:
+            metrics = next(iter(done.metrics.values()))  # the first test set is the one that a target reads
             name = "accuracy" if "accuracy" in metrics else "rmse"
-            self.score = name, metrics[name]
-            break
+            self.score_text = f"{name} {metrics[name]:.3f}"
 
     @property
     def share(self) -> float | None:
@@ -54,10 +57,6 @@ class _Run:
     @property
     def clock_text(self) -> str:
         return clock(self.latest.sim_time_s if self.latest else 0.0)
-
-    @property
-    def score_text(self) -> str:
-        return "" if self.score is None else f"{self.score[0]} {self.score[1]:.3f}"
 
     @property
     def bytes_text(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from fedsim.experiment.results import Results
+from fedsim.learning.divergence import why_it_ended
 
 __all__ = ["remarks"]
 
@@ -16,15 +17,30 @@ MANY = 10
 
 
 def remarks(results: Results) -> list[str]:
-    """A sentence for each protocol and seed where no round ended, updates did not arrive, or training failed."""
+    """A sentence for each protocol and seed where no round ended, updates did not arrive, or training failed.
+
+    And one for each protocol whose model diverged on some seeds only: a mean over seeds is then one of the others.
+    """
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
     reasons = {(run["protocol"], run["seed"]): run.get("cut_short") for run in results.manifest["runs"]}
-    return [
+    of_runs = [
         f"{row.protocol} on seed {row.seed}: {remark}"
         for row in events.itertuples(index=False)
         for remark in _of_one(rounds.get((row.protocol, row.seed)), reasons.get((row.protocol, row.seed)))
     ]
+    return of_runs + [
+        f"{protocol}: {found} of {seeds} seeds diverged; what they do not have is left out of its means"
+        for protocol, seeds in events.groupby("protocol", sort=False).size().items()
+        if 0 < (found := sum(diverged_at(run) is not None for (of, _), run in rounds.items() if of == protocol)) < seeds
+    ]
+
+
+def diverged_at(rounds: pd.DataFrame) -> int | None:
+    """The round of one run, a part of `Results.rounds`, at which its model had diverged on a test set; None: never."""
+    losses = [column for column in rounds if column == "loss" or str(column).startswith("loss_")]
+    found = rounds.loc[(rounds[losses] == math.inf).any(axis=1), "round"]
+    return None if found.empty else int(found.iloc[0])
 
 
 def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]:
@@ -39,9 +55,10 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]
         yield f"no update arrived in time in any of {in_vain} rounds, so the model was never trained"
     elif in_vain * MANY >= len(rounds):
         yield f"no update arrived in time in {in_vain} of {len(rounds)} rounds, which changed nothing"
-    if (rounds["loss"] == math.inf).any():
-        first = rounds.loc[rounds["loss"] == math.inf, "round"].iloc[0]
-        yield f"training diverged: the loss is no number from round {first}; try a smaller learning_rate"
+    diverged = diverged_at(rounds)
+    if diverged is not None:
+        if cut_short != why_it_ended(diverged):
+            yield why_it_ended(diverged)
         return
     scored = rounds.dropna(subset=["loss"])
     if len(scored) < 2:

@@ -42,7 +42,7 @@ OPERATIONS = {
         Operation("partial_sum", 1, folds=True),
         Operation("add", 1),
         Operation("mean", 1),
-        Operation("evaluate", 2, scalar=True),
+        Operation("evaluate", 3, scalar=True),
         Operation("extract", 1),
         Operation("compensate", 1),
         Operation("keep", 1),

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fedsim.learning.divergence import diverged
 
 __all__ = ["spread"]
 
 
-def spread(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def spread(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Score and loss over all clients' samples, and how the clients' own scores are spread.
 
     The score is the accuracy, or for regression the root of the mean squared error. The score and ``loss`` weigh each
-    client by its test samples; the score's ``std`` (population), ``min`` and ``max`` count each client once.
+    client by its test samples; the score's ``std`` (population), ``min`` and ``max`` count each client once. The
+    model is one: where it has diverged on the samples of any client, it has for all, and there is no spread (None).
 
     >>> spread([{"accuracy": 1.0, "loss": 0.0, "samples": 3}, {"accuracy": 0.0, "loss": 4.0, "samples": 1}])
     {'accuracy': 0.75, 'loss': 1.0, 'samples': 4, 'accuracy_std': 0.5, 'accuracy_min': 0.0, 'accuracy_max': 1.0}
@@ -22,6 +26,9 @@ def spread(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
     samples = sum(score["samples"] for score in scores)
     loss = math.fsum(score["loss"] * score["samples"] for score in scores) / samples
     name = "accuracy" if "accuracy" in scores[0] else "rmse"
+    if any(map(diverged, scores)):
+        none = {name: None if name == "accuracy" else math.inf, "loss": math.inf, "samples": samples}
+        return none | {f"{name}_{how}": None for how in ("std", "min", "max")}
     own = [score[name] for score in scores]
     if name == "accuracy":
         whole = math.fsum(score[name] * score["samples"] for score in scores) / samples

@@ -1,8 +1,9 @@
 """Rounds, evaluations and the end of a run: every protocol's loop asks here whether there is another round.
 
 The run ends at whatever comes first: a number of rounds, an amount of traffic (both looked at when a round ends), a
-confirmed target accuracy (looked at when a model is evaluated), or a simulated time (the clock stops there, and the
-round under way does not count). Learning never changes what happens on the clock, except by ending the run.
+confirmed target accuracy or a model that has diverged (looked at when a model is evaluated), or a simulated time (the
+clock stops there, and the round under way does not count). Learning never changes what happens on the
+clock, except by ending the run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from simpy import Environment
 
 from fedsim.errors import UserError
 from fedsim.kernel.trace import Trace
+from fedsim.learning.divergence import diverged, why_it_ended
 from fedsim.learning.learner import Learner, Model
 from fedsim.learning.target import first_confirmed
 from fedsim.network.hop import Direction
@@ -130,6 +132,9 @@ class RunLoop:
         if self._over or number % self._evaluate.every == 0:
             self._score(done)
             self._over = self._over or self.target_round is not None
+            if not self._over and any(map(diverged, done.metrics.values())):
+                self.cut_short = why_it_ended(number)
+                self._over = True
         self._on_round(done)
 
     def conclude(self) -> None:

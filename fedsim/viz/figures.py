@@ -2,7 +2,8 @@
 
 Tables are those of a run folder: *rounds* (cumulative seconds and bytes, by protocol, seed and round) or *summary*.
 With several seeds a line is the mean, its band reaches from the lowest to the highest seed, and rounds that only some
-seeds evaluated are left out. *styles* (of `looks`) keeps a protocol's look the same over several figures.
+seeds evaluated are left out. Where a model diverged its line ends in a cross, and the legend says on how many seeds.
+*styles* (of `looks`) keeps a protocol's look the same over several figures.
 """
 
 from __future__ import annotations
@@ -100,8 +101,11 @@ def _score(rounds: pd.DataFrame) -> _Score:
 
 def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None) -> None:
     styles = styles or looks(rounds["protocol"])
-    scored = rounds.dropna(subset=[y])
-    for protocol, table in scored.groupby("protocol", sort=False):
+    diverged = rounds[rounds["loss"] == math.inf]
+    scored = rounds[rounds[y].abs() < math.inf]
+    for protocol, table in rounds.dropna(subset=["loss"]).groupby("protocol", sort=False):
+        seeds, lost = table["seed"].nunique(), diverged.loc[diverged["protocol"] == protocol, "seed"].nunique()
+        table = table[table[y].abs() < math.inf]
         by_round = table.groupby("round")
         points = by_round.agg(x=(x, "mean"), mean=(y, "mean"), low=(y, "min"), high=(y, "max"), seeds=(y, "size"))
         points = points[points["seeds"] == points["seeds"].max()]
@@ -115,18 +119,25 @@ def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None
             linewidth=1.8,
             marker="o" if len(points) <= _MARKED_POINTS else "",
             markersize=3.5,
-            label=plain(title),
+            label=plain(title) + _how_many_diverged(lost, seeds),
         )
+        if lost:
+            ax.plot(points["x"].tail(1), points["mean"].tail(1), color=look.colour, linestyle="", marker="X")
         if points["seeds"].max() > 1:
             ax.fill_between(points["x"], points["low"], points["high"], color=look.colour, alpha=0.18, linewidth=0)
-    if len(scored):
+    if ax.get_legend_handles_labels()[1]:
         ax.legend(title=_band_title(scored), title_fontsize="small", alignment="left")
+
+
+def _how_many_diverged(lost: int, seeds: int) -> str:
+    """What the legend adds to a protocol's name."""
+    return "" if not lost else " (diverged)" if seeds == 1 else f" ({lost} of {seeds} seeds diverged)"
 
 
 def _band_title(scored: pd.DataFrame) -> str | None:
     """What lines and bands are when there are several seeds."""
     ends = scored.groupby(["protocol", "seed"])["round"].max().groupby("protocol")
-    if ends.size().max() == 1:
+    if scored.empty or ends.size().max() == 1:
         return None
     cut = ends.nunique().max() > 1
     return "mean and range over seeds" + (",\nup to the round that all reached" if cut else "")

@@ -16,7 +16,11 @@ FEDAVG = FedAvg(clients=2)
 
 
 def round_number(number: int, accuracy: float | None = None) -> Round:
-    metrics = {} if accuracy is None else {"global": {"accuracy": accuracy}, "clients": {"accuracy": 0.0}}
+    metrics = (
+        {}
+        if accuracy is None
+        else {"global": {"accuracy": accuracy, "loss": 1.0}, "clients": {"accuracy": 0.0, "loss": 1.0}}
+    )
     return Round(number, number * 10.0, number * 2e6, number * 1e6, 2, metrics)
 
 
@@ -101,7 +105,7 @@ def test_an_accuracy_that_came_after_the_last_round_is_told_at_the_end() -> None
     lines.begin(FEDAVG, 1, Stop(sim_time_s=15.0), clients=80)
     last = round_number(1)
     lines.round_done(FEDAVG, 1, last)
-    last.metrics["global"] = {"accuracy": 0.5}
+    last.metrics["global"] = {"accuracy": 0.5, "loss": 1.0}
     lines.end(FEDAVG, 1)
     assert stream.getvalue().splitlines()[-1] == "fedavg seed 1: round 1, simulated 10 s, accuracy 0.500, 3 MB"
 
@@ -164,3 +168,11 @@ def test_on_a_pipe_there_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err == "fedavg seed 1: begins with 80 clients\n"
+
+
+def test_a_line_says_that_the_model_diverged() -> None:
+    stream = io.StringIO()
+    lines = Lines(stream, Clock())
+    lines.begin(FEDAVG, 1, Stop(rounds=40), clients=80)
+    lines.round_done(FEDAVG, 1, Round(3, 30.0, 2e6, 1e6, 2, {"global": {"accuracy": None, "loss": float("inf")}}))
+    assert stream.getvalue().splitlines()[-1] == ("fedavg seed 1: round 3/40, simulated 30 s, the model diverged, 3 MB")

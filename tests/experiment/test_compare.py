@@ -11,6 +11,8 @@ from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import METRICS, compare
+from fedsim.metrics.summary import event_row
+from fedsim.viz.tables import comparison_cells
 
 STUDENT_975_2 = 4.302653  # t(0.975) with 2 degrees of freedom, from a printed table
 
@@ -52,6 +54,19 @@ def test_a_target_that_some_seeds_reached_is_averaged_over_those(tmp_path: Path)
     rows = [summary_of(run, time_to_target_s=time_s) for run, time_s in zip(runs, times, strict=True)]
     row = compare([write_results(tmp_path / "run", runs, summary=rows)]).iloc[0]
     assert (row["n"], row["time_to_target_s_n"], row["time_to_target_s_mean"]) == (3, 2, 200.0)
+
+
+def test_seeds_that_diverged_have_no_final_accuracy_and_the_others_are_told_to_be_fewer(tmp_path: Path) -> None:
+    lost = rounds_of("fedavg", 2, [0.9, math.nan]).assign(loss=[0.1, math.inf])
+    runs = [rounds_of("fedavg", 1, [0.5, 0.6]), lost, rounds_of("fedavg", 3, [0.5, 0.8])]
+    rows = [{"protocol": "fedavg", "seed": run["seed"].iloc[0], **event_row(run, 0.9)} for run in runs]
+    results = write_results(tmp_path / "run", runs, summary=rows)
+    for row in (compare([results]).iloc[0], compare([results], target=0.9).iloc[0]):
+        assert (row["n"], row["final_accuracy_n"], row["best_accuracy_n"]) == (3, 2, 3)
+        assert (row["final_accuracy_mean"], row["loss_mean"]) == (pytest.approx(0.7), math.inf)
+        assert row["rounds_to_target_n"] == 0
+    assert comparison_cells(compare([results]))["accuracy"].iloc[0].endswith(" (2 of 3)")
+    assert compare([results], at=("round", 1)).iloc[0]["final_accuracy_n"] == 3  # as it was before it diverged
 
 
 def test_rows_keep_the_order_of_the_run_and_accountings_stay_apart(tmp_path: Path) -> None:

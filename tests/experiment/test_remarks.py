@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from tiny_results import rounds_of, write_results
 
 from fedsim import cli
 from fedsim.experiment.remarks import remarks
+from fedsim.experiment.results import load_results
 from fedsim.experiment.run import run
 from fedsim.scenario.load import written_out
 
@@ -60,17 +61,47 @@ def test_the_model_got_worse(tmp_path: Path, accuracies: list[float], losses: li
     assert remarks(results) == ([remark] if worse else [])
 
 
-def test_training_diverged_and_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_diverged_is_no_failure_and_everything_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     learning = {
         "learn": True,
         "data": {"name": "digits"},
         "model": {"name": "mlp"},
-        "training.learning_rate": 1e12,
-        "stop": {"rounds": 3},
+        "training": {"learning_rate": 1e18, "weight_decay": 1.0, "batch_size": 32},
+        "stop": {"target_accuracy": 0.09},  # as good as any class alone: a diverged run has to end by itself
+        "protocols": [{"name": "fedavg", "fraction": 1.0}, {"name": "fedprox", "fraction": 1.0, "mu": 0.1}],
     }
-    path = tmp_path / "scenario.yaml"
+    path, out = tmp_path / "scenario.yaml", tmp_path / "run"
     path.write_text(written_out(scenario(learning)))
-    assert cli.main(["run", str(path), "--out", str(tmp_path / "run")]) == 0
-    assert "Remark: fedavg on seed 1: training diverged" in capsys.readouterr().err
-    assert cli.main(["compare", str(tmp_path / "run")]) == 0
-    assert "Remark: fedavg on seed 1: training diverged" in capsys.readouterr().err
+    assert cli.main(["run", str(path), "--out", str(out), "--executor", "serial"]) == 0
+    told = capsys.readouterr().err
+    results = load_results(out)
+    for protocol, row in zip(("fedavg", "fedprox"), results.manifest["runs"], strict=True):
+        last = int(results.rounds.loc[results.rounds["protocol"] == protocol, "round"].max())
+        reason = f"the model diverged: after round {last} its scores are not finite"
+        assert row["cut_short"].startswith(reason)
+        rounds = f"after {last} round{'s' * (last > 1)}"
+        assert told.count(f"Remark: {protocol} on seed 1: the run ended early, {rounds}: {reason}") == 1
+        assert f"{protocol} seed 1: round {last}, " in told and "the model diverged, " in told
+    assert (results.summary["loss"] == inf).all()
+    empty = ["final_accuracy", "time_to_target_s", "bytes_to_target", "rounds_to_target"]
+    assert results.summary[empty].isna().all(axis=None)
+    for arguments in ([], ["--at", "round=1"], ["--target", "0.09"]):
+        assert cli.main(["compare", str(out), *arguments]) == 0
+        assert "Remark: fedavg on seed 1: the run ended early" in capsys.readouterr().err
+    assert cli.main(["plot", str(out)]) == 0
+
+
+def test_a_model_that_diverged_in_the_last_round_did_not_end_its_run_and_is_told(tmp_path: Path) -> None:
+    rounds = rounds_of("fedavg", 1, [0.5, nan]).assign(loss=[1.0, inf], participants=3)
+    (remark,) = remarks(write_results(tmp_path / "run", [rounds]))
+    assert remark.startswith("fedavg on seed 1: the model diverged: after round 2 its scores are not finite")
+
+
+def test_seeds_that_diverged_are_counted(tmp_path: Path) -> None:
+    lost = rounds_of("fedavg", 2, [0.9, nan]).assign(loss=[0.1, inf])
+    runs = [rounds_of("fedavg", 1, [0.5, 0.6]), lost, rounds_of("fedavg", 3, [0.5, 0.8])]
+    runs = [run.assign(participants=3) for run in runs]
+    results = write_results(tmp_path / "run", runs)
+    assert remarks(results)[-1] == "fedavg: 1 of 3 seeds diverged; what they do not have is left out of its means"

@@ -352,6 +352,20 @@ def test_scores_are_the_plain_loops(table: LayerTable, kind: type[Trainer]) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="several worker processes need Linux")
+@pytest.mark.parametrize("odd", [torch.inf, -torch.inf, torch.nan])
+@pytest.mark.parametrize("kind", [PlainTrainer, BatchedTrainer, Stacked])
+@pytest.mark.parametrize("table", [linear(), *GEOMETRIES.values()], ids=["linear", *GEOMETRIES])
+def test_one_score_that_is_not_finite_makes_the_loss_infinite(
+    table: LayerTable, kind: type[Trainer], odd: float
+) -> None:
+    """A class that nobody has, and that is ruled out for all, leaves the cross-entropy finite."""
+    data = dataset(table, [3, 1])
+    given = model(table, "float64", seed=1)
+    next(value for name, value in given["classifier"].items() if name.endswith("bias"))[0] = odd
+    found = kind(table, data, "cpu", "float64").score(given, data.train_ids)
+    assert [score.loss for score in found] == [torch.inf] * 2
+
+
 def test_each_test_sets_scores_are_its_own_in_any_number_of_workers() -> None:
     """Five sets of different sizes, one of which takes two batches: shares of the sets do not fall on their borders."""
     table, sizes = linear(), (3, 260, 1, 40, 7)

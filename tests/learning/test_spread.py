@@ -34,3 +34,11 @@ def test_the_order_of_clients_does_not_matter(scores: list[dict[str, float]], ra
     mixed = list(scores)
     random.shuffle(mixed)
     assert spread(mixed) == spread(scores)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "rmse"])
+def test_a_model_that_diverged_for_one_client_did_for_all(name: str) -> None:
+    none = None if name == "accuracy" else np.inf
+    found = spread([{name: 0.5, "loss": 1.0, "samples": 3}, {name: none, "loss": np.inf, "samples": 1}])
+    spreads = {f"{name}_{how}": None for how in ("std", "min", "max")}
+    assert found == {name: none, "loss": np.inf, "samples": 4, **spreads}

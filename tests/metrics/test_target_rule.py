@@ -19,10 +19,12 @@ from fedsim.learning.target import first_confirmed
         ([0.8, 0.7, 0.8, 0.8, 0.9], None),  # 0.767 after the first; the others wait for more
         ([0.8, 0.7, 0.8, 0.8, 0.9, 0.8], 2),
         ([0.79, 0.9, 0.9, 0.9], None),  # near the target is not at it
+        ([0.9, 0.9, 0.9, None], None),  # a model that diverged confirms nothing
+        ([None, 0.9, 0.9, 0.9, 0.9], 1),
         ([0.9, 1.0, 1.0, 0.4, 0.8, 0.8, 0.8], 0),  # the average counts, not each
     ],
 )
-def test_the_first_that_the_next_three_confirm(accuracies: list[float], position: int | None) -> None:
+def test_the_first_that_the_next_three_confirm(accuracies: list[float | None], position: int | None) -> None:
     assert first_confirmed(accuracies, 0.8) == position
 
 

@@ -501,7 +501,7 @@ FAULTS = (
         TORCH,
         "mean_loss = loss / samples if math.isfinite(loss) else math.inf",
         "mean_loss = loss / samples",
-        ("tests/experiment/test_remarks.py::test_training_diverged_and_the_command_line_says_so",),
+        ("tests/experiment/test_remarks.py::test_a_run_that_diverged_is_no_failure_and_everything_says_so",),
     ),
     Fault(
         "auto takes batched for every model",

@@ -82,6 +82,8 @@ def test_a_protocols_own_stop_replaces_the_scenarios() -> None:
     assert done(simulated(NO_CONTENTION | changes)) == 2
 
 
+DIVERGED = "the model diverged: after round {} its scores are not finite; a smaller training.learning_rate may help"
+
 SAW_TOOTH = [0.5, 0.8, 0.6, 0.6, 0.6, 0.81, 0.79, 0.80, 0.80, 0.9, 0.9, 0.9, 0.9]
 
 
@@ -180,3 +182,26 @@ def test_rounds_say_what_was_known_when_they_ended() -> None:
     assert (first.number, first.sim_time_s, first.uplink_bytes, first.downlink_bytes) == (1, 17.0, 2_000.0, 2_000.0)
     assert (second.number, second.sim_time_s, second.uplink_bytes, second.participants) == (2, 34.0, 4_000.0, 2)
     assert second.metrics == {"global": {"accuracy": 0.5, "loss": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("stop", "accuracies", "ends_at", "why"),
+    [
+        ({"rounds": 30, "target_accuracy": 0.8}, [0.5, 0.9, None], 3, DIVERGED),
+        ({"rounds": 30, "target_accuracy": 0.09}, [None] * 30, 1, DIVERGED),  # it has no accuracy at all
+        ({"rounds": 30, "target_accuracy": 0.8}, [0.9, 0.9, 0.9, None], 4, DIVERGED),  # nothing confirms a target
+        ({"rounds": 2}, [0.5, None], 2, None),  # it ended by itself
+    ],
+)
+def test_at_the_evaluation_that_finds_a_diverged_model_and_no_target_is_reached(
+    stop: dict[str, Any], accuracies: list[float | None], ends_at: int, why: str | None
+) -> None:
+    world = simulated(NO_CONTENTION | {"stop": stop}, learner=lambda *_: PlainLearner(accuracies))
+    assert (done(world), world.loop.target_round) == (ends_at, None)
+    assert world.loop.cut_short == (why and why.format(ends_at))
+
+
+def test_at_a_model_that_diverged_on_any_of_its_test_sets() -> None:
+    changes = {"stop": {"rounds": 6}, "evaluate": {"on": ["global", "clients"]}}
+    world = simulated(NO_CONTENTION | changes, learner=lambda *_: PlainLearner([0.5, 0.5, 0.5, None]))
+    assert (done(world), world.loop.cut_short) == (2, DIVERGED.format(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import nan
 
 import numpy as np
@@ -156,3 +157,26 @@ def test_every_figure_draws_into_the_axes_it_was_given_and_names_both_of_them(dr
     assert ax.get_title(loc="left") or ax.get_title()
     assert ax.get_xlabel()
     assert ax.get_ylabel() or [label.get_text() for label in ax.get_yticklabels()] == ["fedavg", "fedprox"]
+
+
+@pytest.mark.parametrize("draw", LEARNING)
+def test_a_curve_of_a_model_that_diverged_ends_in_a_cross_and_the_legend_says_why(
+    draw: Callable[[pd.DataFrame, Axes], Axes],
+) -> None:
+    ends = rounds_of("fedavg", 1, [0.2, 0.6, nan]).assign(loss=[0.8, 0.4, np.inf])
+    never = rounds_of("fedprox", 1, [nan]).assign(loss=np.inf)
+    ax = draw(pd.concat([ends, never, rounds_of("stp", 1, [0.2, 0.3, 0.4])]), axes())
+    assert len(curve(ax, "fedavg (diverged)")) == 2
+    assert curve(ax, "fedprox (diverged)") == []
+    crosses = [line for line in ax.get_lines() if line.get_marker() == "X"]
+    assert [len(line.get_xdata()) for line in crosses] == [1, 0]
+    assert np.array_equal(crosses[0].get_xydata()[0], curve(ax, "fedavg (diverged)")[-1])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "fedavg (diverged)", "fedprox (diverged)", "stp"
+    ]  # fmt: skip
+
+
+def test_the_legend_counts_the_seeds_that_diverged() -> None:
+    lost = rounds_of("fedavg", 2, [0.2, nan]).assign(loss=[0.8, np.inf])
+    ax = figures.accuracy_over_rounds(pd.concat([rounds_of("fedavg", 1, [0.2, 0.6]), lost]), axes())
+    assert curve(ax, "fedavg (1 of 2 seeds diverged)") == [(1, 0.2)]

@@ -22,7 +22,15 @@ from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
-from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
+from fedsim.learning.executors.trainer import (
+    Part,
+    Score,
+    Tally,
+    Trainer,
+    infinite_unless_finite,
+    number_type,
+    scores_from,
+)
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
 from fedsim.learning.objectives import objective_from
 from fedsim.models.table import ModelTable
@@ -123,7 +131,7 @@ class PlainTrainer(Trainer):
         assert self.dataset.y is not None
         scores = self._module(self.tensor(self.dataset.samples(ids)))
         y = self.tensor(self.dataset.y[ids])
-        loss = self._loss(scores, y, "sum")
+        loss = infinite_unless_finite(self._loss(scores, y, "sum"), scores)
         return loss, torch.zeros_like(loss) if self.dataset.regression else (scores.argmax(dim=1) == y).sum()
 
     def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:

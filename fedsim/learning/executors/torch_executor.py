@@ -205,13 +205,14 @@ class TorchExecutor(Executor):
         held = self._dataset.unseen_test_ids if unseen else self._dataset.client_test_ids
         return [ids for ids in held if len(ids)]
 
-    def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float]:
-        """Accuracy (the root mean squared error for numbers) and mean loss, infinite when that is no number."""
+    def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float | None]:
+        """Accuracy (the root mean squared error for numbers) and mean loss; as in `divergence` once it has diverged."""
         loss = sum(score.loss for score in scores)
-        mean_loss = loss / samples if math.isfinite(loss) else math.inf  # not a number, once training has diverged
+        mean_loss = loss / samples if math.isfinite(loss) else math.inf
         if self._dataset.regression:
             return {"loss": mean_loss, "rmse": math.sqrt(mean_loss), "samples": samples}
-        return {"accuracy": sum(score.correct for score in scores) / samples, "loss": mean_loss, "samples": samples}
+        accuracy = sum(score.correct for score in scores) / samples if math.isfinite(loss) else None
+        return {"accuracy": accuracy, "loss": mean_loss, "samples": samples}
 
 
 class _Fold(Fold):

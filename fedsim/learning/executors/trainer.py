@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -18,17 +19,28 @@ from fedsim.learning.executors.semantics import LABELS, SAMPLES, rows_of
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.models.table import ModelTable
 
-__all__ = ["Part", "Score", "Tally", "Trainer", "number_type", "scores_from"]
+__all__ = ["Part", "Score", "Tally", "Trainer", "infinite_unless_finite", "number_type", "scores_from"]
 
 Tally = tuple[torch.Tensor, torch.Tensor]
 """A `Score` that may still be on its way: the loss and the number of correct answers."""
 
 
 class Score(NamedTuple):
-    """What a batch of samples yields: its loss, summed, and how many it got right (0 for regression)."""
+    """What a batch of samples yields: its loss, summed, and how many it got right (0 for regression).
+
+    Where a score of the model is not finite, neither is the loss.
+    """
 
     loss: float
     correct: int
+
+
+def infinite_unless_finite(loss: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    """*loss*, or infinity where one of *scores* is not finite; nothing waits for the device.
+
+    The loss alone does not tell: an infinite score against a class takes nothing from a right answer.
+    """
+    return torch.where(scores.isfinite().all(), loss, math.inf)
 
 
 def scores_from(tallies: Sequence[Tally]) -> list[Score]:

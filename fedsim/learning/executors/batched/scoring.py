@@ -12,7 +12,7 @@ from fedsim.learning.executors.batched.images import channels_last, pooled
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
-from fedsim.learning.executors.trainer import Part, Tally
+from fedsim.learning.executors.trainer import Part, Tally, infinite_unless_finite
 
 __all__ = ["forward", "tally_of"]
 
@@ -47,8 +47,9 @@ def tally_of(scores: torch.Tensor, y: torch.Tensor, *, regression: bool) -> Tall
     """Loss, summed, and correct answers of *scores* for samples whose labels or values are *y*."""
     if regression:
         loss = torch.nn.functional.mse_loss(scores.squeeze(1), y.to(scores.dtype), reduction="sum")
-        return loss, torch.zeros_like(loss)
-    return torch.nn.functional.cross_entropy(scores, y, reduction="sum"), (scores.argmax(dim=1) == y).sum()
+        return infinite_unless_finite(loss, scores), torch.zeros_like(loss)
+    loss = torch.nn.functional.cross_entropy(scores, y, reduction="sum")
+    return infinite_unless_finite(loss, scores), (scores.argmax(dim=1) == y).sum()
 
 
 def _with(y: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
