@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterator
 
 from simpy import Environment
 
-from fedsim.kernel.gather import at_the_end_of
 from fedsim.errors import UserError
+from fedsim.kernel.gather import at_the_end_of
 from fedsim.network.attachment import Attachment
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
