@@ -34,8 +34,7 @@ def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
     kinds = Counter(node["kind"] for _, node in topology.graph.nodes(data=True))
     crowd = Counter(attachment.air_uplink.link.index for attachment in wires.attachments)
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
-    hops = {hop for attachment in wires.attachments for hop in attachment.backbone.uplink}
-    backbones = {attachment.backbone for attachment in wires.attachments}
+    hops = wires.used()
     distances_m = (place.distance_m for place in _places(topology, materials.seed))
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
@@ -55,7 +54,7 @@ def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
         "wires_used": len({hop.link.index for hop in hops}),
         "wire_rate_bps": spread_of(hop.rate_bps for hop in hops),
         "wire_delay_s": spread_of(hop.channel.delay_s for hop in hops),
-        "wires_to_server": spread_of(len(backbone.uplink) for backbone in backbones),
+        "wires_to_server": spread_of(wires.steps()),
     }
 
 

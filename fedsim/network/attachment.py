@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from fedsim.network.hop import Hop
+from fedsim.network.hop import Hop, Link
 
-__all__ = ["Attachment", "Backbone", "between"]
+__all__ = ["Attachment", "Backbone", "Ways", "between"]
 
 
-@dataclass(eq=False, slots=True)
+Ways = tuple[tuple[Hop, ...], tuple[Hop, ...]]
+
+
 class Backbone:
-    """The wires between a base station and the server, as they are used now."""
+    """The wires between a base station and the server, as they are used now.
 
-    uplink: tuple[Hop, ...]
-    downlink: tuple[Hop, ...]
+    *find* returns them, uplink and downlink, when they are first asked for: in a ring of n factories all ways together
+    have n * n / 4 wires, and most stations of a large network send in no round. *shut* are all wires with an outage.
+    """
+
+    __slots__ = ("_find", "_shut", "_ways")
+
+    def __init__(self, find: Callable[[], Ways], shut: Collection[Link]) -> None:
+        self._shut = shut
+        self.lead(find)
+
+    def lead(self, find: Callable[[], Ways]) -> None:
+        """From now on its traffic goes over what *find* returns."""
+        self._find = find
+        self._ways: Ways | None = None
+
+    @property
+    def ways(self) -> Ways:
+        """The hops to the server, and those back."""
+        if self._ways is None:
+            self._ways = self._find()
+        return self._ways
+
+    @property
+    def uplink(self) -> tuple[Hop, ...]:
+        """The hops to the server."""
+        return self.ways[0]
+
+    @property
+    def downlink(self) -> tuple[Hop, ...]:
+        """The hops from the server."""
+        return self.ways[1]
 
     @property
     def closed(self) -> bool:
         """Whether there is an outage on one of them."""
-        for hop in self.uplink:  # noqa: SIM110 (asked for every client in every round, and any() takes twice as long)
-            if hop.link.closed:
-                return True
+        if self._shut:
+            for hop in self.uplink:
+                if hop.link.closed:
+                    return True
         return False
 
 

@@ -43,6 +43,11 @@ class Network:
         return {Direction.UPLINK: self._uplink_bytes, Direction.DOWNLINK: self._downlink_bytes}
 
     @property
+    def hops_crossed(self) -> int:
+        """How many times a message has left a hop, arrived or not."""
+        return len(self._hops)
+
+    @property
     def in_flight(self) -> list[Transfer]:
         """The messages on their way, in the order in which they were sent."""
         flows = [flow for link in self.links for flow in link.uncovered]

@@ -11,7 +11,7 @@ from simpy import Environment
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
-from fedsim.network.attachment import Attachment, Backbone
+from fedsim.network.attachment import Attachment, Backbone, Ways
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
@@ -60,6 +60,8 @@ class Wires:
         """By base station."""
         self.wires: dict[tuple[str, str], Link] = {}
         """By both orders of its ends."""
+        self.shut: dict[Link, None] = {}
+        """The wires on which there is an outage now."""
         self._wire_hops: dict[tuple[str, str], Hop] = {}
         self._backbones: dict[str, Backbone] = {}
         nodes = topology.graph.nodes
@@ -67,13 +69,13 @@ class Wires:
             self._add_cell(topology.cell_of(sensor))
         self._check_cell_names()
         towards = topology.towards(self.server)
-        steps = _steps(towards, self.server)
+        steps = self._steps = _steps(towards, self.server)
         for one, other, attributes in topology.graph.edges(data=True):
             if NodeKind.SENSOR not in (nodes[one]["kind"], nodes[other]["kind"]):
                 ends = (one, other) if steps[other] <= steps[one] else (other, one)  # (farther, nearer) to the server
                 self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"], upwards=ends)
         for station in self.cells:
-            self._backbones[station] = Backbone(*self._ways(station, towards))
+            self._backbones[station] = Backbone(self._way_finder(station, towards), self.shut)
         checked: set[int] = set()  # most cells share one radio
         for station, cell in self.cells.items():
             with self._about_radio(station):
@@ -99,6 +101,22 @@ class Wires:
                 with self._about_radio(station):
                     coverage.follow(attachment, radio.changes(self._place(attachment.client, attachment.sensor)))
 
+    def used(self) -> list[Hop]:
+        """The hops that lead from the base stations to the server when nothing has failed, each once."""
+        towards = self._topology.towards(self.server)
+        seen, hops = {self.server}, []
+        for station in self.cells:
+            node = station
+            while node not in seen:
+                seen.add(node)
+                hops.append(self._wire_hops[node, towards[node]])
+                node = towards[node]
+        return hops
+
+    def steps(self) -> list[int]:
+        """How many wires there are between each base station and the server when nothing has failed."""
+        return [self._steps[station] for station in self.cells]
+
     def path(self, *nodes: str) -> tuple[Hop, ...]:
         """The hops over the wires along *nodes*, for messages between servers."""
         return tuple(map(self._wire_hops.__getitem__, nx.utils.pairwise(nodes)))
@@ -111,21 +129,24 @@ class Wires:
         ways, waiting = self._towards_server(closed), None
         for station, backbone in self._backbones.items():
             if station in ways or station == self.server:
-                backbone.uplink, backbone.downlink = self._ways(station, ways)
+                backbone.lead(self._way_finder(station, ways))
             elif any(hop.link in gone for hop in backbone.uplink):
                 waiting = self._towards_server(gone) if waiting is None else waiting
                 if station in waiting:
-                    backbone.uplink, backbone.downlink = self._ways(station, waiting)
+                    backbone.lead(self._way_finder(station, waiting))
 
     def _towards_server(self, closed: Collection[Link]) -> dict[str, str]:
         shut = {ends for ends, link in self.wires.items() if link in closed}
         return next_hops(self._topology.infrastructure, self.server, closed_links=shut)
 
-    def _ways(self, station: str, towards: Mapping[str, str]) -> tuple[tuple[Hop, ...], tuple[Hop, ...]]:
-        way = [station]
-        while way[-1] != self.server:
-            way.append(towards[way[-1]])
-        return self.path(*way), self.path(*reversed(way))
+    def _way_finder(self, station: str, towards: Mapping[str, str]) -> Callable[[], Ways]:
+        def find() -> Ways:
+            way = [station]
+            while way[-1] != self.server:
+                way.append(towards[way[-1]])
+            return self.path(*way), self.path(*reversed(way))
+
+        return find
 
     def _add_cell(self, station: str) -> None:
         if station in self.cells:

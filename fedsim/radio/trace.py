@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
+from annotated_types import Interval
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Place, Rates, UpDown
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
-from fedsim.settings import Positive
 
 __all__ = ["Trace"]
 
@@ -30,8 +30,9 @@ class Trace(PartialCoverage):
     rows of their own; may be missing) and `uplink_bps`, `downlink_bps` or `uplink_snr_db`, `downlink_snr_db`."""
     sha256: str | None = None
     """Digest of the file; left out, it is filled in, so that a run is never repeated with another file unnoticed."""
-    repeat_every_s: Positive | None = None
-    """Seconds after which the file begins anew, later than its last row; left out, the last row holds for ever."""
+    repeat_every_s: Annotated[float, Interval(ge=1e-3, le=1e12)] | None = None
+    """Seconds after which the file begins anew, later than its last row, and at least 0.001; left out, the last row
+    holds for ever."""
     carrier: Carrier | None = None
     """What turns signal-to-noise ratios into rates; only for a file that holds such."""
 

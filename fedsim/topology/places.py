@@ -24,16 +24,28 @@ def factories(topology: Topology) -> NDArray[np.int64]:
 def _numbered(topology: Topology) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     of_cell: dict[str, int] = {}
     numbers: dict[str, int] = {}
+    behind: dict[str, str | None] = {}
     found = np.empty(len(topology.sensors), np.int64)
     for position, sensor in enumerate(topology.sensors):
         cell = topology.cell_of(sensor)
         if cell not in of_cell:
-            of_cell[cell] = numbers.setdefault(_factory(topology, cell), len(numbers))
+            of_cell[cell] = numbers.setdefault(_factory(topology, cell, behind), len(numbers))
         found[position] = of_cell[cell]
     return found, tuple(numbers)
 
 
-def _factory(topology: Topology, cell: str) -> str:
-    """The first edge server on the way from a base station to the cloud, or else the base station."""
-    way = topology.route(cell, topology.cloud)
-    return next((node for node in way if topology.graph.nodes[node]["kind"] == NodeKind.EDGE), cell)
+def _factory(topology: Topology, cell: str, behind: dict[str, str | None]) -> str:
+    """The first edge server on the way from a base station to the cloud, or else the base station.
+
+    *behind* remembers what lies behind which edge server (None: behind none), so that no wire is followed twice.
+    """
+    nodes, towards = topology.graph.nodes, topology.towards(topology.cloud)
+    way, node = [], cell
+    while node not in behind:
+        way.append(node)
+        if nodes[node]["kind"] == NodeKind.EDGE or node == topology.cloud:
+            behind[node] = node if node != topology.cloud else None
+        else:
+            node = towards[node]
+    behind.update(dict.fromkeys(way, behind[node]))
+    return behind[cell] or cell

@@ -5,6 +5,7 @@ In the base world 1000 B, which are 8000 bits, take 8 s up over the air, 4 s dow
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from sending import crossed, failing, send
 from small_worlds import NO_CONTENTION, prepared, simulated
 
+from fedsim.errors import UserError
+from fedsim.network import coverage as coverage_module
 from fedsim.network.coverage import Coverage
 from fedsim.network.faults.outages import Fate
 from fedsim.network.network import TransferLost
@@ -378,3 +381,16 @@ def test_a_cell_is_planned_once_when_the_rates_of_many_change_in_one_instant(
     world.env.run(until=3.5)
     assert len(looked_for) == 1
     assert planned == ([3.0] if discipline == "serial" else [])
+
+
+# -- without end -------------------------------------------------------------------------------------------------------
+
+
+def test_rates_that_change_while_no_message_ever_ends_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage_module, "MOST_CHANGES", 50)
+    world = failing()
+    coverage = Coverage(world.env, world.network, world.outages.tell)
+    coverage.follow(world.clients[0].attachment, ((float(at_s), up(1e-9)) for at_s in itertools.count(1)))
+    send(world)
+    with pytest.raises(UserError, match="until 51 s .* rates changed 50 times while no message came to an end"):
+        world.env.run(until=200.0)

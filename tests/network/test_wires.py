@@ -189,3 +189,16 @@ def test_a_wire_with_a_rate_of_its_own_has_the_default_delay() -> None:
         network__link={"rate_bps": 8_000.0, "delay_s": 3.0},
     )
     assert world.env.run(until=send(world)) == 8.0 + 2.0 + 3.0
+
+
+def test_no_way_to_the_server_is_kept_before_somebody_sends_over_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+    path = Wires.path
+    monkeypatch.setattr(Wires, "path", lambda self, *nodes: [made.append(nodes), path(self, *nodes)][1])
+    found = wires({"topology": {"name": "ring", "factories": 200, "devices_per_factory": 1}})
+    assert all(attachment.reachable for attachment in found.attachments)
+    assert len(found.used()) == 400  # from each station and from each edge server one step towards the cloud
+    assert max(found.steps()) == 102  # half way round, the LAN, and the backhaul
+    assert made == []
+    assert len(found.attachments[100].backbone.uplink) == 102
+    assert len(made) == 2

@@ -367,7 +367,8 @@ def test_a_file_ends_before_it_is_repeated(trace: Write) -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"repeat_every_s": 0.0}, "greater than 0"),
+        ({"repeat_every_s": 0.0}, "greater than or equal to 0.001"),
+        ({"repeat_every_s": 1e-9}, "greater than or equal to 0.001"),
         ({"repeat": True}, "Extra inputs are not permitted"),
         ({"carrier": {"profile": "pure"}}, "needs bandwidth_hz"),
     ],

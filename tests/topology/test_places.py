@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fedsim.topology.explicit import Explicit
 from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories, factory_names
 from fedsim.topology.ring import Ring
 from fedsim.topology.star import Star
@@ -32,3 +35,8 @@ def test_in_a_tree_it_is_the_nearest_edge_server() -> None:
     tree = Tree(branching=(2, 3), devices_per_station=2).build()
     assert factory_names(tree) == tuple(dict.fromkeys(tree.route(sensor, tree.cloud)[2] for sensor in tree.sensors))
     assert factories(tree).tolist() == [0] * 6 + [1] * 6
+
+
+def test_no_whole_way_is_listed_to_find_a_factory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Topology, "route")  # in a ring the ways of all factories are as long as their number squared
+    assert factories(Ring(factories=300, devices_per_factory=1).build()).tolist() == list(range(300))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -314,3 +315,16 @@ def test_a_spare_server_stands_by_when_it_is_listed_last() -> None:
     graph.add_edges_from([("hall", "spare"), ("spare", "cloud"), ("hall", "main"), ("main", "cloud")])
     assert next_hops(graph, "cloud")["hall"] == "main"
     assert next_hops(graph, "cloud", closed_nodes=["main"]) == {"spare": "cloud", "hall": "spare"}
+
+
+def test_a_long_ring_costs_memory_for_its_nodes_and_not_for_their_squares() -> None:
+    ring = nx.cycle_graph([f"hall-{number}" for number in range(20_000)])  # with one node that has two ways
+    nx.set_node_attributes(ring, "edge", "kind")
+    tracemalloc.start()
+    try:
+        towards = next_hops(ring, "hall-0")
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert towards["hall-10000"] == "hall-9999"
+    assert peak_bytes < 20e6  # a number with a bit for each node, at each node, is 25 MB and more

@@ -94,7 +94,7 @@ class Outages:
             return Fate.FAILED
         if not attachment.covered:
             return Fate.UNCOVERED
-        return Fate.CUT_OFF if any(hop.link in self._gone for hop in attachment.uplink) else None
+        return Fate.CUT_OFF if self._gone and any(hop.link in self._gone for hop in attachment.uplink) else None
 
     def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:
         part = self._node(fault.node, *key, "node") if fault.node is not None else self._wire(fault.link, *key, "link")
@@ -152,6 +152,7 @@ class Outages:
             self._failures[link] -= 1
             if not self._failures[link]:
                 link.closed = link.refuses = False
+                self._wires.shut.pop(link, None)
                 for channel in dict.fromkeys(link.channels):
                     channel.resume()
         if part.device is not None:
@@ -171,6 +172,8 @@ class Outages:
             for channel in dict.fromkeys(link.channels):
                 channel.pause()
         link.closed = True
+        if not link.access:
+            self._wires.shut[link] = None
         link.refuses = rule == "lose"
         for transfer in self._network.on_link(link):
             if rule == "lose":
@@ -188,7 +191,7 @@ class Outages:
 
     def _reroute(self, part: _Part) -> None:
         if part.links and self._settings.routing == "around_outages":
-            self._wires.reroute({link for link in self._wires.links if link.closed}, self._gone)
+            self._wires.reroute(self._wires.shut, self._gone)
 
     def tell(self) -> None:
         """Somebody may have become reachable, or never will be again."""
