@@ -137,9 +137,10 @@ def refuse(tmp_path, streams, cache_folder):
 
 def lying() -> bytes:
     """An archive whose directory says that member x has 4 GB, and so does the array's own header."""
-    content = bytearray(zipped(x=header("'<f4'", "(1000000000, 1)"), y=Y))
+    x = header("'<f4'", "(1000000000, 1)")
+    content = bytearray(zipped(x=x, y=Y))
     entry = content.index(b"PK\x01\x02")
-    content[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFFF0)
+    content[entry + 24 : entry + 28] = struct.pack("<I", len(x) + 4_000_000_000)
     return bytes(content)
 
 
