@@ -6,9 +6,10 @@ Left out: missing values (a table with gaps is refused), columns of words as fea
 from __future__ import annotations
 
 import csv
-import io
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.data.pile import Clients, Pile
-from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
@@ -34,6 +34,9 @@ __all__ = ["Table"]
 
 WHAT = "a CSV file with your samples, one in a line, is needed"
 MOST_BYTES = 500_000_000
+LONGEST_ROW = 16_000_000
+"""Characters of a row: a million columns or so."""
+LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+\Z")
 MOST_CLASSES = 1000
 FLOAT_BYTES = 4
 LARGEST = float(np.finfo(np.float32).max)
@@ -53,6 +56,49 @@ class _Columns:
     target: list[str]
     client: list[str] | None
     test: list[bool] | None
+
+
+class _Places:
+    """Where the columns of a header stand, found in a time that does not grow with how many there are."""
+
+    def __init__(self, header: Sequence[str]) -> None:
+        self.header = header
+        self._first = {name: at for at, name in reversed(list(enumerate(header)))}
+        self._number = Counter(header)
+
+    def of(self, name: str) -> int:
+        """The place of the one column called *name*."""
+        header = self.header
+        if name not in self._first:
+            if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
+                raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
+            shown = some([column[:30] for column in header], most=10) or "none"
+            raise _Bad(f"no column is called {name!r}{nearest(name, header)} (the columns are {shown})")
+        if self._number[name] > 1:
+            raise _Bad(f"two columns are called {name!r}; rename one")
+        return self._first[name]
+
+
+class _Lines:
+    """The lines of a text, one by one; those of one row, which quotes may join, have at most `LONGEST_ROW` characters.
+
+    A row's cells take many times the memory of its text, so that a row without an end must not be parsed.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._matches = LINE.finditer(text)
+        self._row = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for match in self._matches:
+            self._row += match.end() - match.start()
+            if self._row > LONGEST_ROW:
+                raise _Bad(f"a row has more than {LONGEST_ROW} characters, and each may have so many at most")
+            yield match[0]
+
+    def next_row(self) -> None:
+        """A new row begins."""
+        self._row = 0
 
 
 class Table(SampledDataset):
@@ -102,7 +148,7 @@ class Table(SampledDataset):
         test = None if columns.test is None else np.array(columns.test, bool)
         if test is not None and test.all():
             raise UserError(f"{shown(path)}: the column {self.test!r} sets all rows aside for tests; some must be left")
-        owner, names = numbered(np.array(columns.client)) if columns.client is not None else (None, ())
+        owner, names = _numbered(columns.client) if columns.client is not None else (None, ())
         if self.task == "regression":
             y, class_names = np.array([float(cell) for cell in columns.target], np.float32), None
         else:
@@ -122,25 +168,29 @@ class Table(SampledDataset):
 
     def _read(self, path: Path) -> _Columns:
         text = read_text_file(path, what="a CSV file", most_bytes=MOST_BYTES)
-        rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+        lines = _Lines(text)
+        rows = csv.reader(lines, strict=True)
         try:
-            return self._parse(rows)
+            return self._parse(rows, lines)
         except (_Bad, csv.Error) as error:
             hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
             raise UserError(f"{shown(path)}:{max(rows.line_num, 1)}: {error}{hint}") from error
 
-    def _parse(self, rows: Reader) -> _Columns:
+    def _parse(self, rows: Reader, lines: _Lines) -> _Columns:
         header = [name.strip() for name in next(rows, [])]
+        lines.next_row()
         if not any(header):
             raise _Bad("must name the columns, and is empty")
-        target_at, client_at, test_at = (self._place(header, name) for name in (self.target, self.client, self.test))
-        assert target_at is not None, "it has a name"
-        features_at = self._features(header, {target_at, client_at, test_at})
+        places = _Places(header)
+        target_at = places.of(self.target)
+        client_at, test_at = (None if name is None else places.of(name) for name in (self.client, self.test))
+        features_at = self._features(places, {target_at, client_at, test_at})
         features: list[NDArray[np.float32]] = []
         target: list[str] = []
         client: list[str] = []
         test: list[bool] = []
         for row in rows:
+            lines.next_row()
             if not row:
                 continue
             if len(row) != len(header):
@@ -163,29 +213,18 @@ class Table(SampledDataset):
             test if test_at is not None else None,
         )
 
-    def _place(self, header: Sequence[str], name: str | None) -> int | None:
-        if name is None:
-            return None
-        if name not in header:
-            if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-                raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
-            shown = some([column[:30] for column in header], most=10) or "none"
-            raise _Bad(f"no column is called {name!r}{nearest(name, header)} (the columns are {shown})")
-        if header.count(name) > 1:
-            raise _Bad(f"two columns are called {name!r}; rename one")
-        return header.index(name)
-
-    def _features(self, header: Sequence[str], taken: set[int | None]) -> list[int]:
+    def _features(self, places: _Places, taken: set[int | None]) -> list[int]:
         """Where the features stand."""
         if self.features is not None:
-            return [at for at in (self._place(header, name) for name in self.features) if at is not None]
+            return [places.of(name) for name in self.features]
+        header = places.header
         found = [at for at in range(len(header)) if at not in taken]
         if not found:
             raise _Bad("there are no columns of features beside those of target, client and test")
         for at in found:
             if not header[at]:
                 raise _Bad(f"column {at + 1} of {len(header)} has no name; give it one, or say which are features")
-            self._place(header, header[at])
+            places.of(header[at])
         return found
 
     def _standardised(
@@ -237,6 +276,13 @@ def _word(cell: str, column: str) -> str:
         said = f"{len(word)} characters" if word else "nothing"
         raise _Bad(f"{said} in the column {column[:30]!r}; write a word of at most {LONGEST_NAME} characters")
     return word
+
+
+def _numbered(words: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(samples,) numbers from 0 for *words*, and the different words in their order; one long word costs no other."""
+    names = tuple(sorted(set(words)))
+    number = {name: at for at, name in enumerate(names)}
+    return np.array([number[word] for word in words], np.int64), names
 
 
 def _is_test(cell: str, column: str) -> bool:

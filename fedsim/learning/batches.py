@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from fedsim.kernel.streams import Stream, Streams
 
 __all__ = [
     "POOL",
+    "BatchSizes",
     "batch_sizes",
     "batches",
     "mini_batches",
@@ -46,19 +49,53 @@ def batches(
             yield shuffled[first : first + batch_size]
 
 
-def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> list[int]:
-    """How many samples are in each mini-batch of a training with these *parameters* of its node."""
-    size: int = parameters["training"]["batch_size"]
+@dataclass(frozen=True)
+class BatchSizes:
+    """How many samples are in each mini-batch of a training, one after the other; none of them is listed ahead.
+
+    >>> list(BatchSizes(samples=7, batch_size=3, epochs=2))
+    [3, 3, 1, 3, 3, 1]
+    >>> BatchSizes(samples=7, batch_size=3, epochs=10**9).steps
+    3000000000
+    """
+
+    samples: int
+    batch_size: int
+    epochs: int
+
+    def __iter__(self) -> Iterator[int]:
+        whole, rest = divmod(self.samples, self.batch_size)
+        for _ in range(self.epochs):
+            yield from repeat(self.batch_size, whole)
+            if rest:
+                yield rest
+
+    @property
+    def steps(self) -> int:
+        """How many mini-batches there are."""
+        return self.epochs * -(-self.samples // self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        """Samples of the largest mini-batch."""
+        return min(self.samples, self.batch_size)
+
+    @property
+    def total(self) -> int:
+        """Samples of all mini-batches together."""
+        return self.epochs * self.samples
+
+
+def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> BatchSizes:
+    """The sizes of the mini-batches of a training with these *parameters* of its node."""
     if "rows" in parameters:
         samples: int = parameters["rows"]
     elif "capture" in parameters:
         samples = Capture(*parameters["capture"]).samples
     else:
         samples = len(training_samples(dataset, parameters["client"]))
-    whole, rest = divmod(samples, size)
-    epoch = [size] * whole + [rest] * (rest > 0)
-    epochs: int = parameters["training"]["epochs"]
-    return epoch * epochs
+    training = parameters["training"]
+    return BatchSizes(samples, training["batch_size"], training["epochs"])
 
 
 def stream_parameters(dataset: FederatedDataset, capture: Capture) -> dict[str, Any]:

@@ -137,9 +137,10 @@ def refuse(tmp_path, streams, cache_folder):
 
 def lying() -> bytes:
     """An archive whose directory says that member x has 4 GB, and so does the array's own header."""
-    content = bytearray(zipped(x=header("'<f4'", "(1000000000, 1)"), y=Y))
+    x = header("'<f4'", "(1000000000, 1)")
+    content = bytearray(zipped(x=x, y=Y))
     entry = content.index(b"PK\x01\x02")
-    content[entry + 24 : entry + 28] = struct.pack("<I", 0xFFFFFFF0)
+    content[entry + 24 : entry + 28] = struct.pack("<I", len(x) + 4_000_000_000)
     return bytes(content)
 
 
@@ -165,6 +166,12 @@ HOSTILE_NPZ = {
     "more than it says": (zipped(x=X + b"more", y=Y), "has another number of numbers"),
     "less than it says": (zipped(x=X[:-4], y=Y), "has another number of numbers"),
     "a negative shape": (zipped(x=header("'<f4'", "(-1, -8)") + bytes(32), y=Y), "which is impossible"),
+    "true in a shape": (zipped(x=header("'<f4'", "(True, 6)") + bytes(24), y=npy(np.zeros(1, np.int64))), "impossible"),
+    "a product beyond 64 bits": (
+        zipped(x=header("'<f4'", "(4294967296, 4294967296)"), y=Y),
+        "'x' .*impossible|'x' has",
+    ),
+    "an archive in an archive": (zipped(x=SOUND, y=Y), "'x' is no NumPy array"),
     "an endless shape": (zipped(x=header("'<f4'", f"(1{'0' * 30}, 0)"), y=Y), "which is impossible"),
     "a header that is code": (zipped(x=header("__import__('os').getcwd()", "(4, 2)"), y=Y), "'x' is no NumPy array"),
     "an open header": (zipped(x=header("'<f4'", "(4, 2"), y=Y), "'x' is no NumPy array"),

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from fedsim.data import table
 from fedsim.data.pile import Clients
 from fedsim.data.table import Table
 from fedsim.errors import UserError
@@ -25,6 +26,16 @@ def file(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text(TEXT)
     return path
+
+
+@pytest.fixture
+def write(tmp_path):
+    def table_of(text):
+        path = tmp_path / "own.csv"
+        path.write_bytes(text.encode())
+        return path
+
+    return table_of
 
 
 def pile(path, **options):
@@ -175,3 +186,54 @@ def test_what_natural_needs_of_a_table_is_a_column_of_clients():
     with pytest.raises(ValidationError, match="natural needs the column that says whose a sample is; set client, or"):
         Table(path="table.csv", target="state", partition={"name": "natural"})
     assert Table(path="table.csv", target="state", client="machine", partition={"name": "natural"}).client == "machine"
+
+
+def test_a_table_may_have_a_hundred_thousand_columns(write):
+    """Nobody would wait for it if each column were looked for among all others."""
+    columns = 100_000
+    names = ",".join(f"c{number}" for number in range(columns))
+    row = ",".join(["1"] * columns)
+    made = pile(write(f"{names},label\n{row},a\n{row},b\n"), target="label", client=None, test=None)
+    assert made.x.shape == (2, columns)
+
+
+def test_columns_are_found_without_looking_through_the_header_again():
+    looks = 0
+
+    class Header(list):
+        def __iter__(self):
+            nonlocal looks
+            looks += len(self)
+            return super().__iter__()
+
+        def __contains__(self, name):
+            raise AssertionError("looked through")
+
+        index = count = __contains__
+
+    places = table._Places(Header(f"c{number}" for number in range(1000)))
+    assert [places.of(f"c{number}") for number in range(1000)] == list(range(1000))
+    assert looks <= 2000
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 61, 'a,label\n"1\n' + "1\n" * 60, "a,label\n" + "1," * 30], ids=lambda text: text[:12]
+)
+def test_a_row_without_an_end_is_not_read(write, monkeypatch, text):
+    """Neither a long line nor one that goes on and on in quotes."""
+    monkeypatch.setattr(table, "LONGEST_ROW", 40)
+    with pytest.raises(UserError, match="a row has more than 40 characters"):
+        pile(write(text), target="label", client=None, test=None)
+
+
+def test_many_rows_may_have_more_characters_than_one(write, monkeypatch):
+    monkeypatch.setattr(table, "LONGEST_ROW", 40)
+    text = "a,label\r\n" + "1,x\r2,y\n" * 100
+    assert pile(write(text), target="label", client=None, test=None).x.shape == (200, 1)
+
+
+def test_clients_with_names_of_any_length_are_numbered_in_their_order(write):
+    long = "z" * 200
+    made = pile(write(f"a,label,who\n1,x,{long}\n2,y,b\n3,x,a\n4,y,b\n"), target="label", client="who", test=None)
+    assert made.owner.tolist() == [2, 1, 0, 1]
+    assert made.owner_names == ("a", "b", long)

@@ -330,8 +330,8 @@ FAULTS = (
     Fault(
         "columns stand in alphabetical order",
         TABLE,
-        "for at in (self._place(header, name) for name in self.features)",
-        "for at in (self._place(header, name) for name in sorted(self.features))",
+        "places.of(name) for name in self.features]",
+        "places.of(name) for name in sorted(self.features)]",
         (f"{TEST_TABLE}::test_features_stand_in_the_order_in_which_they_are_named",),
     ),
 )

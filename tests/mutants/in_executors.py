@@ -149,15 +149,15 @@ FAULTS = (
     Fault(
         "every training of a chain is as long as its first one",
         COURSE,
-        "for stage in chain for size in sizes_of(dataset, stage)]",
-        "for stage in chain for size in sizes_of(dataset, chain[0])]",
+        "sizes_of(dataset, stage) for stage in chain]",
+        "sizes_of(dataset, chain[0]) for stage in chain]",
         (CORNERS,),
     ),
     Fault(
         "shorter trainings come first",
         COURSE,
-        "key=lambda number: (-len(sizes[number]), number)",
-        "key=lambda number: (len(sizes[number]), number)",
+        "key=lambda number: (-steps[number], number)",
+        "key=lambda number: (steps[number], number)",
         (CORNERS,),
     ),
     Fault(

@@ -1,7 +1,8 @@
 """Arrays from an ``.npz`` file (a zip of ``.npy`` files, NumPy Enhancement Proposal 1), of which nothing is believed.
 
-Members are inflated in memory, never extracted; pickles are refused, for opening one runs what is written in it. What
-is read is bounded while it is inflated, not only by what the file says of itself. Left out: structured arrays, dates,
+NumPy reads them, in memory, with pickles refused, for opening one runs what is written in it. Before that, the shape in
+each header is held against the size of its member, against what deflate can make of the packed bytes, and against a
+limit: nothing is allocated that cannot be there. Left out: structured arrays, dates,
 and compressions other than deflate.
 """
 
@@ -30,7 +31,6 @@ __all__ = ["MOST_BYTES", "Wanted", "read_npz", "same_length"]
 
 MOST_BYTES = 8_000_000_000
 SUFFIX = ".npy"
-CHUNK_BYTES = 1 << 18
 MOST_DEFLATED = 1032  # times smaller is what deflate makes of zeros (zlib's technical details), and no more
 KINDS = {
     "b": "true or false",
@@ -188,26 +188,25 @@ def _array(
         raise _Bad(f"the array {name!r} is encrypted or compressed in another way than numpy.savez_compressed does")
     try:
         with archive.open(info) as member:
-            shape, fortran, dtype = _header(member, name)
+            shape, dtype = _header(member, name)
             _check(name, rule, shape, dtype)
             size = math.prod(shape) * dtype.itemsize
             if size > left:
                 raise _Bad(f"the array {name!r} has {size / 1e6:g} MB, and all together may have {most_bytes / 1e6:g}")
-            if size > min(info.file_size, MOST_DEFLATED * (info.compress_size + 1)):
+            packed_at_most = MOST_DEFLATED * (info.compress_size + 1)
+            if member.tell() + size != info.file_size or size > packed_at_most:
                 raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
-            flat = np.empty(math.prod(shape), dtype)
-            if _fill(member, flat) or member.read(1):
-                raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
+        with archive.open(info) as member:
+            found = np.lib.format.read_array(member, allow_pickle=False)
     except DAMAGE as error:
         raise _Bad(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
-    array = np.ascontiguousarray(flat.reshape(shape[::-1]).T) if fortran else flat.reshape(shape)
-    native: NDArray[Any] = array.astype(dtype.newbyteorder("="), copy=False)
+    native: NDArray[Any] = np.asarray(found, dtype.newbyteorder("="), order="C")
     _check_values(name, native)
     return native
 
 
-def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """(shape, whether columns come first, dtype) by the header, whose text NumPy parses without running it."""
+def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """(shape, dtype) by the header, whose text NumPy parses without running it."""
     try:
         version = np.lib.format.read_magic(member)
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -215,12 +214,13 @@ def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dty
             raise _Bad(f"the array {name!r} has format {version}, and plain arrays have (1, 0) or (2, 0)")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # files of Python 2 are read with one
-            shape, fortran, dtype = readers[version](member)
+            shape, _, dtype = readers[version](member)
     except (ValueError, SyntaxError, TokenError, TypeError, RecursionError, MemoryError) as error:
         raise _Bad(f"the array {name!r} is no NumPy array ({in_short(error)})") from error
-    if not all(0 <= side <= MOST_BYTES for side in shape):
+    # NumPy takes True and False for whole numbers here
+    if not all(type(side) is int and 0 <= side <= MOST_BYTES for side in shape):
         raise _Bad(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")
-    return shape, fortran, dtype
+    return shape, dtype
 
 
 def _check(name: str, rule: Wanted, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -232,19 +232,6 @@ def _check(name: str, rule: Wanted, shape: tuple[int, ...], dtype: np.dtype[Any]
         raise _Bad(f"the array {name!r} holds {dtype.name} ({KINDS.get(dtype.kind, '?')}), and must hold {rule}")
     if rule.ndim is not None and len(shape) != rule.ndim:
         raise _Bad(f"the array {name!r} has shape {shape}, and must hold {rule}")
-
-
-def _fill(member: IO[bytes], flat: NDArray[Any]) -> int:
-    """Bytes of *flat* for which there is nothing in *member*."""
-    view = memoryview(flat.view(np.uint8).data) if flat.size else memoryview(b"")
-    at = 0
-    while at < len(view):
-        chunk = member.read(min(CHUNK_BYTES, len(view) - at))
-        if not chunk:
-            break
-        view[at : at + len(chunk)] = chunk
-        at += len(chunk)
-    return len(view) - at
 
 
 def _check_values(name: str, array: NDArray[Any]) -> None:

@@ -1,5 +1,7 @@
 """What a group of clients goes through: each client's mini-batches, chain by chain, step by step.
 
+No step is listed ahead, so that long trainings take no more memory than short ones.
+
 Those with most steps come first, so that at every step the ones that still train are the first ones. A mini-batch that
 is smaller than others of the same step is filled up with rows whose gradient is exactly zero; convolutions never see
 these rows.
@@ -9,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain as one_after_the_other
 from typing import NamedTuple
 
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.batches import batch_sizes
+from fedsim.learning.batches import BatchSizes, batch_sizes
 from fedsim.learning.executors.batched.samples import XY
 from fedsim.learning.executors.wave import Training
 
@@ -54,19 +57,33 @@ class Course:
 
     def __init__(self, dataset: FederatedDataset, draw: Draw, chains: Sequence[Chain]) -> None:
         self._draw = draw
-        sizes = [[size for stage in chain for size in sizes_of(dataset, stage)] for chain in chains]
-        order = sorted(range(len(chains)), key=lambda number: (-len(sizes[number]), number))
+        sizes = [[sizes_of(dataset, stage) for stage in chain] for chain in chains]
+        steps = [sum(stage.steps for stage in own) for own in sizes]
+        order = sorted(range(len(chains)), key=lambda number: (-steps[number], number))
         self.chains = tuple(chains[number] for number in order)
         """In the order in which the group holds them."""
         self._sizes = [sizes[number] for number in order]
-        self.widths = [
-            max(own[step] for own in self._sizes if step < len(own)) for step in range(max(map(len, self._sizes)))
-        ]
-        """At each step the number of samples of the largest mini-batch."""
+        self._steps = [steps[number] for number in order]
+        self.widest = max(stage.largest for own in sizes for stage in own)
+        """Samples of the largest mini-batch of all."""
 
-    def active(self, step: int) -> int:
-        """How many chains have a mini-batch at *step*."""
-        return sum(step < len(own) for own in self._sizes)
+    def steps(self) -> Iterator[tuple[int, int]]:
+        """Of each step (how many chains have a mini-batch, how many samples the largest of them has)."""
+        sizes = [one_after_the_other.from_iterable(own) for own in self._sizes]
+        active = len(sizes)
+        for step in range(self._steps[0]):
+            while self._steps[active - 1] <= step:
+                active -= 1
+            yield active, max(next(own) for own in sizes[:active])
+
+    def rows(self, most: int) -> int:
+        """The widths of all steps together, or *most* if they are more: then the other steps are not looked at."""
+        rows = 0
+        for _, width in self.steps():
+            rows += width
+            if rows >= most:
+                return most
+        return rows
 
     def feeds(self) -> list[Iterator[MiniBatch]]:
         """Each chain's mini-batches."""
@@ -78,6 +95,6 @@ class Course:
                 yield MiniBatch(stage, x, y)
 
 
-def sizes_of(dataset: FederatedDataset, stage: Stage) -> list[int]:
+def sizes_of(dataset: FederatedDataset, stage: Stage) -> BatchSizes:
     """How many samples are in each mini-batch of a training."""
     return batch_sizes(dataset, stage.training.parameters)

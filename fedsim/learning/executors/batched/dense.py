@@ -21,7 +21,7 @@ class Dense(GroupLayer):
     def __init__(
         self, recipe: Recipe, weight: torch.Tensor, bias: torch.Tensor | None, clients: int, rows: int
     ) -> None:
-        """*rows* is how many samples each client will see at most."""
+        """*rows* is how many samples each client will see at most, counted up to `rows_that_pay`."""
         super().__init__(recipe, weight, bias, clients)
         self._factors: LowRank | None = None
         self._stack: Stack | None = None

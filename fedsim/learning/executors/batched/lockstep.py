@@ -13,6 +13,7 @@ from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.fronts import FrontKind, new_front
 from fedsim.learning.executors.batched.group import Change, Group
 from fedsim.learning.executors.batched.layer import GroupLayer, layer_tensors
+from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
@@ -20,6 +21,9 @@ from fedsim.learning.executors.trainer import Part
 from fedsim.learning.executors.wave import Source
 
 __all__ = ["Lockstep"]
+
+MOST_SHARES = 64
+"""Kept for steps with the same numbers of samples: clients of different lengths meet in ever new ways."""
 
 _Kind = TypeVar("_Kind")
 
@@ -42,9 +46,11 @@ class Lockstep:
         self._architecture, self._recipe = architecture, recipe
         self._regression = dataset.regression
         self._course = Course(dataset, draw, chains)
-        clients, rows = len(chains), sum(self._course.widths)
-        self._front = new_front(front_kind, recipe, architecture.front, base, clients, max(self._course.widths))
-        self._back = [Dense(recipe, *layer_tensors(base, block), clients, rows) for block in architecture.back]
+        clients = len(chains)
+        back = [layer_tensors(base, block) for block in architecture.back]
+        rows = self._course.rows(max(rows_that_pay(*weight.shape) for weight, _ in back))
+        self._front = new_front(front_kind, recipe, architecture.front, base, clients, self._course.widest)
+        self._back = [Dense(recipe, *tensors, clients, rows) for tensors in back]
         blocks: list[ConvolutionBlock | DenseBlock] = [*architecture.front, *architecture.back]
         layers: list[GroupLayer] = [*self._front.convolutions, *self._back]
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
@@ -60,8 +66,8 @@ class Lockstep:
         """
         feeds = self._course.feeds()
         stages: list[Stage | None] = [None] * len(feeds)
-        for step, width in enumerate(self._course.widths):
-            batches = [next(feed) for feed in feeds[: self._course.active(step)]]
+        for active, width in self._course.steps():
+            batches = [next(feed) for feed in feeds[:active]]
             for client, batch in enumerate(batches):
                 if batch.stage is not stages[client]:
                     self._hand_over(client, stages[client], batch.stage, made, finished)
@@ -155,11 +161,13 @@ class Lockstep:
         return d.mul_(shares)
 
     def _shares(self, samples: tuple[int, ...], like: torch.Tensor) -> torch.Tensor:
-        """(clients, samples, 1): each sample's share of its client's mean; to fill it in once is enough."""
+        """(clients, samples, 1): each sample's share of its client's mean, kept for steps to come."""
         shares = self._known_shares.get(samples)
         if shares is None:
             own = [like.new_full((number, 1), 1 / number) for number in samples]
             shares = self._known_shares[samples] = padded(own, max(samples))
+            if len(self._known_shares) > MOST_SHARES:
+                del self._known_shares[next(iter(self._known_shares))]
         return shares
 
     # -- an objective with a term of its own --------------------------------------------------------------------------

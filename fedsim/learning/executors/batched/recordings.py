@@ -25,6 +25,7 @@ import numpy.typing as npt
 import torch
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.batches import BatchSizes
 from fedsim.learning.executors.batched.course import Draw, Stage, sizes_of
 from fedsim.learning.executors.batched.group import Change, Group, recipe_text
 from fedsim.learning.executors.batched.lockstep import Lockstep
@@ -48,7 +49,7 @@ MOST_STEPS = 512
 """Steps of a group that is recorded: a step is about a hundred operations, and a graph keeps a place for each."""
 
 _Made = TypeVar("_Made")
-Sizes = Mapping[int, list[int]]
+Sizes = Mapping[int, BatchSizes]
 """How many samples are in each mini-batch of each training, by its number."""
 
 
@@ -108,7 +109,7 @@ class Recordings:
 
     def _has_room(self, group: Group, sizes: Sizes) -> bool:
         """Whether one more may be recorded; the one that was not played for the longest time may have to go for it."""
-        if max(sum(len(sizes[stage.number]) for stage in chain) for chain in group.chains) > MOST_STEPS:
+        if max(sum(sizes[stage.number].steps for stage in chain) for chain in group.chains) > MOST_STEPS:
             return False
         if len(self._recordings) < MOST:
             return True
@@ -148,7 +149,7 @@ class Recordings:
 def kind_of(group: Group, sizes: Sizes) -> Hashable:
     """The same for groups whose operations are the same."""
     chains = tuple(
-        tuple((stage.number, tuple(sizes[stage.number]), stage.restarts, stage.needed) for stage in chain)
+        tuple((stage.number, sizes[stage.number], stage.restarts, stage.needed) for stage in chain)
         for chain in group.chains
     )
     weights = None if group.weights is None else tuple(group.weights[chain[-1].number] for chain in group.chains)
@@ -169,7 +170,7 @@ class _Recording:
         self.played_at = 0
         self._group = replace(group, base=_copied(group.base))
         self._samples, self._lockstep, self._sizes = samples, lockstep, sizes
-        numbers = [sum(own) for own in sizes.values()]
+        numbers = [own.total for own in sizes.values()]
         self._ids = samples.placed(np.zeros(sum(numbers), np.int64))
         self._ids_of = dict(zip(sizes, torch.split(self._ids, numbers), strict=True))
         (self._change, self._outputs), self._play = recorder.record(self._train)
@@ -193,7 +194,7 @@ class _Recording:
         return change, outputs
 
     def _draw(self, stage: Stage) -> Iterator[XY]:
-        return self._samples.at(self._ids_of[stage.number], self._sizes[stage.number])
+        return self._samples.at(self._ids_of[stage.number], list(self._sizes[stage.number]))
 
 
 def _nothing(source: Source) -> Part:

@@ -150,11 +150,13 @@ _Ids = TypeVar("_Ids", bound=Sized)
 def _together(feed: Iterator[_Ids], most: int) -> Iterator[list[_Ids]]:
     """Mini-batches that follow each other, as many as have *most* samples, at least one."""
     some: list[_Ids] = []
+    samples = 0
     for batch in feed:
-        if some and sum(map(len, some)) + len(batch) > most:
+        if some and samples + len(batch) > most:
             yield some
-            some = []
+            some, samples = [], 0
         some.append(batch)
+        samples += len(batch)
     if some:
         yield some
 
