@@ -21,7 +21,7 @@ import torch
 from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, TRAINING, data, small, table, tensors
 from test_objectives import Drifting, drifting
 
-from fedsim.errors import RunFailedError, UserError
+from fedsim.errors import Misfit, RunFailedError, UserError
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.executors.arena import Arena
 from fedsim.learning.executors.crew import Crew, ScoreJob, TrainJob
