@@ -118,7 +118,6 @@ def test_what_is_asked_for_is_taken(asked: str, torch_device: str) -> None:
 def test_choosing_loads_no_torch() -> None:
     code = """
 import sys
-from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.choice import choose
 from fedsim.models.small_cnn import SmallCnn
 print(choose("auto", SmallCnn().table((1, 28, 28), 10), "cpu").name, "torch" in sys.modules)
