@@ -1,4 +1,4 @@
-"""What a user can get wrong: errors that are shown as one message, never as a traceback."""
+"""What a user can get wrong, and what can go wrong outside: one message each, never a traceback."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Misfit", "UserError", "nearest", "some", "within"]
+__all__ = ["Misfit", "RunFailedError", "UserError", "nearest", "some", "within"]
 
 
 class UserError(Exception):
     """The input is wrong: the message says where, what, the rule and the way out. Exit status 2."""
+
+
+class RunFailedError(Exception):
+    """A run was ended from outside, with nothing wrong in it: the message says by what. Exit status 1."""
+
+    def __init__(self, problem: str, *, lost: bool = False) -> None:
+        super().__init__(problem)
+        self.lost = lost
+        """Whether nothing is left with which the run could go on."""
 
 
 class Misfit(UserError, ValueError):

@@ -114,8 +114,10 @@ def shown(path: Path) -> str:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Replace *path* by *content*: readers see the old file or the new one, also after a crash."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace *path* by *content*: readers see the old file or the new one, also after a crash.
+
+    Its folder must be there: one that is removed while somebody works in it is not made again.
+    """
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with scratch.open("wb") as file:
         file.write(content)

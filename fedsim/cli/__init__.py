@@ -1,21 +1,23 @@
 """The command ``fedsim``: each sub-command is one file, which loads its libraries when it is executed.
 
-Exit status: 0 done, 1 failed (the disk or the memory is full; or a bug: with a traceback), 2 the input is wrong, 130
-interrupted.
+Exit status: 0 done (also when nobody reads the output to its end), 1 failed (the disk or the memory is full, a worker
+was killed; or a bug: with a traceback), 2 the input is wrong, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import re
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from fedsim.cli import compare, describe, draw, listing, plot, run, schema, validate
 from fedsim.cli.arguments import reason
-from fedsim.errors import UserError, nearest
+from fedsim.errors import RunFailedError, UserError, nearest
 
 __all__ = ["main"]
 
@@ -30,6 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     standard error; anything else that goes wrong is a bug, and travels on.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what it has no letters for is written as an escape
             stream.reconfigure(errors="backslashreplace")
@@ -37,21 +40,47 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _execute(words)
         sys.stdout.flush()
     except UserError as error:
-        sys.stderr.write(f"fedsim: {_shown(str(error))}\n")
-        return 2
+        return _ended(2, str(error))
+    except RunFailedError as error:
+        return _ended(1, str(error))
     except MemoryError:
-        sys.stderr.write("fedsim: there is not enough memory for this\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("fedsim: interrupted\n")
-        return 130
+        return _ended(1, "there is not enough memory for this")
+    except KeyboardInterrupt as interrupt:
+        return _ended(130, str(interrupt) or "interrupted")
     except BrokenPipeError:  # whoever read the output has seen enough: `fedsim list | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for stream in (sys.stdout, sys.stderr):
+            _let_go(stream)
         return 0
     except OSError as error:
-        sys.stderr.write(f"fedsim: {_shown(reason(error))}\n")
-        return 1
+        return _ended(1, reason(error))
     return status
+
+
+def _ended(status: int, message: str) -> int:
+    """Say why, if somebody reads it."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"fedsim: {_shown(message)}\n")
+    _let_go(sys.stderr)
+    return status
+
+
+def _let_go(stream: TextIO) -> None:
+    """Let what nobody reads any more go nowhere, or Python would complain of it at its end."""
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _open_what_is_closed() -> None:
+    """Make a closed stream (``>&-``) one that leads nowhere, so that no file of a run gets its number."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for good
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _shown(message: str) -> str:

@@ -80,6 +80,7 @@ def _save(scenario: Scenario, facts: dict[str, Any], materials: Materials, folde
     from fedsim.viz.describe_figures import save_data_figures
     from fedsim.viz.topology_map.save import draw_scenario
 
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "describe.json"
     write_atomically(path, (json.dumps(plain(facts), indent=2, allow_nan=False) + "\n").encode())
     figures = save_data_figures(materials.dataset, materials.topology, folder, scenario.data.text)

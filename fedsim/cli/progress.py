@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -154,7 +155,7 @@ class Lines(Display):
         try:
             self._stream.write(line + "\n")
             self._stream.flush()
-        except BrokenPipeError:  # whoever read the lines has seen enough, and the run goes on
+        except OSError:  # nobody reads the lines, or their disk is full: the run goes on
             self._is_read = False
 
 
@@ -209,7 +210,9 @@ class Bars(Display):
 def progress(*, quiet: bool) -> Iterator[Display]:
     """What shows a run: nothing when *quiet*, else what standard error is fit for."""
     if quiet:
-        yield Display()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield Display()
     elif sys.stderr.isatty():
         bars = Bars(Console(stderr=True))
         with bars.shown():

@@ -16,7 +16,7 @@ from fedsim.cli.arguments import (
     reason,
     whole_numbers,
 )
-from fedsim.errors import UserError, nearest
+from fedsim.errors import RunFailedError, UserError, nearest
 
 if TYPE_CHECKING:
     from fedsim.protocols.protocol import Protocol
@@ -87,7 +87,12 @@ def add_to(commands: Commands) -> None:
         type=positive_seconds,
         help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option.",
     )
-    parser.add_argument("--quiet", action="store_true", help="Show no progress and no remarks, only tables and errors.")
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="Print tables on standard output, errors on standard error, and nothing else: no progress, remarks, "
+        "warnings or paths.",
+    )
     parser.set_defaults(execute=_execute)
 
 
@@ -97,7 +102,6 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.host import CHECKPOINT_INTERVAL_S
     from fedsim.experiment.run import run
     from fedsim.experiment.shell import command_line
-    from fedsim.scenario.scalars import printable
 
     scenario = _scenario(arguments)
     try:
@@ -115,13 +119,14 @@ def _execute(arguments: argparse.Namespace) -> int:
                 observer=display,
             )
     except KeyboardInterrupt:
-        sys.stderr.write(f"fedsim: interrupted; go on with: {_command_to_resume(arguments)}\n")
-        return 130
+        raise KeyboardInterrupt(f"interrupted; go on with: {_command_to_resume(arguments)}") from None
+    except RunFailedError as error:
+        raise error if error.lost else _failed(str(error), arguments) from error
+    except MemoryError as error:
+        raise _failed("there is not enough memory for it", arguments) from error
     except OSError as error:  # the disk is full, or gone
-        said = printable(reason(error))
-        sys.stderr.write(f"fedsim: the run failed ({said}); go on with: {_command_to_resume(arguments)}\n")
-        return 1
-    show_comparison([results])
+        raise _failed(reason(error), arguments) from error
+    show_comparison([results], quiet=arguments.quiet)
     if scenario.paper_table is not None:
         show_paper_table(scenario.paper_table, results)
     if not arguments.quiet:
@@ -162,6 +167,10 @@ def _called(text: str, protocols: tuple[Protocol, ...]) -> list[Protocol]:
             )
         found += called
     return found
+
+
+def _failed(said: str, arguments: argparse.Namespace) -> RunFailedError:
+    return RunFailedError(f"the run failed ({said}); go on with: {_command_to_resume(arguments)}")
 
 
 def _command_to_resume(arguments: argparse.Namespace) -> str:

@@ -28,10 +28,14 @@ __all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]
 _ANY_WIDTH = 10_000
 
 
-def show_comparison(results: Sequence[Results], *, at: Budget | None = None, target: float | None = None) -> None:
-    """Print the protocols of *results* side by side; what could be misread in it goes to standard error."""
+def show_comparison(
+    results: Sequence[Results], *, at: Budget | None = None, target: float | None = None, quiet: bool = False
+) -> None:
+    """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error."""
     show_cells(comparison_cells(compare(results, at=at, target=target)), left=("run", "protocol"))
     sys.stdout.flush()
+    if quiet:
+        return
     for name, result in zip(run_names(results), results, strict=True):
         for remark in remarks(result):
             sys.stderr.write(f"Remark: {f'{name}, ' if len(results) > 1 else ''}{remark}\n")

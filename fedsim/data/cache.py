@@ -34,11 +34,14 @@ ARRAYS = ("x", "y", "owner", "test")
 FACTS = ("classes", "sample_bytes", "class_names", "owners_are_clients", "owner_names", "remarks")
 
 
-def folder() -> Path:
-    """Where entries are kept: what FEDSIM_CACHE names, else ``fedsim`` in the user's cache folder."""
+def folder() -> Path | None:
+    """Where entries are kept: what FEDSIM_CACHE names, else ``fedsim`` in the user's cache folder, if there is one."""
     if chosen := os.environ.get(VARIABLE):
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedsim"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedsim"
+    except RuntimeError:  # no HOME, and a user whom the system does not know, as in a container
+        return None
 
 
 def cached(
@@ -57,7 +60,12 @@ def cached(
             _add_source(key, source)
         except OSError as error:
             raise UserError(f"{shown(source)}: cannot be read ({error.strerror or error})") from error
-    place = folder() / f"{name}-{key.hexdigest()}"
+    home = folder()
+    if home is None:
+        why = f"not kept in a cache: this user has no home folder (HOME); {VARIABLE} may name a folder"
+        pile = make()
+        return replace(pile, remarks=(*pile.remarks, why))
+    place = home / f"{name}-{key.hexdigest()}"
     found = _read(place)
     if found is not None:
         return found
@@ -65,7 +73,7 @@ def cached(
     try:
         _write(place, pile)
     except OSError as error:
-        why = f"not kept in {folder()}, the cache: {error.strerror or error}; {VARIABLE} may name another folder"
+        why = f"not kept in {home}, the cache: {error.strerror or error}; {VARIABLE} may name another folder"
         return replace(pile, remarks=(*pile.remarks, why))
     return pile
 

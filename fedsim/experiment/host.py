@@ -88,6 +88,8 @@ class Training:
 
     def facts(self) -> dict[str, Any]:
         """For the manifest."""
+        from fedsim.learning.executors.batched.compiled.processor import instruction_set
+
         return {
             "name": self.choice.name,
             "asked": self.asked,
@@ -96,6 +98,7 @@ class Training:
             "workers": self.workers,
             "torch_device": self.torch_device,
             "precision": self.precision,
+            "processor": instruction_set(),
         }
 
     def __str__(self) -> str:

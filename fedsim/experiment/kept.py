@@ -49,7 +49,15 @@ def _file_name(text: str) -> str:
     return text
 
 
+def _place(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must hold no null character")
+    return text
+
+
 Line = Annotated[str, AfterValidator(_shown_as_it_is)]
+Place = Annotated[InstanceOf[str], AfterValidator(_place)]
+"""As any path, it may hold bytes that are no UTF-8."""
 
 
 class _Part(BaseModel):
@@ -64,7 +72,10 @@ class _Row(_Part):
     protocol: Line
     seed: int
     cut_short: Line | None = None
-    final_weights: dict[str, str] = {}
+    final_weights: dict[Line, Place] = {}
+    sim_time_s: NonNegative = 0.0
+    real_seconds: NonNegative = 0.0
+    rounds: Annotated[int, Ge(0)] = 0
 
 
 class _Executor(_Part):
@@ -73,6 +84,15 @@ class _Executor(_Part):
     name: Line
     torch_device: Line
     precision: Line
+    processor: Line | None = None
+    workers: Annotated[int, Ge(1)] = 1
+
+
+class _Process(_Part):
+    """Which is, or was, at work."""
+
+    process: int
+    host: Line
 
 
 class _Manifest(_Part):
@@ -82,7 +102,8 @@ class _Manifest(_Part):
     status: Literal["running", "finished"]
     runs: list[_Row]
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
-    store: InstanceOf[str] = "store"  # as any path, it may hold bytes that are no UTF-8
+    at_work: _Process | None = None
+    store: Place = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None
     real_seconds: NonNegative = 0.0

@@ -14,7 +14,9 @@ from typing import Any
 
 from fedsim import registry
 from fedsim.errors import UserError
+from fedsim.experiment.at_work import here
 from fedsim.experiment.host import Host, numeric_family
+from fedsim.experiment.kept import AGAIN
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.shell import command_line
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
@@ -33,7 +35,10 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
     Raises `UserError` when the run was begun with another arithmetic.
     """
     before: Mapping[str, Any] = folder.manifest
-    if before and (begun := before.get("numeric_family")) != host.numeric_family:
+    begun = before.get("numeric_family")
+    if before and begun is None and host.numeric_family is not None:
+        raise UserError(f"{printable(str(folder.path / 'manifest.json'))} has lost its numeric_family; {AGAIN}")
+    if before and begun != host.numeric_family:
         raise UserError(
             f"the run in {printable(str(folder.path))} was begun with the arithmetic {show(begun)} and would go on "
             f"with {host.numeric_family!r}; numbers would differ, so {_way_out(before)}"
@@ -41,6 +46,7 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
     return {
         "scenario": scenario.name,
         "status": "running",
+        "at_work": here(),
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
@@ -64,8 +70,14 @@ def _way_out(before: Mapping[str, Any]) -> str:
     executor = before.get("executor")
     if executor is None or executor["name"] not in registry.names("executors"):
         return elsewhere
+    from fedsim.learning.executors.batched.compiled.processor import instruction_set
+
     kind = registry.load("executors", executor["name"])
-    if numeric_family(kind, executor["torch_device"], executor["precision"]) != before["numeric_family"]:
+    ours, begun = numeric_family(kind, executor["torch_device"], executor["precision"]), before["numeric_family"]
+    there, processor = executor.get("processor"), instruction_set()
+    if ours != begun and there is not None and ours.replace(f"/{processor}/", f"/{there}/") == begun:
+        return f"go on where the processor and the environment come to {there} (here: {processor}), or {elsewhere}"
+    if ours != begun:
         return elsewhere  # another torch, or an executor that has changed
     options = {f"--{key.replace('_', '-')}": executor[key] for key in ("torch_device", "precision")}
     usual = {"--torch-device": TORCH_DEVICES[0], "--precision": PRECISIONS[0]}

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fedsim.errors import UserError, nearest
+from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.kept import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
 from fedsim.scenario.scalars import printable
@@ -97,6 +98,8 @@ def load_results(folder: Path | str) -> Results:
         raise UserError(f"{shown} is no run folder: it has no manifest.json")
     results = Results(folder)
     if results.manifest["status"] != "finished":
+        if busy := why_busy(folder, results.manifest):
+            raise UserError(busy)
         command = command_line(["fedsim", "run", str(folder / "scenario.yaml"), "--out", str(folder), "--resume"])
         raise UserError(f"the run in {shown} is not finished; go on with: {command}")
     for name in ("rounds.parquet", "summary.csv"):

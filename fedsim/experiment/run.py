@@ -91,6 +91,7 @@ def _run_all(
             if seed != materials.seed:
                 materials = gather_materials(scenario, seed)
             for protocol in scenario.protocols:
+                folder.check_still_there()  # or its store would be made anew
                 row = _run_one(scenario, protocol, materials, learners, tables, observer)
                 learners.close_store()
                 tables.save()
@@ -101,6 +102,7 @@ def _run_all(
                 gc.collect()  # a finished world is full of cycles
     take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
     folder.manifest["status"] = "finished"
+    del folder.manifest["at_work"]
     folder.save_manifest()
 
 

@@ -11,7 +11,8 @@ from typing import Any, Self
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from fedsim.errors import UserError
+from fedsim.errors import RunFailedError, UserError
+from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.kept import read_manifest
 from fedsim.files import why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted
@@ -36,7 +37,7 @@ class RunFolder:
         self._written = written_out(scenario).encode()
         self._resume = resume
         self._shown = printable(str(path))
-        self._lock = FileLock(path / ".lock")
+        self._lock = FileLock(path / LOCK)
         try:
             self._look()
         except OSError as error:
@@ -62,10 +63,12 @@ class RunFolder:
 
     def save_manifest(self) -> None:
         """Put ``manifest`` on disk."""
+        self.check_still_there()
         write_atomically(self.path / "manifest.json", (json.dumps(self.manifest, indent=2) + "\n").encode())
 
     def save_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table as CSV (``.csv``) or Parquet (``.parquet``); equal tables, equal CSV bytes."""
+        self.check_still_there()
         path = self.path / name
         if path.suffix == ".csv":
             write_atomically(path, table.to_csv(index=False, lineterminator="\n").encode())
@@ -77,10 +80,9 @@ class RunFolder:
             for part in (*reversed(self.path.parents), self.path):
                 part.mkdir(exist_ok=True)
             self._lock.acquire(timeout=0)
+            self._lock_file = os.stat(self.path / LOCK)
         except Timeout:
-            raise UserError(
-                f"another run is at work in {self._shown}; wait for it, or choose another folder with --out"
-            ) from None
+            raise self._busy(f"another run is at work in {self._shown}; wait for it") from None
         except OSError as error:
             raise self._unusable(error) from None
         try:
@@ -95,16 +97,21 @@ class RunFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._lock.release()  # the file stays: unlinking it would let two others lock two different files
+        try:
+            if isinstance(error, OSError):
+                self.check_still_there()
+        finally:
+            self._lock.release()  # the file stays: unlinking it would let two others lock two different files
 
     def _look(self) -> None:
         """Read the manifest, if there is one. Raises `UserError` when this run is not to go on in this folder."""
         path = self.path
-        if problem := why_no_folder(path):
-            raise UserError(f"{problem}; choose another one with --out")
-        if not path.exists():
-            return
         if not os.path.lexists(path / "manifest.json"):
+            self._check_free()
+            if problem := why_no_folder(path):
+                raise UserError(f"{problem}; choose another one with --out")
+            if not path.exists():
+                return
             if (stranger := self._stranger()) is not None:
                 raise UserError(
                     f"{self._shown} is not empty and is no run folder (it has {stranger}); choose another with --out"
@@ -112,14 +119,37 @@ class RunFolder:
             return
         if (difference := _difference(path / "scenario.yaml", self._scenario)) is not None:
             raise UserError(
-                f"{self._shown} holds the run of a different scenario ({difference}); "
-                "choose another folder with --out, or remove that one"
+                f"{self._shown} holds the run of a different scenario ({difference}); choose another folder with --out"
             )
         self.manifest = read_manifest(path / "manifest.json")
-        if not self.finished and not self._resume:
+        if self.finished:
+            return  # and only to be read, so it may be where nothing can be written
+        self._check_free()
+        if problem := why_no_folder(path):
+            raise UserError(f"{problem}; the run in it cannot go on there: choose another one with --out")
+        if not self._resume:
             raise UserError(
                 f"the run in {self._shown} is not finished; go on with --resume, or choose another folder with --out"
             )
+
+    def _check_free(self) -> None:
+        """Raise `UserError` when somebody else is at work in the folder."""
+        if not self._lock.is_locked and (busy := why_busy(self.path, self.manifest)):
+            raise self._busy(busy)
+
+    def _busy(self, problem: str) -> UserError:
+        return UserError(f"{problem}, or choose another folder with --out")
+
+    def check_still_there(self) -> None:
+        """Raise `RunFailedError` when the folder that was locked is not there any more, or is another one."""
+        try:
+            if os.path.samestat(os.stat(self.path / LOCK), self._lock_file):
+                return
+        except OSError:
+            pass
+        raise RunFailedError(
+            f"{self._shown} was removed or moved while the run was at work in it; run the scenario again", lost=True
+        )
 
     def _unusable(self, error: OSError) -> UserError:
         return UserError(f"{self._shown} cannot be a run folder ({error.strerror}); choose another one with --out")

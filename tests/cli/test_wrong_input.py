@@ -981,7 +981,7 @@ def finished(refused: Refusals, a_run: Path) -> Refusals:
 
 
 def test_a_folder_with_another_scenarios_run(finished: Refusals) -> None:
-    other = "runs/plant holds the run of a different scenario ({}); choose another folder with --out, ..."
+    other = "runs/plant holds the run of a different scenario ({}); choose another folder with --out"
     finished.check("run", "plant.yaml", message=other.format("learn is false there and true here"))
     words = ["run", "plant.yaml", "--no-training", "--set", "training.epochs=2"]
     finished.check(*words, message=other.format("training.epochs is 1 there and 2 here"))

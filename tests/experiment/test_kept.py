@@ -142,6 +142,22 @@ KEYS: dict[str, tuple[str, object]] = {
         "executor",
         {"name": "\x1b[2J", "torch_device": "cpu", "precision": "float32"},
     ),
+    "a family that is a number": ("numeric_family", 3),
+    "a processor that is a number": (
+        "executor",
+        {"name": "serial", "torch_device": "cpu", "precision": "float32", "processor": 3},
+    ),
+    "an executor without a worker": (
+        "executor",
+        {"name": "serial", "torch_device": "cpu", "precision": "float32", "workers": 0},
+    ),
+    "a store with a null character": ("store", "a\0b"),
+    "a worker without a host": ("at_work", {"process": 3}),
+    "deep nesting": ("scenario", [[[[]]]]),
+    "runs that took less than no time": ("runs", [{"protocol": "fedavg", "seed": 1, "real_seconds": -1.0}]),
+    "runs that took no number of seconds": ("runs", [{"protocol": "fedavg", "seed": 1, "sim_time_s": math.nan}]),
+    "runs without a seed": ("runs", [{"protocol": "fedavg"}]),
+    "weights with a null character": ("runs", [{"protocol": "fedavg", "seed": 1, "final_weights": {"a": "a\0b"}}]),
     "runs that are none": ("runs", None),
     "runs of numbers": ("runs", [1]),
     "runs without a protocol": ("runs", [{"seed": 1}]),
@@ -170,6 +186,37 @@ def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) 
     del manifest[key]
     path.write_text(json.dumps({**manifest, "status": "running"}))
     assert run(scenario({"seeds": [1, 2]}), out=folder, resume=True).manifest["status"] == "finished"
+
+
+@pytest.mark.parametrize("gone", [["numeric_family"], ["numeric_family", "executor"]], ids=str)
+def test_a_manifest_that_does_not_say_its_arithmetic(
+    gone: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    learning = {"learn": True, "data": {"name": "digits"}, "model": {"name": "softmax"}, "topology.devices": 2}
+    path = run(scenario({**learning, "stop": {"rounds": 1}}), out="run").folder / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    path.write_text(json.dumps({key: manifest[key] for key in manifest if key not in gone} | {"status": "running"}))
+    message = "run/manifest.json has lost its numeric_family" + AGAIN
+    assert refusal(["run", "run/scenario.yaml", "--out", "run", "--resume"], capsys) == message
+
+
+@pytest.mark.parametrize(
+    "make",
+    [a_folder, a_pipe, a_link_to("/dev/zero"), a_link_to("scenario.yaml")],
+    ids=["folder", "pipe", "zero", "loop"],
+)
+def test_a_scenario_that_is_no_file(
+    make: Callable[[Path], None], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "scenario.yaml").rename("mine.yaml")
+    make(folder / "scenario.yaml")
+    told = (
+        "run holds the run of a different scenario (its scenario.yaml is not one that this version reads); "
+        "choose another folder with --out"
+    )
+    for more in ([], ["--resume"]):
+        assert refusal(["run", "mine.yaml", "--out", "run", *more], capsys) == told
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ from small_worlds import scenario
 from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
+from fedsim.learning.executors import torch_executor
+from fedsim.learning.executors.batched.compiled import processor
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round
 
@@ -61,6 +63,30 @@ def test_another_store_is_refused(tmp_path: Path) -> None:
         run(scenario(LEARNING), out=folder, resume=True, store=tmp_path / "other")
     assert not (tmp_path / "other").exists()
     run(scenario(LEARNING), out=folder, resume=True, store=folder / "store")
+
+
+def on_a(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (torch_executor, processor):
+        monkeypatch.setattr(module, "instruction_set", lambda: word)
+
+
+def test_a_run_does_not_go_on_on_another_kind_of_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, folder = tmp_path / "store", tmp_path / "run"
+    on_a("amd-avx2", monkeypatch)
+    interrupted(folder, store=store)
+    on_a("amd-avx512", monkeypatch)
+    with pytest.raises(UserError) as refusal:
+        run(scenario(LEARNING), out=folder, resume=True)
+    assert str(refusal.value).endswith(
+        "; numbers would differ, so go on where the processor and the environment come to amd-avx2 (here: amd-avx512), "
+        "or choose another folder with --out"
+    )
+    whole = run(scenario(LEARNING), out=tmp_path / "there", store=store)
+    assert '"event":"loaded"' not in (store / "ledger" / f"{whole.manifest['run']}.jsonl").read_text()
+    on_a("amd-avx2", monkeypatch)
+    assert run(scenario(LEARNING), out=folder, resume=True).manifest["executor"]["processor"] == "amd-avx2"
+    on_a("intel-avx512-amx", monkeypatch)
+    assert len(run(scenario(LEARNING), out=folder).summary) == 1, "what is finished can be read everywhere"
 
 
 def test_time_is_counted_over_all_attempts(tmp_path: Path) -> None:

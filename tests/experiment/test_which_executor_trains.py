@@ -23,6 +23,7 @@ from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
+from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.serial import Serial
@@ -199,7 +200,10 @@ def test_precision_and_torch_device_and_arithmetic_are_in_the_family(monkeypatch
         {"executor": "anywhere", "torch_device": "cuda"},
     ]
     assert len({trains("mlp", **some).numeric_family for some in options}) == len(options)
-    assert trains("mlp", executor="serial").numeric_family == f"plain/float32/torch{torch.__version__}/cpu/even-sums8"
+    assert (
+        trains("mlp", executor="serial").numeric_family
+        == f"plain/float32/torch{torch.__version__}/cpu/{instruction_set()}/even-sums8"
+    )
 
 
 def test_a_precision_that_the_plain_loop_within_batched_does_not_have() -> None:
@@ -381,7 +385,7 @@ def test_the_manifest_says_what_trains_before_it_trains(tmp_path: Path) -> None:
         "torch_device": "cpu",
         "precision": "float64",
     }
-    assert manifest["numeric_family"] == f"plain/float64/torch{torch.__version__}/cpu/even-sums8"
+    assert manifest["numeric_family"] == f"plain/float64/torch{torch.__version__}/cpu/{instruction_set()}/even-sums8"
     assert manifest["worker_peak_memory_bytes"] is None
 
 

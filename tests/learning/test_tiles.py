@@ -16,7 +16,8 @@ from fedsim.learning.executors.batched import shared
 from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.compiled.emitter import Emitter, Machine
 from fedsim.learning.executors.batched.compiled.geometry import LANES
-from fedsim.learning.executors.batched.compiled.machine_code import Program, TiledProductKernels, has_tiles
+from fedsim.learning.executors.batched.compiled.machine_code import Program, TiledProductKernels
+from fedsim.learning.executors.batched.compiled.processor import has_tiles
 from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.fronts import FrontKind, new_front

@@ -21,7 +21,7 @@ import torch
 from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, TRAINING, data, small, table, tensors
 from test_objectives import Drifting, drifting
 
-from fedsim.errors import Misfit, UserError
+from fedsim.errors import Misfit, RunFailedError, UserError
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.executors.arena import Arena
 from fedsim.learning.executors.crew import Crew, ScoreJob, TrainJob
@@ -436,9 +436,9 @@ def test_a_job_that_cannot_be_sent_fails_alone(crew: Workers) -> None:
 def test_a_worker_that_dies_is_reported_and_the_crew_goes_on(crew: Workers, what: str, message: str) -> None:
     before = children()
     tickets = [crew.begin(job(part(number), do=[what] if number == 2 else ["doze"])) for number in range(8)]
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(RunFailedError, match=message):
         crew.finish(tickets[2])
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(RunFailedError, match=message):
         crew.finish(tickets[7])
     assert children() == before, "none is left, nor waits to be waited for"
     del tickets
@@ -451,7 +451,7 @@ def test_workers_killed_while_they_are_idle_are_noticed(crew: Workers) -> None:
     done(crew, job(part()))
     for process in children() - before:
         os.kill(process, signal.SIGKILL)
-    with pytest.raises(UserError, match="was killed"):
+    with pytest.raises(RunFailedError, match="was killed"):
         done(crew, job(part()))
     assert is_all(done(crew, job(part()))[0][0]["classifier"], 1)
 

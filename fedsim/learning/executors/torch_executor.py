@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
+from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.plain import PartialSum
@@ -49,8 +50,11 @@ class TorchExecutor(Executor):
 
     @classmethod
     def numeric_family(cls, torch_device: str, precision: str = "float32") -> str:
-        """The numeric family, known before anything is computed: arithmetic, precision, torch, kind of torch device."""
-        return f"{cls.arithmetic}/{precision}/torch{torch.__version__}/{torch_device}"
+        """The numeric family, known before anything is computed.
+
+        It is made of arithmetic, precision, torch, torch device and the processor's instruction set.
+        """
+        return f"{cls.arithmetic}/{precision}/torch{torch.__version__}/{torch_device}/{instruction_set()}"
 
     @classmethod
     def trainer_of(cls, table: ModelTable) -> type[Trainer]:

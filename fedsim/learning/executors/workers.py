@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from fedsim.errors import UserError
+from fedsim.errors import RunFailedError, UserError
 from fedsim.learning.executors.arena import Arena, Block, Place
 from fedsim.learning.executors.crew import Crew, ExtractJob, Job, ScoreJob
 from fedsim.learning.executors.trainer import Part, Trainer
@@ -101,7 +101,7 @@ class Workers(Crew):
     def finish(self, ticket: _Ticket) -> Any:
         """Wait for the result, and take in those of other jobs meanwhile.
 
-        Raises what doing the job raised, with the way there in a note; `UserError` when a worker has died.
+        Raises what doing the job raised, with the way there in a note; `RunFailedError` when a worker has died.
         """
         while not ticket.done:
             self._take_in()
@@ -234,7 +234,7 @@ class Workers(Crew):
 
     def _bury(self, worker: Worker) -> None:
         """Begin anew, without any job, because *worker* has died."""
-        self._drop(UserError(_obituary(worker.kill())))
+        self._drop(RunFailedError(_obituary(worker.kill())))
         _kill(self._hands)
 
     def _drop(self, reason: BaseException) -> None:

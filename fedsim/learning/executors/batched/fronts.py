@@ -9,7 +9,7 @@ import torch
 
 from fedsim.learning.executors.batched.client_front import ClientFront, faster_kind
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.machine_code import fuses, has_tiles
+from fedsim.learning.executors.batched.compiled.processor import fuses, has_tiles
 from fedsim.learning.executors.batched.compiled_front import CompiledConvolution, CompiledFront
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
@@ -17,6 +16,7 @@ from fedsim.learning.executors.batched.compiled.emitter import Element, Machine
 from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.batched.compiled.gradients import emit_backward, emit_first_backward
+from fedsim.learning.executors.batched.compiled.processor import has_tiles, is_amd
 from fedsim.learning.executors.batched.compiled.products import (
     MatrixShape,
     emit_sum_of_products,
@@ -47,10 +47,7 @@ __all__ = [
     "TiledProductKernels",
     "convolution_kernels",
     "correction_kernel",
-    "fuses",
-    "has_tiles",
     "host_machine",
-    "is_amd",
     "product_kernels",
 ]
 
@@ -58,9 +55,6 @@ _ELEMENTS: dict[torch.dtype, Element] = {torch.float32: "float", torch.float64: 
 ENOUGH_HELD = 12
 """Vectors held in registers from which on products may be quicker than PyTorch's; of float32 28 are with AVX-512, 7
 with AVX2 or Neon."""
-
-_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
-"""Of Linux on x86-64: a system call, what it is asked for, and for which registers."""
 
 Kernel = Callable[..., None]
 """Takes counts and addresses."""
@@ -202,26 +196,6 @@ def host_machine(dtype: torch.dtype) -> Machine:
     registers, size = _registers()
     held = (registers - registers // 8) * size // (LANES * dtype.itemsize)
     return Machine(_ELEMENTS[dtype], max(1, held))
-
-
-def fuses() -> bool:
-    """Whether the processor has a fused multiply-add, as all have had since 2013; without one, kernels crawl."""
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("fma") or features.get("neon"))
-
-
-@cache
-def has_tiles() -> bool:
-    """Whether the processor has tiles, and the system lets this process use them, and its children."""
-    features = llvm.get_host_cpu_features()
-    if sys.platform != "linux" or not (features.get("amx-tile") and features.get("amx-bf16")):
-        return False
-    return bool(ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA) == 0)
-
-
-def is_amd() -> bool:
-    """Whether AMD made the processor: LLVM knows those with AVX-512 as Zen 4 and later."""
-    return bool(llvm.get_host_cpu_name().startswith("znver"))
 
 
 def _registers() -> tuple[int, int]:

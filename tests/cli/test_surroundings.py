@@ -1,0 +1,222 @@
+"""What a command does when its surroundings are not what it is used to: streams, disks, homes, other runs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from filelock import FileLock
+from scenario_texts import write_scenario
+
+from fedsim.cli import main
+from fedsim.cli.progress import Lines, progress
+from fedsim.data import cache
+from fedsim.data.pile import Pile
+from fedsim.experiment import run as running
+from fedsim.learning.executors.workers import Workers
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_scenario(tmp_path)
+
+
+def fedsim_run(*words: str, out: str = "out") -> int:
+    return main(["run", "scenario.yaml", "--out", out, "--no-training", *words])
+
+
+def unfinished(**more: Any) -> None:
+    path = Path("out/manifest.json")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "status": "running", **more}))
+
+
+# -- a worker ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_whose_worker_is_killed_failed_and_says_how_to_go_on(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Workers.begin
+
+    def killed(self: Workers, job: Any) -> Any:
+        ticket = begin(self, job)
+        for worker in self._hands:
+            assert worker._pid is not None
+            os.kill(worker._pid, signal.SIGKILL)
+        return ticket
+
+    words = ["run", "scenario.yaml", "--out", "out", "--executor", "processes", "--workers", "2", "--quiet"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Workers, "begin", killed)
+        assert main(words) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("fedsim: the run failed (a worker process was killed, most likely because memory ran out; ")
+    assert said.endswith(f"; go on with: fedsim {' '.join(words)} --resume\n") and said.count("\n") == 1
+    assert main([*words, "--resume"]) == 0
+
+
+# -- folders ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_finished_run_can_be_read_where_nothing_can_be_written(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fedsim_run("--quiet") == 0
+    first = capsys.readouterr().out
+
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "out")
+
+    for name in ("mkdir", "replace", "rename", "unlink"):
+        monkeypatch.setattr(os, name, read_only)
+    assert fedsim_run("--quiet") == 0
+    assert main(["compare", "out"]) == 0
+    assert capsys.readouterr().out == first * 2
+    assert main(["plot", "out"]) == 2
+    assert capsys.readouterr().err == (
+        "fedsim: out cannot be written to (Read-only file system); choose another folder with --out\n"
+    )
+
+
+@pytest.mark.parametrize("recreated", [False, True])
+def test_a_folder_that_is_removed_under_a_run_is_not_made_again(
+    recreated: bool, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate = running.simulate
+
+    def removes(*arguments: Any) -> None:
+        simulate(*arguments)
+        shutil.rmtree("out")
+        if recreated:
+            Path("out").mkdir()
+
+    monkeypatch.setattr(running, "simulate", removes)
+    assert fedsim_run("--quiet") == 1
+    said = "fedsim: out was removed or moved while the run was at work in it; run the scenario again\n"
+    assert capsys.readouterr().err == said
+    assert not list(Path("out").glob("*"))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_folder_in_which_a_run_is_at_work_is_left_to_it(known: bool, capsys: Capture) -> None:
+    assert fedsim_run("--quiet") == 0
+    unfinished(**({"at_work": {"process": 7, "host": "plant"}} if known else {}))
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in Path("out").iterdir())
+    capsys.readouterr()
+    busy = f"fedsim: another run is at work in out{' (process 7 on plant)' if known else ''}; wait for it"
+    with FileLock("out/.lock"):
+        for more in ([], ["--resume"]):
+            assert fedsim_run("--quiet", *more) == 2
+            assert capsys.readouterr().err == f"{busy}, or choose another folder with --out\n"
+        for command in ("compare", "plot"):
+            assert main([command, "out"]) == 2
+            assert capsys.readouterr().err == f"{busy}\n"
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in Path("out").iterdir()) == before
+    assert fedsim_run("--quiet") == 2
+    assert "go on with --resume" in capsys.readouterr().err
+
+
+def test_a_run_says_which_process_it_is_while_it_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    simulate = running.simulate
+
+    def looks(*arguments: Any) -> None:
+        seen.append(json.loads(Path("out/manifest.json").read_bytes())["at_work"]["process"])
+        simulate(*arguments)
+
+    monkeypatch.setattr(running, "simulate", looks)
+    assert fedsim_run("--quiet") == 0
+    assert set(seen) == {os.getpid()}
+    assert "at_work" not in json.loads(Path("out/manifest.json").read_bytes())
+
+
+@pytest.mark.parametrize("name", ["a b", "a\nb", "100%", os.fsdecode(b"\xff"), "[bold]"], ids=ascii)
+def test_a_folder_may_have_any_name(name: str, capsys: Capture) -> None:
+    assert fedsim_run(out=name) == 0
+    assert main(["compare", name]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+# -- quiet ------------------------------------------------------------------------------------------------------------
+
+
+def test_quiet_is_quiet_even_where_there_is_something_to_remark(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fedsim.cli.tables.remarks", lambda results: ["it got worse"])
+    assert fedsim_run("--quiet") == fedsim_run("--quiet") == 0
+    assert capsys.readouterr().err == ""
+    assert fedsim_run() == 0
+    assert "Remark: it got worse\n" in capsys.readouterr().err
+
+
+def test_quiet_hides_what_libraries_warn_of(recwarn: pytest.WarningsRecorder) -> None:
+    with progress(quiet=True):
+        warnings.warn("of something", stacklevel=1)
+    assert not recwarn.list
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+
+class Full:
+    """A stream on a full disk."""
+
+    def write(self, text: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def flush(self) -> None:
+        pass
+
+
+def test_progress_that_cannot_be_written_ends_no_run() -> None:
+    Lines(Full()).tell("Executor: serial")  # type: ignore[arg-type]
+
+
+STREAMS = {"no standard output": ">&-", "no standard error": "2>&-", "neither": ">&- 2>&-", "no reader": "| true"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streams", STREAMS.values(), ids=STREAMS)
+def test_a_run_does_not_need_its_streams(streams: str) -> None:
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": "/nowhere", "PYTHONUTF8": "0"}
+    command = f"set -o pipefail; {sys.executable} -m fedsim run scenario.yaml --out out --no-training {streams}"
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr and "rror" not in done.stderr
+    assert json.loads(Path("out/manifest.json").read_bytes())["status"] == "finished"
+
+
+# -- homes ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_user_without_a_home_has_no_cache_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in (cache.VARIABLE, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    pile = a_pile()
+    found = cache.cached("some", 1, [], {}, lambda: pile)
+    assert found.x is pile.x
+    assert found.remarks == (
+        "not kept in a cache: this user has no home folder (HOME); FEDSIM_CACHE may name a folder",
+    )
+
+
+def a_pile() -> Pile:
+    return Pile(x=np.zeros((1, 1)), y=np.zeros(1, np.int64), classes=1, sample_bytes=8.0)
