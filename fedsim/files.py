@@ -169,7 +169,7 @@ def write_atomically(path: Path, *pieces: bytes | memoryview) -> None:
     """Replace *path* by the *pieces*: readers see the old file or the new one, also after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with scratch.open("wb") as file:
+    with open(scratch, "wb", opener=own_file_opener) as file:
         file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
