@@ -46,7 +46,7 @@ def run(
     """Run *scenario* into the folder *out* (default ``runs/<name>``) and return its results.
 
     A finished run of the same scenario in that folder is returned as it is. An unfinished one needs *resume*. *store*
-    is where learned values are kept (default: in the folder, or wherever the run that goes on has kept them).
+    is where learned values are kept (default: in the folder); a run that goes on needs it again when that is elsewhere.
     *executor*, *workers* (None: one for each core, where that is of use), *torch_device* and *precision* say what
     trains here. Raises `UserError` when anything asked for is wrong; nothing has been written then.
     """

@@ -278,3 +278,17 @@ class Bench:
             for path in sorted((self.store.folder / "ledger").glob("*.jsonl"))
             for line in path.read_text("utf-8").splitlines()
         ]
+
+
+def tensors(folder: Path) -> set[str]:
+    """The names of all tensors on disk."""
+    return {path.stem for path in (folder / "tensors").iterdir()}
+
+
+def computed(bench: Bench, uses: int) -> Handle:
+    """A model trained so many times in a row."""
+    model = bench.init()
+    for use in range(uses):
+        model = bench.train(model, 0, use)
+    bench.value(model)
+    return model
