@@ -6,9 +6,10 @@ Left out: reading what is not a regular file (pipes, devices), and other encodin
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
@@ -16,9 +17,22 @@ from typing import BinaryIO
 
 from fedsim.errors import UserError, nearest
 
-__all__ = ["open_file", "read_text_file", "shown", "why_no_folder", "write_atomically"]
+__all__ = [
+    "open_file",
+    "own_file_opener",
+    "read_own_file",
+    "read_text_file",
+    "scratch_of",
+    "shown",
+    "sweep_scratch",
+    "why_no_folder",
+    "why_not_own_file",
+    "write_atomically",
+]
 
 NO_REGULAR_FILES = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -26,6 +40,7 @@ NO_REGULAR_FILES = {
 }
 COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"(\xb5/\xfd": "zstd"}
 """How compressed files begin."""
+_SCRATCH = re.compile(r"\.(?P<name>[^/]+)\.[0-9]+\.tmp")
 LONGEST_SHOWN = 200
 MOST_SIBLINGS = 10_000
 
@@ -113,17 +128,75 @@ def shown(path: Path) -> str:
     return plain if len(plain) <= LONGEST_SHOWN else f"{plain[: LONGEST_SHOWN - 3]}..."
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace *path* by *content*: readers see the old file or the new one, also after a crash.
+# -- files that this program has written itself -----------------------------------------------------------------------
+
+
+def why_not_own_file(path: Path) -> str | None:
+    """Why *path* is nothing that `write_atomically` has left, whatever it leads to; None when it is, or is not there.
+
+    Raises `OSError` when that cannot be seen.
+    """
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    return None if stat.S_ISREG(mode) else NO_REGULAR_FILES.get(stat.S_IFMT(mode), "no regular file")
+
+
+def own_file_opener(path: str, flags: int) -> int:
+    """For `open`: follows no link and waits for no pipe, should the file have become one."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
+def read_own_file(path: Path) -> bytes | None:
+    """The content of a file that this program has written; None when it is not there.
+
+    Raises `UserError`, beginning with the path, for a link, a pipe and whatever else is no regular file, and when it
+    cannot be read.
+    """
+    try:
+        if kind := why_not_own_file(path):  # before it is opened: a device may do something when it is
+            raise UserError(f"{shown(path)}: is {kind}, and must be a regular file; put the file back in its place")
+        with open(path, "rb", opener=own_file_opener) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def write_atomically(path: Path, *pieces: bytes | memoryview) -> None:
+    """Replace *path* by the *pieces*: readers see the old file or the new one, also after a crash.
 
     Its folder must be there: one that is removed while somebody works in it is not made again.
     """
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with scratch.open("wb") as file:
-        file.write(content)
+    with open(scratch, "wb", opener=own_file_opener) as file:
+        file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
     scratch.replace(path)
+
+
+def scratch_of(name: str) -> str | None:
+    """The name of the file that a file called *name* would have become; None when it is no scratch file.
+
+    >>> scratch_of(".rounds.csv.4711.tmp"), scratch_of("rounds.csv")
+    ('rounds.csv', None)
+    """
+    found = _SCRATCH.fullmatch(name)
+    return found and found["name"]
+
+
+def sweep_scratch(folder: Path, is_own: Callable[[str], object]) -> None:
+    """Remove from *folder* what a kill in `write_atomically` has left, of names that *is_own* knows.
+
+    For whoever holds the lock under which such files are written: nobody else may be writing one.
+    """
+    for entry in list(os.scandir(folder)):
+        name = scratch_of(entry.name)
+        if name is not None and is_own(name) and entry.is_file(follow_symlinks=False):
+            os.unlink(entry.path)
 
 
 def why_no_folder(folder: Path) -> str | None:

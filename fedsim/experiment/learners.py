@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from fedsim.errors import UserError
 from fedsim.experiment.host import Host, Training
-from fedsim.files import why_no_folder
 from fedsim.kernel.streams import Streams
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
@@ -22,27 +21,21 @@ from fedsim.scenario.build import Materials
 if TYPE_CHECKING:
     from fedsim.learning.executors.executor import Executor
 
-__all__ = ["Learners", "check_store"]
-
-
-def check_store(folder: Path) -> None:
-    """Raise `UserError` when *folder*, which need not be there yet, cannot be a store. Nothing is written."""
-    for place in (folder, *(folder / name for name in ("metrics", "ledger", "tensors", "index"))):
-        if problem := why_no_folder(place):
-            raise UserError(f"{problem}; choose another store with --store")
+__all__ = ["Learners"]
 
 
 class Learners:
-    """Makes the learner of one protocol on one seed after the other; `close_store` ends each of them.
+    """Makes the learner of one protocol on one seed after the other. *tell* hears of what is damaged in the store.
 
-    What all of them share is made or read once: the executor of a seed's materials, and the metrics in the store. The
-    end of a ``with`` block closes everything, whatever ended it: no worker of an executor outlives it.
+    What all of them share is made or read once: the executor of a seed's materials, and the store. The end of a
+    ``with`` block closes everything, whatever ended it: no worker of an executor outlives it.
     """
 
-    def __init__(self, host: Host, store: Path, run: str) -> None:
+    def __init__(self, host: Host, store: Path, run: str, tell: Callable[[str], None]) -> None:
         self._host = host
         self._folder = store
         self._run = run
+        self._tell = tell
         self._store: Store | None = None
         self._executor: tuple[Materials, Executor] | None = None
 
@@ -52,8 +45,9 @@ class Learners:
         if host.training is None:
             return NoLearner()
         executor, label = self._executor_for(materials, host.training), f"{protocol.title}/{materials.seed}"
-        known = self._store.all_metrics if self._store else None
-        store = self._store = Store(self._folder, self._run, executor, label=label, metrics=known)
+        if self._store is None:
+            self._store = Store(self._folder, self._run, executor, label=label, tell=self._tell)
+        store = self._store = self._store.labelled(label, executor)
         graph = Graph(host.training.numeric_family)
         return GraphLearner(
             graph=graph,
@@ -80,11 +74,6 @@ class Learners:
             self._executor = materials, made
         return self._executor[1]
 
-    def close_store(self) -> None:
-        """The learner that was made last has ended: close its files."""
-        if self._store is not None:
-            self._store.close()
-
     def _close_executor(self) -> None:
         if self._executor is not None:
             self._executor[1].close()
@@ -99,4 +88,5 @@ class Learners:
         try:
             self._close_executor()
         finally:
-            self.close_store()
+            if self._store is not None:
+                self._store.close()

@@ -14,6 +14,9 @@ from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.kept import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
+from fedsim.files import read_own_file
+from fedsim.learning.store_folder import WEIGHTS
+from fedsim.learning.stored_values import Damaged, check_tensors
 from fedsim.scenario.scalars import printable
 
 __all__ = ["Results", "load_results"]
@@ -73,14 +76,30 @@ class Results:
     def final_weights(self, protocol: str, seed: int) -> dict[str, Path]:
         """Part -> safetensors file of the model at the end of a run; empty when nothing was learned.
 
-        Raises `UserError` when there was no such run.
+        Raises `UserError` when there was no such run, and when a file is not as it was written.
         """
         for row in self.manifest["runs"]:
             if row["protocol"] == protocol and row["seed"] == seed:
-                store = (self.folder / self.manifest["store"]).resolve()
-                return {part: store / name for part, name in row.get("final_weights", {}).items()}
+                return {part: self._weights(name) for part, name in row.get("final_weights", {}).items()}
         known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in self.manifest["runs"])
         raise UserError(f"{printable(str(self.folder))} has no run of {protocol!r} on seed {seed} (runs: {known})")
+
+    def _weights(self, name: str) -> Path:
+        """A safetensors file in the store."""
+        problem = "is no name of weights in a store"
+        try:
+            path = Path(os.path.realpath(self.folder / self.manifest.get("store", "store"))) / name
+            if WEIGHTS.fullmatch(name):
+                content = read_own_file(path)
+                problem = "is lost"
+                if content is not None:
+                    check_tensors(path.stem, content)
+                    return path
+        except ValueError:  # a null character
+            path = Path(name)
+        except Damaged as damage:
+            problem = str(damage)
+        raise UserError(f"{printable(str(path))}: {problem}; {AGAIN}")
 
 
 def load_results(folder: Path | str) -> Results:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fedsim.experiment.collector import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, host_for
-from fedsim.experiment.learners import Learners, check_store
+from fedsim.experiment.learners import Learners
 from fedsim.experiment.manifest import new_manifest, take_peaks
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.result_tables import ResultTables
@@ -22,6 +22,7 @@ from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate
+from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
@@ -45,7 +46,7 @@ def run(
     """Run *scenario* into the folder *out* (default ``runs/<name>``) and return its results.
 
     A finished run of the same scenario in that folder is returned as it is. An unfinished one needs *resume*. *store*
-    is where learned values are kept (default: in the folder, or wherever the run that goes on has kept them).
+    is where learned values are kept (default: in the folder); a run that goes on needs it again when that is elsewhere.
     *executor*, *workers* (None: one for each core, where that is of use), *torch_device* and *precision* say what
     trains here. Raises `UserError` when anything asked for is wrong; nothing has been written then.
     """
@@ -84,7 +85,7 @@ def _run_all(
     _tell(host, observer)
     with (
         rare_collections(),
-        Learners(host, store, folder.manifest["run"]) as learners,
+        Learners(host, store, folder.manifest["run"], lambda text: observer.tell(f"Remark: {text}")) as learners,
         ResultTables(scenario, folder) as tables,
     ):
         for seed in scenario.seeds:
@@ -93,7 +94,6 @@ def _run_all(
             for protocol in scenario.protocols:
                 folder.check_still_there()  # or its store would be made anew
                 row = _run_one(scenario, protocol, materials, learners, tables, observer)
-                learners.close_store()
                 tables.save()
                 folder.manifest["runs"].append(row)
                 folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,14 +14,18 @@ from filelock import FileLock, Timeout
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.experiment.at_work import LOCK, why_busy
-from fedsim.experiment.kept import read_manifest
-from fedsim.files import why_no_folder, write_atomically
+from fedsim.experiment.kept import AGAIN, read_manifest
+from fedsim.experiment.shell import command_line
+from fedsim.files import sweep_scratch, why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.load import load, written_out
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["RunFolder"]
+
+_OWN_FILES = re.compile(r"manifest\.json|scenario\.yaml|[a-z_]+\.(csv|parquet)")
+"""What a run writes into its folder."""
 
 
 class RunFolder:
@@ -51,14 +56,28 @@ class RunFolder:
     def store(self, asked: Path | None) -> Path:
         """Where the run keeps what it learns: where it has kept it so far, else *asked*, else inside the folder.
 
-        Raises `UserError` when another store is asked for than the one that the run has begun with.
+        Raises `UserError` when another store is asked for than the one that the run has begun with, and when a run that
+        goes on has it outside of its folder and nobody asks for it: a manifest alone leads nowhere else.
         """
         if not self.manifest:
             return self.path / "store" if asked is None else asked
         begun = self.path / str(self.manifest.get("store", "store"))
-        if asked is not None and asked.resolve() != begun.resolve():
-            place = printable(str(begun))
-            raise UserError(f"the run in {self._shown} has its store in {place}; leave --store out, or give that one")
+        place = printable(str(begun))
+        try:
+            real = os.path.realpath(begun)
+        except ValueError:  # a null character
+            raise UserError(
+                f"{self._shown}/manifest.json: {place} is no name of a folder (its key 'store'); {AGAIN}"
+            ) from None
+        inside = Path(real).is_relative_to(os.path.realpath(self.path))
+        if asked is not None and os.path.realpath(asked) != real:
+            way_out = "leave --store out, or give that one" if inside else "give that one with --store"
+            raise UserError(f"the run in {self._shown} has its store in {place}; {way_out}")
+        if asked is None and not inside and not self.finished:
+            raise UserError(
+                f"the run in {self._shown} has its store outside of its folder; if that is right, add "
+                f"{command_line(['--store', str(begun)])}, or choose another folder with --out"
+            )
         return begun
 
     def save_manifest(self) -> None:
@@ -87,6 +106,7 @@ class RunFolder:
             raise self._unusable(error) from None
         try:
             self._look()  # again, now that nobody else can change it
+            sweep_scratch(self.path, _OWN_FILES.fullmatch)
             if not self.manifest:
                 write_atomically(self.path / "scenario.yaml", self._written)
         except BaseException:

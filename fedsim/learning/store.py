@@ -2,63 +2,92 @@
 
 Layout (several runs may share one store)::
 
+    store.json           the mark of a store, without which nothing here is touched
     metrics/RUN.jsonl    metrics for ever, a line each as they are made
     ledger/RUN.jsonl     a line for each node computed, each tensor loaded, each checkpoint
     tensors/             one safetensors file for each kept output
     index/RUN.json       by label (a protocol on a seed): the tensors that it needs to go on, or its final weights;
                          replaced atomically
+    damaged/             what did not fit its digest when it was read; nobody reads or deletes it
 
-A file in ``tensors`` that no index names may be deleted at any checkpoint; that is done under the store's lock.
+A file in ``tensors`` that no index names may be deleted at any checkpoint; that is done under the store's lock. What
+does not fit its digest counts as absent, so it is computed again.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
-
-from filelock import FileLock
+from typing import Any, Protocol, Self
 
 from fedsim.errors import UserError
-from fedsim.files import write_atomically
+from fedsim.files import own_file_opener, read_own_file, shown, write_atomically
 from fedsim.learning.graph import Handle, Value
+from fedsim.learning.store_folder import ELSEWHERE, StoreFolder
+from fedsim.learning.stored_values import (
+    Damaged,
+    Impossible,
+    Index,
+    check_tensors,
+    index_bytes,
+    metrics_line,
+    read_index,
+    read_metrics,
+    with_digest,
+)
 
 __all__ = ["Store", "TensorFiles"]
 
 
 class TensorFiles(Protocol):
-    """Writing and reading one part; the executor knows its tensors, the store does not."""
+    """Parts as bytes and back; the executor knows its tensors, the store does not."""
 
     def dump(self, value: Value) -> bytes:
         """The safetensors bytes of a part; equal parts, equal bytes."""
 
-    def load(self, path: Path) -> Value:
-        """The part in a safetensors file."""
+    def load(self, content: bytes) -> Value:
+        """The part in safetensors bytes. Raises `ValueError` when they are none."""
+
+
+def _say_nothing(text: str) -> None:
+    """What is wrong interests nobody."""
 
 
 class Store:
-    """A run's view of a store on disk, for one of its labels: one protocol on one seed."""
+    """A run's view of a store on disk, for one of its labels: one protocol on one seed. *tell* hears of damage.
+
+    Raises `UserError` when the folder is no store, and nothing that can be made one.
+    """
 
     def __init__(
-        self, folder: Path, run: str, files: TensorFiles, *, label: str, metrics: dict[str, Value] | None = None
+        self, folder: Path, run: str, files: TensorFiles, *, label: str, tell: Callable[[str], None] = _say_nothing
     ) -> None:
         self.folder = folder
         self._files = files
         self._label = label
-        for name in ("metrics", "ledger", "tensors", "index"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        self._tensor_folder = folder / "tensors"
-        self._lock = FileLock(folder / "lock")
-        self.all_metrics = self._read_metrics() if metrics is None else metrics
-        """By name: what the store had when it was opened (or *metrics*, read before), and what has been added since."""
+        self._tell = tell
+        self._place = StoreFolder(folder)
+        self._run = run
         self._index_path = folder / "index" / f"{run}.json"
-        index = _read_index(self._index_path)
-        self._frontiers: dict[str, list[str]] = index.get("frontiers", {})
-        self._finals: dict[str, dict[str, str]] = index.get("finals", {})
-        self._metrics_file = _LineFile(folder / "metrics" / f"{run}.jsonl")
+        self._metrics_path = folder / "metrics" / f"{run}.jsonl"
+        self._sound: set[str] = set()
+        """Tensors on disk that this process has written, or read whole."""
+        self._mistrusted: set[Path] = set()
+        with self._place.lock:
+            self.all_metrics = self._read_all_metrics()
+            """By name: what the store had when it was opened, and what has been added since."""
+            self._index = self._read_own_index()
+        self._metrics_file = _LineFile(self._metrics_path)
         self._ledger_file = _LineFile(folder / "ledger" / f"{run}.jsonl")
+
+    def labelled(self, label: str, files: TensorFiles) -> Self:
+        """The same run's view for another label, in another executor's hands."""
+        view = copy.copy(self)
+        view._label, view._files = label, files
+        return view
 
     # -- metrics, for ever ------------------------------------------------------------------------------------------
 
@@ -70,7 +99,7 @@ class Store:
         """Store the metrics of a computed evaluation for ever."""
         name = _name(handle)
         self.all_metrics[name] = handle.value
-        self._metrics_file.append({"key": name, "value": handle.value})
+        self._metrics_file.append(metrics_line(name, handle.value))
 
     def log(self, *rows: Mapping[str, Any]) -> None:
         """Add rows to the ledger."""
@@ -79,14 +108,19 @@ class Store:
     # -- tensors, while they are needed -----------------------------------------------------------------------------
 
     def read_tensors(self, handle: Handle) -> bool:
-        """Read an output from disk, if it is there and was computed by the same plan; returns whether it was."""
+        """Read an output from disk, if it is there, whole, and was computed by the same plan; returns whether it was.
+
+        Raises `UserError` for what is no file, and for what is as it was written and yet no part.
+        """
         name = _name(handle)
-        if not os.path.exists(self._tensor_file(name)):  # each forcing asks, mostly in vain
+        if not os.path.lexists(self._tensor_file(name)):  # each forcing asks, mostly in vain
+            return False
+        if (content := self._whole_tensors(name)) is None:
             return False
         try:
-            handle.value = self._files.load(Path(self._tensor_file(name)))
-        except FileNotFoundError:  # another run that shares the store has deleted it just now
-            return False
+            handle.value = self._files.load(content)
+        except ValueError as error:
+            raise _unlike_a_store(Path(self._tensor_file(name)), f"is no part of a model ({error})") from None
         self.log({"event": "loaded", "key": handle.node.key, "output": handle.output})
         return True
 
@@ -95,18 +129,18 @@ class Store:
 
         A pending output counts too if it is on disk: it was computed before a kill and may still be asked for.
         """
-        with self._lock:
+        with self._place.lock:
             frontier = sorted(name for handle in live if (name := self._keep_tensors(handle)))
-            self._frontiers[self._label] = frontier
+            self._index.frontiers[self._label] = frontier
             self._write_index()
         self.log({"event": "checkpoint", "tensors": len(frontier)})
 
     def keep_final(self, model: Mapping[str, Handle]) -> dict[str, str]:
         """Keep the label's finished model for ever, and nothing else of it; returns part -> path inside the store."""
-        with self._lock:
+        with self._place.lock:
             names = {part: self._keep_tensors(handle) for part, handle in model.items()}
-            final = self._finals[self._label] = {part: name for part, name in names.items() if name}
-            self._frontiers.pop(self._label, None)
+            final = self._index.finals[self._label] = {part: name for part, name in names.items() if name}
+            self._index.frontiers.pop(self._label, None)
             self._write_index()
         return {part: f"tensors/{name}.safetensors" for part, name in final.items()}
 
@@ -116,46 +150,100 @@ class Store:
             return None
         name = _name(handle)
         path = Path(self._tensor_file(name))
-        if not path.exists():
-            if not handle.computed:
-                return None
-            write_atomically(path, self._files.dump(handle.value))
+        is_there = os.path.lexists(path)
+        if not handle.computed:
+            return name if is_there else None
+        if not (is_there and (name in self._sound or self._whole_tensors(name) is not None)):
+            write_atomically(path, *with_digest(name, self._files.dump(handle.value)))
+            self._sound.add(name)
         return name
+
+    def _whole_tensors(self, name: str) -> bytes | None:
+        """The content of a tensor file; None when it is gone. What does not fit its digest is put aside."""
+        path = Path(self._tensor_file(name))
+        content = read_own_file(path)
+        try:
+            if content is not None:
+                check_tensors(name, content)
+        except Damaged as damage:
+            self._put_aside(path, damage)
+            return None
+        if content is not None:
+            self._sound.add(name)
+        return content
 
     def close(self) -> None:
         """Close the files that are being appended to."""
         self._metrics_file.close()
         self._ledger_file.close()
 
+    def _tensor_file(self, name: str) -> str:
+        return f"{self.folder}/tensors/{name}.safetensors"
+
+    # -- the index --------------------------------------------------------------------------------------------------
+
     def _write_index(self) -> None:
         # A run that goes on comes by every label before the one it was killed in, whose frontier has to survive that.
-        index = {"frontiers": self._frontiers, "finals": self._finals}
-        write_atomically(self._index_path, json.dumps(index, indent=1, sort_keys=True).encode())
-        self._delete_unreachable()
+        write_atomically(self._index_path, index_bytes(self._run, self._index))
+        needed = self._index.names.union(*(index.names for index in self._indices_of_others()))
+        self._place.delete_tensors(needed)
+        self._sound &= needed
 
-    def _delete_unreachable(self) -> None:
-        reachable: set[str] = set()
-        for path in (self.folder / "index").glob("*.json"):
-            index = _read_index(path)
-            reachable.update(name for frontier in index.get("frontiers", {}).values() for name in frontier)
-            reachable.update(name for parts in index.get("finals", {}).values() for name in parts.values())
-        for path in self._tensor_folder.iterdir():  # also what a kill left half-written
-            if path.suffix != ".safetensors" or path.stem not in reachable:
-                path.unlink(missing_ok=True)
-
-    def _tensor_file(self, name: str) -> str:
-        return f"{self._tensor_folder}/{name}.safetensors"
-
-    def _read_metrics(self) -> dict[str, Value]:
-        found: dict[str, Value] = {}
-        for path in sorted((self.folder / "metrics").glob("*.jsonl")):
+    def _indices_of_others(self) -> list[Index]:
+        found = []
+        for path in self._place.files("index"):
             try:
-                found.update((row["key"], row["value"]) for row in _complete_lines(path))
-            except (ValueError, KeyError, TypeError):
-                raise UserError(
-                    f"{path}: not readable as metrics of a store; delete it to compute them again"
-                ) from None
+                if path != self._index_path and (index := _read_index(path)) is not None:
+                    found.append(index)
+            except Damaged as damage:
+                self._place.complete = False
+                if path not in self._mistrusted:
+                    self._mistrusted.add(path)
+                    self._tell(f"{shown(path)}: {damage}; as nobody knows what it needs, nothing is deleted there")
         return found
+
+    def _read_own_index(self) -> Index:
+        try:
+            return _read_index(self._index_path) or Index()
+        except Damaged as damage:
+            self._place.complete = False
+            self._put_aside(self._index_path, damage)
+            return Index()
+
+    # -- reading metrics, and what is damaged -----------------------------------------------------------------------
+
+    def _read_all_metrics(self) -> dict[str, Value]:
+        """Those of all runs. Damaged lines of the own file are put aside; others may be being written to."""
+        found: dict[str, Value] = {}
+        damaged: dict[Path, list[bytes]] = {}
+        for path in self._place.files("metrics"):
+            for number, line in enumerate(_complete_lines(path), start=1):
+                try:
+                    name, metrics = read_metrics(line)
+                    found[name] = metrics
+                except Damaged as damage:
+                    if path not in damaged:
+                        self._tell(f"{shown(path)}:{number}: {damage}; what it held is computed again")
+                    damaged.setdefault(path, []).append(line)
+                except Impossible as problem:
+                    raise _unlike_a_store(path, f"line {number} {problem}") from None
+        if lines := damaged.get(self._metrics_path):
+            self._take_out(lines)
+        return found
+
+    def _take_out(self, damaged: list[bytes]) -> None:
+        """Move lines of the own metrics to where damaged files are; the lock is held."""
+        path = self._metrics_path
+        write_atomically(self._place.place_aside(path.name), *(line + b"\n" for line in damaged))
+        lines = (read_own_file(path) or b"").split(b"\n")
+        write_atomically(path, b"\n".join(line for line in lines if line not in damaged))
+
+    def _put_aside(self, path: Path, damage: Damaged) -> None:
+        try:
+            place = self._place.put_aside(path)
+        except FileNotFoundError:  # another run that shares the store has been quicker
+            return
+        self._tell(f"{shown(path)}: {damage}; what it held is computed again, and it is {shown(place)} now")
 
 
 def _name(handle: Handle) -> str:
@@ -164,22 +252,23 @@ def _name(handle: Handle) -> str:
     return f"{handle.node.key}-{handle.node.chunk.digest[:8]}-{handle.output}"
 
 
-def _read_index(path: Path) -> dict[str, Any]:
+def _read_index(path: Path) -> Index | None:
+    """None when it is not there."""
+    content = read_own_file(path)
     try:
-        index = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except ValueError:
-        index = None
-    if not isinstance(index, dict):
-        raise UserError(f"{path}: not readable as an index of a store; delete it to train again")
-    return index
+        return None if content is None else read_index(path.stem, content)
+    except Impossible as problem:
+        raise _unlike_a_store(path, str(problem)) from None
 
 
-def _complete_lines(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSON-lines file; a last line that was cut off by a kill does not count."""
-    lines = path.read_bytes().split(b"\n")
-    return [json.loads(line) for line in lines[:-1] if line]
+def _unlike_a_store(path: Path, problem: str) -> UserError:
+    return UserError(f"{shown(path)}: {problem}, and fits its digest all the same, so no fedsim wrote it; {ELSEWHERE}")
+
+
+def _complete_lines(path: Path) -> list[bytes]:
+    """The lines of a file; a last one that was cut off by a kill does not count."""
+    lines = (read_own_file(path) or b"").split(b"\n")
+    return [line for line in lines[:-1] if line]
 
 
 _as_text = json.JSONEncoder(separators=(",", ":")).encode
@@ -189,9 +278,9 @@ class _LineFile:
     """A JSON-lines file; a last line that was cut off by a kill is removed before the first append."""
 
     def __init__(self, path: Path) -> None:
-        content = path.read_bytes() if path.exists() else b""
+        content = read_own_file(path) or b""
         whole = content.rfind(b"\n") + 1
-        self._file = path.open("ab")
+        self._file = open(path, "ab", opener=own_file_opener)  # noqa: SIM115 - it stays open
         if whole < len(content):
             self._file.truncate(whole)
 

@@ -472,7 +472,8 @@ def test_a_store_holds_json_and_safetensors_and_nothing_that_executes(tmp_path: 
         kinds.add(path.suffix)
         if path.suffix == ".safetensors":
             header = json.loads(found[8 : 8 + int.from_bytes(found[:8], "little")])
-            assert all(entry["dtype"] == "F32" for entry in header.values())
+            assert all(entry["dtype"] == "F32" for entry in header.values() if "dtype" in entry)
+            assert list(header["__metadata__"]) == ["digest"]
         elif path.suffix in (".json", ".jsonl"):
             assert all(json.loads(line) for line in (found.splitlines() if path.suffix == ".jsonl" else [found]))
         else:

@@ -43,11 +43,23 @@ def computed(store: Path) -> int:
     return ledger.read_text().count('"event":"computed"')
 
 
-def test_the_store_need_not_be_named_again(tmp_path: Path) -> None:
+def test_a_store_inside_the_folder_need_not_be_named_again(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    interrupted(folder, store=folder / "values")
+    run(scenario(LEARNING), out=folder, resume=True)
+    assert not (folder / "store").exists()
+
+
+def test_a_store_elsewhere_is_named_again(tmp_path: Path) -> None:
     elsewhere, folder = tmp_path / "elsewhere", tmp_path / "run"
     interrupted(folder, store=elsewhere)
     before = computed(elsewhere)
-    results = run(scenario(LEARNING), out=folder, resume=True)
+    with pytest.raises(
+        UserError, match=r"has its store outside of its folder; .* add --store .*/run/\.\./elsewhere, or"
+    ):
+        run(scenario(LEARNING), out=folder, resume=True)
+    results = run(scenario(LEARNING), out=folder, resume=True, store=elsewhere)
+    assert run(scenario(LEARNING), out=folder).folder == folder, "a finished one needs no store"
     assert not (folder / "store").exists()
     weights = results.final_weights("fedavg", 1)["classifier"]
     assert weights.parent.parent == elsewhere

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from safetensors.numpy import load_file, save
+from safetensors.numpy import load, save
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.executor import Executor, Fold
@@ -129,8 +129,8 @@ class WholeNumbers(Executor):
         content: bytes = save({name: np.array([number], np.int64) for name, number in value.items()})
         return content
 
-    def load(self, path: Path) -> Part:
-        return Part({name: int(tensor[0]) for name, tensor in load_file(path).items()})
+    def load(self, content: bytes) -> Part:
+        return Part({name: int(tensor[0]) for name, tensor in load(content).items()})
 
 
 class _Folding(Fold):
@@ -215,11 +215,12 @@ class Bench:
         label: str = "protocol/1",
         checkpoint_every: float = math.inf,
         kind: type[WholeNumbers] = WholeNumbers,
+        tell: Callable[[str], None] = print,
         **executor: Any,
     ) -> None:
         self.executor = kind(**executor)
         self.graph = Graph(self.executor.family)
-        self.store = Store(folder, run, self.executor, label=label)
+        self.store = Store(folder, run, self.executor, label=label, tell=tell)
         ticks = itertools.count()
         self.forcer = Forcer(
             self.graph,
@@ -277,3 +278,17 @@ class Bench:
             for path in sorted((self.store.folder / "ledger").glob("*.jsonl"))
             for line in path.read_text("utf-8").splitlines()
         ]
+
+
+def tensors(folder: Path) -> set[str]:
+    """The names of all tensors on disk."""
+    return {path.stem for path in (folder / "tensors").iterdir()}
+
+
+def computed(bench: Bench, uses: int) -> Handle:
+    """A model trained so many times in a row."""
+    model = bench.init()
+    for use in range(uses):
+        model = bench.train(model, 0, use)
+    bench.value(model)
+    return model

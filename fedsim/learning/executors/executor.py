@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from fedsim.learning.graph import Node, Value
@@ -59,8 +58,8 @@ class Executor(ABC):
         """A part as safetensors bytes."""
 
     @abstractmethod
-    def load(self, path: Path) -> Value:
-        """A part from a safetensors file."""
+    def load(self, content: bytes) -> Value:
+        """A part from safetensors bytes. Raises `ValueError` when they are none."""
 
     def forget(self) -> None:  # noqa: B027 - most executors have nothing to forget
         """Drop every chunk that has begun: nobody will ask for it."""

@@ -8,17 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.errors import UserError
 from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.executor import Executor, Fold
@@ -138,12 +136,13 @@ class TorchExecutor(Executor):
         content: bytes = save({name: tensor.cpu().contiguous() for name, tensor in value.items()})
         return content
 
-    def load(self, path: Path) -> Value:
+    def load(self, content: bytes) -> Value:
         """Tensors by name, on the torch device."""
         try:
-            return load_file(path, device=self._torch_device)
+            found = load(content)
         except SafetensorError as error:
-            raise UserError(f"{path}: not readable as safetensors ({error}); delete it to train again") from None
+            raise ValueError(str(error)) from None
+        return {name: tensor.to(self._torch_device, copy=True) for name, tensor in found.items()}  # aligned as others
 
     def forget(self) -> None:
         """Drop every chunk that has begun."""

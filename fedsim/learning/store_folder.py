@@ -1,0 +1,182 @@
+"""The folder of a store: what marks it, what in it is the store's own, and where damaged files go.
+
+Nothing is written into a folder that is no store and not empty. Nothing is deleted but tensors that nobody needs and
+what a kill has left half-written, both by their names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection
+from itertools import count
+from pathlib import Path
+
+from filelock import FileLock
+
+from fedsim.errors import UserError
+from fedsim.files import (
+    read_own_file,
+    scratch_of,
+    shown,
+    sweep_scratch,
+    why_no_folder,
+    why_not_own_file,
+    write_atomically,
+)
+from fedsim.learning.stored_values import NAME
+
+__all__ = ["ELSEWHERE", "WEIGHTS", "StoreFolder", "check_store"]
+
+MARK, LOCK, DAMAGED = "store.json", "lock", "damaged"
+FORMAT, VERSION = "fedsim-store", 2
+OWN_FILES = {
+    "metrics": re.compile(r"[^/]+\.jsonl"),
+    "ledger": re.compile(r"[^/]+\.jsonl"),
+    "index": re.compile(r"[^/]+\.json"),
+    "tensors": re.compile(rf"{NAME.pattern}\.safetensors"),
+}
+"""By folder: the names of the files in it that a store has written."""
+_OF_A_TRIAL = re.compile(r"\.[a-z0-9_]{8}")  # what `why_no_folder` makes to see whether it can
+WEIGHTS = re.compile(rf"tensors/{OWN_FILES['tensors'].pattern}")
+"""Paths of tensors inside a store."""
+ELSEWHERE = "choose another store with --store, or another folder with --out"
+"""The way out where a folder is no store."""
+
+
+def check_store(folder: Path) -> None:
+    """Raise `UserError` when *folder*, which need not be there yet, cannot be a store. Nothing is written."""
+    try:
+        _is_marked(folder)
+        places = [folder, *(folder / name for name in (*OWN_FILES, DAMAGED))]
+    except (OSError, ValueError):  # the latter: a null character
+        places = [folder]
+    for place in places:
+        if problem := why_no_folder(place):
+            raise UserError(f"{problem}; choose another store with --store")
+
+
+def _is_marked(folder: Path) -> bool:
+    """Whether *folder* is a store already; False when it is not there, or empty.
+
+    Raises `UserError` when it is something else, or a store of another version, or when something else stands where a
+    store has its files; `OSError` when that cannot be seen.
+    """
+    try:
+        names = set(os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    mark = read_own_file(folder / MARK)  # after its neighbours, which are made later
+    if mark is None:
+        for name in sorted(names):
+            if not _is_of_a_beginning(folder / name):
+                raise UserError(_why_no_store(folder, names, name))
+        return False
+    _check_version(folder / MARK, mark)
+    for name, own in OWN_FILES.items():
+        _check_files(folder / name, own)
+    _check_folder(folder / DAMAGED)
+    _check_file(folder / LOCK)
+    return True
+
+
+def _is_of_a_beginning(path: Path) -> bool:
+    """Whether it is what there is before a store has its mark: the lock, or of another run that begins just now."""
+    if path.name == LOCK:
+        return why_not_own_file(path) is None and path.stat().st_size == 0
+    return scratch_of(path.name) == MARK or _OF_A_TRIAL.fullmatch(path.name) is not None
+
+
+def _why_no_store(folder: Path, names: set[str], stranger: str) -> str:
+    if names >= OWN_FILES.keys():
+        return (
+            f"{shown(folder)} was written by an earlier version of fedsim, whose values carry no digests, so damage "
+            f"would go unnoticed; {ELSEWHERE}"
+        )
+    return f"{shown(folder)} is not empty and is no store (it has {shown(Path(stranger))}); {ELSEWHERE}"
+
+
+def _check_version(path: Path, mark: bytes) -> None:
+    try:
+        found = json.loads(mark)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or found.get("format") != FORMAT or type(found.get("version")) is not int:
+        raise UserError(f"{shown(path)}: is not readable as the mark of a store; {ELSEWHERE}")
+    if found["version"] != VERSION:
+        raise UserError(
+            f"{shown(path)}: is the mark of a store of version {found['version']}, and this fedsim has stores of "
+            f"version {VERSION}; {ELSEWHERE}"
+        )
+
+
+def _check_files(folder: Path, own: re.Pattern[str]) -> None:
+    _check_folder(folder)
+    for entry in list(os.scandir(folder)) if folder.exists() else []:
+        if own.fullmatch(entry.name) and not entry.is_file(follow_symlinks=False):
+            _check_file(Path(entry.path))
+
+
+def _check_file(path: Path) -> None:
+    if kind := why_not_own_file(path):
+        raise UserError(f"{shown(path)}: is {kind}, and a store keeps a regular file there; {ELSEWHERE}")
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_symlink() or (os.path.lexists(folder) and not folder.is_dir()):
+        kind = why_not_own_file(folder) or "a file"
+        raise UserError(f"{shown(folder)}: is {kind}, and a store keeps a folder there; {ELSEWHERE}")
+
+
+class StoreFolder:
+    """A folder that is a store: made one if it was empty, and swept of what killed runs have left half-written.
+
+    Raises `UserError` as `check_store` does.
+    """
+
+    def __init__(self, path: Path) -> None:
+        check_store(path)
+        self.path = path
+        self.lock = FileLock(path / LOCK)
+        """Held by whoever writes tensors or an index, deletes, or puts something aside."""
+        self.complete = True
+        """Whether all is known that somebody may need. As long as it is not, nothing is deleted."""
+        path.mkdir(parents=True, exist_ok=True)
+        with self.lock:
+            if not _is_marked(path):  # nobody else can make it one now
+                content = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
+                write_atomically(path / MARK, content.encode())
+            sweep_scratch(path, MARK.__eq__)
+            for name, own in OWN_FILES.items():
+                (path / name).mkdir(exist_ok=True)
+                sweep_scratch(path / name, own.fullmatch)
+
+    def put_aside(self, path: Path) -> Path:
+        """Move a damaged file to where it harms nobody and nobody deletes it; returns where that is."""
+        with self.lock:
+            place = self.place_aside(path.name)
+            os.rename(path, place)
+        return place
+
+    def place_aside(self, name: str) -> Path:
+        """A name that no damaged file has so far; the lock is held."""
+        folder = self.path / DAMAGED
+        folder.mkdir(exist_ok=True)
+        return next(place for number in count(1) if not os.path.lexists(place := folder / f"{name}.{number}"))
+
+    def delete_tensors(self, needed: Collection[str]) -> None:
+        """Delete the tensors whose names are not among the *needed* ones; the lock is held."""
+        if not self.complete:
+            return
+        tensors = self.path / "tensors"
+        for entry in list(os.scandir(tensors)):
+            own = OWN_FILES["tensors"].fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+            if own and entry.name.removesuffix(".safetensors") not in needed:
+                os.unlink(entry.path)
+        sweep_scratch(tensors, OWN_FILES["tensors"].fullmatch)
+
+    def files(self, folder: str) -> list[Path]:
+        """The store's own files in one of its folders, in the order of their names."""
+        own: Callable[[str], object] = OWN_FILES[folder].fullmatch
+        return sorted(path for path in (self.path / folder).iterdir() if own(path.name))

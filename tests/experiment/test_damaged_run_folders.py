@@ -1,0 +1,301 @@
+"""Run folders that were damaged, or made to do harm: a run goes on to the same tables, or says in one line why not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_worlds import scenario
+
+from fedsim.cli import main
+from fedsim.errors import UserError
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.results import load_results
+from fedsim.experiment.run import run
+from fedsim.learning.stored_values import Index, index_bytes, metrics_line
+
+LEARNING: dict[str, Any] = {
+    "learn": True,
+    "data": {"name": "digits"},
+    "model": {"name": "softmax"},
+    "topology.devices": 4,
+    "stop": {"rounds": 3},
+}
+TABLES = ("rounds.csv", "summary.csv", "links.csv")
+
+
+class Interrupts(Observer):
+    """Ends a run after its second round."""
+
+    def round_done(self, protocol: object, seed: int, done: Any) -> None:
+        if done.number == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that has finished, and one that was interrupted."""
+    folder = tmp_path_factory.mktemp("made")
+    run(scenario(LEARNING), out=folder / "whole", executor="serial")
+    with pytest.raises(KeyboardInterrupt):
+        run(
+            scenario(LEARNING),
+            out=folder / "run",
+            executor="serial",
+            checkpoint_interval_s=1e-9,
+            observer=Interrupts(),
+        )
+    return folder
+
+
+@pytest.fixture
+def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, which is the working folder."""
+    monkeypatch.chdir(shutil.copytree(made, tmp_path / "here"))
+    return tmp_path / "here"
+
+
+def goes_on(*options: str) -> int:
+    """The exit status of the run that goes on."""
+    return main(["run", "run/scenario.yaml", "--out", "run", "--resume", "--executor", "serial", *options])
+
+
+def one_message(capsys: pytest.CaptureFixture[str]) -> str:
+    said = capsys.readouterr().err
+    assert said.startswith("fedsim: ") and said.count("\n") == 1 and said[:-1].isprintable() and len(said) < 1_000
+    assert "delete" not in said and "remove" not in said
+    return said.removeprefix("fedsim: ").removesuffix("\n")
+
+
+def tables(folder: Path) -> list[bytes]:
+    return [(folder / name).read_bytes() for name in TABLES]
+
+
+def changes(key: str, value: object) -> None:
+    path = Path("run/manifest.json")
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), key: value}))
+
+
+def stored(kind: str) -> Path:
+    return sorted(Path("run/store", kind).iterdir())[0]
+
+
+# -- stores that are somebody else's ----------------------------------------------------------------------------------
+
+
+def victim() -> dict[str, bytes]:
+    """A folder that holds what somebody needs, called as a store's files are."""
+    for kind in ("tensors", "index", "metrics", "ledger"):
+        Path("victim", kind).mkdir(parents=True, exist_ok=True)
+    Path("victim/tensors/model.safetensors").write_bytes(b"years of work")
+    Path(f"victim/tensors/{'0' * 32}-{'0' * 8}-v.safetensors").write_bytes(b"more of it")
+    return {str(path): path.read_bytes() for path in Path("victim").rglob("*") if path.is_file()}
+
+
+def by_name() -> None:
+    changes("store", "../victim")
+
+
+def by_path() -> None:
+    changes("store", str(Path("victim").absolute()))
+
+
+def by_link() -> None:
+    shutil.move("run/store", "moved")
+    Path("run/store").symlink_to("../victim")
+
+
+def by_link_inside() -> None:
+    Path("run/way").symlink_to("..")
+    changes("store", "way/victim")
+
+
+@pytest.mark.parametrize("lead", [by_name, by_path, by_link, by_link_inside])
+def test_a_manifest_leads_to_no_folder_outside_of_its_own(
+    here: Path, capsys: pytest.CaptureFixture[str], lead: Callable[[], None]
+) -> None:
+    before = victim()
+    lead()
+    assert goes_on() == 2
+    assert "the run in run has its store outside of its folder; if that is right, add --store" in one_message(capsys)
+    assert goes_on("--store", "victim") == 2
+    assert "was written by an earlier version of fedsim, whose values carry no digests" in one_message(capsys)
+    assert {str(path): path.read_bytes() for path in Path("victim").rglob("*") if path.is_file()} == before
+
+
+def test_a_store_of_ones_own_files_is_refused_before_anything_is_written(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine/tensors").mkdir(parents=True)
+    Path("mine/tensors/photo.png").write_bytes(b"a face")
+    assert main(["run", "run/scenario.yaml", "--out", "new", "--store", "mine"]) == 2
+    message = "mine is not empty and is no store (it has tensors); choose another store with --store, or another folder"
+    assert one_message(capsys).startswith(message)
+    assert [str(path) for path in Path("mine").rglob("*")] == ["mine/tensors", "mine/tensors/photo.png"]
+    assert not Path("new").exists()
+
+
+STORES: dict[str, tuple[object, str]] = {
+    "with a null character": ("sto\0re", r"is no name of a folder \(its key 'store'\)"),
+    "half a character": ("\ud800", "run/.* (cannot be|is no name|outside)"),
+    "too long": ("s" * 5_000, "is no name of a folder"),
+    "the folder itself": (".", r"run/?\.? is not empty and is no store"),
+    "nothing": ("", "run is not empty and is no store"),
+    "a file": ("scenario.yaml", "run/scenario.yaml is not a folder; choose another store"),
+}
+
+
+@pytest.mark.parametrize(("store", "message"), STORES.values(), ids=STORES)
+def test_a_manifest_with_a_store_that_is_none(
+    here: Path, capsys: pytest.CaptureFixture[str], store: object, message: str
+) -> None:
+    changes("store", store)
+    assert goes_on() == 2
+    assert re.search(message, one_message(capsys))
+
+
+# -- what is no file --------------------------------------------------------------------------------------------------
+
+NO_FILES: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a link": lambda path: path.symlink_to("/dev/zero"),
+}
+
+
+@pytest.mark.parametrize(("said", "make"), NO_FILES.items(), ids=NO_FILES)
+@pytest.mark.parametrize("kind", ["tensors", "index", "metrics", "ledger"])
+def test_a_file_of_a_store_that_is_none(
+    here: Path, capsys: pytest.CaptureFixture[str], kind: str, said: str, make: Callable[[Path], object]
+) -> None:
+    path = stored(kind)
+    path.unlink()
+    make(path)
+    manifest = Path("run/manifest.json").read_bytes()
+    assert goes_on() == 2
+    assert one_message(capsys).startswith(f"{path}: is {said}, and a store keeps a regular file there; choose another")
+    assert Path("run/manifest.json").read_bytes() == manifest
+
+
+# -- what is damaged --------------------------------------------------------------------------------------------------
+
+DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "an index without labels": ("index", lambda content: b'{"frontiers":[]}'),
+    "an index of nothing": ("index", lambda content: b"null"),
+    "an index of brackets": ("index", lambda content: b"[" * 100_000),
+    "metrics of brackets": ("metrics", lambda content: b"[" * 100_000 + b"\n" + content),
+    "accuracy beyond all": ("metrics", lambda content: content.replace(b'"accuracy":0.', b'"accuracy":7.')),
+    "accuracy that is none": ("metrics", lambda content: content.replace(b'"accuracy":0.', b'"accuracy":NaN,"a":0.')),
+    "no metrics": ("metrics", lambda content: content.replace(b'"value":{', b'"value":[],"was":{')),
+    "an empty tensor": ("tensors", lambda content: b""),
+    "half a tensor": ("tensors", lambda content: content[: len(content) // 2]),
+    "a tensor of other numbers": ("tensors", lambda content: content[:-1] + bytes([content[-1] ^ 0x40])),
+    "a tensor of another type": ("tensors", lambda content: content.replace(b"F32", b"I32")),
+    "a tensor of another shape": ("tensors", lambda content: content.replace(b"[10,64]", b"[64,10]")),
+    "a tensor of another name": ("tensors", lambda content: content.replace(b"fc.", b"cf.")),
+}
+
+
+@pytest.mark.parametrize(("kind", "damage"), DAMAGES.values(), ids=DAMAGES)
+def test_what_is_damaged_is_named_put_aside_and_computed_again(
+    here: Path, capsys: pytest.CaptureFixture[str], kind: str, damage: Callable[[bytes], bytes]
+) -> None:
+    path = stored(kind)
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert path.read_bytes() != whole
+    assert goes_on() == 0
+    assert tables(Path("run")) == tables(Path("whole"))
+    (remark,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Remark: run/store")]
+    assert str(path) in remark and "is computed again" in remark
+    (aside,) = Path("run/store/damaged").iterdir()
+    assert aside.name == f"{path.name}.1"
+    if kind != "metrics":
+        assert aside.read_bytes() == damage(whole)
+
+
+@pytest.mark.parametrize("kind", ["store.json", "index", "metrics", "ledger", "tensors"])
+def test_a_flipped_bit_changes_no_table(here: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    rng = random.Random(kind)
+    shutil.move("run", "begun")
+    for _ in range(2):
+        shutil.rmtree("run", ignore_errors=True)
+        shutil.copytree("begun", "run")
+        path = Path("run/store/store.json") if kind == "store.json" else stored(kind)
+        content = bytearray(path.read_bytes())
+        bit = rng.randrange(8 * len(content))
+        content[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(content)
+        status = goes_on()
+        if status == 2:
+            one_message(capsys)
+        else:
+            assert status == 0 and tables(Path("run")) == tables(Path("whole"))
+            capsys.readouterr()
+        assert (status == 2) == (kind == "store.json")
+
+
+FORGED: dict[str, tuple[str, Callable[[Path], bytes]]] = {
+    "an index of lists": ("index", lambda path: index_bytes(path.stem, Index(frontiers=[]))),  # type: ignore[arg-type]
+    "an index of other names": ("index", lambda path: index_bytes(path.stem, Index({"a": ["../../victim"]}))),
+    "accuracy beyond all": (
+        "metrics",
+        lambda path: json.dumps(metrics_line(f"{'0' * 32}-{'0' * 8}-metrics", {"accuracy": 7.5})).encode() + b"\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "forge"), FORGED.values(), ids=FORGED)
+def test_what_fits_its_digest_and_can_be_no_value_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], kind: str, forge: Callable[[Path], bytes]
+) -> None:
+    path = stored(kind)
+    path.write_bytes(forge(path))
+    assert goes_on("--quiet") == 2
+    assert one_message(capsys).startswith(f"{path}: ")
+    assert path.read_bytes() == forge(path)
+
+
+# -- what killed runs leave -------------------------------------------------------------------------------------------
+
+
+def test_what_killed_runs_left_half_written_is_swept_and_nothing_else(here: Path) -> None:
+    own = ["run/.manifest.json.7.tmp", "run/.rounds.csv.7.tmp", "run/store/index/.r.json.7.tmp"]
+    other = ["run/.notes.txt.7.tmp", "run/.manifest.json.tmp", "run/store/index/.notes.txt.7.tmp"]
+    for name in own + other:
+        Path(name).write_text("half")
+    assert goes_on() == 0
+    assert [name for name in own + other if Path(name).exists()] == other
+
+
+# -- final weights ----------------------------------------------------------------------------------------------------
+
+
+def test_final_weights_are_as_they_were_written(here: Path) -> None:
+    results = load_results("whole")
+    (path,) = results.final_weights("fedavg", 1).values()
+    content = path.read_bytes()
+    for damaged in (content[:-1], content[:-1] + bytes([content[-1] ^ 1]), b""):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=f"{path.name}: .*digest; run the scenario again, into another folder"):
+            results.final_weights("fedavg", 1)
+    path.unlink()
+    with pytest.raises(UserError, match=f"{path.name}: is lost; run the scenario again, into another folder"):
+        results.final_weights("fedavg", 1)
+
+
+@pytest.mark.parametrize("name", ["../manifest.json", "/etc/hostname", "tensors/mine.safetensors", "tensors/a\0b", ""])
+def test_final_weights_are_a_stores_tensors(here: Path, name: str) -> None:
+    path = Path("whole/manifest.json")
+    manifest = json.loads(path.read_bytes())
+    manifest["runs"][0]["final_weights"] = {"classifier": name}
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match="is no name of weights in a store"):
+        load_results("whole").final_weights("fedavg", 1)
