@@ -86,19 +86,18 @@ class Results:
 
     def _weights(self, name: str) -> Path:
         """A safetensors file in the store."""
-        problem = "is no name of weights in a store"
-        try:
+        path, problem = Path(name), "is no name of weights in a store"
+        if WEIGHTS.fullmatch(name):
             path = Path(os.path.realpath(self.folder / self.manifest.get("store", "store"))) / name
-            if WEIGHTS.fullmatch(name):
-                content = read_own_file(path)
+            content = read_own_file(path)
+            if content is None:
                 problem = "is lost"
-                if content is not None:
+            else:
+                try:
                     check_tensors(path.stem, content)
                     return path
-        except ValueError:  # a null character
-            path = Path(name)
-        except Damaged as damage:
-            problem = str(damage)
+                except Damaged as damage:
+                    problem = str(damage)
         raise UserError(f"{printable(str(path))}: {problem}; {AGAIN}")
 
 

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.experiment.at_work import LOCK, why_busy
-from fedsim.experiment.kept import AGAIN, read_manifest
+from fedsim.experiment.kept import read_manifest
 from fedsim.experiment.shell import command_line
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted
@@ -63,12 +63,7 @@ class RunFolder:
             return self.path / "store" if asked is None else asked
         begun = self.path / str(self.manifest.get("store", "store"))
         place = printable(str(begun))
-        try:
-            real = os.path.realpath(begun)
-        except ValueError:  # a null character
-            raise UserError(
-                f"{self._shown}/manifest.json: {place} is no name of a folder (its key 'store'); {AGAIN}"
-            ) from None
+        real = os.path.realpath(begun)
         inside = Path(real).is_relative_to(os.path.realpath(self.path))
         if asked is not None and os.path.realpath(asked) != real:
             way_out = "leave --store out, or give that one" if inside else "give that one with --store"

@@ -88,7 +88,7 @@ def test_a_run_does_not_go_on_on_another_kind_of_processor(tmp_path: Path, monke
     interrupted(folder, store=store)
     on_a("amd-avx512", monkeypatch)
     with pytest.raises(UserError) as refusal:
-        run(scenario(LEARNING), out=folder, resume=True)
+        run(scenario(LEARNING), out=folder, resume=True, store=store)
     assert str(refusal.value).endswith(
         "; numbers would differ, so go on where the processor and the environment come to amd-avx2 (here: amd-avx512), "
         "or choose another folder with --out"
@@ -96,7 +96,7 @@ def test_a_run_does_not_go_on_on_another_kind_of_processor(tmp_path: Path, monke
     whole = run(scenario(LEARNING), out=tmp_path / "there", store=store)
     assert '"event":"loaded"' not in (store / "ledger" / f"{whole.manifest['run']}.jsonl").read_text()
     on_a("amd-avx2", monkeypatch)
-    assert run(scenario(LEARNING), out=folder, resume=True).manifest["executor"]["processor"] == "amd-avx2"
+    assert run(scenario(LEARNING), out=folder, resume=True, store=store).manifest["executor"]["processor"] == "amd-avx2"
     on_a("intel-avx512-amx", monkeypatch)
     assert len(run(scenario(LEARNING), out=folder).summary) == 1, "what is finished can be read everywhere"
 
