@@ -11,10 +11,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or 
 import pytest
 from hypothesis import HealthCheck, settings
 
-NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("explore", print_blob=True, **NO_HASTE)
-settings.register_profile("ci", print_blob=True, derandomize=True, database=None, **NO_HASTE)
-settings.load_profile("ci" if os.environ.get("CI") else "explore")
+NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+THE_SAME_EACH_TIME = {"derandomize": True, "database": None} if os.environ.get("CI") else {}
+settings.register_profile("short", max_examples=25, **NO_HASTE, **THE_SAME_EACH_TIME)
+settings.register_profile("long", max_examples=100, **NO_HASTE, **THE_SAME_EACH_TIME)
+settings.load_profile("short")  # `make test-long` asks for the other one
 
 
 @pytest.fixture(scope="session", autouse=True)
