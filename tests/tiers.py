@@ -14,11 +14,11 @@ from hypothesis import settings
 __all__ = ["FULL", "drawn", "examples", "mostly_long"]
 
 FULL = settings.get_current_profile_name() in ("long", "mutants")
-FEWEST = 10
+FEWEST = 5
 
 
 def examples(number: int) -> int:
-    """How many examples of *number* this tier draws: all, or a fifth, but not fewer than ten."""
+    """How many examples of *number* this tier draws: all, or a fifth, but not fewer than five."""
     return number if FULL else min(number, max(FEWEST, number // 5))
 
 
@@ -35,4 +35,8 @@ def mostly_long(values: Iterable[Any], *, now: Collection[Any]) -> list[Any]:
     """Parameters of a test of which only those in *now* are tried by `make test`, the others by `make test-long`."""
     values = list(values)
     assert all(value in values for value in now), f"{now} are to be tried, among {values}"
-    return [value if value in now else pytest.param(value, marks=pytest.mark.long) for value in values]
+    long = pytest.mark.long
+    return [
+        pytest.param(*(value if isinstance(value, tuple) else [value]), marks=() if value in now else long)
+        for value in values
+    ]
