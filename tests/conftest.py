@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or 
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+gc.disable()  # until all tests are collected: nothing of what that makes is garbage
 
 NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
 THE_SAME_EACH_TIME = {"derandomize": True, "database": None} if os.environ.get("CI") else {}
@@ -24,6 +27,12 @@ def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDSIM_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+def pytest_collection_finish() -> None:
+    """What has been loaded stays, so the collector need not look at it again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
