@@ -8,6 +8,7 @@ DEMO := runs/quickstart
 BIN := .venv/bin
 INSTALLED := .venv/installed
 PYTEST := $(BIN)/python -m pytest
+SHARED := -n $(WORKERS) --dist worksteal# neighbours stay together, so what a file sets up is set up once
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -25,12 +26,16 @@ demo: $(INSTALLED) ## Run three protocols on real data, print the comparison and
 	@echo "Figures: $(DEMO)/figures"
 
 .PHONY: test
-test: lint ## Check everything: what `make lint` checks, every test, the doctests of the package and of the pages.
-	$(PYTEST) -n $(WORKERS)
+test: lint ## Check all that each change must pass (under 6 minutes on 2 cores): style, types, tests, doctests.
+	$(PYTEST) $(SHARED) -m "not long"
+
+.PHONY: test-long
+test-long: $(INSTALLED) ## Check what `make test` leaves out (under 60 minutes): tests marked long, and more drawn examples.
+	$(PYTEST) $(SHARED) -m "long or drawn" --hypothesis-profile=long
 
 .PHONY: check
-check: lint ## Check the same in about a minute: without the tests marked slow or data.
-	$(PYTEST) -n $(WORKERS) -m "not slow and not data"
+check: lint ## Check the same as `make test` in about a minute: without the tests marked slow or data.
+	$(PYTEST) $(SHARED) -m "not slow and not data and not long"
 
 .PHONY: lint
 lint: $(INSTALLED) ## Check style, types and layers; run no test.
@@ -91,7 +96,9 @@ clean: ## Remove .venv, the peers' environments and what the tools left behind; 
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Workers share the cores, so each computes with one thread; results do not depend on it, the time they take does.
-test check laws golden golden-accept: export OMP_NUM_THREADS = 1
+test test-long check laws golden golden-accept: export OMP_NUM_THREADS = 1
+# Each worker and each process of a test would compile all modules anew if the environment forbade keeping what it made.
+test test-long check laws golden golden-accept: export PYTHONDONTWRITEBYTECODE =
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { \

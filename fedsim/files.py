@@ -202,7 +202,8 @@ def sweep_scratch(folder: Path, is_own: Callable[[str], object]) -> None:
 def why_no_folder(folder: Path) -> str | None:
     """Why nothing can be written into *folder*, which need not be there yet; None when it can.
 
-    Some file systems say only when asked to (``/proc``), so a folder is made inside what is there, and removed at once.
+    Some file systems say only when asked to (``/proc``), so a file is made inside what is there. It has no name
+    where the file system can do that, so a process that is killed just then leaves nothing behind.
     """
     try:
         for part in chain([folder], folder.parents):  # not all at once: a bad name may have thousands
@@ -217,7 +218,7 @@ def why_no_folder(folder: Path) -> str | None:
 
 def _why_not_writable(folder: Path) -> str | None:
     try:
-        os.rmdir(tempfile.mkdtemp(prefix=".", dir=folder))
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         return f"{shown(folder)} cannot be written to ({error.strerror})"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or 
 import pytest
 from hypothesis import HealthCheck, settings
 
-NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("explore", print_blob=True, **NO_HASTE)
-settings.register_profile("ci", print_blob=True, derandomize=True, database=None, **NO_HASTE)
-settings.load_profile("ci" if os.environ.get("CI") else "explore")
+gc.disable()  # until all tests are collected: nothing of what that makes is garbage
+
+NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+THE_SAME_EACH_TIME = {"derandomize": True, "database": None} if os.environ.get("CI") else {}
+settings.register_profile("short", max_examples=25, **NO_HASTE, **THE_SAME_EACH_TIME)
+settings.register_profile("long", max_examples=100, **NO_HASTE, **THE_SAME_EACH_TIME)
+settings.load_profile("short")  # `make test-long` asks for the other one
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,6 +27,12 @@ def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEDSIM_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+def pytest_collection_finish() -> None:
+    """What has been loaded stays, so the collector need not look at it again and again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from signals import At, count_time_in_looks, send_itself
+
 INTERRUPTED, REFUSED, FAILED = 130, 2, 1
 
 
@@ -36,12 +38,17 @@ class RunServer:
     ) -> None:
         self._process.communicate(timeout=60)
 
-    def start(self, scenario: dict[str, Any], out: Path, **options: Any) -> int:
-        """Start a run; returns its process id, which stays its own until `wait`."""
-        return self._ask({"scenario": scenario, "out": str(out), "options": options})
+    def start(
+        self, scenario: dict[str, Any], out: Path, *, at: At | None = None, looks: bool = False, **options: Any
+    ) -> int:
+        """Start a run, which sends itself a signal *at* some moment; returns its process id, its own until `wait`.
+
+        If *looks*, its checkpoints come every so many chunks, not seconds.
+        """
+        return self._ask({"scenario": scenario, "out": str(out), "at": at, "looks": looks, "options": options})
 
     def wait(self, process: int) -> int:
-        """Wait for its end: 0, `REFUSED`, `FAILED` or `INTERRUPTED`, or minus the signal that killed it."""
+        """Wait for its end: 0, `REFUSED`, `FAILED` or `INTERRUPTED`, or minus the signal that killed or stopped it."""
         return self._ask({"wait": process})
 
     def run(self, scenario: dict[str, Any], out: Path, **options: Any) -> int:
@@ -107,9 +114,14 @@ def _serve() -> None:
     for line in sys.stdin:
         question = json.loads(line)
         if "wait" in question:
-            answer = os.waitstatus_to_exitcode(os.waitpid(question["wait"], 0)[1])
+            status = os.waitpid(question["wait"], os.WUNTRACED)[1]
+            answer = -os.WSTOPSIG(status) if os.WIFSTOPPED(status) else os.waitstatus_to_exitcode(status)
         elif not (answer := os.fork()):
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            if question["looks"]:
+                count_time_in_looks()
+            if question["at"]:
+                send_itself(At(*question["at"]), Path(question["out"]))
             os._exit(_run(question))
         sys.stdout.write(f"{answer}\n")
         sys.stdout.flush()

@@ -21,7 +21,7 @@ LEARNED = 0.5
 """An accuracy that chance, 0.1, is far from."""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_mean_of_auto_is_within_the_seeds_interval_of_serial(tmp_path: Path) -> None:
     scenario = load(QUICKSTART, overrides=FEWER_ROUNDS)
     assert scenario.seeds == (1, 2, 3)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import time
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ import torch
 from run_server import RunServer, peaks
 
 from fedsim.experiment.run import run
+from fedsim.learning import store
 from fedsim.learning.executors.plain import PlainTrainer
 
 MODEL_BYTES = 4 * 6_687_834  # hfedms_cnn
@@ -29,12 +27,8 @@ def server() -> Iterator[RunServer]:
 
 
 def size_bytes(folder: Path) -> int:
-    """All files in a folder, now."""
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):  # deleted since it was listed
-            total += path.stat().st_size
-    return total
+    """All files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*"))
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -58,28 +52,31 @@ def test_a_trained_model_is_gone_before_the_next_one_is_trained(
     assert alive == [0] * 3 * 20
 
 
-@pytest.mark.slow
-def test_the_store_of_a_hundred_rounds_of_a_large_model_stays_small(server: RunServer, tmp_path: Path) -> None:
-    few_samples = {"topology.devices": 300, "data.test_fraction": 0.05}
-    protocol = {"name": "fedavg", "clients": 2}
-    scenario = digit_runs.data(HFEDMS_CNN | few_samples | {"protocols": [protocol], "stop.rounds": 100})
-    store, sizes, finished = tmp_path / "run" / "store", [], False
-    process = server.start(scenario, tmp_path / "run", checkpoint_interval_s=0.15)
-    while not finished:
-        sizes.append(size_bytes(store))
-        time.sleep(0.03)
-        with suppress(FileNotFoundError):
-            finished = json.loads((tmp_path / "run" / "manifest.json").read_bytes())["status"] == "finished"
-    assert server.wait(process) == 0
+def test_the_store_of_fifty_rounds_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint at every occasion; the folder is looked at after each file, before what it replaces is deleted."""
+    written, sizes = store.write_atomically, []
 
-    checkpoints = sum(row["event"] == "checkpoint" for row in digit_runs.ledger(store))
-    assert checkpoints >= 20, "so many times, models were written and deleted"
-    assert max(sizes) > 2 * MODEL_BYTES, "it was looked at while there was something in it"
-    assert max(sizes) < 200e6
-    assert size_bytes(store) < 1.1 * MODEL_BYTES
+    def watched(path: Path, content: bytes) -> None:
+        written(path, content)
+        sizes.append(size_bytes(tmp_path / "store"))
+
+    monkeypatch.setattr(store, "write_atomically", watched)
+    changes = {
+        "model": {"name": "mlp", "hidden": [2048]},
+        "protocols": [{"name": "fedavg", "clients": 2}],
+        "stop.rounds": 50,
+    }
+    results = run(digit_runs.scenario(changes), out=tmp_path, executor="serial", checkpoint_interval_s=1e-9)
+    model_bytes = results.manifest["model"]["bytes"]
+    rows = digit_runs.ledger(tmp_path / "store")
+    assert sum(row["event"] == "checkpoint" for row in rows) >= 100, "so many times, models were written and deleted"
+    assert max(sizes) > 2 * model_bytes, "it was looked at while there was something in it"
+    assert max(sizes) < 7 * model_bytes
+    assert size_bytes(tmp_path / "store" / "tensors") < 1.1 * model_bytes
+    assert size_bytes(tmp_path / "store") - size_bytes(tmp_path / "store" / "tensors") < 500 * len(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("executor", ["serial", "batched"])
 def test_peak_memory_does_not_grow_with_rounds(server: RunServer, tmp_path: Path, executor: str) -> None:
     """110 of 368 clients: if their models were all alive at once, they would need 2.9 GB."""

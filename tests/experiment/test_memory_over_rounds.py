@@ -1,13 +1,16 @@
 """Memory of a run that trains: after five hundred rounds what it was after fifty, and none for clients never asked.
 
-Peaks are of whole processes, so a few megabytes are left to the allocator, to garbage that is not collected yet, and to
-the trace, which remembers every round. Left out: large models, of which a few in the wrong place show after a few
+`make test` counts the tensors that are alive after each round, which is exact. `make test-long` measures peaks of whole
+processes, so a few megabytes are left to the allocator, to garbage that is not collected yet, and to the trace, which
+remembers every round. Left out: large models, of which a few in the wrong place show after a few
 rounds (``test_host_resources.py``).
 """
 
 from __future__ import annotations
 
+import gc
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +18,7 @@ from typing import Any, NamedTuple
 import digit_runs
 import numpy as np
 import pytest
+import torch
 from run_server import RunServer, last_message, peaks
 
 from fedsim.experiment.observer import Observer
@@ -50,7 +54,7 @@ def measured(server: RunServer, out: Path, changes: dict[str, Any], **options: A
     return Peaks(peaks(out)[-1], manifest["worker_peak_memory_bytes"] or 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @WHO_TRAINS
 def test_five_hundred_rounds_need_no_more_memory_than_fifty(
     server: RunServer, tmp_path: Path, executor: str, workers: int
@@ -81,7 +85,7 @@ PERCEPTRON: dict[str, Any] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("executor", ["serial", "batched"])
 def test_what_clients_remember_does_not_grow(server: RunServer, tmp_path: Path, executor: str) -> None:
     """An extractor is 262 kB, so 150 more blocks whose extractor nobody let go of would be 39 MB.
@@ -94,6 +98,49 @@ def test_what_clients_remember_does_not_grow(server: RunServer, tmp_path: Path, 
         for rounds in (40, 640)
     )
     assert many.run - few.run < 39e6 / 2
+
+
+class Alive(Observer):
+    """Counts the bytes of all tensors that are alive after each round."""
+
+    def __init__(self) -> None:
+        self.tensor_bytes: list[int] = []
+
+    def round_done(self, *_: object) -> None:
+        gc.collect()
+        with warnings.catch_warnings():  # some objects that are asked for their class warn that they are outdated
+            warnings.simplefilter("ignore")
+            found = [one for one in gc.get_objects() if isinstance(one, torch.Tensor)]
+        memory = {one.untyped_storage()._cdata: one.untyped_storage().nbytes() for one in found}
+        self.tensor_bytes.append(sum(memory.values()))
+
+
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+@pytest.mark.parametrize(
+    "protocol", [{"name": "fedavg", "clients": 4}, GROUPS | {"growth": {"name": "constant", "beta": 1}}]
+)
+def test_after_a_round_no_more_tensors_are_alive_than_after_an_earlier_one(
+    tmp_path: Path, executor: str, protocol: dict[str, Any]
+) -> None:
+    """Everybody takes part in each block, so that what clients remember is all there after the second one."""
+    alive = Alive()
+    changes = PERCEPTRON | {"data.pixels": 8, "protocols": [protocol], "stop.rounds": 24}
+    run(digit_runs.scenario(changes), out=tmp_path, executor=executor, workers=1, observer=alive)
+    assert len(alive.tensor_bytes) == 24
+    blocks = alive.tensor_bytes[3::4]
+    assert max(blocks[2:]) == blocks[1] > 0, blocks
+
+
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+def test_clients_that_are_never_selected_have_no_tensors(tmp_path: Path, executor: str) -> None:
+    most = []
+    for clients in (20, 60):
+        alive = Alive()
+        changes = {"topology.devices": clients, "data.partition": {"name": "iid"}, "stop.rounds": 2}
+        options: dict[str, Any] = {"executor": executor, "workers": 1, "observer": alive}
+        run(digit_runs.scenario(changes), out=tmp_path / str(clients), **options)
+        most.append(max(alive.tensor_bytes))
+    assert most[0] == most[1] > 0
 
 
 def extractors_in_store(tmp_path: Path, scc: dict[str, Any] | None) -> list[int]:
@@ -123,7 +170,7 @@ def test_without_semantics_nobody_keeps_an_extractor_after_its_block(tmp_path: P
     assert extractors_in_store(tmp_path, None)[2::3] == [1] * 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @WHO_TRAINS
 def test_clients_that_are_never_selected_need_no_memory_for_training(
     server: RunServer, tmp_path: Path, executor: str, workers: int

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +15,8 @@ from typing import Any
 import digit_runs
 import pytest
 from run_server import INTERRUPTED, REFUSED, RunServer, last_message
+from signals import At, computed
+from tiers import FULL
 
 from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
@@ -24,25 +24,18 @@ from fedsim.experiment.run import run
 from fedsim.learning.learner import PARTIAL_SUM
 from fedsim.scenario.schema import Scenario
 
-KILLS, FOLDERS = 20, 4
-CHECKPOINT_INTERVAL_S, CHECKPOINTS = 0.2, 20
-PATIENCE_S, POLL_S = 300.0, 0.01
-COMPUTED = re.compile(rb'"event":"computed","key":"(\w+)"')
+KILLS, FOLDERS = (20, 4) if FULL else (8, 2)
+CHUNKS, MOMENTS = 3, 12
+"""A checkpoint every so many chunks; between two chunks, and at a checkpoint, are fewer moments than that."""
 
-LONG = digit_runs.data(  # a few seconds of real training
+LONG = digit_runs.data(
     {
         "protocols": [
             {"name": "fedavg", "clients": 12},
             {"name": "fedprox", "clients": 9, "mu": 0.1},
-            {
-                "name": "centralised",
-                "stop": {"rounds": 2},
-            },  # one long training each: a kill in it is in no round of many
+            {"name": "centralised", "stop": {"rounds": 2}},
         ],
         "stop.rounds": 4,
-        "model.hidden": [128],
-        "training.epochs": 6,
-        "training.batch_size": 8,
     }
 )
 STREAMED = digit_runs.data(
@@ -55,8 +48,6 @@ STREAMED = digit_runs.data(
             "drift": {"name": "gradual", "begin": 2, "end": 6, "strength": 0.8},
         },
         "stop.rounds": 8,
-        "training.epochs": 4,
-        "training.batch_size": 4,
     }
 )
 REMEMBERED = digit_runs.data(
@@ -72,8 +63,6 @@ REMEMBERED = digit_runs.data(
         ],
         "data.stream": {"samples": 20},
         "stop.rounds": 12,
-        "model.hidden": [128],
-        "training.batch_size": 2,
     }
 )
 SHORT = digit_runs.data()
@@ -86,13 +75,8 @@ class Whole:
     """What a run comes to that nobody disturbs."""
 
     outcome: dict[str, bytes]
-    progress: list[tuple[float, int]]
-    """(seconds since it began to compute, expressions computed by then), ascending in both."""
-
-    @property
-    def checkpoint_interval_s(self) -> float:
-        """A small part of the run's time, so that kills come after checkpoints however fast it is today."""
-        return self.progress[-1][0] / CHECKPOINTS
+    expressions: int
+    """That were computed."""
 
 
 @pytest.fixture(scope="module")
@@ -105,16 +89,8 @@ def server() -> Iterator[RunServer]:
 def whole(server: RunServer, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """The long run, undisturbed."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    process = server.start(LONG, out, checkpoint_interval_s=CHECKPOINT_INTERVAL_S)
-    until_computed(out, 1)
-    began_s, progress = time.monotonic(), [(0.0, 1)]
-    while not is_finished(out):
-        if (so_far := computed(out)) > progress[-1][1]:
-            progress.append((time.monotonic() - began_s, so_far))
-        time.sleep(POLL_S)
-        assert time.monotonic() < began_s + PATIENCE_S
-    assert server.wait(process) == 0
-    return Whole(digit_runs.outcome(out), progress)
+    assert server.run(LONG, out, workers=1) == 0
+    return Whole(digit_runs.outcome(out), len(computed(out)))
 
 
 def rows(out: Path) -> Rows:
@@ -122,38 +98,9 @@ def rows(out: Path) -> Rows:
     return digit_runs.ledger(out / "store") if list((out / "store" / "ledger").glob("*.jsonl")) else []
 
 
-def computed(out: Path) -> int:
-    """How many expressions have been computed so far, each counted once; quick enough to be asked all the time."""
-    found: set[bytes] = set()
-    for path in (out / "store" / "ledger").glob("*.jsonl"):
-        found.update(COMPUTED.findall(path.read_bytes()))
-    return len(found)
-
-
 def trained(ledger: Rows) -> list[str]:
     """The keys of all trainings that were finished, one for each time."""
     return [row["key"] for row in ledger if row["event"] == "computed" and row["operation"] == "train"]
-
-
-def is_finished(out: Path) -> bool:
-    return json.loads((out / "manifest.json").read_bytes())["status"] == "finished"
-
-
-def until_computed(out: Path, number: int) -> None:
-    """Wait until the runs in a folder have computed so many expressions."""
-    _until(lambda: computed(out) >= number)
-
-
-def until_checkpoint(out: Path) -> None:
-    """Wait until the runs in a folder have written a checkpoint."""
-    _until(lambda: any(row["event"] == "checkpoint" for row in rows(out)))
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    give_up_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        time.sleep(POLL_S)
-        assert time.monotonic() < give_up_s
 
 
 def since_checkpoint(ledger: Rows) -> Rows:
@@ -165,49 +112,33 @@ def since_checkpoint(ledger: Rows) -> Rows:
 # -- killed --------------------------------------------------------------------------------------------------------
 
 
-def moments(progress: list[tuple[float, int]], rng: random.Random) -> list[tuple[int, float]]:
-    """Random moments, one in each equal part of a run's time: (expressions computed before, seconds after them).
-
-    They are counted in expressions, so that they are spread over the run however fast it is today.
-    """
-    end_s = progress[-3][0]  # so that something is left to compute
-    found = []
-    for part in range(KILLS):
-        moment_s = end_s * rng.uniform(part, part + 1) / KILLS
-        time_s, so_far = max(step for step in progress if step[0] <= moment_s)
-        found.append((so_far, moment_s - time_s))
-    return found
+def moments(expressions: int, rng: random.Random) -> list[At]:
+    """Random moments, one in each equal part of a run."""
+    left = expressions - 10  # so that something is left to compute
+    return [At(int(left * rng.uniform(part, part + 1) / KILLS), rng.randrange(MOMENTS)) for part in range(KILLS)]
 
 
-def killed_and_resumed(
-    server: RunServer, out: Path, interval_s: float, kills: list[tuple[int, float]], rng: random.Random
-) -> list[int]:
+def killed_and_resumed(server: RunServer, out: Path, kills: list[At]) -> list[int]:
     """Run and kill, again and again, then let it finish; the length of the ledger at each kill."""
+    options: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": CHUNKS, "workers": 1}
     lengths = []
-    for expressions, seconds in kills:
-        process = server.start(LONG, out, resume=True, checkpoint_interval_s=interval_s)
-        until_computed(out, expressions)
-        time.sleep(seconds)
-        os.kill(process, signal.SIGKILL)
-        assert server.wait(process) == -signal.SIGKILL
+    for kill in kills:
+        assert server.run(LONG, out, at=kill, **options) == -signal.SIGKILL
         lengths.append(len(rows(out)))
-    process = server.start(LONG, out, resume=True, checkpoint_interval_s=interval_s)
-    time.sleep(rng.uniform(0.0, 0.4))  # one more, while it gets ready
-    os.kill(process, signal.SIGKILL)
-    assert server.wait(process) == -signal.SIGKILL
-    lengths.append(len(rows(out)))
-    assert server.run(LONG, out, resume=True, checkpoint_interval_s=interval_s) == 0
+    assert server.run(LONG, out, **options) == 0
     return lengths
 
 
 @pytest.mark.slow
+@pytest.mark.drawn
 def test_a_kill_at_any_moment_changes_nothing_and_costs_little(server: RunServer, whole: Whole, tmp_path: Path) -> None:
     rng = random.Random(20)
-    planned = moments(whole.progress, rng)
+    planned = moments(whole.expressions, rng)
     after_a_checkpoint = in_a_round = 0
     for folder in range(FOLDERS):
         out = tmp_path / f"{folder}"
-        lengths = killed_and_resumed(server, out, whole.checkpoint_interval_s, planned[folder::FOLDERS], rng)
+        while_it_gets_ready = At(0, rng.randrange(MOMENTS))
+        lengths = killed_and_resumed(server, out, [*planned[folder::FOLDERS], while_it_gets_ready])
         assert digit_runs.outcome(out) == whole.outcome
 
         ledger = rows(out)
@@ -233,10 +164,9 @@ def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer,
     assert server.run(STREAMED, tmp_path / "whole") == 0
     out = tmp_path / "run"
     for expressions in (15, 45):
-        process = server.start(STREAMED, out, resume=True, checkpoint_interval_s=0.02)
-        until_computed(out, expressions)
-        os.kill(process, signal.SIGKILL)
-        assert server.wait(process) == -signal.SIGKILL
+        at = At(expressions)
+        options: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
+        assert server.run(STREAMED, out, at=at, **options) == -signal.SIGKILL
     killed_at = len(rows(out))
     assert server.run(STREAMED, out, resume=True) == 0
     assert digit_runs.outcome(out) == digit_runs.outcome(tmp_path / "whole")
@@ -249,12 +179,11 @@ def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer,
     """Semantics, and the extractors that they fit, are values of the store like every other."""
     whole, rng = tmp_path / "whole", random.Random(7)
     assert server.run(REMEMBERED, whole, executor=executor) == 0
-    expressions, out = computed(whole), tmp_path / "run"
-    for part in range(6):
-        process = server.start(REMEMBERED, out, resume=True, executor=executor, checkpoint_interval_s=0.02)
-        until_computed(out, int(expressions * rng.uniform(part, part + 0.9) / 6))
-        os.kill(process, signal.SIGKILL)
-        assert server.wait(process) == -signal.SIGKILL
+    expressions, out = len(computed(whole)), tmp_path / "run"
+    for part in range(3):
+        at = At(int(expressions * rng.uniform(part, part + 0.9) / 3))
+        options: dict[str, Any] = {"resume": True, "executor": executor, "looks": True, "checkpoint_interval_s": 2}
+        assert server.run(REMEMBERED, out, at=at, **options) == -signal.SIGKILL
     killed_at = len(rows(out))
     assert server.run(REMEMBERED, out, resume=True, executor=executor) == 0
     assert digit_runs.outcome(out) == digit_runs.outcome(whole)
@@ -264,30 +193,17 @@ def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer,
     assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
 
 
-def press_ctrl_c(process: int) -> None:
-    """Until the process has ended: Python loses an interrupt that comes in the callback of a weak reference."""
-    state = Path(f"/proc/{process}/stat")
-    for attempt in range(200):
-        if state.read_text().rpartition(")")[2].split()[0] == "Z":
-            return
-        if attempt % 20 == 0:
-            os.kill(process, signal.SIGINT)
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_goes_on(server: RunServer, whole: Whole, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    process = server.start(LONG, out, checkpoint_interval_s=whole.checkpoint_interval_s)
-    until_checkpoint(out)
-    press_ctrl_c(process)
-    assert server.wait(process) == INTERRUPTED
+    at = At(whole.expressions // 2, signal=signal.SIGINT)
+    assert server.run(LONG, out, at=at, workers=1, looks=True, checkpoint_interval_s=CHUNKS) == INTERRUPTED
     interrupted = rows(out)
     assert server.run(LONG, out) == REFUSED
     assert "go on with --resume" in last_message(out)
     assert rows(out) == interrupted
 
-    assert server.run(LONG, out, resume=True) == 0
+    assert server.run(LONG, out, resume=True, workers=1) == 0
     assert digit_runs.outcome(out) == whole.outcome
     after = rows(out)[len(interrupted) :]
     assert any(row["event"] == "loaded" for row in after)
@@ -297,11 +213,12 @@ def test_ctrl_c_leaves_a_run_that_goes_on(server: RunServer, whole: Whole, tmp_p
 @pytest.mark.slow
 def test_a_folder_takes_one_run_at_a_time(server: RunServer, whole: Whole, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    process = server.start(LONG, out)
-    until_computed(out, 1)
+    process = server.start(LONG, out, at=At(1, signal=signal.SIGSTOP), workers=1)
+    assert server.wait(process) == -signal.SIGSTOP
     for resume in (True, False):
         assert server.run(LONG, out, resume=resume) == REFUSED
         assert "another run is at work" in last_message(out) or not resume
+    os.kill(process, signal.SIGCONT)
     assert server.wait(process) == 0
     assert digit_runs.outcome(out) == whole.outcome
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiers import mostly_long
 
 from fedsim.data import cache
 from fedsim.experiment.run import run
@@ -39,7 +40,7 @@ def test_all_of_them_are_here() -> None:
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LESS)
+@pytest.mark.parametrize("name", mostly_long(LESS, now=["cmapss", "cwru", "femnist_368"]))
 def test_a_scenario_on_real_data_runs(name: str, tmp_path: Path) -> None:
     overrides = ["stop={rounds: 1}", "evaluate.every=1", *LESS[name]]
     results = run(load(SCENARIOS[name], overrides=overrides), out=tmp_path)

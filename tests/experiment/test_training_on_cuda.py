@@ -25,6 +25,7 @@ CONVOLUTIONS = {
     "seeds": [1, 2],
     "protocols": [{"name": "fedavg", "clients": 20}],  # everybody, so that each round is of the same kind
 }
+ONE_SEED = CONVOLUTIONS | {"seeds": [1]}
 GATED = {"model": {"name": "resnet", "depth": 8}, "stop": {"rounds": 1}}
 
 on_cuda = [
@@ -65,7 +66,7 @@ def test_a_run_gives_the_same_bytes_again(torch_device: str, tmp_path: Path) -> 
 def test_a_run_goes_on_from_what_it_has_stored(
     torch_device: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trained(tmp_path / "whole", torch_device, CONVOLUTIONS)
+    trained(tmp_path / "whole", torch_device, ONE_SEED)
     left = [7]
     own = BatchedTrainer.train
 
@@ -77,16 +78,16 @@ def test_a_run_goes_on_from_what_it_has_stored(
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(BatchedTrainer, "train", dies)
-        trained(tmp_path / "parts", torch_device, CONVOLUTIONS, checkpoint_interval_s=1e-9)
-    trained(tmp_path / "parts", torch_device, CONVOLUTIONS, resume=True)
+        trained(tmp_path / "parts", torch_device, ONE_SEED, checkpoint_interval_s=1e-9)
+    trained(tmp_path / "parts", torch_device, ONE_SEED, resume=True)
     assert any(row["event"] == "loaded" for row in digit_runs.ledger(tmp_path / "parts" / "store"))
     assert digit_runs.outcome(tmp_path / "parts") == digit_runs.outcome(tmp_path / "whole")
 
 
 @each_place
 def test_models_are_the_same_but_for_rounding_as_one_client_after_the_other(torch_device: str, tmp_path: Path) -> None:
-    plain = run(digit_runs.scenario(CONVOLUTIONS), out=tmp_path / "plain", executor="serial", precision="float64")
-    stacked = trained(tmp_path / "stacked", torch_device, CONVOLUTIONS, precision="float64")
+    plain = run(digit_runs.scenario(ONE_SEED), out=tmp_path / "plain", executor="serial", precision="float64")
+    stacked = trained(tmp_path / "stacked", torch_device, ONE_SEED, precision="float64")
     expected = digit_runs.weights(plain, "fedavg")
     for name, tensor in digit_runs.weights(stacked, "fedavg").items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-9, atol=1e-12)

@@ -20,6 +20,7 @@ from meters import Books, close
 from random_worlds import CROWDED_RING, STARS, faults, networks, times_s
 from simpy import Event, Process
 from small_worlds import EVERYTHING_HAPPENS, Line, prepared
+from tiers import drawn, examples
 
 from fedsim.kernel.gather import Lost
 from fedsim.kernel.trace import Outcome
@@ -77,8 +78,8 @@ class LineUnderStress(RuleBasedStateMachine):
             self.books.check()
 
 
-LineUnderStress.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
-TestLineUnderStress = LineUnderStress.TestCase
+LineUnderStress.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
+TestLineUnderStress = pytest.mark.drawn(LineUnderStress.TestCase)
 
 
 # -- a network that fails, with rates that change ----------------------------------------------------------------------
@@ -150,8 +151,8 @@ class NetworkUnderStress(RuleBasedStateMachine):
             self.books.check()
 
 
-NetworkUnderStress.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
-TestNetworkUnderStress = NetworkUnderStress.TestCase
+NetworkUnderStress.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
+TestNetworkUnderStress = pytest.mark.drawn(NetworkUnderStress.TestCase)
 
 
 # -- whole protocols ---------------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ worlds = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(changes=worlds, seed=st.integers(0, 3))
 def test_in_any_world_every_byte_is_accounted_for_at_every_event(changes: dict[str, Any], seed: int) -> None:
     world, protocol = prepared(changes, seed=seed)
@@ -205,7 +206,7 @@ def test_in_any_world_every_byte_is_accounted_for_at_every_event(changes: dict[s
         books.check()
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(
     changes=worlds,
     faults=faults,

@@ -1,12 +1,10 @@
-"""Law 3 on the clock: the same scenario and seed give the same trace, in any process."""
+"""Law 3 on the clock: the same scenario and seed give the same trace, whoever ran before.
+
+That it is so in any process is shown by ``test_hash_seeds.py``.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,45 +30,6 @@ SCENARIO = EVERYTHING_HAPPENS | {
 }
 IN_GROUPS = SCENARIO | LABELLED | {"protocols": [{"label": label} | keys for label, keys in GROUPED.items()]}
 SCENARIOS = pytest.mark.parametrize("scenario", [SCENARIO, IN_GROUPS], ids=["parallel", "in groups"])
-
-RUN = """
-import json, sys
-from small_worlds import scenario
-from fedsim.experiment.run import run
-results = run(scenario(json.loads(sys.argv[1])), out=sys.argv[2])
-assert "torch" not in sys.modules, "a network study loaded torch"
-print(json.dumps([row["trace_hash"] for row in results.manifest["runs"]]))
-"""
-
-
-@pytest.mark.slow
-@SCENARIOS
-def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(
-    scenario: dict[str, Any], tmp_path: Path
-) -> None:
-    here = Path(__file__).parents[1]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps(scenario), str(tmp_path / hash_seed)],
-            env=os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for hash_seed in ("1", "2")
-    ]
-    outputs = [process.communicate()[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    one, other = (json.loads(output) for output in outputs)
-    assert one == other
-    assert len(set(one)) == len(scenario["protocols"]) * 2  # they do not agree by being empty
-    ours = [
-        simulated(scenario | {"protocols": [protocol]}, seed=seed).trace.digest()
-        for seed in (1, 2)
-        for protocol in scenario["protocols"]
-    ]
-    assert one == ours
-    tables = [(tmp_path / hash_seed / "rounds.csv").read_bytes() for hash_seed in ("1", "2")]
-    assert tables[0] == tables[1]
 
 
 @SCENARIOS

@@ -32,6 +32,7 @@ from random_waves import (
     random_wave,
     world,
 )
+from tiers import examples, mostly_long
 
 from fedsim import registry
 from fedsim.data.dataset import FederatedDataset
@@ -100,9 +101,12 @@ MODELS: dict[str, Callable[[], LayerTable]] = {
 }
 SEEDS = {"fedgs_cnn": range(5), "hfedms_cnn": range(5)}
 """Of the waves of the largest models; of each other one, 0 to 11."""
-each_model = pytest.mark.parametrize(
-    "model", [pytest.param(name, marks=pytest.mark.slow if name in SEEDS else ()) for name in MODELS]
-)
+
+
+def each_model_but(*long: str) -> pytest.MarkDecorator:
+    """Those named take longest, and one with the same kinds of layers is among the others."""
+    return pytest.mark.parametrize("model", mostly_long(MODELS, now=[name for name in MODELS if name not in long]))
+
 
 EXECUTORS: dict[str, type[TorchExecutor]] = {
     name: registry.load("executors", name) for name in registry.names("executors")
@@ -138,7 +142,7 @@ def broken(ratios: Sequence[Errors], most: float) -> list[str]:
 
 
 @each_executor
-@each_model
+@each_model_but("softmax", "normalised", "leaf_cnn", "fedgs_cnn", "hfedms_cnn")
 def test_updates_and_sums_are_as_near_to_float64_as_the_plain_loops(executor: str, model: str) -> None:
     ratios = []
     for seed in SEEDS.get(model, range(12)):
@@ -147,21 +151,25 @@ def test_updates_and_sums_are_as_near_to_float64_as_the_plain_loops(executor: st
     assert broken(ratios, bound(place.table)) == []
 
 
+@pytest.mark.drawn
 @each_executor
-@each_model
+@each_model_but("leaf_cnn", "fedgs_cnn", "hfedms_cnn")
 def test_in_float64_every_tensor_is_the_plain_loops(executor: str, model: str) -> None:
     if "float64" not in EXECUTORS[executor].trainer.precisions:
         pytest.skip(f"{executor} does not compute in float64")
-    for seed in range(1 if model in SEEDS else 12):
+    for seed in range(1 if model in SEEDS else examples(12)):
         assert disagreement(EXECUTORS[executor], *drawn(model, 100 + seed)) <= EXACT
 
 
+@pytest.mark.drawn
 @each_executor
-@pytest.mark.parametrize("model", ["mlp", "wide mlp", "small_cnn", "hfedms_cnn cut down"])
+@pytest.mark.parametrize(
+    "model", mostly_long(["mlp", "wide mlp", "small_cnn", "hfedms_cnn cut down"], now=["wide mlp", "small_cnn"])
+)
 def test_they_agree_after_every_step(executor: str, model: str) -> None:
     """Waves of clients whose training is 1, 2 or 3 mini-batches long, by every kind of recipe."""
     ratios = []
-    for seed, steps in product(range(8), (1, 2, 3)):
+    for seed, steps in product(range(examples(8)), (1, 2, 3)):
         place = world(MODELS[model](), seed=seed, samples=[5 * steps] * CLIENTS)
         wave = random_wave(place, seed=seed, chained=False)
         wave = replace(wave, training={**wave.training, "batch_size": 5, "epochs": 1})
@@ -178,7 +186,9 @@ OPTIONS = [
 
 
 @each_executor
-@pytest.mark.parametrize("model", ["mlp", "wide mlp", "small_cnn", "hfedms_cnn cut down"])
+@pytest.mark.parametrize(
+    "model", mostly_long(["mlp", "wide mlp", "small_cnn", "hfedms_cnn cut down"], now=["wide mlp", "small_cnn"])
+)
 @pytest.mark.parametrize("objective", [Plain(), Proximal(0.3), Drifting(0.5), Bounded(0.1)], ids=repr)
 def test_every_recipe_is_followed_along_every_kind_of_chain(executor: str, model: str, objective: Objective) -> None:
     """A client twice in a row, with its memory; a part that starts anew; lone samples; two models to start from."""

@@ -9,12 +9,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from meters import Books
 from plain_learner import PlainLearner
 from random_worlds import CROWDED_RING, faults, networks
 from small_worlds import prepared
+from tiers import drawn
 
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.synchronisation.memory import Memory
@@ -90,7 +91,7 @@ worlds = st.fixed_dictionaries(
         "protocols": protocols.map(lambda protocol: [protocol]),
     }
 )
-everywhere = settings(max_examples=100, deadline=None)
+everywhere = drawn(100)
 
 
 def world_of(changes: dict[str, Any], seed: int, learner: PlainLearner | None = None) -> tuple[World, Any]:

@@ -5,37 +5,37 @@ The loop (``plain_loop.py``) is written for the tests.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import digit_runs
 import pytest
 from plain_loop import DEVICES, NAMES, Loop, differences
+from tiers import mostly_long
 
 from fedsim.experiment.run import run
 from fedsim.kernel.streams import Stream
 
+TRAININGS: dict[str, tuple[str, dict[str, Any]]] = {
+    "samples": ("samples", {}),
+    "uniform-2-epochs": ("uniform", {"training.epochs": 2}),
+    "samples-momentum-decay": (
+        "samples",
+        {"training.momentum": 0.9, "training.weight_decay": 0.01, "training.batch_size": 7},
+    ),
+}
+COHORTS = (1, 2, 8, 9, 16, 17, 20)
+AT_ONCE = {("samples", 1), ("samples", 9), ("samples", 20), ("uniform-2-epochs", 8), ("samples-momentum-decay", 17)}
+"""Each training, and cohorts whose sums are in one part, two or three, which one client more or fewer changes."""
 
-@pytest.mark.parametrize("cohort", [1, 2, 8, 9, 16, 17, 20])
-@pytest.mark.parametrize(
-    ("weighting", "training"),
-    [
-        ("samples", {}),
-        ("uniform", {"training.epochs": 2}),
-        ("samples", {"training.momentum": 0.9, "training.weight_decay": 0.01, "training.batch_size": 7}),
-    ],
-    ids=["samples", "uniform-2-epochs", "samples-momentum-decay"],
-)
-def test_fedavg_without_delays_is_the_plain_loop_bit_for_bit(
-    tmp_path: Path, cohort: int, weighting: str, training: dict[str, Any]
-) -> None:
+
+@pytest.mark.parametrize(("training", "cohort"), mostly_long(product(TRAININGS, COHORTS), now=AT_ONCE))
+def test_fedavg_without_delays_is_the_plain_loop_bit_for_bit(tmp_path: Path, training: str, cohort: int) -> None:
+    weighting, changes = TRAININGS[training]
     protocol = {"name": "fedavg", "clients": cohort, "weighting": weighting}
-    scenario = digit_runs.scenario({"protocols": [protocol], **training})
+    scenario = digit_runs.scenario({"protocols": [protocol], **changes})
     results = run(scenario, out=tmp_path, executor="serial")
     expected, accuracies = Loop(scenario).averaging(cohort, weighting)
     assert differences(digit_runs.weights(results, "fedavg"), expected) == {}
@@ -117,32 +117,3 @@ def test_when_and_on_what_a_model_is_evaluated_does_not_change_it(tmp_path: Path
     once = run(digit_runs.scenario(base), out=tmp_path / "once")
     often = run(digit_runs.scenario(base | change), out=tmp_path / "often", checkpoint_interval_s=1e-9)
     assert differences(digit_runs.weights(once, "fedavg"), digit_runs.weights(often, "fedavg")) == {}
-
-
-@pytest.mark.slow
-def test_results_do_not_depend_on_the_seed_of_pythons_hashes(tmp_path: Path) -> None:
-    program = "import json, sys; from fedsim.experiment.run import run; from fedsim.scenario.schema import Scenario; "
-    program += "run(Scenario.model_validate(json.load(sys.stdin)), out=sys.argv[1])"
-    protocols = [{"name": "fedavg", "clients": 9}, {"name": "centralised"}]
-    changes: dict[str, Any] = {"protocols": protocols, "evaluate.on": ["global", "clients"]}
-    content = json.dumps(digit_runs.data(changes | {"data.client_test_fraction": 0.2}))
-
-    def outcome(hash_seed: str) -> Callable[[], dict[str, bytes]]:
-        folder = tmp_path / hash_seed
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, str(folder)],
-            env=os.environ | {"PYTHONHASHSEED": hash_seed, "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            text=True,
-        )
-
-        def finished() -> dict[str, bytes]:
-            process.communicate(content, timeout=300)
-            assert process.returncode == 0
-            return digit_runs.outcome(folder)
-
-        return finished
-
-    one, other = [wait() for wait in [outcome("1"), outcome("4242")]]
-    assert one == other
-    assert len(one) == 1 + 2 * 3  # the rounds; of two protocols the trace and two parts

@@ -77,8 +77,11 @@ def test_on_a_dedicated_hop_the_sojourn_is_the_airtime_whatever_the_load() -> No
 
 @pytest.mark.parametrize(
     ("kind", "number"),
-    [(exponential(0.6), 30_000), (constant(0.8), 30_000), (hyperexponential(0.5, 9.0), 80_000)],
-    ids=["M/M/1-PS", "M/D/1-PS", "M/H/1-PS"],
+    [
+        pytest.param(exponential(0.6), 30_000, id="M/M/1-PS"),
+        pytest.param(constant(0.8), 30_000, id="M/D/1-PS"),
+        pytest.param(hyperexponential(0.5, 9.0), 80_000, id="M/H/1-PS", marks=pytest.mark.long),
+    ],
 )
 def test_the_mean_sojourn_on_a_fair_hop_does_not_depend_on_the_distribution_of_sizes(kind: Kind, number: int) -> None:
     """E[T] = E[S] / (1 - load): sharing is insensitive (Kelly, Reversibility and Stochastic Networks, 1979, 3.3).
@@ -117,7 +120,10 @@ def test_weights_divide_a_fair_hop_as_fayolle_mitrani_and_iasnogorodski_say() ->
         deviation(served, (1 + gain) * kind.mean_s / (1 - load[kind] - load[other]), kind=number).check()
 
 
-@pytest.mark.parametrize("kind", [exponential(2.8), constant(2.8)], ids=["M/M/4", "M/D/4"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(exponential(2.8), id="M/M/4", marks=pytest.mark.long), pytest.param(constant(2.8), id="M/D/4")],
+)
 def test_a_hop_of_which_each_can_use_a_quarter_is_erlangs_queue_of_four(kind: Kind) -> None:
     """Up to four are at their full rate, more of them share: as many are present as in M/M/4, whatever the distribution
     of sizes (Cohen, Acta Informatica 12, 1979), so E[T] = E[S] (1 + C / (4 (1 - load))), with Erlang's C for a wait.

@@ -27,6 +27,7 @@ from random_waves import (
 )
 from stacked import MODELS, Elsewhere, OnMeta, Stacked, StackedTrainer, on_cuda
 from tapes import Tape, TapeRecorder
+from tiers import FULL, examples, mostly_long
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from fedsim.kernel.streams import Stream
@@ -92,10 +93,11 @@ def same_bits(found: dict[str, Tensors], expected: dict[str, Tensors]) -> bool:
     )
 
 
+@pytest.mark.drawn
 @each_model
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", mostly_long(["float32", "float64"], now=["float32"]))
 def test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation(model: str, precision: str) -> None:
-    for seed in range(SEEDS):
+    for seed in range(SEEDS if FULL else 3):
         place = place_of(model, seed)
         recorded, stacked = (kind(place.table, place.dataset, precision=precision) for kind in (Recorded, Stacked))
         wave, before = random_wave(place, seed=seed), Recorder.played
@@ -148,10 +150,11 @@ def test_on_a_device_what_is_played_has_the_bits_of_what_is_done_operation_by_op
     assert Counted.played >= SEEDS
 
 
+@pytest.mark.drawn
 def test_weights_grow_the_same_where_a_device_is_not_asked_by_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(torch.Tensor, "is_cpu", property(lambda tensor: False), raising=False)
-        for seed in range(SEEDS):
+        for seed in range(examples(SEEDS)):
             place = place_of("large dense layers", seed)
             assert disagreement(Recorded, place, random_wave(place, seed=seed)) <= EXACT
 
@@ -364,13 +367,15 @@ def play_on_meta(place: World, wave: Wave) -> int:
     return StrictRecorder.played
 
 
-@each_model
+@pytest.mark.drawn
+@pytest.mark.parametrize("model", mostly_long(MODELS, now=["three convolutions", "large dense layers", "regression"]))
 def test_a_graph_can_record_every_wave_of_a_linear_objective(model: str, recwarn: pytest.WarningsRecorder) -> None:
-    for seed in range(SEEDS_WITHOUT_NUMBERS):
-        place = place_of(model, seed)
-        wave = random_wave(place, seed=seed)
-        if isinstance(wave.objective, Plain | Proximal):
-            assert play_on_meta(place, wave) == len(set(wave.bases))
+    """Without numbers a wave takes seconds, so `make test` tries the first one only."""
+    places = [place_of(model, seed) for seed in range(SEEDS_WITHOUT_NUMBERS)]
+    waves = [(place, random_wave(place, seed=seed)) for seed, place in enumerate(places)]
+    linear = [(place, wave) for place, wave in waves if isinstance(wave.objective, Plain | Proximal)]
+    for place, wave in linear if FULL else linear[:1]:
+        assert play_on_meta(place, wave) == len(set(wave.bases))
     assert not [warning for warning in recwarn if "CUDA" in str(warning.message)]
 
 

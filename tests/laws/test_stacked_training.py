@@ -14,6 +14,7 @@ import pytest
 import torch
 from random_waves import Comparison, World, disagreement, errors, objectives_of_these_tests, outcome, random_wave, world
 from stacked import MODELS, OnMeta, Stacked, StackedTrainer, each_place
+from tiers import FULL, examples, mostly_long
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from fedsim.learning.executors.serial import Serial
@@ -24,22 +25,26 @@ EXACT = 1e-12
 WAVES = 12
 
 each_model = pytest.mark.parametrize("model", MODELS)
+each_kind_of_layers = pytest.mark.parametrize(
+    "model", mostly_long(MODELS, now=["three convolutions", "large dense layers", "regression"])
+)
 
 
 def place_of(model: str, seed: int) -> World:
     return world(MODELS[model](), seed=seed, regression=model == "regression")
 
 
+@pytest.mark.drawn
 @each_place
 @each_model
 def test_in_float64_every_tensor_is_the_plain_loops(executor: type[TorchExecutor], model: str) -> None:
-    for seed in range(WAVES):
+    for seed in range(examples(WAVES)):
         place = place_of(model, seed)
         assert disagreement(executor, place, random_wave(place, seed=seed)) <= EXACT
 
 
 @each_place
-@each_model
+@each_kind_of_layers
 def test_updates_and_sums_are_as_near_to_float64_as_the_plain_loops(executor: type[TorchExecutor], model: str) -> None:
     ratios = []
     for seed in range(WAVES):
@@ -74,9 +79,10 @@ def shapes(executor: type[TorchExecutor], place: World, seed: int) -> dict[str, 
         return outcome(executor(place.table, place.dataset), place, wave)
 
 
-@each_model
+@pytest.mark.drawn
+@each_kind_of_layers
 def test_nothing_strays_to_another_device(model: str) -> None:
-    for seed in range(3):
+    for seed in range(3 if FULL else 1):
         place = place_of(model, seed)
         assert {f"sum.{part}" for part in place.table.parts} <= shapes(OnMeta, place, seed).keys()
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tiers import drawn
 
 from fedsim.learning.executors.batched import fronts
 from fedsim.learning.executors.batched.compiled import machine_code
@@ -24,7 +25,7 @@ from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.small_cnn import SmallCnn
 
-FEW = settings(max_examples=25)
+FEW = drawn(25)
 """Each example makes machine code of its own, which takes a tenth of a second or two."""
 
 

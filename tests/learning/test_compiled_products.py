@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from tiers import drawn
 
 from fedsim.learning.executors.batched import shared
 from fedsim.learning.executors.batched.compiled import machine_code
@@ -35,7 +38,13 @@ def made_for(held: int, *, amd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(machine_code, "is_amd", lambda: amd)
     monkeypatch.setattr(machine_code, "has_tiles", lambda: False)
-    monkeypatch.setattr(shared, "product_kernels", cache(machine_code.product_kernels.__wrapped__))
+    monkeypatch.setattr(shared, "product_kernels", kernels_made_for(held, amd))
+
+
+@cache
+def kernels_made_for(held: int, amd: bool) -> Callable[..., Any]:
+    """A cache of machine code for each such processor: making it takes longer than what is then computed with it."""
+    return cache(machine_code.product_kernels.__wrapped__)
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +55,7 @@ def many_registers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 many_rows = st.one_of(st.integers(1, 60), st.sampled_from([128, 129, 257]))
 cases = st.tuples(st.sampled_from(SHAPES), many_rows, st.integers(0, 2**31))
-few = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = drawn(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def tensors(case: tuple[tuple[int, int], int, int], dtype: torch.dtype = torch.float64) -> tuple[torch.Tensor, ...]:

@@ -1,0 +1,146 @@
+"""Law 3 in any process: the same scenario and seed give the same data, traces and models, whatever Python's hash seed.
+
+Two processes with different hash seeds do everything that is compared here, so that Python, its libraries and ours are
+loaded twice and not for each law.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import digit_runs
+import numpy as np
+import pytest
+from PIL import Image
+from small_worlds import simulated
+from test_determinism import IN_GROUPS, SCENARIO
+
+HASH_SEEDS = ("1", "4242")
+NETWORKS = {"parallel": SCENARIO, "in groups": IN_GROUPS}
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from small_worlds import scenario
+from fedsim.experiment.run import run
+from fedsim.scenario.build import gather_materials
+from fedsim.scenario.schema import Scenario
+
+asked, out = json.loads(sys.stdin.read()), Path(sys.argv[1])
+traces = {}
+for name, changes in asked["networks"].items():
+    rows = run(scenario(changes), out=out / name).manifest["runs"]
+    traces[name] = [row["trace_hash"] for row in rows]
+assert "torch" not in sys.modules, "a network study loaded torch"
+digests = [gather_materials(scenario({"data": data}), 1).dataset.digest for data in asked["data"]]
+run(Scenario.model_validate(asked["learning"]), out=out / "learning")
+print(json.dumps({"traces": traces, "digests": digests}))
+"""
+WORDS = ("worn", "sound", "cracked", "greasy", "dry", "loose")
+
+
+def sources(folder: Path) -> list[dict[str, object]]:
+    """Digits, a few glyphs, a table whose classes and clients are words, and images in folders: two clients each."""
+    rows = [f"{number}.5,{WORDS[number % 6]},{WORDS[number % 5]}" for number in range(60)]
+    (folder / "table.csv").write_text("\n".join(["speed,state,machine", *rows]), encoding="utf-8")
+    for line in WORDS[:3]:
+        for kind in WORDS[3:]:
+            (folder / "images" / line / kind).mkdir(parents=True)
+            for number in range(5):
+                image = np.full((4, 6), 20 * len(line) + number, np.uint8)
+                Image.fromarray(image).save(folder / "images" / line / kind / f"{number}.png")
+    return [
+        {"name": "digits", "partition": {"name": "factory_preference"}, "feature_skew": {"name": "noise"}},
+        {"name": "digits", "partition": {"name": "dirichlet"}, "unseen_clients": 3, "client_test_fraction": 0.1},
+        {"name": "glyphs", "images_per_device": 20, "unseen_clients": 1},
+        {
+            "name": "csv",
+            "path": str(folder / "table.csv"),
+            "target": "state",
+            "client": "machine",
+            "features": ["speed"],
+        },
+        {"name": "csv", "path": str(folder / "table.csv"), "target": "machine", "features": ["speed"]},
+        {"name": "images", "path": str(folder / "images"), "unseen_clients": 1},
+    ]
+
+
+def learning() -> dict[str, Any]:
+    """A run that trains."""
+    protocols = [{"name": "fedavg", "clients": 9}, {"name": "centralised"}]
+    changes: dict[str, Any] = {"protocols": protocols, "evaluate.on": ["global", "clients"]}
+    return digit_runs.data(changes | {"data.client_test_fraction": 0.2})
+
+
+@dataclass
+class Found:
+    """What came of one process."""
+
+    out: Path
+    traces: dict[str, list[str]]
+    digests: list[str]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
+    """By two processes with different hash seeds, beside each other."""
+    here, folder = Path(__file__).parents[1], tmp_path_factory.mktemp("hash_seeds")
+    asked = json.dumps({"networks": NETWORKS, "data": sources(folder), "learning": learning()})
+    processes = []
+    for seed in HASH_SEEDS:
+        environment = {
+            "FEDSIM_CACHE": str(folder / f"cache-{seed}"),  # each reads the files itself
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": f"{here}{os.pathsep}{here.parent}",
+        }
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(folder / seed)],
+            env=os.environ | environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdin is not None
+        process.stdin.write(asked)
+        process.stdin.close()
+        process.stdin = None
+        processes.append(process)
+    outputs = [process.communicate()[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    return [Found(folder / seed, **json.loads(output)) for seed, output in zip(HASH_SEEDS, outputs, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(found: list[Found], name: str) -> None:
+    scenario = NETWORKS[name]
+    one, other = (each.traces[name] for each in found)
+    assert one == other
+    assert len(set(one)) == len(scenario["protocols"]) * 2  # they do not agree by being empty
+    ours = [
+        simulated(scenario | {"protocols": [protocol]}, seed=seed).trace.digest()
+        for seed in (1, 2)
+        for protocol in scenario["protocols"]
+    ]
+    assert one == ours
+    tables = [(each.out / name / "rounds.csv").read_bytes() for each in found]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.slow
+def test_data_sets_are_the_same_in_two_processes_whatever_the_hash_seed(found: list[Found]) -> None:
+    one, other = (each.digests for each in found)
+    assert one == other
+    assert len(set(one)) == 6
+
+
+@pytest.mark.slow
+def test_results_do_not_depend_on_the_seed_of_pythons_hashes(found: list[Found]) -> None:
+    one, other = (digit_runs.outcome(each.out / "learning") for each in found)
+    assert one == other
+    assert len(one) == 1 + 2 * 3  # the rounds; of two protocols the trace and two parts
