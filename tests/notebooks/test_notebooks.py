@@ -41,6 +41,7 @@ def test_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     execute(path, nbformat.read(path, as_version=4))
 
 
+@pytest.mark.slow
 def test_the_first_one_runs_with_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     (path,) = (path for path in NOTEBOOKS if path.name == "first_run.ipynb")

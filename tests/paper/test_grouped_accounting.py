@@ -23,6 +23,8 @@ from fedsim.paper.published import published
 from fedsim.scenario.load import load
 from fedsim.units import HOUR_S, TIB_BYTES
 
+pytestmark = pytest.mark.slow
+
 SCENARIOS = Path(__file__).parents[2] / "scenarios" / "paper"
 REPORT_BYTES = 4 * 62 * 368
 MODEL_BYTES, CLASSIFIER_BYTES = 4 * 6.68e6, 4 * 6.3e3

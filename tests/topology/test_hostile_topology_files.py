@@ -651,6 +651,7 @@ BOMBS: dict[str, tuple[str, Callable[[], str], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in other units elsewhere")
 @pytest.mark.parametrize(
     ("suffix", "content", "message"),
