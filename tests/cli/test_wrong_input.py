@@ -1021,11 +1021,14 @@ def test_a_folder_in_which_another_run_is_at_work(finished: Refusals) -> None:
     ("words", "message"),
     [
         (["run", "plant.yaml", "--set", "protocols.0.name=fedvag"], "... no protocol is called 'fedvag'; ..."),
-        (
+        pytest.param(
             ["validate", "plant.yaml", "--set", "topology.devices=1500"],
             "plant.yaml:16: data.partition: 1500 training ...",
+            marks=pytest.mark.long,
         ),
-        (["run", "plant.yaml", "--store", "plant.yaml"], "plant.yaml is not a folder; ..."),
+        pytest.param(
+            ["run", "plant.yaml", "--store", "plant.yaml"], "plant.yaml is not a folder; ...", marks=pytest.mark.long
+        ),
         (["validate", "plnat.yaml"], "plnat.yaml: there is no such file; did you mean 'plant.yaml'?"),
         (["rnu", "plant.yaml"], "there is no command 'rnu'; ..."),
     ],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tiers import drawn
 
 from fedsim.data.ag_news import ALPHABET, CLASS_NAMES, AgNews, character_ids
 from fedsim.data.pile import Clients
@@ -78,7 +79,7 @@ def test_ids_are_for_an_embedding_of_71(folder):
     assert (made.encoding.vocabulary, made.encoding.sample_shape(made.x.shape[1:])) == (71, (1024,))
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(words=st.lists(st.text(), min_size=1, max_size=4), length=st.integers(1, 40))
 def test_ids_spell_the_text_whatever_it_is(words, length):
     ids = character_ids(words, length, reverse=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import kstest, uniform
+from tiers import drawn
 
 from fedsim.data.stream.augment import augmented, resized_crops
 from fedsim.data.stream.settings import Augmentation
@@ -24,7 +25,7 @@ def test_no_change_is_no_change() -> None:
     assert np.array_equal(augmented(images(1), NOTHING, np.random.default_rng(1)), images(1))
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(seed=st.integers(0, 2**32), rows=st.integers(2, 30), columns=st.integers(2, 30))
 def test_a_crop_is_what_pytorch_samples_there(seed: int, rows: int, columns: int) -> None:
     """Oracle: ``grid_sample`` with border padding and ``align_corners=False``, the same convention of pixel centres."""
@@ -41,7 +42,7 @@ def test_a_crop_is_what_pytorch_samples_there(seed: int, rows: int, columns: int
     assert resized_crops(source, left, top, width, height) == pytest.approx(expected.numpy(), abs=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(seed=st.integers(0, 2**32), brightness=st.floats(0, 0.9))
 def test_a_grey_wall_only_changes_its_brightness(seed: int, brightness: float) -> None:
     wall = np.full((5, 1, 6, 6), 0.5, np.float32)

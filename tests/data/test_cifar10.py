@@ -173,7 +173,7 @@ def test_a_second_look_comes_from_the_cache(pile, tmp_path, monkeypatch, cache_f
 
 
 @pytest.mark.data
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_published_images(data_folder, streams):
     """5,000 for training and 1,000 for tests of each class; the mean colours are those that are published for the
     training images, (0.4914, 0.4822, 0.4465) (e.g. K. Liu, pytorch-cifar), to what JPEG changes."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import tiers
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from small_sources import SOURCES
@@ -114,7 +115,7 @@ def test_a_purpose_is_drawn_from_once(partition, feature_skew, streams):
 
 
 @partitions
-@settings(max_examples=40, deadline=None)
+@tiers.drawn(40)
 @given(data=st.data())
 def test_shares_are_disjoint_and_cover_every_sample(partition, data):
     """Unseen clients have their shares as all others do; of natural owners, those beyond the clients are left out."""

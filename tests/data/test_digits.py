@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tiers import drawn
 
 from fedsim import registry
 from fedsim.data.dataset import class_counts
@@ -146,13 +147,13 @@ def test_eight_pixels_are_as_they_are():
     assert np.array_equal(bilinear(images, 8), images)
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(pixels=st.integers(8, 64), value=st.floats(0, 1))
 def test_a_constant_image_stays_constant(pixels, value):
     assert (bilinear(np.full((1, 8, 8), value), pixels) == value).all()
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(pixels=st.integers(8, 64), seed=st.integers(0, 2**32))
 def test_interpolation_leaves_no_range(pixels, seed):
     images = np.random.default_rng(seed).integers(0, 17, (2, 8, 8)) / 16
@@ -161,7 +162,7 @@ def test_interpolation_leaves_no_range(pixels, seed):
     assert larger.max() <= images.max()
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(pixels=st.integers(8, 64), down=st.floats(-1, 1), right=st.floats(-1, 1))
 def test_a_slope_stays_a_slope(pixels, down, right):
     """A plane comes out as the same plane at the new centres, except within half a source pixel of the edge."""
@@ -178,7 +179,7 @@ def test_a_slope_stays_a_slope(pixels, down, right):
     fraction=st.floats(0.001, 0.999),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 def test_a_stratified_sample_takes_its_share_of_every_class(sizes, fraction, seed):
     y = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
     taken = stratified_sample(y, fraction, np.random.default_rng(seed))
@@ -189,7 +190,7 @@ def test_a_stratified_sample_takes_its_share_of_every_class(sizes, fraction, see
 
 
 @given(ids=st.sets(st.integers(0, 999), min_size=1, max_size=50), fraction=st.floats(0, 0.999))
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 def test_what_is_held_out_and_what_is_kept_make_the_whole(ids, fraction):
     kept, out = hold_out(np.array(sorted(ids), np.int64), fraction, np.random.default_rng(1))
     assert len(kept) >= 1

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import rel_entr
 from scipy.stats import wasserstein_distance, wasserstein_distance_nd
+from tiers import drawn
 
 from fedsim.data.distances import cpd, earth_movers, kl, mixtures, pairwise, to_global
 
@@ -88,7 +89,7 @@ def test_the_divergence_is_the_sum_of_relative_entropies():
 
 
 @each_distance
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(counts=tables)
 def test_nothing_is_nearer_than_oneself(distance, counts):
     between = pairwise(distance, counts)
@@ -99,7 +100,7 @@ def test_nothing_is_nearer_than_oneself(distance, counts):
     assert (between[apart] > 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(counts=tables)
 def test_symmetry_the_triangle_and_pinskers_inequality(counts):
     """CPD is the square of a distance. Pinsker: the total variation is at most the root of half the divergence."""
@@ -111,7 +112,7 @@ def test_symmetry_the_triangle_and_pinskers_inequality(counts):
 
 
 @each_distance
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(counts=tables, times=st.integers(1, 9), seed=st.integers(0, 99))
 def test_neither_the_number_of_samples_nor_the_order_of_classes_counts(distance, counts, times, seed):
     order = np.random.default_rng(seed).permutation(counts.shape[1])

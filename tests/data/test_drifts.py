@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tiers import drawn
 
 from fedsim import registry
 from fedsim.data.stream.drift.gradual import Gradual
@@ -56,7 +57,7 @@ def test_a_stream_names_its_drift(written, meant):
 
 
 @each_drift
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(data=st.data())
 def test_a_mixture_adds_up_to_one_at_every_moment(drift, data):
     settled = data.draw(DRIFTS[drift])
@@ -79,7 +80,7 @@ def test_each_phase_has_its_time(drift):
     assert strongest == set(range(settled.all_phases))
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(at=st.lists(st.integers(1, 1000), min_size=1, max_size=10, unique=True), now=st.integers(0, 1001))
 @example(at=[5], now=5)
 def test_a_sudden_drift_is_in_the_phase_of_the_moments_gone_by(at, now):
@@ -94,7 +95,7 @@ def test_just_before_its_moment_a_sudden_drift_has_not_begun():
     assert [phase(drift.mixture(moment)) for moment in drift.at] == [1, 2]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(begin=st.floats(0, 1e6), length=lengths, ratio=st.floats(0, 1))
 def test_a_gradual_drift_is_a_straight_line_between_its_ends(begin, length, ratio):
     assume(begin + length > begin)
@@ -107,14 +108,14 @@ def test_a_gradual_drift_is_a_straight_line_between_its_ends(begin, length, rati
     assert drift.mixture(at)[1] == pytest.approx(ratio, abs=rounding)
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(times=st.lists(st.floats(0, 100), min_size=2, max_size=10).map(sorted))
 def test_a_gradual_drift_never_turns_back(times):
     shares = [Gradual(begin=10, end=60).mixture(at)[1] for at in times]
     assert shares == sorted(shares)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(phases=st.integers(2, 50), length=st.integers(1, 1000), now=st.integers(0, 10**6), turns=st.integers(0, 1000))
 def test_a_recurring_drift_comes_back_after_all_its_phases(phases, length, now, turns):
     drift = Recurring(phases=phases, length=length)
@@ -137,7 +138,7 @@ def test_by_default_a_day_has_three_shifts_of_eight_hours():
     assert (drift.by, drift.all_phases) == ("sim_time_s", 3)
 
 
-@settings(max_examples=200, deadline=None)
+@drawn(200)
 @given(
     hours=st.lists(st.integers(1, 12), min_size=2, max_size=6),
     start=st.integers(0, 100),

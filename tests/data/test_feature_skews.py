@@ -6,10 +6,11 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy import ndimage
+from tiers import drawn
 
 from fedsim.data.encoding import AS_IT_IS, Affine
 from fedsim.data.feature_skew.noise import Noise
@@ -140,13 +141,13 @@ def test_quarter_turns_move_pixels_and_change_none(quarters):
     assert np.array_equal(rotated(images, 90 * quarters), np.rot90(images, quarters, axes=(2, 3)))
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(degrees=st.floats(-360, 360), value=st.floats(0, 255, width=32))
 def test_a_background_stays_what_it_is(degrees, value):
     assert (rotated(np.full((1, 1, 6, 8), value, np.float32), degrees) == np.float32(value)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(degrees=st.floats(-360, 360), seed=st.integers(0, 2**32))
 def test_a_turn_leaves_no_range(degrees, seed):
     source = np.random.default_rng(seed).random((2, 1, 8, 8)).astype(np.float32)

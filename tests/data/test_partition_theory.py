@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 from scipy.stats import binom
+from tiers import drawn
 
 from fedsim.data.distances import earth_movers, pairwise
 from fedsim.data.partition.classes_per_client import ClassesPerClient
@@ -270,7 +271,7 @@ def test_more_shards_than_samples_is_refused():
 # --- classes per client ---
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(data=st.data())
 def test_each_client_has_exactly_so_many_classes_and_each_class_is_shared_evenly(data):
     present = data.draw(st.integers(1, CLASSES))
@@ -406,7 +407,7 @@ def test_unseen_clients_prefer_what_their_factory_prefers():
         assert between[client, factory:10:2].max() < between[client, 1 - factory : 10 : 2].min()
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(data=st.data())
 def test_all_that_is_there_is_dealt_and_everybody_gets_what_there_is_room_for(data):
     """Whatever is preferred, down to nothing at all, and to numbers that have no inverse."""

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from tiers import drawn
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
@@ -40,7 +41,7 @@ def dataset(sizes: tuple[int, ...] = (7, 1, 30), **stream: object) -> FederatedD
     )
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(client=st.integers(0, 2), cuts=st.lists(st.integers(1, 25), min_size=1, max_size=5))
 def test_captures_one_after_the_other_are_one_long_capture(client: int, cuts: list[int]) -> None:
     data, first, parts = dataset(), 0, []

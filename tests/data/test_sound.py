@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import stft
+from tiers import drawn
 
 from fedsim.data.reading.sound import CENTRE, LEAST_POWER, SPREAD, LogMel, hertz, mel, mel_bands
 from fedsim.data.reading.wav import read_wav
@@ -90,7 +91,7 @@ def test_a_sine_has_half_its_amplitude_squared_where_it_is(amplitude):
     assert (power.argmax(axis=1) == 32).all()
 
 
-@settings(max_examples=30, deadline=None)
+@drawn(30)
 @given(st.floats(100, 3500))
 def test_a_tone_is_loudest_in_the_band_that_is_nearest(frequency_hz):
     """Within one band: frequencies that a window tells apart are 31 Hz apart, bands from 35 Hz on."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tiers import drawn
 
 from fedsim.data import table
 from fedsim.data.pile import Clients
@@ -96,7 +97,7 @@ def test_clients_of_the_table_are_clients(file, streams):
     assert data.y[data.train_ids[0]].tolist() in ([1], [0], [1, 0])
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(numbers=st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=2, max_size=20))
 def test_every_number_of_32_bits_is_read_as_it_is(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("numbers") / "table.csv"

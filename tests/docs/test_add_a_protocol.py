@@ -56,7 +56,7 @@ def test_the_command_on_the_page_costs_what_the_page_says(module: Path) -> None:
     assert costs == {name: on_the_page[name] for name in costs}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_trains(module: Path) -> None:
     words = the_command()
     words[words.index("--out") + 1] = str(module / "run")

@@ -25,6 +25,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 def test_every_table_is_what_its_rounds_give() -> None:
     made = script().tables(script().kept_rounds())
     assert len(made) >= 8

@@ -6,10 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
+from tiers import drawn
 
 from fedsim.grouping.assignment import cheapest_clusters
 from fedsim.grouping.equal_clusters import l2, squared
@@ -47,7 +48,7 @@ def test_the_nearest_cluster_of_each_is_not_always_cheapest_in_turn():
 
 
 @given(shapes.flatmap(lambda shape: arrays(np.int64, shape, elements=few | many)))
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 def test_whole_costs_are_exact_with_ties_and_without(costs):
     members = cheapest_clusters(costs.astype(np.float64))
     assert members.shape == (costs.shape[1], len(costs) // costs.shape[1])
@@ -56,7 +57,7 @@ def test_whole_costs_are_exact_with_ties_and_without(costs):
 
 
 @given(shapes.flatmap(lambda shape: arrays(np.float64, shape, elements=st.floats(-1e18, 1e18))))
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 def test_other_costs_are_exact_up_to_the_rounding_that_is_documented(costs):
     points, clusters = costs.shape
     room = 2**60 / ((points + clusters + 1) * (clusters + 1))

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 from grouping.skewed import skewed
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import TypeAdapter, ValidationError
+from tiers import drawn
 
 from fedsim import registry
 from fedsim.grouping.icg import ICG
@@ -65,7 +66,7 @@ tables = st.tuples(st.integers(1, 14), st.integers(1, 4)).flatmap(
 @each_grouping
 @pytest.mark.parametrize("leftover", ["idle", "spread"])
 @given(counts=tables, data=st.data())
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 def test_groups_of_any_clients(grouping, leftover, counts, data):
     """Clients that are all alike, clients without samples, clients with a thousand million: it is all the same."""
     clients = len(counts)

@@ -7,10 +7,11 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from simpy import AnyOf, Environment, Event, Interrupt, Process
 from simpy.core import EmptySchedule
+from tiers import drawn
 
 from fedsim.kernel.alarm import Alarm, happen
 from fedsim.kernel.clock import Clock
@@ -73,7 +74,7 @@ def log_of(env: Environment, program: Program) -> list[tuple[float, str]]:
     return log
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(program=programs, start_s=st.sampled_from([0.0, 1e8]))
 def test_everything_happens_in_simpys_order(program: Program, start_s: float) -> None:
     expected = log_of(Environment(start_s), program)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from tiers import drawn
 from torch import nn
 
 from fedsim.models.layers import (
@@ -117,7 +118,7 @@ def test_activations_and_pooling_have_no_parameters_and_no_counted_work(layer: L
     assert layer.macs((3, 4, 4)) == 0
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     channels=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     image=st.tuples(st.integers(1, 9), st.integers(1, 9)),
@@ -139,7 +140,7 @@ def test_convolution_gives_the_shapes_of_pytorch_or_refuses_as_it_does(channels,
         assert layer.output_shape(shape) == tuple(twin(torch.zeros(1, *shape)).shape[1:])
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(
     length=st.integers(1, 12),
     kernel=st.integers(1, 5),
@@ -160,7 +161,7 @@ def test_series_get_the_shapes_of_pytorch_or_are_refused_as_it_does(length, kern
             assert layer.output_shape((2, length)) == tuple(twin(torch.zeros(1, 2, length)).shape[1:])
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(shape=st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9)), kernel=st.integers(1, 4))
 def test_pooling_and_flattening_give_the_shapes_of_pytorch(shape, kernel):
     assume(min(shape[1:]) >= kernel)

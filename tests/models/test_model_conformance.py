@@ -230,14 +230,14 @@ def test_a_handful_of_samples_is_learnt_by_plain_sgd(name):
     ("name", "keys"),
     [
         ("vgg", {"depth": 13, "head": "wide", "dropout": 0.0}),
-        ("vgg", {"depth": 16, "head": "wide", "dropout": 0.0}),
-        ("vgg", {"depth": 19, "head": "wide", "dropout": 0.0}),
+        pytest.param("vgg", {"depth": 16, "head": "wide", "dropout": 0.0}, marks=pytest.mark.long),
+        pytest.param("vgg", {"depth": 19, "head": "wide", "dropout": 0.0}, marks=pytest.mark.long),
         ("resnet", {"depth": 32, "shortcut": "projection"}),
-        ("resnet", {"depth": 44, "shortcut": "pad"}),
-        ("resnet", {"depth": 56, "shortcut": "projection"}),
+        pytest.param("resnet", {"depth": 44, "shortcut": "pad"}, marks=pytest.mark.long),
+        pytest.param("resnet", {"depth": 56, "shortcut": "projection"}, marks=pytest.mark.long),
         ("vdcnn", {"depth": 17}),
-        ("vdcnn", {"depth": 29}),
-        ("vdcnn", {"depth": 49}),
+        pytest.param("vdcnn", {"depth": 29}, marks=pytest.mark.long),
+        pytest.param("vdcnn", {"depth": 49}, marks=pytest.mark.long),
     ],
 )
 def test_deep_models_learn_a_handful_of_samples_too(name, keys):

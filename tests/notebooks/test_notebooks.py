@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import nbformat
@@ -24,12 +25,34 @@ def test_committed_with_outputs(path: Path) -> None:
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_what_it_imports_is_there(path: Path) -> None:
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    statements = ast.walk(ast.parse("\n".join(cells)))
+    imports = [ast.unparse(one) for one in statements if isinstance(one, (ast.Import, ast.ImportFrom))]
+    assert "import fedsim" in imports
+    exec("\n".join(imports), {})
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a kernel of its own, in the notebook's folder; any error in a cell fails the test."""
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    execute(path, nbformat.read(path, as_version=4))
+
+
+@pytest.mark.slow
+def test_the_first_one_runs_with_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    (path,) = (path for path in NOTEBOOKS if path.name == "first_run.ipynb")
     notebook = nbformat.read(path, as_version=4)
+    (cell,) = (cell for cell in notebook.cells if '["seeds=[1]"]' in cell.source)
+    cell.source = cell.source.replace('["seeds=[1]"]', '["seeds=[1]", "stop.rounds=2"]')
+    execute(path, notebook)
+
+
+def execute(path: Path, notebook: nbformat.NotebookNode) -> None:
+    """In a kernel of its own, in the notebook's folder; any error in a cell fails the test."""
     executed = NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
     comparison = next(cell for cell in executed.cells if cell.cell_type == "code" and "final_accuracy" in cell.source)
     assert "fedavg" in comparison.outputs[0]["data"]["text/plain"]

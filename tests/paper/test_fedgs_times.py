@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from simpy import Event
 from small_worlds import scenario
+from tiers import drawn
 
 from fedsim.experiment.run import run
 from fedsim.kernel.clock import Clock
@@ -246,7 +247,7 @@ small_nets = st.builds(
 )
 
 
-@settings(max_examples=40)
+@drawn(40)
 @given(net=small_nets, discipline=st.sampled_from(["serial", "fair"]))
 @example(net=replace(UNEVEN, edge_uplink_hz=1e4, edge_downlink_hz=1e4), discipline="serial")
 def test_over_any_air_fedavg_takes_eq_22_and_at_most_one_internal_synchronisation(

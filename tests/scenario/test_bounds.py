@@ -7,9 +7,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
+from tiers import drawn
 
 from fedsim.errors import UserError
 from fedsim.experiment.simulate import simulate
@@ -164,7 +165,7 @@ CHANGES = st.dictionaries(st.sampled_from(list(NUMBERS)), st.sampled_from(range(
 DISCIPLINES = st.sampled_from([{"name": "serial"}, {"name": "dedicated"}, None])
 
 
-@settings(max_examples=150, derandomize=True, database=None, deadline=None)
+@drawn(150, derandomize=True, database=None)
 @given(changes=CHANGES, discipline=DISCIPLINES)
 def test_between_the_bounds_every_round_takes_a_finite_time(
     changes: dict[KeyPath, float], discipline: dict[str, str] | None

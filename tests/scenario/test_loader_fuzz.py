@@ -1,7 +1,7 @@
 """Whatever is in a scenario's file or set on the command line: it is loaded, or refused with a message, and no more.
 
 Scenarios that are right are changed at random, in their structure and byte by byte. The examples are the same in every
-run; the slow tests draw more of them.
+run; `make test` draws some of them, and the long tests many.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from limits import limited
+from tiers import examples
 
 from fedsim.errors import UserError
 from fedsim.scenario.document import KeyPath
@@ -31,7 +32,7 @@ BYTES = [path.read_bytes() for path in (*SCENARIOS, *TOPOLOGIES)]
 RIGHT = [read_yaml(path).data for path in SCENARIOS]
 
 SOME = settings(
-    max_examples=300,
+    max_examples=examples(300),
     derandomize=True,
     database=None,
     deadline=None,
@@ -215,39 +216,42 @@ OVERRIDES = st.lists(assignments(), min_size=1, max_size=3)
 WHICH = st.integers(0, len(SCENARIOS) - 1)
 
 
+@pytest.mark.drawn
 @SOME
 @given(content=changed_scenarios())
 def test_a_scenario_with_something_else_in_it(content: bytes, plant: Path) -> None:
     check_content(content, plant)
 
 
+@pytest.mark.drawn
 @SOME
 @given(content=changed_bytes())
 def test_a_file_with_other_bytes_in_it(content: bytes, plant: Path) -> None:
     check_content(content, plant)
 
 
+@pytest.mark.drawn
 @SOME
 @given(right=WHICH, overrides=OVERRIDES)
 def test_a_scenario_with_something_else_set(right: int, overrides: list[str], plant: Path) -> None:
     check_overrides(right, overrides, plant)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @MANY
 @given(content=changed_scenarios())
 def test_many_scenarios_with_something_else_in_them(content: bytes, plant: Path) -> None:
     check_content(content, plant)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @MANY
 @given(content=changed_bytes())
 def test_many_files_with_other_bytes_in_them(content: bytes, plant: Path) -> None:
     check_content(content, plant)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @MANY
 @given(right=WHICH, overrides=OVERRIDES)
 def test_many_scenarios_with_something_else_set(right: int, overrides: list[str], plant: Path) -> None:

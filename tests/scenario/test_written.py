@@ -86,9 +86,9 @@ def test_a_node_is_a_line_of_what_it_has() -> None:
     assert "\n  links:\n  - {between: [cloud, mast]}\n" in text
 
 
-@pytest.mark.slow
-def test_what_lists_a_hundred_thousand_sensors_one_by_one_is_read_back(tmp_path: Path) -> None:
-    whole = scenario({"topology": one_by_one(100_000)})
+@pytest.mark.parametrize("sensors", [2_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_what_lists_very_many_sensors_one_by_one_is_read_back(sensors: int, tmp_path: Path) -> None:
+    whole = scenario({"topology": one_by_one(sensors)})
     path = tmp_path / "large.yaml"
     path.write_text(written_out(whole), encoding="utf-8")
     assert load(path) == whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import networkx as nx
@@ -52,6 +53,7 @@ def without_positions(topology: Topology) -> Topology:
     return Topology(graph)
 
 
+@cache
 def many() -> dict[str, Topology]:
     """Networks of all sorts."""
     park = FactoryPark(factories=10, devices_per_factory=37)

@@ -9,7 +9,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import tiers
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -124,7 +125,7 @@ def test_a_client_without_samples_cannot_be_drawn() -> None:
 # --- sizes ---
 
 
-@settings(max_examples=40, deadline=None)
+@tiers.drawn(40)
 @given(sizes=st.lists(st.integers(1, 10**6), min_size=1, max_size=80))
 def test_every_client_is_in_one_bin(sizes: list[int]) -> None:
     """Bins begin and end between two whole numbers, so that none is on an edge."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -57,6 +58,13 @@ def picture(topology: Topology, loads: Measured | None = None, seeds: int = 1) -
 def measured_on(topology: Topology, table: pd.DataFrame | None = None, duplex: str = "half") -> Measured:
     table = links_table(topology, some) if table is None else table
     return measured(table, Net(topology), settings(duplex), topology.cloud)
+
+
+@cache
+def pictured(name: str, with_loads: bool = False) -> Figure:
+    """The picture of one of many networks, drawn once for all tests that only look at it."""
+    topology = many()[name]
+    return picture(topology, measured_on(topology) if with_loads else None)
 
 
 def markers(ax: Axes) -> dict[str, int]:
@@ -297,7 +305,7 @@ def test_names_that_are_too_long_for_one_line_take_several() -> None:
 
 @pytest.mark.parametrize("name", many())
 def test_names_tell_nodes_apart(name: str) -> None:
-    said = [re.sub(r"\n[0-9,]+ sensors?$", "", word) for word in words(picture(many()[name]).axes[0])]
+    said = [re.sub(r"\n[0-9,]+ sensors?$", "", word) for word in words(pictured(name).axes[0])]
     assert len(set(said)) == len(said) > 0
 
 
@@ -335,8 +343,7 @@ def test_a_wire_bends_around_a_node_that_it_does_not_join() -> None:
 @pytest.mark.parametrize("with_loads", [False, True], ids=["plain", "loads"])
 @pytest.mark.parametrize("name", many())
 def test_no_text_covers_another_or_leaves_the_picture(name: str, with_loads: bool) -> None:
-    topology = many()[name]
-    figure = picture(topology, measured_on(topology) if with_loads else None)
+    figure = pictured(name, with_loads)
     renderer = FigureCanvasAgg(figure).get_renderer()
     for ax in figure.axes[:1]:
         boxes = [text.get_window_extent(renderer) for text in ax.texts]
