@@ -38,7 +38,6 @@ OWN_FILES = {
     "tensors": re.compile(rf"{NAME.pattern}\.safetensors"),
 }
 """By folder: the names of the files in it that a store has written."""
-_OF_A_TRIAL = re.compile(r"\.[a-z0-9_]{8}")  # what `why_no_folder` makes to see whether it can
 WEIGHTS = re.compile(rf"tensors/{OWN_FILES['tensors'].pattern}")
 """Paths of tensors inside a store."""
 ELSEWHERE = "choose another store with --store, or another folder with --out"
@@ -85,7 +84,7 @@ def _is_of_a_beginning(path: Path) -> bool:
     """Whether it is what there is before a store has its mark: the lock, or of another run that begins just now."""
     if path.name == LOCK:
         return why_not_own_file(path) is None and path.stat().st_size == 0
-    return scratch_of(path.name) == MARK or _OF_A_TRIAL.fullmatch(path.name) is not None
+    return scratch_of(path.name) == MARK
 
 
 def _why_no_store(folder: Path, names: set[str], stranger: str) -> str:
