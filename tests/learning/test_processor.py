@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
+import torch
 
 from fedsim.learning.executors.batched.compiled import processor
 from fedsim.learning.executors.batched.compiled.processor import VARIABLES, instruction_set
+from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.serial import Serial
 
@@ -78,6 +80,17 @@ def test_what_a_user_has_chosen_shows(name: str, monkeypatch: pytest.MonkeyPatch
     assert Serial.numeric_family("cpu").endswith(f"/intel-avx512+{name.lower()}=some_value_")
     monkeypatch.setenv(name, "")
     assert instruction_set() == "intel-avx512"
+
+
+@pytest.mark.parametrize(
+    ("capability", "word"), [((8, 0), "cuda-sm80"), ((9, 0), "cuda-sm90"), (None, "cuda")], ids=str
+)
+def test_a_gpu_counts_by_its_generation(
+    capability: tuple[int, int] | None, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: capability is not None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    assert Batched.numeric_family("cuda").split("/")[-2] == word
 
 
 CPUINFO = {"AuthenticAMD": "amd", "GenuineIntel": "intel", "HygonGenuine": "hygongenuine", "": "x86_64"}

@@ -22,6 +22,7 @@ from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, Tra
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.plain import PartialSum
 from fedsim.learning.executors.semantics import compensated, joined, kept
+from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
@@ -50,9 +51,9 @@ class TorchExecutor(Executor):
     def numeric_family(cls, torch_device: str, precision: str = "float32") -> str:
         """The numeric family, known before anything is computed.
 
-        It is made of arithmetic, precision, torch, torch device and the processor's instruction set.
+        It is made of arithmetic, precision, torch, the kind of torch device and the processor's instruction set.
         """
-        return f"{cls.arithmetic}/{precision}/torch{torch.__version__}/{torch_device}/{instruction_set()}"
+        return f"{cls.arithmetic}/{precision}/torch{torch.__version__}/{kind(torch_device)}/{instruction_set()}"
 
     @classmethod
     def trainer_of(cls, table: ModelTable) -> type[Trainer]:
