@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -50,7 +51,7 @@ def _file_name(text: str) -> str:
 
 
 def _place(text: str) -> str:
-    if "\0" in text:
+    if b"\0" in os.fsencode(text):  # which refuses half a character
         raise ValueError("must hold no null character")
     return text
 

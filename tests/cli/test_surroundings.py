@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,7 @@ def test_a_finished_run_can_be_read_where_nothing_can_be_written(
 
     for name in ("mkdir", "replace", "rename", "unlink"):
         monkeypatch.setattr(os, name, read_only)
+    monkeypatch.setattr(tempfile, "TemporaryFile", read_only)
     assert fedsim_run("--quiet") == 0
     assert main(["compare", "out"]) == 0
     assert capsys.readouterr().out == first * 2

@@ -920,7 +920,7 @@ def test_a_torch_device_that_an_executor_does_not_compute_on(
 
 def test_a_store_with_something_else_in_its_place(refused: Refusals) -> None:
     lay_out({"plant.yaml": PLANT, "store/metrics": "no folder"}, refused.folder)
-    message = "store/metrics is not a folder; choose another store with --store"
+    message = "store is not empty and is no store (it has metrics); choose another store with --store, or another ..."
     refused.check("run", "plant.yaml", "--store", "store", message=message)
 
 

@@ -144,7 +144,7 @@ def test_a_store_of_ones_own_files_is_refused_before_anything_is_written(
 
 STORES: dict[str, tuple[object, str]] = {
     "with a null character": ("sto\0re", r"is not readable as a manifest \(its key 'store'\)"),
-    "half a character": ("\ud800", "run/.* (cannot be|is no name|outside)"),
+    "half a character": ("\ud800", r"is not readable as a manifest \(its key 'store'\)"),
     "too long": ("s" * 5_000, "is no name of a folder"),
     "the folder itself": (".", r"run/?\.? is not empty and is no store"),
     "nothing": ("", "run is not empty and is no store"),

@@ -56,8 +56,8 @@ def test_the_store_of_fifty_rounds_stays_small(tmp_path: Path, monkeypatch: pyte
     """A checkpoint at every occasion; the folder is looked at after each file, before what it replaces is deleted."""
     written, sizes = store.write_atomically, []
 
-    def watched(path: Path, content: bytes) -> None:
-        written(path, content)
+    def watched(path: Path, *pieces: bytes) -> None:
+        written(path, *pieces)
         sizes.append(size_bytes(tmp_path / "store"))
 
     monkeypatch.setattr(store, "write_atomically", watched)

@@ -383,6 +383,7 @@ def test_the_manifest_says_what_trains_before_it_trains(tmp_path: Path) -> None:
         "remark": None,
         "workers": 2,
         "torch_device": "cpu",
+        "processor": instruction_set(),
         "precision": "float64",
     }
     assert manifest["numeric_family"] == f"plain/float64/torch{torch.__version__}/cpu/{instruction_set()}/even-sums8"

@@ -31,6 +31,7 @@ from tiers import FULL, examples, mostly_long
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import BatchSizes
 from fedsim.learning.executors.batched import low_rank, recordings, shared, trainer
 from fedsim.learning.executors.batched.course import Stage
 from fedsim.learning.executors.batched.cuda_graphs import CudaRecorder
@@ -212,10 +213,10 @@ def group_of(**changes: Any) -> Group:
 
 
 def test_whatever_operations_depend_on_makes_another_kind() -> None:
-    sizes = {0: [3, 2], 1: [3, 2], 5: [3, 2]}
+    sizes = dict.fromkeys((0, 1, 5), BatchSizes(samples=5, batch_size=3, epochs=1))
     kinds = [
         kind_of(group_of(), sizes),
-        kind_of(group_of(), sizes | {1: [2, 3]}),
+        kind_of(group_of(), sizes | {1: BatchSizes(samples=5, batch_size=4, epochs=1)}),
         kind_of(group_of(number=5), sizes),
         kind_of(group_of(needed=["extractor"]), sizes),
         kind_of(group_of(restarts=[]), sizes),

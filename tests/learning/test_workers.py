@@ -297,7 +297,7 @@ def test_an_ended_crew_leaves_no_process_no_file_and_no_memory(how: str) -> None
     elif how == "killed":
         for process in children() - before[0]:
             os.kill(process, signal.SIGKILL)
-        with pytest.raises(UserError):
+        with pytest.raises(RunFailedError):
             done(crew, job(part()))
     del crew
     assert is_all(first[0]["classifier"], 1), "what somebody holds stays"

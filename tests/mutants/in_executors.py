@@ -639,15 +639,15 @@ FAULTS = (
     Fault(
         "groups of other sizes are of one kind",
         RECORDINGS,
-        "tuple(sizes[stage.number]), ",
-        "",
+        "(stage.number, sizes[stage.number], stage.restarts",
+        "(stage.number, stage.restarts",
         (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
     ),
     Fault(
         "groups of other trainings of a wave are of one kind",
         RECORDINGS,
-        "(stage.number, tuple(",
-        "(tuple(",
+        "(stage.number, sizes[stage.number], stage.restarts",
+        "(sizes[stage.number], stage.restarts",
         (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
     ),
     Fault(
