@@ -158,7 +158,7 @@ class Line:
         self.env, self.trace = Environment(), Trace()
         channels = [channel(self.env, delay_s) for delay_s in delays_s or (0.0,) * len(rates_bps)]
         media = [Medium(partial(tuple, [one])) for one in channels]
-        links = [Link(i, f"link {i}", access=i == 0, medium=medium) for i, medium in enumerate(media)]
+        links = [Link(i, (f"link {i}",), access=i == 0, medium=medium) for i, medium in enumerate(media)]
         self.route = tuple(
             Hop(link, Direction.UPLINK, rate_bps, loss)
             for link, rate_bps in zip(links, rates_bps, strict=True)

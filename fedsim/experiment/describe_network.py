@@ -50,7 +50,7 @@ def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
         "uplink_bps": spread_of(attachment.air_uplink.rate_bps for attachment in covered),
         "downlink_bps": spread_of(attachment.air_downlink.rate_bps for attachment in covered),
         "link_budget": _budgets(topology, wires, materials.seed),
-        "wires": len(set(wires.wires.values())),
+        "wires": topology.infrastructure.number_of_edges(),
         "wires_used": len(used),
         "wire_rate_bps": spread_of(link.medium.rate_bps for link in used),
         "wire_delay_s": spread_of(link.medium.delay_s for link in used),

@@ -7,6 +7,7 @@ A protocol whose rounds are not alike is simulated to the end of the run, if tha
 
 from __future__ import annotations
 
+import gc
 import math
 from typing import Any
 
@@ -55,7 +56,10 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
     facts["cut_short"] = world.loop.cut_short
     facts["rounds"] = rounds = _rounds(world.trace)
     facts["parts"] = _parts(world.trace)
-    if world.loop.cut_short is None:
+    cut_short = world.loop.cut_short
+    del world
+    gc.collect()  # before the next one is built: a world is full of cycles
+    if cut_short is None:
         facts["run"] = _run(stop, rounds) if protocol.rounds_are_alike else _whole(scenario, protocol, materials, stop)
     return facts
 

@@ -41,7 +41,8 @@ class Link:
     """A wired link or a cell's air, as tables name it."""
 
     index: int
-    label: str
+    ends: tuple[str, ...]
+    """The nodes that a wire joins; of air, the base station."""
     access: bool
     """Whether clients are attached to it: it is a cell."""
     medium: Medium
@@ -53,6 +54,11 @@ class Link:
     """What has been handed to it, and is on no channel until its device is covered again."""
     channels_used: tuple[Channel, ...] = ()
     """Its channels, once anybody has asked for them."""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return f"cell {self.ends[0]}" if self.access else " -- ".join(self.ends)
 
     @property
     def channels(self) -> tuple[Channel, ...]:

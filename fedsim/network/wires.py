@@ -59,15 +59,13 @@ class Wires:
         """In canonical order: cells in the order of their first sensor, then wires in the order of the topology."""
         self.cells: dict[str, Cell] = {}
         """By base station."""
-        self.wires: dict[tuple[str, str], Link] = {}
-        """By both orders of its ends."""
+        self._wires: dict[tuple[str, str], Link] = {}
+        """By its ends, in the order of the topology."""
         self.shut: dict[Link, None] = {}
         """The wires on which there is an outage now."""
         self._wire_hops: dict[tuple[str, str], Hop] = {}
         self._backbones: dict[str, Backbone] = {}
         self._media: dict[Hashable, Medium] = {}
-        self._level: set[tuple[str, str]] = set()
-        """Wires whose ends are equally far from the server: there, upwards is from the one that is listed first."""
         for sensor in topology.sensors:
             self._add_cell(topology.cell_of(sensor))
         self._check_cell_names()
@@ -75,8 +73,6 @@ class Wires:
         self._steps = _steps(towards, self.server)
         for one, other, attributes in topology.infrastructure.edges(data=True):
             self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"])
-            if self._steps[one] == self._steps[other]:
-                self._level.add((one, other))
         for station in self.cells:
             self._backbones[station] = Backbone(self._ways, station, towards, self.shut)
         checked: set[int] = set()  # most cells share one radio
@@ -112,9 +108,13 @@ class Wires:
             node = station
             while node not in seen:
                 seen.add(node)
-                links.append(self.wires[node, towards[node]])
+                links.append(self.wire(node, towards[node]))
                 node = towards[node]
         return links
+
+    def wire(self, one: str, other: str) -> Link:
+        """The wire between two neighbours. Raises `KeyError` when there is none."""
+        return self._wires.get((one, other)) or self._wires[other, one]
 
     def steps(self) -> list[int]:
         """How many wires there are between each base station and the server when nothing has failed."""
@@ -139,7 +139,7 @@ class Wires:
                     backbone.lead(waiting)
 
     def _towards_server(self, closed: Collection[Link]) -> dict[str, str]:
-        shut = {ends for ends, link in self.wires.items() if link in closed}
+        shut = [link.ends for link in closed if not link.access]
         return next_hops(self._topology.infrastructure, self.server, closed_links=shut)
 
     def _ways(self, station: str, towards: Mapping[str, str]) -> Ways:
@@ -156,7 +156,7 @@ class Wires:
         if medium is None:
             channel, channels = settings.discipline.channel, 1 if settings.duplex == "half" else 2
             medium = self._media[id(settings)] = self._medium(channel, channels, math.inf, settings.delay_s, settings.loss)
-        link = self._new_link(f"cell {station}", medium, access=True)
+        link = self._new_link((station,), medium, access=True)
         self.cells[station] = Cell(link, settings)
 
     def _attach(self, index: int, sensor: str) -> Attachment:
@@ -199,8 +199,8 @@ class Wires:
         medium = self._media.get((rate_bps, delay_s))
         if medium is None:
             medium = self._media[rate_bps, delay_s] = self._wire_medium(one, other, rate_bps, delay_s)
-        link = self._new_link(f"{one} -- {other}", medium, access=False)
-        self.wires[one, other] = self.wires[other, one] = link
+        ends = (one, other)
+        self._wires[ends] = self._new_link(ends, medium, access=False)
 
     def _wire_medium(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> Medium:
         default = self._network.link
@@ -216,9 +216,9 @@ class Wires:
         """The wire from one node to another, made when a message first goes that way."""
         hop = self._wire_hops.get(ends)
         if hop is None:
-            link, (one, other) = self.wires[ends], ends
+            link, (one, other) = self.wire(*ends), ends
             far, near = self._steps[one], self._steps[other]
-            upwards = far > near or ends in self._level
+            upwards = far > near or (far == near and ends in self._wires)  # on a level, as the topology lists them
             direction = Direction.UPLINK if upwards else Direction.DOWNLINK
             hop = self._wire_hops[ends] = Hop(link, direction, link.medium.rate_bps, link.medium.loss)
         return hop
@@ -233,8 +233,8 @@ class Wires:
 
         return Medium(make, channel.shared_at_once, rate_bps, delay_s, loss)
 
-    def _new_link(self, label: str, medium: Medium, *, access: bool) -> Link:
-        link = Link(len(self.links), label, access, medium)
+    def _new_link(self, ends: tuple[str, ...], medium: Medium, *, access: bool) -> Link:
+        link = Link(len(self.links), ends, access, medium)
         self.links.append(link)
         return link
 

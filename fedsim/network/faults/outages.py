@@ -217,20 +217,20 @@ class Outages:
         if self._kind(name, *key) == NodeKind.SENSOR:
             return _Part(device=self._devices[name])
         neighbours = self._topology.infrastructure[name]
-        wires = [self._wires.wires[name, other] for other in neighbours]
+        wires = [self._wires.wire(name, other) for other in neighbours]
         cell = [self._wires.cells[name].link] if name in self._wires.cells else []
         return _Part((*cell, *wires))
 
     def _wire(self, ends: tuple[str, str] | None, *key: str | int) -> _Part:
         assert ends is not None
         kinds = [self._kind(name, *key) for name in ends]
-        if ends not in self._wires.wires:
-            others = list(self._topology.infrastructure.adj.get(ends[0], ()))
+        others = list(self._topology.infrastructure.adj.get(ends[0], ()))
+        if ends[1] not in others:
             way_out = f"{ends[0]!r} has wires to {some(others) if others else 'nobody'}"
             if NodeKind.SENSOR in kinds:
                 way_out = "where there is air, name the node that fails"
             raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}; {way_out}", *key)
-        return _Part((self._wires.wires[ends],))
+        return _Part((self._wires.wire(*ends),))
 
     def _kind(self, name: str, *key: str | int) -> NodeKind:
         graph = self._topology.graph
