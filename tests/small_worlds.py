@@ -160,7 +160,6 @@ class Line:
         media = [Medium(partial(tuple, [one])) for one in channels]
         links = [Link(i, (f"link {i}",), access=i == 0, medium=medium) for i, medium in enumerate(media)]
         self.route = tuple(
-            Hop(link, Direction.UPLINK, rate_bps, loss)
-            for link, rate_bps in zip(links, rates_bps, strict=True)
+            Hop(link, Direction.UPLINK, rate_bps, loss) for link, rate_bps in zip(links, rates_bps, strict=True)
         )
         self.network = Network(self.env, self.trace, Streams(seed), links, transport)

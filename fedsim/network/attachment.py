@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fedsim.network.hop import Hop, Link
+from fedsim.network.cuts import Cuts
+from fedsim.network.hop import Hop
 
 __all__ = ["Attachment", "Backbone", "Ways", "between"]
 
@@ -24,7 +25,7 @@ class Backbone:
 
     __slots__ = ("_find", "_shut", "_station", "_towards", "_ways")
 
-    def __init__(self, find: WayFinder, station: str, towards: Mapping[str, str], shut: Collection[Link]) -> None:
+    def __init__(self, find: WayFinder, station: str, towards: Mapping[str, str], shut: Cuts) -> None:
         self._find = find
         self._station = station
         self._shut = shut
@@ -55,11 +56,11 @@ class Backbone:
     @property
     def closed(self) -> bool:
         """Whether there is an outage on one of them."""
-        if self._shut:
-            for hop in self.uplink:
-                if hop.link.closed:
-                    return True
-        return False
+        return self.crosses(self._shut)
+
+    def crosses(self, cuts: Cuts) -> bool:
+        """Whether one of *cuts* is on the way."""
+        return cuts.on_the_way(self._station, self._towards)
 
 
 @dataclass(eq=False, slots=True)

@@ -33,7 +33,7 @@ class Medium:
     """Full rate of each direction of a wire, may be infinite; of air, each sensor has its own."""
     delay_s: float = 0.0
     """From the last bit sent to the last bit received."""
-    loss: Loss = Loss()
+    loss: Loss = field(default_factory=Loss)
 
 
 @dataclass(eq=False, slots=True)

@@ -13,6 +13,7 @@ from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment, Backbone, Ways
 from fedsim.network.coverage import Coverage
+from fedsim.network.cuts import Cuts
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Direction, Hop, Link, Medium
@@ -61,8 +62,10 @@ class Wires:
         """By base station."""
         self._wires: dict[tuple[str, str], Link] = {}
         """By its ends, in the order of the topology."""
-        self.shut: dict[Link, None] = {}
+        self.shut = Cuts()
         """The wires on which there is an outage now."""
+        self.gone = Cuts()
+        """The links that have failed for ever."""
         self._wire_hops: dict[tuple[str, str], Hop] = {}
         self._backbones: dict[str, Backbone] = {}
         self._media: dict[Hashable, Medium] = {}
@@ -124,17 +127,17 @@ class Wires:
         """The hops over the wires along *nodes*, for messages between servers."""
         return tuple(map(self._wire_hop, pairwise(nodes)))
 
-    def reroute(self, closed: Collection[Link], gone: Collection[Link]) -> None:
-        """Lead every base station's traffic around the *closed* wires.
+    def reroute(self) -> None:
+        """Lead every base station's traffic around the wires with an outage.
 
-        Where there is no other way it stays, unless that way is *gone* for ever and another will be open again.
+        Where there is no other way it stays, unless that way is gone for ever and another will be open again.
         """
-        ways, waiting = self._towards_server(closed), None
+        ways, waiting = self._towards_server(self.shut), None
         for station, backbone in self._backbones.items():
             if station in ways or station == self.server:
                 backbone.lead(ways)
-            elif any(hop.link in gone for hop in backbone.uplink):
-                waiting = self._towards_server(gone) if waiting is None else waiting
+            elif backbone.crosses(self.gone):
+                waiting = self._towards_server(self.gone) if waiting is None else waiting
                 if station in waiting:
                     backbone.lead(waiting)
 
@@ -155,7 +158,9 @@ class Wires:
         medium = self._media.get(id(settings))
         if medium is None:
             channel, channels = settings.discipline.channel, 1 if settings.duplex == "half" else 2
-            medium = self._media[id(settings)] = self._medium(channel, channels, math.inf, settings.delay_s, settings.loss)
+            medium = self._media[id(settings)] = self._medium(
+                channel, channels, math.inf, settings.delay_s, settings.loss
+            )
         link = self._new_link((station,), medium, access=True)
         self.cells[station] = Cell(link, settings)
 
@@ -223,9 +228,7 @@ class Wires:
             hop = self._wire_hops[ends] = Hop(link, direction, link.medium.rate_bps, link.medium.loss)
         return hop
 
-    def _medium(
-        self, channel: type[Channel], channels: int, rate_bps: float, delay_s: float, loss: Loss
-    ) -> Medium:
+    def _medium(self, channel: type[Channel], channels: int, rate_bps: float, delay_s: float, loss: Loss) -> Medium:
         env = self._env
 
         def make() -> tuple[Channel, ...]:

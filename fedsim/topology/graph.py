@@ -158,10 +158,10 @@ class Topology:
 def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:
     """*graph*'s infrastructure, nodes and links in order; what is as it was there is shared with it."""
     infrastructure: nx.Graph[str] = nx.Graph()
-    attributes, adjacency = infrastructure._node, infrastructure._adj
+    attributes, adjacency = infrastructure._node, infrastructure._adj  # type: ignore[attr-defined]
     attributes.update((name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR)
     for name in attributes:
-        neighbours = graph._adj[name]
+        neighbours = graph._adj[name]  # type: ignore[attr-defined]
         adjacency[name] = (
             neighbours
             if attributes.keys() >= neighbours.keys()

@@ -75,8 +75,7 @@ class Outages:
         self._devices = {attachment.sensor: attachment for attachment in wires.attachments}
         self._failures: Counter[Link | Attachment] = Counter()
         """How many failures there are now, of each link and device."""
-        self._gone: set[Link] = set()
-        """Links that have failed for ever."""
+        self._gone = wires.gone
         self._dead: set[Attachment] = set()
         """Devices that have failed for ever."""
         self.changed: Event = Event(env)
@@ -94,7 +93,8 @@ class Outages:
             return Fate.FAILED
         if not attachment.covered:
             return Fate.UNCOVERED
-        return Fate.CUT_OFF if self._gone and any(hop.link in self._gone for hop in attachment.uplink) else None
+        cut_off = attachment.air_uplink.link in self._gone or attachment.backbone.crosses(self._gone)
+        return Fate.CUT_OFF if cut_off else None
 
     def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:
         part = self._node(fault.node, *key, "node") if fault.node is not None else self._wire(fault.link, *key, "link")
@@ -152,7 +152,7 @@ class Outages:
             self._failures[link] -= 1
             if not self._failures[link]:
                 link.closed = link.refuses = False
-                self._wires.shut.pop(link, None)
+                self._wires.shut.discard(link)
                 for channel in dict.fromkeys(link.channels):
                     channel.resume()
         if part.device is not None:
@@ -173,7 +173,7 @@ class Outages:
                 channel.pause()
         link.closed = True
         if not link.access:
-            self._wires.shut[link] = None
+            self._wires.shut.add(link)
         link.refuses = rule == "lose"
         for transfer in self._network.on_link(link):
             if rule == "lose":
@@ -191,7 +191,7 @@ class Outages:
 
     def _reroute(self, part: _Part) -> None:
         if part.links and self._settings.routing == "around_outages":
-            self._wires.reroute(self._wires.shut, self._gone)
+            self._wires.reroute()
 
     def tell(self) -> None:
         """Somebody may have become reachable, or never will be again."""
