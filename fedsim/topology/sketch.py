@@ -64,7 +64,7 @@ class Sketch:
         if graph.has_edge(a, b):
             raise UserError(f"{a!r} and {b!r} are linked already, and a link goes both ways; keep one")
         link = checked_link(a, b, rate_bps, delay_s)
-        neighbours = graph._adj  # add_edge makes a mapping for each link  # type: ignore[attr-defined]
+        neighbours = graph._adj  # type: ignore[attr-defined]  # add_edge makes a mapping for each link
         neighbours[a][b] = neighbours[b][a] = self._links.setdefault((link["rate_bps"], link["delay_s"]), link)
 
     def release(self) -> nx.Graph[str]:

@@ -23,6 +23,7 @@ from fedsim.network.attachment import Attachment
 from fedsim.network.faults.settings import FaultsSettings, RandomFaults, ScheduledFault
 from fedsim.network.hop import Link
 from fedsim.network.network import Network
+from fedsim.network.patience import Patience
 from fedsim.network.wires import Wires
 from fedsim.topology.checks import of_kind
 from fedsim.topology.graph import Topology
@@ -82,6 +83,12 @@ class Outages:
         """Happens when a sensor may have become reachable or free, or be lost for ever; then there is a new one."""
         self.on_device_failure: Callable[[Attachment], None] = lambda _: None
         """What else happens when a device fails."""
+        self._patience = Patience(
+            env,
+            network,
+            "things failed",
+            "let them fail less often (every_s, mean_up_s), or give higher rates",
+        )
         for position, fault in enumerate(settings.scheduled):
             self._plan(fault, ("scheduled", position))
         for position, faults in enumerate(settings.random):
@@ -109,7 +116,9 @@ class Outages:
         self._later(fault.at_s, fail)
 
     def _expect(self, faults: RandomFaults, position: int) -> None:
-        for index, part in self._parts(faults, position):
+        parts = self._parts(faults, position)
+        self._patience.expect(len(parts))
+        for index, part in parts:
             self._expect_next(faults, part, f"faults/{position}/{faults.of}", index, 0)
 
     def _expect_next(self, faults: RandomFaults, part: _Part, purpose: str, index: int, use: int) -> None:
@@ -132,6 +141,7 @@ class Outages:
         at_the_end_of(self._env, delay_s).callbacks.append(action)
 
     def _fail(self, part: _Part, lasts_s: float) -> None:
+        self._patience.lose_some()
         for_ever = math.isinf(lasts_s)
         for link in part.links:
             self._failures[link] += 1
