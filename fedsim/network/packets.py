@@ -38,7 +38,7 @@ class Loss(Settings):
     probability: Probability = 0.0
     """Chance that one attempt of one packet is lost, independent of everything else."""
     attempts: Annotated[int, Interval(ge=1, le=MOST_ATTEMPTS)] = 8
-    """How often a packet is tried at most, up to 10,000 times; when the last try of any packet fails, the transfer is lost."""
+    """How often a packet is tried at most; when the last try of any packet fails, the transfer is lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ __all__ = ["MOST_CHANGES", "MOST_CHANGES_EACH", "Patience"]
 MOST_CHANGES = 1_000_000
 """While nothing that was sent comes to an end."""
 MOST_CHANGES_EACH = 100
-"""Beside these, for each thing that changes: a hundred thousand devices may all fail a hundred times in a quiet hour."""
+"""Beside these, for each thing that changes: so many devices may all fail in a quiet hour."""
 
 
 class Patience:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from fedsim.network import patience
 from fedsim.network.cuts import Cuts
 from fedsim.network.wires import Wires
 from fedsim.scenario.build import build_world, gather_materials
+from fedsim.scenario.load import written_out
 from fedsim.topology.ring import Ring
 
 FAULT = {"link": ["factory-0001/edge", "factory-1000/edge"], "at_s": 0.0}
@@ -87,3 +92,17 @@ def test_failures_for_ever_while_nothing_ends_stop_the_run(monkeypatch: pytest.M
 def test_a_packet_is_tried_10_000_times_at_most() -> None:
     with pytest.raises(ValueError, match="less than or equal to 10000"):
         scenario({"network.link": {"rate_bps": 1e6, "loss": {"probability": 0.999, "attempts": 10_001}}})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("topology", ["factory_park", "ring"])
+def test_validating_100_000_factories_takes_at_most_500_mb(topology: str, tmp_path: Path) -> None:
+    written = scenario({"topology": {"name": topology, "factories": 100_000, "devices_per_factory": 1}})
+    path = tmp_path / "large.yaml"
+    path.write_text(written_out(written))
+    command = [sys.executable, "-m", "fedsim", "validate", str(path)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert used.ru_maxrss <= 500_000  # kB, on Linux
