@@ -96,7 +96,7 @@ def test_a_packet_is_tried_10_000_times_at_most() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("topology", ["factory_park", "ring"])
-def test_validating_100_000_factories_takes_at_most_500_mb(topology: str, tmp_path: Path) -> None:
+def test_validating_100_000_factories_takes_at_most_600_mb(topology: str, tmp_path: Path) -> None:
     written = scenario({"topology": {"name": topology, "factories": 100_000, "devices_per_factory": 1}})
     path = tmp_path / "large.yaml"
     path.write_text(written_out(written))
@@ -105,4 +105,4 @@ def test_validating_100_000_factories_takes_at_most_500_mb(topology: str, tmp_pa
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
-    assert used.ru_maxrss <= 500_000  # kB, on Linux
+    assert used.ru_maxrss <= 600_000  # kB, on Linux
