@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from simpy import Environment
@@ -19,7 +20,7 @@ from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner, NoLearner
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
-from fedsim.network.hop import Direction, Hop, Link
+from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss, Transport
 from fedsim.protocols.protocol import Protocol
@@ -156,9 +157,9 @@ class Line:
     ) -> None:
         self.env, self.trace = Environment(), Trace()
         channels = [channel(self.env, delay_s) for delay_s in delays_s or (0.0,) * len(rates_bps)]
-        links = [Link(i, f"link {i}", access=i == 0, channels=(one,)) for i, one in enumerate(channels)]
+        media = [Medium(partial(tuple, [one])) for one in channels]
+        links = [Link(i, (f"link {i}",), access=i == 0, medium=medium) for i, medium in enumerate(media)]
         self.route = tuple(
-            Hop(link, Direction.UPLINK, link.channels[0], rate_bps, loss)
-            for link, rate_bps in zip(links, rates_bps, strict=True)
+            Hop(link, Direction.UPLINK, rate_bps, loss) for link, rate_bps in zip(links, rates_bps, strict=True)
         )
         self.network = Network(self.env, self.trace, Streams(seed), links, transport)

@@ -36,6 +36,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.describe import describe
     from fedsim.files import why_no_folder
     from fedsim.scenario.load import load
@@ -44,8 +45,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     folder: Path | None = arguments.out
     if folder is not None and (problem := why_no_folder(folder)):
         raise UserError(f"--out: {problem}; choose another folder")
-    scenario = load(arguments.scenario, overrides=arguments.overrides)
-    facts, materials = describe(scenario)
+    with rare_collections():
+        scenario = load(arguments.scenario, overrides=arguments.overrides)
+        facts, materials = describe(scenario)
     broken: BrokenPipeError | None = None
     try:
         _print(facts)

@@ -24,12 +24,14 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.validate import validate
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
 
-    scenario = load(arguments.scenario, overrides=arguments.overrides)
-    materials = validate(scenario)
+    with rare_collections():
+        scenario = load(arguments.scenario, overrides=arguments.overrides)
+        materials = validate(scenario)
     counts = (
         _count(len(materials.topology.sensors), "client"),
         _count(len(scenario.protocols), "protocol"),

@@ -28,14 +28,18 @@ def describe(scenario: Scenario) -> tuple[dict[str, Any], Materials]:
     scenario = scenario.model_copy(update={"seeds": scenario.seeds[:1]})
     with rare_collections():
         materials = validate(scenario)
+        network = network_facts(scenario, materials)
+        wires_to_server = network["wires_to_server"]["mean"]
         facts = {
             "scenario": scenario.name,
             "description": scenario.description,
             "seed": materials.seed,
             "data": data_facts(materials.dataset),
-            "network": network_facts(scenario, materials),
+            "network": network,
             "model": model_facts(scenario.model.name, materials.table, scenario.training),
-            "protocols": [round_facts(scenario, protocol, materials) for protocol in scenario.protocols],
+            "protocols": [
+                round_facts(scenario, protocol, materials, wires_to_server) for protocol in scenario.protocols
+            ],
         }
     return facts, materials
 

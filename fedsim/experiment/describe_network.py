@@ -34,7 +34,7 @@ def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
     kinds = Counter(node["kind"] for _, node in topology.graph.nodes(data=True))
     crowd = Counter(attachment.air_uplink.link.index for attachment in wires.attachments)
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
-    hops = wires.used()
+    used = wires.used()
     distances_m = (place.distance_m for place in _places(topology, materials.seed))
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
@@ -50,10 +50,10 @@ def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
         "uplink_bps": spread_of(attachment.air_uplink.rate_bps for attachment in covered),
         "downlink_bps": spread_of(attachment.air_downlink.rate_bps for attachment in covered),
         "link_budget": _budgets(topology, wires, materials.seed),
-        "wires": len(set(wires.wires.values())),
-        "wires_used": len({hop.link.index for hop in hops}),
-        "wire_rate_bps": spread_of(hop.rate_bps for hop in hops),
-        "wire_delay_s": spread_of(hop.channel.delay_s for hop in hops),
+        "wires": topology.infrastructure.number_of_edges(),
+        "wires_used": len(used),
+        "wire_rate_bps": spread_of(link.medium.rate_bps for link in used),
+        "wire_delay_s": spread_of(link.medium.delay_s for link in used),
         "wires_to_server": spread_of(wires.steps()),
     }
 

@@ -7,12 +7,14 @@ A protocol whose rounds are not alike is simulated to the end of the run, if tha
 
 from __future__ import annotations
 
+import gc
 import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fedsim.errors import UserError
 from fedsim.experiment.describe_spread import Spread, spread_of
 from fedsim.experiment.simulate import simulate
 from fedsim.kernel.trace import Outcome, Trace
@@ -27,13 +29,17 @@ __all__ = ["round_facts"]
 
 ROUNDS = 2
 """That are simulated, and shown."""
+MOST_HOPS = 10_000_000
+"""Over which the messages of these rounds go: a hundred thousand devices behind 24 wires each."""
 MOST_ROUNDS = 1_000
 """That are simulated of a protocol whose rounds are not alike."""
 
 
-def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) -> dict[str, Any]:
+def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials, wires_to_server: float) -> dict[str, Any]:
     """What a round of *protocol* takes and sends, and an estimate of the whole run.
 
+    *wires_to_server* are those between a base station and the server, in the mean. Raises `UserError` when the first
+    rounds lead over more than `MOST_HOPS` hops.
     ``rounds`` is empty for a protocol that decides on what was learned, which cannot be known before.
     """
     sensors = len(materials.topology.sensors)
@@ -51,11 +57,21 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials) ->
     }
     if facts["reads_learning"]:
         return facts
+    hops = 2 * _at_most(ROUNDS, stop.rounds) * (facts["mean_cohort"] or sensors) * (1 + wires_to_server)
+    if hops > MOST_HOPS:
+        with scenario.about(*scenario.place_of(protocol)):
+            raise UserError(
+                f"the messages of its first rounds lead over about {hops:,.0f} hops, and describe simulates at most "
+                f"{MOST_HOPS:,}; let fewer clients take part, or choose a topology with shorter ways"
+            )
     world = _simulated(scenario, protocol, materials, Stop(rounds=_at_most(ROUNDS, stop.rounds)))
     facts["cut_short"] = world.loop.cut_short
     facts["rounds"] = rounds = _rounds(world.trace)
     facts["parts"] = _parts(world.trace)
-    if world.loop.cut_short is None:
+    cut_short = world.loop.cut_short
+    del world
+    gc.collect()  # before the next one is built: a world is full of cycles
+    if cut_short is None:
         facts["run"] = _run(stop, rounds) if protocol.rounds_are_alike else _whole(scenario, protocol, materials, stop)
     return facts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 
 from fedsim.errors import Misfit, UserError
 from fedsim.learning.learner import NoLearner
@@ -60,6 +61,8 @@ def _check_world(scenario: Scenario, materials: Materials) -> None:
     for protocol in others:
         with scenario.about(*scenario.place_of(protocol)):
             protocol.check(_seen_by(protocol, world, scenario))
+    del world
+    gc.collect()  # a world is full of cycles, and another one may come next
 
 
 def _seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:

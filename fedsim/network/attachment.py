@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fedsim.network.hop import Hop, Link
+from fedsim.network.cuts import Cuts
+from fedsim.network.hop import Hop
 
 __all__ = ["Attachment", "Backbone", "Ways", "between"]
 
 
 Ways = tuple[tuple[Hop, ...], tuple[Hop, ...]]
+WayFinder = Callable[[str, Mapping[str, str]], Ways]
 
 
 class Backbone:
     """The wires between a base station and the server, as they are used now.
 
-    *find* returns them, uplink and downlink, when they are first asked for: in a ring of n factories all ways together
-    have n * n / 4 wires, and most stations of a large network send in no round. *shut* are all wires with an outage.
+    *find* returns them, uplink and downlink, for *station* and for each node the next one *towards* the server, when
+    they are first asked for: in a ring of n factories all ways together have n * n / 4 wires, and most stations of a
+    large network send in no round. *shut* are all wires with an outage.
     """
 
-    __slots__ = ("_find", "_shut", "_ways")
+    __slots__ = ("_find", "_shut", "_station", "_towards", "_ways")
 
-    def __init__(self, find: Callable[[], Ways], shut: Collection[Link]) -> None:
-        self._shut = shut
-        self.lead(find)
-
-    def lead(self, find: Callable[[], Ways]) -> None:
-        """From now on its traffic goes over what *find* returns."""
+    def __init__(self, find: WayFinder, station: str, towards: Mapping[str, str], shut: Cuts) -> None:
         self._find = find
+        self._station = station
+        self._shut = shut
+        self.lead(towards)
+
+    def lead(self, towards: Mapping[str, str]) -> None:
+        """From now on its traffic goes from each node to the next one *towards* the server."""
+        self._towards = towards
         self._ways: Ways | None = None
 
     @property
     def ways(self) -> Ways:
         """The hops to the server, and those back."""
         if self._ways is None:
-            self._ways = self._find()
+            self._ways = self._find(self._station, self._towards)
         return self._ways
 
     @property
@@ -51,11 +56,11 @@ class Backbone:
     @property
     def closed(self) -> bool:
         """Whether there is an outage on one of them."""
-        if self._shut:
-            for hop in self.uplink:
-                if hop.link.closed:
-                    return True
-        return False
+        return self.crosses(self._shut)
+
+    def crosses(self, cuts: Cuts) -> bool:
+        """Whether one of *cuts* is on the way."""
+        return cuts.on_the_way(self._station, self._towards)
 
 
 @dataclass(eq=False, slots=True)

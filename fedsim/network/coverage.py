@@ -10,17 +10,14 @@ from collections.abc import Callable, Collection, Iterator
 
 from simpy import Environment
 
-from fedsim.errors import UserError
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.network.attachment import Attachment
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
+from fedsim.network.patience import Patience
 from fedsim.radio.settings import Rates
 
 __all__ = ["Coverage"]
-
-MOST_CHANGES = 10_000_000
-"""Instants in which rates change while nothing that was sent comes to an end, before the run is given up."""
 
 Changes = Iterator[tuple[float, Rates]]
 
@@ -36,8 +33,13 @@ class Coverage:
         self._env = env
         self._network = network
         self._on_change = on_change
-        self._idle_changes = 0
-        self._hops_seen = 0
+        self._patience = Patience(
+            env,
+            network,
+            "rates changed",
+            "let a trace repeat, or shadowing be drawn again, less often (repeat_every_s, redraw_every_s), or give "
+            "higher rates",
+        )
         self._due: dict[float, list[tuple[Attachment, Rates, Changes]]] = {}
         """What changes next, by its time: the new rates, and what comes after them."""
 
@@ -60,7 +62,7 @@ class Coverage:
         return True
 
     def _change(self, due: Collection[tuple[Attachment, Rates, Changes]]) -> None:
-        self._refuse_for_ever()
+        self._patience.lose_some()
         changed: dict[Hop, None] = {}  # not a set: what happens in one instant happens in the same order in every run
         somebody_is_back = False
         for attachment, rates, _ in due:
@@ -80,18 +82,6 @@ class Coverage:
         self._lose(lost)
         if somebody_is_back or lost:
             self._on_change()
-
-    def _refuse_for_ever(self) -> None:
-        """Raise `UserError` when rates change so often that a message on its way would not end in any patience."""
-        if self._network.hops_crossed != self._hops_seen:
-            self._hops_seen, self._idle_changes = self._network.hops_crossed, 0
-        self._idle_changes += 1
-        if self._idle_changes > MOST_CHANGES:
-            raise UserError(
-                f"until {self._env.now:g} s of simulated time, rates changed {MOST_CHANGES:,} times while no message "
-                "came to an end; let a trace repeat, or shadowing be drawn again, less often (repeat_every_s, "
-                "redraw_every_s), or give higher rates"
-            )
 
     def _lose(self, attachments: Collection[Attachment]) -> None:
         """They are out of coverage for ever."""

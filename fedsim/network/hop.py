@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from fedsim.network.disciplines.channel import Channel, Flow
 from fedsim.network.packets import Loss
 
-__all__ = ["Direction", "Hop", "Link"]
+__all__ = ["Direction", "Hop", "Link", "Medium"]
 
 
 class Direction(Enum):
@@ -20,22 +21,51 @@ class Direction(Enum):
     """Towards the sensor."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Medium:
+    """What links alike have in common."""
+
+    make_channels: Callable[[], tuple[Channel, ...]]
+    """One channel for each direction, or one for both when it is half-duplex."""
+    shared_at_once: bool = False
+    """Whether those who send at the same time have a part of a channel each."""
+    rate_bps: float = 0.0
+    """Full rate of each direction of a wire, may be infinite; of air, each sensor has its own."""
+    delay_s: float = 0.0
+    """From the last bit sent to the last bit received."""
+    loss: Loss = field(default_factory=Loss)
+
+
 @dataclass(eq=False, slots=True)
 class Link:
     """A wired link or a cell's air, as tables name it."""
 
     index: int
-    label: str
+    ends: tuple[str, ...]
+    """The nodes that a wire joins; of air, the base station."""
     access: bool
     """Whether clients are attached to it: it is a cell."""
-    channels: tuple[Channel, ...]
-    """One for each direction, or one for both when it is half-duplex."""
+    medium: Medium
     closed: bool = False
     """Whether there is an outage now."""
     refuses: bool = False
     """Whether what is handed to it now is lost at once, instead of waiting for the outage to end."""
     uncovered: dict[Flow, None] = field(default_factory=dict)
     """What has been handed to it, and is on no channel until its device is covered again."""
+    channels_used: tuple[Channel, ...] = ()
+    """Its channels, once anybody has asked for them."""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return f"cell {self.ends[0]}" if self.access else " -- ".join(self.ends)
+
+    @property
+    def channels(self) -> tuple[Channel, ...]:
+        """One for each direction, or one for both; made when first asked for, as most links of a large network wait."""
+        if not self.channels_used:
+            self.channels_used = self.medium.make_channels()
+        return self.channels_used
 
 
 @dataclass(eq=False, slots=True)
@@ -44,8 +74,6 @@ class Hop:
 
     link: Link
     direction: Direction
-    channel: Channel
-    """What sends it, and how long a bit is on the way."""
     rate_bps: float
     """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
     loss: Loss
@@ -59,11 +87,20 @@ class Hop:
     """Whether the client's device has failed: then what was sent down to it before, and comes now, is lost too."""
     is_uplink: bool = field(init=False)
     """Whether its direction is the uplink."""
+    _channel: Channel | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.is_uplink = self.direction is Direction.UPLINK  # a member of an enumeration takes long to look up
 
+    @property
+    def channel(self) -> Channel:
+        """What sends it, and how long a bit is on the way."""
+        channel = self._channel
+        if channel is None:
+            channel = self._channel = self.link.channels[0 if self.is_uplink else -1]
+        return channel
+
     def set_rate(self, rate_bps: float, share: float) -> None:
         """From now on the client has another full rate, for which it needs *share* of a channel shared at once."""
         self.rate_bps = rate_bps
-        self.share = share if self.channel.shared_at_once else 1.0
+        self.share = share if self.link.medium.shared_at_once else 1.0

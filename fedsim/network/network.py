@@ -51,7 +51,7 @@ class Network:
     def in_flight(self) -> list[Transfer]:
         """The messages on their way, in the order in which they were sent."""
         flows = [flow for link in self.links for flow in link.uncovered]
-        for channel in dict.fromkeys(channel for link in self.links for channel in link.channels):
+        for channel in dict.fromkeys(channel for link in self.links for channel in link.channels_used):
             flows += (*channel.flows, *channel.sent)
         messages = {flow for flow in flows if isinstance(flow, Transfer)} | self.doomed.keys()
         return sorted(messages, key=lambda message: message.number)
@@ -97,7 +97,7 @@ class Network:
 
     def on_link(self, link: Link) -> list[Transfer]:
         """The messages on *link* whose last bit has not been sent."""
-        flows = [flow for channel in dict.fromkeys(link.channels) for flow in channel.flows]
+        flows = [flow for channel in dict.fromkeys(link.channels_used) for flow in channel.flows]
         return [flow for flow in (*flows, *link.uncovered) if isinstance(flow, Transfer)]
 
     def on_hops(self, hops: Collection[Hop]) -> list[Transfer]:

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 
-from fedsim.settings import AtLeastOne, Count, NonNegative, Probability, Settings
+from fedsim.settings import AtLeastOne, NonNegative, Probability, Settings
 
 __all__ = ["Attempted", "Loss", "Transport", "put_on_link"]
+
+
+MOST_ATTEMPTS = 10_000
+"""Of one packet: NB-IoT repeats 2,048 times at most (3GPP TS 36.213, table 16.4.1.3-2), and each is a draw."""
 
 
 class Transport(Settings):
@@ -31,7 +37,7 @@ class Loss(Settings):
 
     probability: Probability = 0.0
     """Chance that one attempt of one packet is lost, independent of everything else."""
-    attempts: Count = 8
+    attempts: Annotated[int, Interval(ge=1, le=MOST_ATTEMPTS)] = 8
     """How often a packet is tried at most; when the last try of any packet fails, the transfer is lost."""
 
 

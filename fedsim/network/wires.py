@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 
-import networkx as nx
 from simpy import Environment
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment, Backbone, Ways
 from fedsim.network.coverage import Coverage
+from fedsim.network.cuts import Cuts
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
-from fedsim.network.hop import Direction, Hop, Link
+from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import CellSettings, NetworkSettings
@@ -30,14 +31,15 @@ __all__ = ["Cell", "Wires"]
 class Cell:
     """The air around one base station."""
 
-    def __init__(self, link: Link, settings: CellSettings, up: Channel, down: Channel) -> None:
+    __slots__ = ("link", "settings")
+
+    def __init__(self, link: Link, settings: CellSettings) -> None:
         self.link = link
         self.settings = settings
-        self._channels = {Direction.UPLINK: up, Direction.DOWNLINK: down}
 
     def hop(self, direction: Direction, rates: Rates, weight: float) -> Hop:
         """The air as one sensor meets it."""
-        hop = Hop(self.link, direction, self._channels[direction], 0.0, self.settings.loss, weight=weight)
+        hop = Hop(self.link, direction, 0.0, self.settings.loss, weight=weight)
         if direction is Direction.UPLINK:
             hop.set_rate(rates.uplink_bps, rates.uplink_share)
         else:
@@ -58,24 +60,24 @@ class Wires:
         """In canonical order: cells in the order of their first sensor, then wires in the order of the topology."""
         self.cells: dict[str, Cell] = {}
         """By base station."""
-        self.wires: dict[tuple[str, str], Link] = {}
-        """By both orders of its ends."""
-        self.shut: dict[Link, None] = {}
+        self._wires: dict[tuple[str, str], Link] = {}
+        """By its ends, in the order of the topology."""
+        self.shut = Cuts()
         """The wires on which there is an outage now."""
+        self.gone = Cuts()
+        """The links that have failed for ever."""
         self._wire_hops: dict[tuple[str, str], Hop] = {}
         self._backbones: dict[str, Backbone] = {}
-        nodes = topology.graph.nodes
+        self._media: dict[Hashable, Medium] = {}
         for sensor in topology.sensors:
             self._add_cell(topology.cell_of(sensor))
         self._check_cell_names()
         towards = topology.towards(self.server)
-        steps = self._steps = _steps(towards, self.server)
-        for one, other, attributes in topology.graph.edges(data=True):
-            if NodeKind.SENSOR not in (nodes[one]["kind"], nodes[other]["kind"]):
-                ends = (one, other) if steps[other] <= steps[one] else (other, one)  # (farther, nearer) to the server
-                self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"], upwards=ends)
+        self._steps = _steps(towards, self.server)
+        for one, other, attributes in topology.infrastructure.edges(data=True):
+            self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"])
         for station in self.cells:
-            self._backbones[station] = Backbone(self._way_finder(station, towards), self.shut)
+            self._backbones[station] = Backbone(self._ways, station, towards, self.shut)
         checked: set[int] = set()  # most cells share one radio
         for station, cell in self.cells.items():
             with self._about_radio(station):
@@ -101,17 +103,21 @@ class Wires:
                 with self._about_radio(station):
                     coverage.follow(attachment, radio.changes(self._place(attachment.client, attachment.sensor)))
 
-    def used(self) -> list[Hop]:
-        """The hops that lead from the base stations to the server when nothing has failed, each once."""
+    def used(self) -> list[Link]:
+        """The wires between the base stations and the server when nothing has failed, each once."""
         towards = self._topology.towards(self.server)
-        seen, hops = {self.server}, []
+        seen, links = {self.server}, []
         for station in self.cells:
             node = station
             while node not in seen:
                 seen.add(node)
-                hops.append(self._wire_hops[node, towards[node]])
+                links.append(self.wire(node, towards[node]))
                 node = towards[node]
-        return hops
+        return links
+
+    def wire(self, one: str, other: str) -> Link:
+        """The wire between two neighbours. Raises `KeyError` when there is none."""
+        return self._wires.get((one, other)) or self._wires[other, one]
 
     def steps(self) -> list[int]:
         """How many wires there are between each base station and the server when nothing has failed."""
@@ -119,43 +125,44 @@ class Wires:
 
     def path(self, *nodes: str) -> tuple[Hop, ...]:
         """The hops over the wires along *nodes*, for messages between servers."""
-        return tuple(map(self._wire_hops.__getitem__, nx.utils.pairwise(nodes)))
+        return tuple(map(self._wire_hop, pairwise(nodes)))
 
-    def reroute(self, closed: Collection[Link], gone: Collection[Link]) -> None:
-        """Lead every base station's traffic around the *closed* wires.
+    def reroute(self) -> None:
+        """Lead every base station's traffic around the wires with an outage.
 
-        Where there is no other way it stays, unless that way is *gone* for ever and another will be open again.
+        Where there is no other way it stays, unless that way is gone for ever and another will be open again.
         """
-        ways, waiting = self._towards_server(closed), None
+        ways, waiting = self._towards_server(self.shut), None
         for station, backbone in self._backbones.items():
             if station in ways or station == self.server:
-                backbone.lead(self._way_finder(station, ways))
-            elif any(hop.link in gone for hop in backbone.uplink):
-                waiting = self._towards_server(gone) if waiting is None else waiting
+                backbone.lead(ways)
+            elif backbone.crosses(self.gone):
+                waiting = self._towards_server(self.gone) if waiting is None else waiting
                 if station in waiting:
-                    backbone.lead(self._way_finder(station, waiting))
+                    backbone.lead(waiting)
 
     def _towards_server(self, closed: Collection[Link]) -> dict[str, str]:
-        shut = {ends for ends, link in self.wires.items() if link in closed}
+        shut = [link.ends for link in closed if not link.access]
         return next_hops(self._topology.infrastructure, self.server, closed_links=shut)
 
-    def _way_finder(self, station: str, towards: Mapping[str, str]) -> Callable[[], Ways]:
-        def find() -> Ways:
-            way = [station]
-            while way[-1] != self.server:
-                way.append(towards[way[-1]])
-            return self.path(*way), self.path(*reversed(way))
-
-        return find
+    def _ways(self, station: str, towards: Mapping[str, str]) -> Ways:
+        way = [station]
+        while way[-1] != self.server:
+            way.append(towards[way[-1]])
+        return self.path(*way), self.path(*reversed(way))
 
     def _add_cell(self, station: str) -> None:
         if station in self.cells:
             return
         settings = self._network.cells.get(station, self._network.cell)
-        up = settings.discipline.channel(self._env, settings.delay_s)
-        down = up if settings.duplex == "half" else settings.discipline.channel(self._env, settings.delay_s)
-        link = self._new_link(f"cell {station}", (up, down), access=True)
-        self.cells[station] = Cell(link, settings, up, down)
+        medium = self._media.get(id(settings))
+        if medium is None:
+            channel, channels = settings.discipline.channel, 1 if settings.duplex == "half" else 2
+            medium = self._media[id(settings)] = self._medium(
+                channel, channels, math.inf, settings.delay_s, settings.loss
+            )
+        link = self._new_link((station,), medium, access=True)
+        self.cells[station] = Cell(link, settings)
 
     def _attach(self, index: int, sensor: str) -> Attachment:
         station = self._topology.cell_of(sensor)
@@ -193,9 +200,14 @@ class Wires:
         distance_m = None if one is None or other is None else math.dist(one, other)
         return Place(sensor, index, distance_m, self._streams)
 
-    def _add_wire(
-        self, one: str, other: str, rate_bps: float | None, delay_s: float | None, *, upwards: tuple[str, str]
-    ) -> None:
+    def _add_wire(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> None:
+        medium = self._media.get((rate_bps, delay_s))
+        if medium is None:
+            medium = self._media[rate_bps, delay_s] = self._wire_medium(one, other, rate_bps, delay_s)
+        ends = (one, other)
+        self._wires[ends] = self._new_link(ends, medium, access=False)
+
+    def _wire_medium(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> Medium:
         default = self._network.link
         if rate_bps is None and default is None:
             way_out = "give it rate_bps in the topology, or set network.link.rate_bps"
@@ -203,16 +215,29 @@ class Wires:
         rate = rate_bps if rate_bps is not None else default.rate_bps if default else math.inf
         delay = delay_s if delay_s is not None else default.delay_s if default else 0.0
         loss = default.loss if default else Loss()
-        new_channel = default.discipline.channel if default else SerialChannel
-        channels = (new_channel(self._env, delay), new_channel(self._env, delay))
-        link = self.wires[one, other] = self.wires[other, one] = self._new_link(
-            f"{one} -- {other}", channels, access=False
-        )
-        for ends, direction, channel in zip((upwards, upwards[::-1]), Direction, channels, strict=True):
-            self._wire_hops[ends] = Hop(link, direction, channel, rate, loss)
+        return self._medium(default.discipline.channel if default else SerialChannel, 2, rate, delay, loss)
 
-    def _new_link(self, label: str, channels: tuple[Channel, ...], *, access: bool) -> Link:
-        link = Link(len(self.links), label, access, channels)
+    def _wire_hop(self, ends: tuple[str, str]) -> Hop:
+        """The wire from one node to another, made when a message first goes that way."""
+        hop = self._wire_hops.get(ends)
+        if hop is None:
+            link, (one, other) = self.wire(*ends), ends
+            far, near = self._steps[one], self._steps[other]
+            upwards = far > near or (far == near and ends in self._wires)  # on a level, as the topology lists them
+            direction = Direction.UPLINK if upwards else Direction.DOWNLINK
+            hop = self._wire_hops[ends] = Hop(link, direction, link.medium.rate_bps, link.medium.loss)
+        return hop
+
+    def _medium(self, channel: type[Channel], channels: int, rate_bps: float, delay_s: float, loss: Loss) -> Medium:
+        env = self._env
+
+        def make() -> tuple[Channel, ...]:
+            return tuple(channel(env, delay_s) for _ in range(channels))
+
+        return Medium(make, channel.shared_at_once, rate_bps, delay_s, loss)
+
+    def _new_link(self, ends: tuple[str, ...], medium: Medium, *, access: bool) -> Link:
+        link = Link(len(self.links), ends, access, medium)
         self.links.append(link)
         return link
 

@@ -156,18 +156,15 @@ class Topology:
 
 
 def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:
-    """A copy of *graph*'s infrastructure; nodes and links stay in order."""
+    """*graph*'s infrastructure, nodes and links in order; what is as it was there is shared with it."""
     infrastructure: nx.Graph[str] = nx.Graph()
-    infrastructure.add_nodes_from(
-        (name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR
-    )
-    infrastructure.add_edges_from(
-        [
-            (name, other, link)
-            for name, neighbours in graph.adjacency()
-            if name in infrastructure
-            for other, link in neighbours.items()
-            if other in infrastructure
-        ]
-    )
+    attributes, adjacency = infrastructure._node, infrastructure._adj  # type: ignore[attr-defined]
+    attributes.update((name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR)
+    for name in attributes:
+        neighbours = graph._adj[name]  # type: ignore[attr-defined]
+        adjacency[name] = (
+            neighbours
+            if attributes.keys() >= neighbours.keys()
+            else {other: link for other, link in neighbours.items() if other in attributes}
+        )
     return infrastructure

@@ -28,6 +28,8 @@ class Sketch:
 
     def __init__(self) -> None:
         self._graph: nx.Graph[str] = nx.Graph()
+        self._links: dict[tuple[float | None, float | None], dict[str, float | None]] = {}
+        """What links alike have in common: one mapping for all of them, as most of a large network are alike."""
 
     @classmethod
     def of(cls, graph: nx.Graph[str]) -> Sketch:
@@ -61,11 +63,13 @@ class Sketch:
                 raise UserError(f"no node is called {end!r}{nearest(end, graph) or '; add it to nodes'}")
         if graph.has_edge(a, b):
             raise UserError(f"{a!r} and {b!r} are linked already, and a link goes both ways; keep one")
-        graph.add_edge(a, b, **checked_link(a, b, rate_bps, delay_s))
+        link = checked_link(a, b, rate_bps, delay_s)
+        neighbours = graph._adj  # type: ignore[attr-defined]  # add_edge makes a mapping for each link
+        neighbours[a][b] = neighbours[b][a] = self._links.setdefault((link["rate_bps"], link["delay_s"]), link)
 
     def release(self) -> nx.Graph[str]:
         """The graph, which is the caller's alone: the sketch is empty again."""
-        graph, self._graph = self._graph, nx.Graph()
+        graph, self._graph, self._links = self._graph, nx.Graph(), {}
         return graph
 
     def __contains__(self, name: object) -> bool:

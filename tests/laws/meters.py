@@ -240,7 +240,7 @@ class Books:
     def _hand_over(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
         """A message is handed to a hop."""
         if not isinstance(hop.channel, Meter):
-            hop.channel = Meter(hop.channel, hop, self)  # type: ignore[assignment]
+            hop._channel = Meter(hop.channel, hop, self)  # type: ignore[assignment]
         attempted = self._attempt(client, hop, size_bytes)
         self._handed_bytes[hop.link.index, hop.direction] += attempted.bytes
         self._handed_messages[hop.link.index, hop.direction] += 1

@@ -16,9 +16,10 @@ from fedsim.kernel.trace import Outcome, Trace
 from fedsim.metrics.cost_models.settings import Cost
 from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import links_table, rounds_table, transfers_table
-from fedsim.network.hop import Link
+from fedsim.network.hop import Link, Medium
 
-LINKS = [Link(0, "cell bs", access=True, channels=()), Link(1, "bs -- cloud", access=False, channels=())]
+NOTHING = Medium(tuple)
+LINKS = [Link(0, ("bs",), access=True, medium=NOTHING), Link(1, ("bs", "cloud"), access=False, medium=NOTHING)]
 CLIENTS = ["camera", "drill"]
 NAN = math.nan
 
@@ -149,7 +150,7 @@ def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:
 
 
 def test_a_link_that_nobody_used_was_idle_and_one_without_time_is_unknown(trace: Trace) -> None:
-    links = [*LINKS, Link(2, "cell spare", access=True, channels=())]
+    links = [*LINKS, Link(2, ("spare",), access=True, medium=NOTHING)]
     table = links_table(trace, [], links, duration_s=20.0).set_index("link")
     assert table.loc["cell spare", ["transfers", "bytes", "utilisation"]].to_numpy().tolist() == [[0, 0.0, 0.0]] * 2
     at_once = links_table(trace, [], LINKS, duration_s=0.0)

@@ -111,7 +111,7 @@ def test_a_lost_message_goes_no_further_and_its_bytes_count() -> None:
     on_first = hops[hops["link"] == 0]
     assert (on_first["bytes"][on_first["outcome"] == Outcome.LOST] == 2_000.0).all()  # both tries
     assert isinstance(journeys[lost[0]].value, TransferLost)
-    assert journeys[lost[0]].value.args == (lost[0], lost[0], "link 0")
+    assert journeys[lost[0]].value.args == (lost[0], lost[0], "cell link 0")
 
 
 def test_a_loss_is_known_when_the_last_try_would_have_arrived() -> None:

@@ -23,6 +23,7 @@ from fedsim.network.attachment import Attachment
 from fedsim.network.faults.settings import FaultsSettings, RandomFaults, ScheduledFault
 from fedsim.network.hop import Link
 from fedsim.network.network import Network
+from fedsim.network.patience import Patience
 from fedsim.network.wires import Wires
 from fedsim.topology.checks import of_kind
 from fedsim.topology.graph import Topology
@@ -75,14 +76,19 @@ class Outages:
         self._devices = {attachment.sensor: attachment for attachment in wires.attachments}
         self._failures: Counter[Link | Attachment] = Counter()
         """How many failures there are now, of each link and device."""
-        self._gone: set[Link] = set()
-        """Links that have failed for ever."""
+        self._gone = wires.gone
         self._dead: set[Attachment] = set()
         """Devices that have failed for ever."""
         self.changed: Event = Event(env)
         """Happens when a sensor may have become reachable or free, or be lost for ever; then there is a new one."""
         self.on_device_failure: Callable[[Attachment], None] = lambda _: None
         """What else happens when a device fails."""
+        self._patience = Patience(
+            env,
+            network,
+            "things failed",
+            "let them fail less often (every_s, mean_up_s), or give higher rates",
+        )
         for position, fault in enumerate(settings.scheduled):
             self._plan(fault, ("scheduled", position))
         for position, faults in enumerate(settings.random):
@@ -94,7 +100,8 @@ class Outages:
             return Fate.FAILED
         if not attachment.covered:
             return Fate.UNCOVERED
-        return Fate.CUT_OFF if self._gone and any(hop.link in self._gone for hop in attachment.uplink) else None
+        cut_off = attachment.air_uplink.link in self._gone or attachment.backbone.crosses(self._gone)
+        return Fate.CUT_OFF if cut_off else None
 
     def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:
         part = self._node(fault.node, *key, "node") if fault.node is not None else self._wire(fault.link, *key, "link")
@@ -109,7 +116,9 @@ class Outages:
         self._later(fault.at_s, fail)
 
     def _expect(self, faults: RandomFaults, position: int) -> None:
-        for index, part in self._parts(faults, position):
+        parts = self._parts(faults, position)
+        self._patience.expect(len(parts))
+        for index, part in parts:
             self._expect_next(faults, part, f"faults/{position}/{faults.of}", index, 0)
 
     def _expect_next(self, faults: RandomFaults, part: _Part, purpose: str, index: int, use: int) -> None:
@@ -132,6 +141,7 @@ class Outages:
         at_the_end_of(self._env, delay_s).callbacks.append(action)
 
     def _fail(self, part: _Part, lasts_s: float) -> None:
+        self._patience.lose_some()
         for_ever = math.isinf(lasts_s)
         for link in part.links:
             self._failures[link] += 1
@@ -152,7 +162,7 @@ class Outages:
             self._failures[link] -= 1
             if not self._failures[link]:
                 link.closed = link.refuses = False
-                self._wires.shut.pop(link, None)
+                self._wires.shut.discard(link)
                 for channel in dict.fromkeys(link.channels):
                     channel.resume()
         if part.device is not None:
@@ -173,7 +183,7 @@ class Outages:
                 channel.pause()
         link.closed = True
         if not link.access:
-            self._wires.shut[link] = None
+            self._wires.shut.add(link)
         link.refuses = rule == "lose"
         for transfer in self._network.on_link(link):
             if rule == "lose":
@@ -191,7 +201,7 @@ class Outages:
 
     def _reroute(self, part: _Part) -> None:
         if part.links and self._settings.routing == "around_outages":
-            self._wires.reroute(self._wires.shut, self._gone)
+            self._wires.reroute()
 
     def tell(self) -> None:
         """Somebody may have become reachable, or never will be again."""
@@ -217,20 +227,20 @@ class Outages:
         if self._kind(name, *key) == NodeKind.SENSOR:
             return _Part(device=self._devices[name])
         neighbours = self._topology.infrastructure[name]
-        wires = [self._wires.wires[name, other] for other in neighbours]
+        wires = [self._wires.wire(name, other) for other in neighbours]
         cell = [self._wires.cells[name].link] if name in self._wires.cells else []
         return _Part((*cell, *wires))
 
     def _wire(self, ends: tuple[str, str] | None, *key: str | int) -> _Part:
         assert ends is not None
         kinds = [self._kind(name, *key) for name in ends]
-        if ends not in self._wires.wires:
-            others = list(self._topology.infrastructure.adj.get(ends[0], ()))
+        others = list(self._topology.infrastructure.adj.get(ends[0], ()))
+        if ends[1] not in others:
             way_out = f"{ends[0]!r} has wires to {some(others) if others else 'nobody'}"
             if NodeKind.SENSOR in kinds:
                 way_out = "where there is air, name the node that fails"
             raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}; {way_out}", *key)
-        return _Part((self._wires.wires[ends],))
+        return _Part((self._wires.wire(*ends),))
 
     def _kind(self, name: str, *key: str | int) -> NodeKind:
         graph = self._topology.graph
