@@ -8,11 +8,13 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from small_worlds import scenario
+from tiers import FULL, mostly_long
 
 from fedsim.cli import main
 from fedsim.errors import UserError
@@ -26,16 +28,16 @@ LEARNING: dict[str, Any] = {
     "data": {"name": "digits"},
     "model": {"name": "softmax"},
     "topology.devices": 4,
-    "stop": {"rounds": 3},
+    "stop": {"rounds": 2},
 }
 TABLES = ("rounds.csv", "summary.csv", "links.csv")
 
 
 class Interrupts(Observer):
-    """Ends a run after its second round."""
+    """Ends a run after its first round."""
 
     def round_done(self, protocol: object, seed: int, done: Any) -> None:
-        if done.number == 2:
+        if done.number == 1:
             raise KeyboardInterrupt
 
 
@@ -117,7 +119,7 @@ def by_link_inside() -> None:
     changes("store", "way/victim")
 
 
-@pytest.mark.parametrize("lead", [by_name, by_path, by_link, by_link_inside])
+@pytest.mark.parametrize("lead", mostly_long([by_name, by_path, by_link, by_link_inside], now=[by_name, by_link]))
 def test_a_manifest_leads_to_no_folder_outside_of_its_own(
     here: Path, capsys: pytest.CaptureFixture[str], lead: Callable[[], None]
 ) -> None:
@@ -170,14 +172,15 @@ NO_FILES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize(("said", "make"), NO_FILES.items(), ids=NO_FILES)
-@pytest.mark.parametrize("kind", ["tensors", "index", "metrics", "ledger"])
-def test_a_file_of_a_store_that_is_none(
-    here: Path, capsys: pytest.CaptureFixture[str], kind: str, said: str, make: Callable[[Path], object]
-) -> None:
+KINDS = ("tensors", "index", "metrics", "ledger")
+EACH_ONCE = [("tensors", "a pipe"), ("index", "a folder"), ("metrics", "a link"), ("ledger", "a pipe")]
+
+
+@pytest.mark.parametrize(("kind", "said"), mostly_long(product(KINDS, NO_FILES), now=EACH_ONCE))
+def test_a_file_of_a_store_that_is_none(here: Path, capsys: pytest.CaptureFixture[str], kind: str, said: str) -> None:
     path = stored(kind)
     path.unlink()
-    make(path)
+    NO_FILES[said](path)
     manifest = Path("run/manifest.json").read_bytes()
     assert goes_on() == 2
     assert one_message(capsys).startswith(f"{path}: is {said}, and a store keeps a regular file there; choose another")
@@ -203,10 +206,14 @@ DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "damage"), DAMAGES.values(), ids=DAMAGES)
+OF_EACH_KIND = ("an index of brackets", "accuracy that is none", "half a tensor", "a tensor of another shape")
+
+
+@pytest.mark.parametrize("said", mostly_long(DAMAGES, now=OF_EACH_KIND))
 def test_what_is_damaged_is_named_put_aside_and_computed_again(
-    here: Path, capsys: pytest.CaptureFixture[str], kind: str, damage: Callable[[bytes], bytes]
+    here: Path, capsys: pytest.CaptureFixture[str], said: str
 ) -> None:
+    kind, damage = DAMAGES[said]
     path = stored(kind)
     whole = path.read_bytes()
     path.write_bytes(damage(whole))
@@ -221,11 +228,12 @@ def test_what_is_damaged_is_named_put_aside_and_computed_again(
         assert aside.read_bytes() == damage(whole)
 
 
-@pytest.mark.parametrize("kind", ["store.json", "index", "metrics", "ledger", "tensors"])
+@pytest.mark.drawn
+@pytest.mark.parametrize("kind", mostly_long(["store.json", *KINDS], now=["store.json", "metrics", "tensors"]))
 def test_a_flipped_bit_changes_no_table(here: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     rng = random.Random(kind)
     shutil.move("run", "begun")
-    for _ in range(2):
+    for _ in range(2 if FULL else 1):
         shutil.rmtree("run", ignore_errors=True)
         shutil.copytree("begun", "run")
         path = Path("run/store/store.json") if kind == "store.json" else stored(kind)

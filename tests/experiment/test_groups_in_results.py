@@ -25,6 +25,18 @@ HFEDMS = {
 }
 
 
+WHOLE = {**HFEDMS, "sampling_rate": 1.0}
+YARDSTICK = {"name": "naive_gsp_icg", "groups": 2, "grouping": {"name": "icg", "cost": "l2"}}
+PROTOCOLS: list[dict[str, Any]] = [
+    YARDSTICK,
+    HFEDMS,
+    {"name": "fedavg", "fraction": 1.0},
+    {**WHOLE, "label": "semantics", "scc": {"capacity": 30}},
+    {**WHOLE, "label": "samples", "scc": {"keep": "samples", "capacity": 30}},
+    {**WHOLE, "label": "own extractor", "scc": {"first_extractor": "local"}},
+]
+
+
 def results(folder: Path, *protocols: dict[str, Any], **changes: Any) -> Results:
     """Four rounds of eight sensors with 20 fresh digits each."""
     base = {
@@ -37,8 +49,15 @@ def results(folder: Path, *protocols: dict[str, Any], **changes: Any) -> Results
     return run(scenario(base | changes), out=folder)
 
 
-def test_every_member_of_every_group_has_a_row_each_time_that_groups_are_formed(tmp_path: Path) -> None:
-    groups = results(tmp_path / "run", HFEDMS).groups
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """All of these in one run."""
+    return results(tmp_path_factory.mktemp("groups") / "run", *PROTOCOLS)
+
+
+def test_every_member_of_every_group_has_a_row_each_time_that_groups_are_formed(found: Results) -> None:
+    groups = found.groups
+    groups = groups[groups["protocol"] == "hfedms_d"]
     assert groups["round"].unique().tolist() == [1, 3]
     for round_number, number, members in ((1, 2, 4), (3, 4, 2)):
         formed = groups[groups["round"] == round_number]
@@ -56,32 +75,31 @@ def test_a_run_without_groups_says_so(tmp_path: Path) -> None:
         _ = found.groups
 
 
-def test_what_clients_keep_is_in_the_summary(tmp_path: Path) -> None:
+def test_what_clients_keep_is_in_the_summary(found: Results) -> None:
     """Two extractors of 64 x 16 weights and 16 biases; at most two batches and a database of 30, of 16 numbers each."""
-    whole = {"name": "fedavg", "fraction": 1.0}
-    found = results(tmp_path / "run", whole, {**HFEDMS, "sampling_rate": 1.0, "scc": {"capacity": 30}})
     summary = found.summary.set_index("protocol")
-    assert summary.loc["hfedms_d", "extractor_bytes"] == 2 * 4 * (64 * 16 + 16)
-    assert summary.loc["hfedms_d", "semantics_bytes"] == (30 + 2 * 20) * 4 * (16 + 1)
+    assert summary.loc["semantics", "extractor_bytes"] == 2 * 4 * (64 * 16 + 16)
+    assert summary.loc["semantics", "semantics_bytes"] == (30 + 2 * 20) * 4 * (16 + 1)
     assert np.isnan(summary.loc["fedavg", ["extractor_bytes", "semantics_bytes"]].astype(float)).all()
 
 
-def test_raw_samples_that_are_kept_have_their_own_size(tmp_path: Path) -> None:
-    found = results(tmp_path / "run", {**HFEDMS, "sampling_rate": 1.0, "scc": {"keep": "samples", "capacity": 30}})
-    assert found.summary["extractor_bytes"].tolist() == [4 * (64 * 16 + 16)]
-    assert found.summary["semantics_bytes"].tolist() == [(30 + 2 * 20) * (4 * (16 + 1) + 64 + 1)]
+def test_raw_samples_that_are_kept_have_their_own_size(found: Results) -> None:
+    row = found.summary.set_index("protocol").loc["samples"]
+    assert row["extractor_bytes"] == 4 * (64 * 16 + 16)
+    assert row["semantics_bytes"] == (30 + 2 * 20) * (4 * (16 + 1) + 64 + 1)
 
 
-def test_an_extractor_of_its_own_is_one_more(tmp_path: Path) -> None:
+def test_an_extractor_of_its_own_is_one_more(found: Results) -> None:
     """Its own, the scattered one, and the one that the database was made with."""
-    found = results(tmp_path / "run", {**HFEDMS, "sampling_rate": 1.0, "scc": {"first_extractor": "local"}})
-    assert found.summary["extractor_bytes"].tolist() == [3 * 4 * (64 * 16 + 16)]
+    assert found.summary.set_index("protocol").loc["own extractor", "extractor_bytes"] == 3 * 4 * (64 * 16 + 16)
 
 
-def test_groups_of_a_yardstick_are_formed_once_and_so_it_is_written_out(tmp_path: Path) -> None:
-    found = results(tmp_path / "run", {"name": "naive_gsp_icg", "groups": 2, "grouping": {"name": "icg", "cost": "l2"}})
-    formed = found.groups.groupby("round").apply(
-        lambda rows: rows[["group", "position", "client_index"]].to_numpy().tolist()
+def test_groups_of_a_yardstick_are_formed_once_and_so_it_is_written_out(found: Results) -> None:
+    groups = found.groups
+    formed = (
+        groups[groups["protocol"] == "naive_gsp_icg"]
+        .groupby("round")
+        .apply(lambda rows: rows[["group", "position", "client_index"]].to_numpy().tolist())
     )
     assert formed.tolist() == [formed[1]] * 4
     again = load(found.folder / "scenario.yaml").protocols[0]

@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from small_worlds import scenario
+from tiers import mostly_long
 
 from fedsim.cli import main
 from fedsim.errors import UserError
@@ -108,10 +110,9 @@ MANIFESTS: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), MANIFESTS.values(), ids=MANIFESTS)
-def test_a_manifest_that_is_none(
-    content: bytes | Callable[[Path], None], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("said", mostly_long(MANIFESTS, now=["half", "brackets", "too large", "without end"]))
+def test_a_manifest_that_is_none(said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, message = MANIFESTS[said]
     path = folder / "manifest.json"
     path.unlink()
     if callable(content):
@@ -168,10 +169,9 @@ KEYS: dict[str, tuple[str, object]] = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), KEYS.values(), ids=KEYS)
-def test_a_manifest_with_something_else_in_it(
-    key: str, value: object, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("said", mostly_long(KEYS, now=list(KEYS)[::3]))
+def test_a_manifest_with_something_else_in_it(said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key, value = KEYS[said]
     path = folder / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "status": "running", key: value}))
     message = f"run/manifest.json is not readable as a manifest (its key '{key}"
@@ -179,7 +179,9 @@ def test_a_manifest_with_something_else_in_it(
         assert refusal(words, capsys).startswith(message)
 
 
-@pytest.mark.parametrize("key", ["run", "store", "real_seconds", "peak_memory_bytes", "executor", "model"])
+@pytest.mark.parametrize(
+    "key", mostly_long(["run", "store", "real_seconds", "peak_memory_bytes", "executor", "model"], now=["run"])
+)
 def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) -> None:
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
@@ -188,13 +190,17 @@ def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) 
     assert run(scenario({"seeds": [1, 2]}), out=folder, resume=True).manifest["status"] == "finished"
 
 
-@pytest.mark.parametrize("gone", [["numeric_family"], ["numeric_family", "executor"]], ids=str)
+@pytest.mark.parametrize(
+    "gone",
+    mostly_long([["numeric_family"], ["numeric_family", "executor"]], now=[["numeric_family", "executor"]]),
+    ids=str,
+)
 def test_a_manifest_that_does_not_say_its_arithmetic(
     gone: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     learning = {"learn": True, "data": {"name": "digits"}, "model": {"name": "softmax"}, "topology.devices": 2}
-    path = run(scenario({**learning, "stop": {"rounds": 1}}), out="run").folder / "manifest.json"
+    path = run(scenario({**learning, "stop": {"rounds": 1}}), out="run", workers=1).folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
     path.write_text(json.dumps({key: manifest[key] for key in manifest if key not in gone} | {"status": "running"}))
     message = "run/manifest.json has lost its numeric_family" + AGAIN
@@ -232,11 +238,13 @@ CUT: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_is_none(name: str, cut: Callable[[bytes], bytes], folder: Path) -> None:
+SOME = [("rounds.parquet", "half"), ("summary.csv", "empty"), ("summary.csv", "text"), ("links.csv", "quotes")]
+
+
+@pytest.mark.parametrize(("name", "said"), mostly_long(product(TABLES, CUT), now=SOME))
+def test_a_table_that_is_none(name: str, said: str, folder: Path) -> None:
     path = folder / name
-    path.write_bytes(cut(path.read_bytes()))
+    path.write_bytes(CUT[said](path.read_bytes()))
     with pytest.raises(UserError, match=rf"^run/{name} is no table of a run \(.+\){AGAIN}$") as refused:
         getattr(Results(folder), TABLES[name])
     assert str(refused.value).isprintable() and len(str(refused.value)) < 300
@@ -289,10 +297,9 @@ SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "spoil", "reason"), SPOILT.values(), ids=SPOILT)
-def test_a_table_of_something_else(
-    name: str, spoil: Callable[[pd.DataFrame], pd.DataFrame], reason: str, folder: Path
-) -> None:
+@pytest.mark.parametrize("said", mostly_long(SPOILT, now=list(SPOILT)[::2]))
+def test_a_table_of_something_else(said: str, folder: Path) -> None:
+    name, spoil, reason = SPOILT[said]
     table: pd.DataFrame = spoil(getattr(load_results(folder), TABLES[name]))
     if name.endswith(".csv"):
         table.to_csv(folder / name, index=False)
@@ -303,6 +310,7 @@ def test_a_table_of_something_else(
     assert str(refused.value) == f"run/{name} is no table of a run ({reason}){AGAIN}"
 
 
+@pytest.mark.long
 def test_a_small_file_of_a_hundred_million_rows_is_not_unpacked(folder: Path) -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int8()), pa.array(["fedavg"]))
     table = pa.table({"protocol": column})

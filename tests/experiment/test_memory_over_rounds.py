@@ -12,6 +12,7 @@ import gc
 import json
 import warnings
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 import torch
 from run_server import RunServer, last_message, peaks
+from tiers import mostly_long
 
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
@@ -115,23 +117,27 @@ class Alive(Observer):
         self.tensor_bytes.append(sum(memory.values()))
 
 
-@pytest.mark.parametrize("executor", ["serial", "batched"])
+COHORT = {"name": "fedavg", "clients": 4}
+ONE_GROUP = GROUPS | {"growth": {"name": "constant", "beta": 1}}
+
+
 @pytest.mark.parametrize(
-    "protocol", [{"name": "fedavg", "clients": 4}, GROUPS | {"growth": {"name": "constant", "beta": 1}}]
+    ("executor", "protocol"),
+    mostly_long(product(["serial", "batched"], [COHORT, ONE_GROUP]), now=[("serial", COHORT), ("batched", ONE_GROUP)]),
 )
 def test_after_a_round_no_more_tensors_are_alive_than_after_an_earlier_one(
     tmp_path: Path, executor: str, protocol: dict[str, Any]
 ) -> None:
     """Everybody takes part in each block, so that what clients remember is all there after the second one."""
     alive = Alive()
-    changes = PERCEPTRON | {"data.pixels": 8, "protocols": [protocol], "stop.rounds": 24}
+    changes = PERCEPTRON | {"data.pixels": 8, "protocols": [protocol], "stop.rounds": 16}
     run(digit_runs.scenario(changes), out=tmp_path, executor=executor, workers=1, observer=alive)
-    assert len(alive.tensor_bytes) == 24
+    assert len(alive.tensor_bytes) == 16
     blocks = alive.tensor_bytes[3::4]
     assert max(blocks[2:]) == blocks[1] > 0, blocks
 
 
-@pytest.mark.parametrize("executor", ["serial", "batched"])
+@pytest.mark.parametrize("executor", mostly_long(["serial", "batched"], now=["batched"]))
 def test_clients_that_are_never_selected_have_no_tensors(tmp_path: Path, executor: str) -> None:
     most = []
     for clients in (20, 60):
@@ -151,15 +157,16 @@ def extractors_in_store(tmp_path: Path, scc: dict[str, Any] | None) -> list[int]
     class Counting(Observer):
         def round_done(self, protocol: object, seed: int, done: Any) -> None:
             sizes = [path.stat().st_size for path in (tmp_path / "store" / "tensors").iterdir()]
-            large.append(sum(size > PIXELS**2 * 16 * 4 for size in sizes))
+            large.append(sum(size > 16**2 * 16 * 4 for size in sizes))
 
-    scenario = digit_runs.scenario(PERCEPTRON | {"protocols": [protocol], "stop.rounds": 18})
+    changes = PERCEPTRON | {"data.pixels": 16, "protocols": [protocol], "stop.rounds": 18}
+    scenario = digit_runs.scenario(changes)
     run(scenario, out=tmp_path, executor="serial", observer=Counting(), checkpoint_interval_s=1e-9)
     assert len(large) == 18
     return large
 
 
-@pytest.mark.parametrize("first_extractor", ["scattered", "local"])
+@pytest.mark.parametrize("first_extractor", mostly_long(["scattered", "local"], now=["local"]))
 def test_extractors_that_are_kept_are_versions_and_not_copies(tmp_path: Path, first_extractor: str) -> None:
     """For each block with a client that has not come again since, one; the store holds what memory holds."""
     large = extractors_in_store(tmp_path, {"first_extractor": first_extractor})

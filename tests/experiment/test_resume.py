@@ -16,7 +16,7 @@ import digit_runs
 import pytest
 from run_server import INTERRUPTED, REFUSED, RunServer, last_message
 from signals import At, computed
-from tiers import FULL
+from tiers import FULL, mostly_long
 
 from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
@@ -24,7 +24,7 @@ from fedsim.experiment.run import run
 from fedsim.learning.learner import PARTIAL_SUM
 from fedsim.scenario.schema import Scenario
 
-KILLS, FOLDERS = (20, 4) if FULL else (8, 2)
+KILLS, FOLDERS = (20, 4) if FULL else (4, 1)
 CHUNKS, MOMENTS = 3, 12
 """A checkpoint every so many chunks; between two chunks, and at a checkpoint, are fewer moments than that."""
 
@@ -47,7 +47,7 @@ STREAMED = digit_runs.data(
             "arrival": {"samples_per_s": 10.0, "buffer_samples": 30, "buffered_at_start": 5},
             "drift": {"name": "gradual", "begin": 2, "end": 6, "strength": 0.8},
         },
-        "stop.rounds": 8,
+        "stop.rounds": 5,
     }
 )
 REMEMBERED = digit_runs.data(
@@ -62,10 +62,10 @@ REMEMBERED = digit_runs.data(
             }
         ],
         "data.stream": {"samples": 20},
-        "stop.rounds": 12,
+        "stop.rounds": 9,
     }
 )
-SHORT = digit_runs.data()
+TWO_PROTOCOLS = digit_runs.data({"protocols": [{"name": "fedavg", "clients": 8}, {"name": "centralised"}]})
 
 Rows = list[dict[str, Any]]
 
@@ -163,7 +163,7 @@ def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer,
     """What has arrived, been taken or been missed is not kept: it follows from the clock, which begins anew."""
     assert server.run(STREAMED, tmp_path / "whole") == 0
     out = tmp_path / "run"
-    for expressions in (15, 45):
+    for expressions in (15, 35):
         at = At(expressions)
         options: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
         assert server.run(STREAMED, out, at=at, **options) == -signal.SIGKILL
@@ -174,7 +174,7 @@ def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", ["serial", "batched"])
+@pytest.mark.parametrize("executor", mostly_long(["serial", "batched"], now=["serial"]))
 def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer, tmp_path: Path, executor: str) -> None:
     """Semantics, and the extractors that they fit, are values of the store like every other."""
     whole, rng = tmp_path / "whole", random.Random(7)
@@ -295,10 +295,13 @@ def test_a_run_does_not_go_on_with_another_arithmetic(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("begun", "options"),
-    [
-        ({"executor": "serial", "precision": "float64"}, "--executor serial --precision float64"),
-        ({"executor": "processes", "workers": 1}, "--executor processes"),
-    ],
+    mostly_long(
+        [
+            ({"executor": "serial", "precision": "float64"}, "--executor serial --precision float64"),
+            ({"executor": "processes", "workers": 1}, "--executor processes"),
+        ],
+        now=[({"executor": "serial", "precision": "float64"}, "--executor serial --precision float64")],
+    ),
 )
 def test_with_other_options_a_run_says_which_ones_it_was_begun_with(
     tmp_path: Path, begun: dict[str, Any], options: str
@@ -335,12 +338,13 @@ def test_a_run_of_an_older_fedsim_cannot_go_on(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.drawn
 def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
     """From one process to two, and back, in another executor: the arithmetic is the same, so are the bytes."""
     one: dict[str, Any] = {"executor": "serial"}
     two: dict[str, Any] = {"executor": "processes", "workers": 2}
     outcomes = []
-    for first, second in ((one, one), (one, two), (two, one)):
+    for first, second in ((one, one), (one, two), (two, one)) if FULL else ((one, two), (two, one)):
         out = tmp_path / f"{len(outcomes)}"
         with pytest.raises(KeyboardInterrupt):
             run(digit_runs.scenario(), out=out, observer=Impatient(), checkpoint_interval_s=1e-9, **first)
@@ -348,7 +352,7 @@ def test_a_run_goes_on_with_another_number_of_workers(tmp_path: Path) -> None:
         assert results.manifest["executor"]["workers"] == second.get("workers", 1)
         assert {row["event"] for row in rows(out)} >= {"computed", "loaded"}
         outcomes.append(digit_runs.outcome(out))
-    assert outcomes[0] == outcomes[1] == outcomes[2]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
 
 
 def test_a_strangers_folder_is_left_alone(tmp_path: Path) -> None:
@@ -365,7 +369,7 @@ def test_a_strangers_folder_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "scenario",
-    [digit_runs.data({"protocols": [{"name": "fedavg", "clients": 8}, {"name": "centralised"}]}), REMEMBERED],
+    mostly_long([TWO_PROTOCOLS, REMEMBERED], now=[REMEMBERED]),
     ids=["models", "semantics"],
 )
 def test_the_second_of_two_runs_that_share_a_store_trains_nothing(tmp_path: Path, scenario: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from fedsim.scenario.load import load
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 CONVOLUTIONS = {
     "model": {"name": "small_cnn", "channels": [4, 8], "hidden": 16},
+    "data.stream": {"samples": 32},
     "seeds": [1, 2],
     "protocols": [{"name": "fedavg", "clients": 20}],  # everybody, so that each round is of the same kind
 }
@@ -33,6 +34,9 @@ on_cuda = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA device here"),
 ]
 each_place = pytest.mark.parametrize("torch_device", ["cpu", pytest.param("cuda", marks=on_cuda)])
+each_place_in_time = pytest.mark.parametrize(
+    "torch_device", [pytest.param("cpu", marks=pytest.mark.long), pytest.param("cuda", marks=on_cuda)]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +58,7 @@ def trained(folder: Path, torch_device: str, changes: dict[str, Any], **options:
     return run(digit_runs.scenario(changes), out=folder, torch_device=torch_device, workers=1, **options)
 
 
-@each_place
+@each_place_in_time
 def test_a_run_gives_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
         trained(tmp_path / name, torch_device, CONVOLUTIONS)
@@ -84,7 +88,7 @@ def test_a_run_goes_on_from_what_it_has_stored(
     assert digit_runs.outcome(tmp_path / "parts") == digit_runs.outcome(tmp_path / "whole")
 
 
-@each_place
+@each_place_in_time
 def test_models_are_the_same_but_for_rounding_as_one_client_after_the_other(torch_device: str, tmp_path: Path) -> None:
     plain = run(digit_runs.scenario(ONE_SEED), out=tmp_path / "plain", executor="serial", precision="float64")
     stacked = trained(tmp_path / "stacked", torch_device, ONE_SEED, precision="float64")

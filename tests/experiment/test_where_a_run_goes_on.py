@@ -10,6 +10,7 @@ from small_worlds import scenario
 
 from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
+from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
 from fedsim.learning.executors import torch_executor
 from fedsim.learning.executors.batched.compiled import processor
@@ -33,9 +34,14 @@ class Interrupts(Observer):
             raise KeyboardInterrupt
 
 
+def trained(changes: dict[str, Any], **options: Any) -> Results:
+    """In this process alone, for other ones take longer to start than all that is trained here."""
+    return run(scenario(changes), executor="batched", workers=1, **options)
+
+
 def interrupted(folder: Path, **places: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run(scenario(LEARNING), out=folder, checkpoint_interval_s=1e-9, observer=Interrupts(), **places)
+        trained(LEARNING, out=folder, checkpoint_interval_s=1e-9, observer=Interrupts(), **places)
 
 
 def computed(store: Path) -> int:
@@ -46,7 +52,7 @@ def computed(store: Path) -> int:
 def test_a_store_inside_the_folder_need_not_be_named_again(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     interrupted(folder, store=folder / "values")
-    run(scenario(LEARNING), out=folder, resume=True)
+    trained(LEARNING, out=folder, resume=True)
     assert not (folder / "store").exists()
 
 
@@ -57,14 +63,14 @@ def test_a_store_elsewhere_is_named_again(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"has its store outside of its folder; .* add --store .*/run/\.\./elsewhere, or"
     ):
-        run(scenario(LEARNING), out=folder, resume=True)
-    results = run(scenario(LEARNING), out=folder, resume=True, store=elsewhere)
-    assert run(scenario(LEARNING), out=folder).folder == folder, "a finished one needs no store"
+        trained(LEARNING, out=folder, resume=True)
+    results = trained(LEARNING, out=folder, resume=True, store=elsewhere)
+    assert trained(LEARNING, out=folder).folder == folder, "a finished one needs no store"
     assert not (folder / "store").exists()
     weights = results.final_weights("fedavg", 1)["classifier"]
     assert weights.parent.parent == elsewhere
     assert weights.exists()
-    run(scenario(LEARNING), out=tmp_path / "whole")
+    trained(LEARNING, out=tmp_path / "whole")
     assert computed(elsewhere) - before <= computed(tmp_path / "whole" / "store") / 2  # half of it was there
 
 
@@ -72,9 +78,9 @@ def test_another_store_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     interrupted(folder)
     with pytest.raises(UserError, match="has its store in .*leave --store out"):
-        run(scenario(LEARNING), out=folder, resume=True, store=tmp_path / "other")
+        trained(LEARNING, out=folder, resume=True, store=tmp_path / "other")
     assert not (tmp_path / "other").exists()
-    run(scenario(LEARNING), out=folder, resume=True, store=folder / "store")
+    trained(LEARNING, out=folder, resume=True, store=folder / "store")
 
 
 def on_a(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,27 +94,27 @@ def test_a_run_does_not_go_on_on_another_kind_of_processor(tmp_path: Path, monke
     interrupted(folder, store=store)
     on_a("amd-avx512", monkeypatch)
     with pytest.raises(UserError) as refusal:
-        run(scenario(LEARNING), out=folder, resume=True, store=store)
+        trained(LEARNING, out=folder, resume=True, store=store)
     assert str(refusal.value).endswith(
         "; numbers would differ, so go on where the processor and the environment come to amd-avx2 (here: amd-avx512), "
         "or choose another folder with --out"
     )
-    whole = run(scenario(LEARNING), out=tmp_path / "there", store=store)
+    whole = trained(LEARNING, out=tmp_path / "there", store=store)
     assert '"event":"loaded"' not in (store / "ledger" / f"{whole.manifest['run']}.jsonl").read_text()
     on_a("amd-avx2", monkeypatch)
-    assert run(scenario(LEARNING), out=folder, resume=True, store=store).manifest["executor"]["processor"] == "amd-avx2"
+    assert trained(LEARNING, out=folder, resume=True, store=store).manifest["executor"]["processor"] == "amd-avx2"
     on_a("intel-avx512-amx", monkeypatch)
-    assert len(run(scenario(LEARNING), out=folder).summary) == 1, "what is finished can be read everywhere"
+    assert len(trained(LEARNING, out=folder).summary) == 1, "what is finished can be read everywhere"
 
 
 def test_time_is_counted_over_all_attempts(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     protocols = [{"name": "fedavg", "fraction": 1.0, "stop": {"rounds": 2}}, {"name": "centralised", "label": "later"}]
     cloud = {"devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.0}}}
-    twice = scenario(LEARNING | cloud | {"protocols": protocols})
+    twice = LEARNING | cloud | {"protocols": protocols}
     with pytest.raises(KeyboardInterrupt):
-        run(twice, out=folder, observer=Interrupts())
-    results = run(twice, out=folder, resume=True)
+        trained(twice, out=folder, observer=Interrupts())
+    results = trained(twice, out=folder, resume=True)
     assert results.manifest["real_seconds"] > sum(row["real_seconds"] for row in results.manifest["runs"])
 
 
@@ -119,7 +125,7 @@ def test_a_protocol_with_a_stop_of_its_own_is_measured_by_the_scenarios_target(t
         {"name": "fedavg", "fraction": 1.0, "label": "has another", "stop": {"rounds": 14, "target_accuracy": 0.999}},
     ]
     stop = {"rounds": 14, "target_accuracy": 0.5}
-    results = run(scenario(LEARNING | {"stop": stop, "protocols": protocols}), out=tmp_path / "run")
+    results = trained(LEARNING | {"stop": stop, "protocols": protocols}, out=tmp_path / "run")
     summary = results.summary.set_index("protocol")
     assert summary["rounds"].tolist() == [summary.loc["stops at it", "rounds_to_target"] + 3, 14, 14]
     assert summary.loc["goes on", "rounds_to_target"] == summary.loc["stops at it", "rounds_to_target"]

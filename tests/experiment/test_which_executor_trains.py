@@ -309,7 +309,8 @@ def children() -> set[str]:
 
 
 def test_each_seed_has_an_executor_which_is_closed_before_the_next(happened: list[str], tmp_path: Path) -> None:
-    run(digit_runs.scenario(TWICE), out=tmp_path, executor="watched", precision="float64")
+    scenario = digit_runs.scenario(TWICE | {"stop.rounds": 1})
+    run(scenario, out=tmp_path, executor="watched", precision="float64")
     assert happened == [MADE, "closed", MADE, "closed"]
 
 
@@ -331,11 +332,11 @@ def test_without_training_there_is_no_executor(happened: list[str], tmp_path: Pa
 
 def test_no_worker_outlives_its_run(tmp_path: Path) -> None:
     before = children()
-    results = run(digit_runs.scenario(TWICE), out=tmp_path / "whole", **TWO)
+    results = run(digit_runs.scenario({"seeds": [1, 2], "stop.rounds": 1}), out=tmp_path / "whole", **TWO)
     assert children() == before
     assert results.manifest["worker_peak_memory_bytes"] > 20e6, "python with torch takes more than that"
     with pytest.raises(KeyboardInterrupt):
-        run(digit_runs.scenario(TWICE), out=tmp_path / "half", **TWO, observer=InRound(KeyboardInterrupt))
+        run(digit_runs.scenario(), out=tmp_path / "half", **TWO, observer=InRound(KeyboardInterrupt))
     assert children() == before
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import digit_runs
 import pytest
-from tiers import FULL
+from tiers import FULL, mostly_long
 
 from fedsim.experiment.run import run
 
@@ -26,30 +28,39 @@ WHOLE: dict[str, Any] = {
 }
 
 
+Outcome = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Outcome]:
+    """What an executor with so many workers leaves; with three, checkpoints are written at every occasion."""
+
+    @cache
+    def outcome(executor: str, workers: int) -> Outcome:
+        folder = tmp_path_factory.mktemp("run")
+        options: dict[str, Any] = {"executor": executor, "workers": workers}
+        run(digit_runs.scenario(WHOLE), out=folder, checkpoint_interval_s=1e-9 if workers == 3 else 30.0, **options)
+        return digit_runs.outcome(folder)
+
+    return outcome
+
+
 @pytest.mark.drawn
-@pytest.mark.parametrize("executor", ["batched", "processes"])
-def test_any_number_of_workers_leaves_the_same_bytes(tmp_path: Path, executor: str) -> None:
-    """With three, checkpoints are written at every occasion: while workers are busy."""
-    outcomes = []
-    for workers, interval_s in ((1, 30.0), (3, 1e-9), (2, 30.0))[: 3 if FULL else 2]:
-        folder = tmp_path / str(workers)
-        options: dict[str, Any] = {"executor": executor, "workers": workers, "checkpoint_interval_s": interval_s}
-        run(digit_runs.scenario(WHOLE), out=folder, **options)
-        outcomes.append(digit_runs.outcome(folder))
+@pytest.mark.parametrize("executor", mostly_long(["batched", "processes"], now=["batched"]))
+def test_any_number_of_workers_leaves_the_same_bytes(outcome_of: Callable[[str, int], Outcome], executor: str) -> None:
+    outcomes = [outcome_of(executor, workers) for workers in (1, 3, 2)[: 3 if FULL else 2]]
     assert all(outcome == outcomes[0] for outcome in outcomes)
     assert len(outcomes[0]) == 1 + 2 * 3  # the rounds; of two protocols the trace and two parts
 
 
-def test_processes_leave_the_bytes_of_the_serial_executor(tmp_path: Path) -> None:
-    outcomes = []
-    for executor, workers in (("serial", 1), ("processes", 3)):
-        folder = tmp_path / executor
-        run(digit_runs.scenario(WHOLE), out=folder, executor=executor, workers=workers)
-        outcomes.append(digit_runs.outcome(folder))
-    assert outcomes[0] == outcomes[1]
+def test_processes_leave_the_bytes_of_the_serial_executor(outcome_of: Callable[[str, int], Outcome]) -> None:
+    assert outcome_of("serial", 1) == outcome_of("processes", 3)
 
 
-@pytest.mark.parametrize("model", [{"name": "mlp", "hidden": [512]}, {"name": "small_cnn"}], ids=["wide", "images"])
+WIDE, IMAGES = {"name": "mlp", "hidden": [512]}, {"name": "small_cnn"}
+
+
+@pytest.mark.parametrize("model", mostly_long([WIDE, IMAGES], now=[WIDE]), ids=["wide", "images"])
 def test_workers_that_train_clients_together_do_so_as_one(tmp_path: Path, model: dict[str, Any]) -> None:
     """Large layers are kept in factors, whose products are of everybody in a wave: waves must not depend on workers."""
     outcomes = []

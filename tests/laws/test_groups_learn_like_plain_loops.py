@@ -6,6 +6,7 @@ The loop (``group_loop.py``) is written from the papers, with one client after t
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,9 @@ def groups_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("groups_in_order")
-@pytest.mark.parametrize("weighting", ["samples", "uniform"])
-@pytest.mark.parametrize("changes", [{}, STREAM], ids=["static", "stream"])
+@pytest.mark.parametrize(
+    ("weighting", "changes"), mostly_long(product(["samples", "uniform"], [{}, STREAM]), now=[("samples", STREAM)])
+)
 def test_stp_with_one_client_in_each_group_is_fedavg(tmp_path: Path, weighting: str, changes: dict[str, Any]) -> None:
     growth = {"name": "constant", "beta": 1000}
     alone = {"name": "stp", "sampling_rate": 0.45, "growth": growth, **RANDOM}
@@ -72,7 +74,7 @@ def test_stp_with_one_client_in_each_group_is_fedavg(tmp_path: Path, weighting: 
 
 
 @pytest.mark.usefixtures("groups_in_order")
-@pytest.mark.parametrize("changes", [{}, STREAM], ids=["static", "stream"])
+@pytest.mark.parametrize("changes", mostly_long([{}, STREAM], now=[STREAM]), ids=["static", "stream"])
 def test_lasp_on_groups_of_one_is_lasp_on_a_cohort(tmp_path: Path, changes: dict[str, Any]) -> None:
     growth = {"name": "constant", "beta": 1000}
     same = {"interval": 3, "synchronise": {"name": "lasp", "scc": {"capacity": 15}}, "weighting": "uniform"}
@@ -86,7 +88,7 @@ def test_lasp_on_groups_of_one_is_lasp_on_a_cohort(tmp_path: Path, changes: dict
     assert fedavg[1][-1] > fedavg[1][0]
 
 
-@pytest.mark.parametrize("changes", [{}, STREAM], ids=["static", "stream"])
+@pytest.mark.parametrize("changes", mostly_long([{}, STREAM], now=[{}]), ids=["static", "stream"])
 def test_hfedms_d_in_blocks_of_one_round_is_fedgsp(tmp_path: Path, changes: dict[str, Any]) -> None:
     same = {"growth": {"name": "logarithmic", "beta": 4}, "weighting": "samples"}
     protocols = [
@@ -122,7 +124,7 @@ def test_fedavg_with_lasp_in_blocks_of_one_round_is_fedavg(tmp_path: Path) -> No
     assert differences(model, learned(results, label="two")[0])
 
 
-@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("rounds", mostly_long([1, 3], now=[3]))
 def test_one_group_of_all_is_sgd_over_one_client_after_the_other(tmp_path: Path, rounds: int) -> None:
     """The mean of one model is base + (model - base): in the last bit it need not be the model."""
     everybody = {"sampling_rate": 1.0, "growth": {"name": "constant", "beta": 1}, **RANDOM}
@@ -155,7 +157,7 @@ CHAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("setting", CHAINS)
+@pytest.mark.parametrize("setting", mostly_long(CHAINS, now=["samples", "nine-groups", "shuffled"]))
 def test_groups_are_chains_whose_last_models_are_averaged(tmp_path: Path, setting: str) -> None:
     options, changes = CHAINS[setting]
     protocol = {"sampling_rate": 0.85} | options
@@ -193,10 +195,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def streams(options: dict[str, Any]) -> Scenario:
-    """Nine rounds, in blocks of two or three, on streams of 20 samples."""
+def streams(options: dict[str, Any], *, rounds: int = 9) -> Scenario:
+    """In blocks of two or three rounds, on streams of 20 samples."""
     protocol = {"name": "hfedms_d"} | options
-    return digit_runs.scenario({"protocols": [protocol], "stop.rounds": 9, "training.learning_rate": 0.2, **STREAM})
+    changes = {"protocols": [protocol], "stop.rounds": rounds, "training.learning_rate": 0.2}
+    return digit_runs.scenario(changes | STREAM)
 
 
 @cache
@@ -208,11 +211,11 @@ def loop_of(setting: str) -> GroupLoop:
     return loop
 
 
-BESIDE_OTHERS = ("scc", "interval-2", "compensation-mean", "random", "quota", "three-epochs")
-"""Whose options, or others of their kind, are among those of the other settings too."""
+OF_EACH_KIND = ("samples", "absent-mean", "oracle", "random-quota", "local")
+"""What is stored, by which rule, for whom, and what whoever comes again begins with."""
 
 
-@pytest.mark.parametrize("setting", mostly_long(SETTINGS, now=[name for name in SETTINGS if name not in BESIDE_OTHERS]))
+@pytest.mark.parametrize("setting", mostly_long(SETTINGS, now=OF_EACH_KIND))
 def test_hfedms_is_the_loop_of_lasp_and_scc(tmp_path: Path, setting: str) -> None:
     options = FEW | SETTINGS[setting]
     found, accuracies = learned(run(streams(options), out=tmp_path, executor="serial"))
@@ -224,6 +227,7 @@ def test_hfedms_is_the_loop_of_lasp_and_scc(tmp_path: Path, setting: str) -> Non
     assert came_again_after_a_pause or options["interval"] == 2
 
 
+@pytest.mark.long
 def test_each_option_of_scc_makes_a_difference(tmp_path: Path) -> None:
     """Or the loops would agree for the wrong reason."""
     ends: dict[str, str] = {}
@@ -239,12 +243,10 @@ def test_each_option_of_scc_makes_a_difference(tmp_path: Path) -> None:
 # -- whoever trains ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "setting", mostly_long(["small-capacity", "oracle", "local", "quota"], now=["small-capacity", "local"])
-)
+@pytest.mark.parametrize("setting", mostly_long(["small-capacity", "oracle", "local", "quota"], now=["small-capacity"]))
 def test_clients_that_train_together_remember_the_same(tmp_path: Path, setting: str) -> None:
     """In double precision, so that nothing but rounding is left of the differences between executors."""
-    scenario = streams(FEW | SETTINGS[setting])
+    scenario = streams(FEW | SETTINGS[setting], rounds=6)
     one, other = (
         learned(run(scenario, out=tmp_path / executor, executor=executor, workers=1, precision="float64"))
         for executor in ("serial", "batched")
@@ -255,7 +257,7 @@ def test_clients_that_train_together_remember_the_same(tmp_path: Path, setting: 
 
 def test_any_number_of_workers_remembers_the_same_bytes(tmp_path: Path) -> None:
     """With two, checkpoints are written at every occasion: while workers are busy."""
-    scenario = streams(FEW | SETTINGS["local"])
+    scenario = streams(FEW | SETTINGS["local"], rounds=6)
     for workers, interval_s in ((1, 30.0), (2, 1e-9)):
         folder = tmp_path / str(workers)
         run(scenario, out=folder, executor="batched", workers=workers, checkpoint_interval_s=interval_s)

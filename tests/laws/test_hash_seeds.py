@@ -1,7 +1,7 @@
 """Law 3 in any process: the same scenario and seed give the same data, traces and models, whatever Python's hash seed.
 
-Two processes with different hash seeds do everything that is compared here, so that Python, its libraries and ours are
-loaded twice and not for each law.
+A process with another hash seed than this one does everything that is compared here, so that Python, its libraries and
+ours are loaded once more and not for each law.
 """
 
 from __future__ import annotations
@@ -20,27 +20,9 @@ import pytest
 from PIL import Image
 from small_worlds import simulated
 from test_determinism import IN_GROUPS, SCENARIO
+from under_a_hash_seed import answer
 
-HASH_SEEDS = ("1", "4242")
 NETWORKS = {"parallel": SCENARIO, "in groups": IN_GROUPS}
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from small_worlds import scenario
-from fedsim.experiment.run import run
-from fedsim.scenario.build import gather_materials
-from fedsim.scenario.schema import Scenario
-
-asked, out = json.loads(sys.stdin.read()), Path(sys.argv[1])
-traces = {}
-for name, changes in asked["networks"].items():
-    rows = run(scenario(changes), out=out / name).manifest["runs"]
-    traces[name] = [row["trace_hash"] for row in rows]
-assert "torch" not in sys.modules, "a network study loaded torch"
-digests = [gather_materials(scenario({"data": data}), 1).dataset.digest for data in asked["data"]]
-run(Scenario.model_validate(asked["learning"]), out=out / "learning")
-print(json.dumps({"traces": traces, "digests": digests}))
-"""
 WORDS = ("worn", "sound", "cracked", "greasy", "dry", "loose")
 
 
@@ -88,31 +70,27 @@ class Found:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[Found]:
-    """By two processes with different hash seeds, beside each other."""
+    """By this process, and by one with another hash seed; each reads the files of data itself."""
     here, folder = Path(__file__).parents[1], tmp_path_factory.mktemp("hash_seeds")
-    asked = json.dumps({"networks": NETWORKS, "data": sources(folder), "learning": learning()})
-    processes = []
-    for seed in HASH_SEEDS:
-        environment = {
-            "FEDSIM_CACHE": str(folder / f"cache-{seed}"),  # each reads the files itself
-            "PYTHONHASHSEED": seed,
-            "PYTHONPATH": f"{here}{os.pathsep}{here.parent}",
-        }
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(folder / seed)],
-            env=os.environ | environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdin is not None
-        process.stdin.write(asked)
-        process.stdin.close()
-        process.stdin = None
-        processes.append(process)
-    outputs = [process.communicate()[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0]
-    return [Found(folder / seed, **json.loads(output)) for seed, output in zip(HASH_SEEDS, outputs, strict=True)]
+    asked = {"networks": NETWORKS, "data": sources(folder), "learning": learning()}
+    seed = "1" if os.environ.get("PYTHONHASHSEED") == "4242" else "4242"
+    environment = {
+        "FEDSIM_CACHE": str(folder / "cache"),
+        "PYTHONHASHSEED": seed,
+        "PYTHONPATH": f"{here}{os.pathsep}{here.parent}",
+    }
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("under_a_hash_seed.py")), str(folder / "there")],
+        env=os.environ | environment,
+        input=json.dumps(asked),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FEDSIM_CACHE", str(folder / "cache of ours"))
+        ours = answer(asked, folder / "here")
+    return [Found(folder / "there", **json.loads(done.stdout)), Found(folder / "here", **ours)]
 
 
 @pytest.mark.slow

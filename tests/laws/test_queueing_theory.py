@@ -42,7 +42,11 @@ from fedsim.network.packets import Loss
 
 
 @pytest.mark.parametrize(
-    ("kind", "number"), [(exponential(0.5), 100_000), (constant(0.5), 35_000)], ids=["M/M/1", "M/D/1"]
+    ("kind", "number"),
+    [
+        pytest.param(exponential(0.5), 100_000, id="M/M/1", marks=pytest.mark.long),
+        pytest.param(constant(0.5), 35_000, id="M/D/1"),
+    ],
 )
 def test_the_mean_sojourn_on_a_serial_hop_is_pollaczek_and_khinchines(kind: Kind, number: int) -> None:
     """E[T] = E[S] + rate E[S^2] / (2 (1 - load)); with exponential airtimes that is E[S] / (1 - load)."""
@@ -58,6 +62,7 @@ def test_each_sojourn_on_a_serial_hop_is_the_work_found_and_its_own() -> None:
     assert served.sojourn_s == pytest.approx(expected_s, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.long
 def test_retransmissions_make_the_queue_that_their_airtime_makes() -> None:
     # Half of the messages are sent twice, and half of these are lost: airtimes of 2/3 and 4/3 s, so E[S^2] = 10/9.
     load, loss = 0.5, Loss(probability=0.5, attempts=2)
@@ -79,7 +84,7 @@ def test_on_a_dedicated_hop_the_sojourn_is_the_airtime_whatever_the_load() -> No
     ("kind", "number"),
     [
         pytest.param(exponential(0.6), 30_000, id="M/M/1-PS"),
-        pytest.param(constant(0.8), 30_000, id="M/D/1-PS"),
+        pytest.param(constant(0.8), 30_000, id="M/D/1-PS", marks=pytest.mark.long),
         pytest.param(hyperexponential(0.5, 9.0), 80_000, id="M/H/1-PS", marks=pytest.mark.long),
     ],
 )
@@ -93,6 +98,7 @@ def test_the_mean_sojourn_on_a_fair_hop_does_not_depend_on_the_distribution_of_s
     deviation(served, kind.mean_s / (1 - kind.rate * kind.mean_s)).check()
 
 
+@pytest.mark.long
 def test_the_mean_sojourn_on_a_fair_hop_is_in_proportion_to_the_size() -> None:
     """E[T | x] = x / (1 - load): who asks for twice as much stays twice as long (Kleinrock, J. ACM 14, 1967)."""
     load, sizes_s, chances = 0.6, (0.25, 1.0, 4.0), (0.5, 0.375, 0.125)

@@ -10,6 +10,7 @@ import gc
 import weakref
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, ClassVar
 
 import pytest
@@ -95,10 +96,15 @@ def same_bits(found: dict[str, Tensors], expected: dict[str, Tensors]) -> bool:
 
 
 @pytest.mark.drawn
-@each_model
-@pytest.mark.parametrize("precision", mostly_long(["float32", "float64"], now=["float32"]))
+@pytest.mark.parametrize(
+    ("precision", "model"),
+    mostly_long(
+        product(["float32", "float64"], MODELS),
+        now=[("float32", "two convolutions"), ("float32", "large dense layers"), ("float32", "regression")],
+    ),
+)
 def test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation(model: str, precision: str) -> None:
-    for seed in range(SEEDS if FULL else 3):
+    for seed in range(SEEDS if FULL else 2):
         place = place_of(model, seed)
         recorded, stacked = (kind(place.table, place.dataset, precision=precision) for kind in (Recorded, Stacked))
         wave, before = random_wave(place, seed=seed), Recorder.played
@@ -254,6 +260,7 @@ def test_more_kinds_than_are_kept_leave_those_that_are_played_alone() -> None:
     assert (Recorder.recorded, Recorder.played) == (MOST, 2 * MOST)
 
 
+@pytest.mark.long
 def test_a_recording_that_is_played_no_more_makes_room() -> None:
     place = place_of("no convolution", 1)
     recorded = Recorded(place.table, place.dataset)
@@ -369,7 +376,7 @@ def play_on_meta(place: World, wave: Wave) -> int:
 
 
 @pytest.mark.drawn
-@pytest.mark.parametrize("model", mostly_long(MODELS, now=["three convolutions", "large dense layers", "regression"]))
+@pytest.mark.parametrize("model", mostly_long(MODELS, now=["two convolutions"]))
 def test_a_graph_can_record_every_wave_of_a_linear_objective(model: str, recwarn: pytest.WarningsRecorder) -> None:
     """Without numbers a wave takes seconds, so `make test` tries the first one only."""
     places = [place_of(model, seed) for seed in range(SEEDS_WITHOUT_NUMBERS)]
@@ -387,7 +394,7 @@ TRANSFERS = {
 }
 
 
-@pytest.mark.parametrize("transfer", TRANSFERS)
+@pytest.mark.parametrize("transfer", mostly_long(TRANSFERS, now=["from the device"]))
 def test_what_a_graph_cannot_record_is_seen(transfer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     own = recordings._Recording._train
 

@@ -24,10 +24,7 @@ MOST_WITH_LARGE_DENSE_LAYERS, MOST_ELSEWHERE, MOST_OF_ONE_WAVE = 1.0, 1.5, 3.0
 EXACT = 1e-12
 WAVES = 12
 
-each_model = pytest.mark.parametrize("model", MODELS)
-each_kind_of_layers = pytest.mark.parametrize(
-    "model", mostly_long(MODELS, now=["three convolutions", "large dense layers", "regression"])
-)
+each_kind_of_layers = pytest.mark.parametrize("model", mostly_long(MODELS, now=["large dense layers"]))
 
 
 def place_of(model: str, seed: int) -> World:
@@ -36,18 +33,21 @@ def place_of(model: str, seed: int) -> World:
 
 @pytest.mark.drawn
 @each_place
-@each_model
+@pytest.mark.parametrize(
+    "model", mostly_long(MODELS, now=["one convolution", "two convolutions", "three convolutions", "regression"])
+)
 def test_in_float64_every_tensor_is_the_plain_loops(executor: type[TorchExecutor], model: str) -> None:
     for seed in range(examples(WAVES)):
         place = place_of(model, seed)
         assert disagreement(executor, place, random_wave(place, seed=seed)) <= EXACT
 
 
+@pytest.mark.drawn
 @each_place
 @each_kind_of_layers
 def test_updates_and_sums_are_as_near_to_float64_as_the_plain_loops(executor: type[TorchExecutor], model: str) -> None:
     ratios = []
-    for seed in range(WAVES):
+    for seed in range(WAVES if FULL else 8):
         place = place_of(model, seed)
         ratios.append(Comparison(executor, place).ratios(random_wave(place, seed=seed)))
     most = MOST_WITH_LARGE_DENSE_LAYERS if model == "large dense layers" else MOST_ELSEWHERE
@@ -80,14 +80,14 @@ def shapes(executor: type[TorchExecutor], place: World, seed: int) -> dict[str, 
 
 
 @pytest.mark.drawn
-@each_kind_of_layers
+@pytest.mark.parametrize("model", mostly_long(MODELS, now=["two convolutions"]))
 def test_nothing_strays_to_another_device(model: str) -> None:
     for seed in range(3 if FULL else 1):
         place = place_of(model, seed)
         assert {f"sum.{part}" for part in place.table.parts} <= shapes(OnMeta, place, seed).keys()
 
 
-@pytest.mark.parametrize("stray", ["x", "y"])
+@pytest.mark.parametrize("stray", mostly_long(["x", "y"], now=["x"]))
 def test_a_tensor_that_strays_is_seen(stray: str) -> None:
     class Straying(StackedTrainer):
         def __init__(self, *arguments: Any) -> None:
@@ -101,9 +101,10 @@ def test_a_tensor_that_strays_is_seen(stray: str) -> None:
         shapes(executor, place_of("two convolutions", 1), 1)
 
 
+@pytest.mark.drawn
 def test_bfloat16_rounds_the_factors_of_products() -> None:
     """Three digits are left of an update, not seven: the rest is the choice of whoever asks for it."""
-    for seed in range(4):
+    for seed in range(4 if FULL else 1):
         place = place_of("three convolutions", seed)
         wave = random_wave(place, seed=seed)
         with objectives_of_these_tests():

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import drawn
+from tiers import FULL, mostly_long
 
 from fedsim.learning.executors.batched import fronts
 from fedsim.learning.executors.batched.compiled import machine_code
@@ -25,7 +25,7 @@ from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.small_cnn import SmallCnn
 
-FEW = drawn(25)
+FEW = pytest.mark.drawn(settings(max_examples=25 if FULL else 3, deadline=None))
 """Each example makes machine code of its own, which takes a tenth of a second or two."""
 
 
@@ -77,7 +77,7 @@ def registers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]
     machine_code.convolution_kernels.cache_clear()
 
 
-@pytest.mark.parametrize("held", [1, 4, 7, 14])
+@pytest.mark.parametrize("held", mostly_long([1, 4, 7, 14], now=[4]))
 def test_few_registers_change_nothing_but_the_order_of_additions(held: int, registers: Callable[[int], None]) -> None:
     """As on other processors: features to the last bit."""
     blocks = (
@@ -234,7 +234,7 @@ def test_tensors_of_another_type_or_shape_are_refused(wrong: torch.Tensor) -> No
         compiled_features(blocks, {"extractor": {"c.weight": wrong}}, torch.zeros(1, 1, 9, 9))
 
 
-@pytest.mark.parametrize("samples", [10, 100])
+@pytest.mark.parametrize("samples", mostly_long([10, 100], now=[100]))
 def test_float32_gradients_stay_near_to_float64_with_many_samples(samples: int) -> None:
     """Sums that only grow, where one long sum would be 10 and 35 units off, and single samples' sums are 1 to 3.
 

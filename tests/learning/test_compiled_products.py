@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from tiers import drawn
+from tiers import drawn, mostly_long
 
 from fedsim.learning.executors.batched import shared
 from fedsim.learning.executors.batched.compiled import machine_code
@@ -72,7 +73,7 @@ def far(one: torch.Tensor, other: torch.Tensor) -> float:
     return float((one - other).abs().max() / other.abs().max())
 
 
-@pytest.mark.parametrize("held", [HELD, MANY_HELD])
+@pytest.mark.parametrize("held", mostly_long([HELD, MANY_HELD], now=[HELD]))
 @few
 @given(cases)
 def test_products_are_pytorchs(held: int, case: tuple[tuple[int, int], int, int]) -> None:
@@ -98,9 +99,13 @@ def test_a_row_does_not_feel_the_others(case: tuple[tuple[int, int], int, int], 
     assert torch.equal(matrix.times(d)[some], matrix.times(d[some]))
 
 
-@pytest.mark.parametrize("held", [HELD, MANY_HELD])
-@pytest.mark.parametrize("rows", [40, 300])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("shape", "rows", "held"),
+    mostly_long(
+        product(SHAPES, [40, 300], [HELD, MANY_HELD]),
+        now=[(SHAPES[1], 300, HELD), (SHAPES[2], 40, HELD), (SHAPES[3], 300, MANY_HELD)],
+    ),
+)
 def test_float32_is_as_near_to_float64_as_pytorchs(
     shape: tuple[int, int], rows: int, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,8 +121,12 @@ def test_float32_is_as_near_to_float64_as_pytorchs(
         assert float((found - exact).norm()) <= 1.5 * float((theirs - exact).norm())
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("held", [1, 3, 7, MANY_HELD])
+@pytest.mark.parametrize(
+    ("held", "shape"),
+    mostly_long(
+        product([1, 3, 7, MANY_HELD], SHAPES), now=[(1, SHAPES[0]), (3, SHAPES[1]), (7, SHAPES[2]), (7, SHAPES[3])]
+    ),
+)
 def test_registers_move_no_bit(held: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a processor with few of them a library is asked; what would be computed is the same."""
     weight, h, d = tensors((shape, 23, 8))

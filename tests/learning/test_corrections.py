@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite import ir
+from tiers import drawn
 
 from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.compiled.corrections import emit_add_correction
@@ -85,7 +86,7 @@ def by_pytorch(case: Case, given: Tensors) -> torch.Tensor:
     return given.y + (given.x @ left.transpose(1, 2) * coefficients[:, None]) @ right
 
 
-@settings(max_examples=100)
+@drawn(100)
 @given(cases)
 def test_corrections_are_pytorchs(case: Case) -> None:
     given = tensors(case)
@@ -103,7 +104,7 @@ def test_float32_is_as_near_to_float64_as_pytorchs(sizes: tuple[int, int], rows:
     assert float((found - exact).norm()) <= 1.5 * float((theirs - exact).norm())
 
 
-@settings(max_examples=30)
+@drawn(30)
 @given(cases)
 def test_a_client_and_a_sample_do_not_feel_the_others(case: Case) -> None:
     """Bit for bit: so numbers do not depend on who else is in a wave."""

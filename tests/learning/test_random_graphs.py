@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
+from tiers import drawn
 from whole_numbers import Bench, Killed, folded, made, weights_of
 
 from fedsim.kernel.streams import Stream
@@ -88,7 +89,7 @@ def killed_and_resumed(
     assert values == expected
 
 
-@settings(max_examples=80)
+@drawn(80)
 @given(program=PROGRAM, kills=KILLS, every=st.sampled_from([1, 2, 5]), group=st.integers(1, 4))
 def test_forced_values_equal_direct_evaluation_wherever_the_run_is_killed(
     program: list[Any], kills: list[int], every: int, group: int
@@ -98,7 +99,7 @@ def test_forced_values_equal_direct_evaluation_wherever_the_run_is_killed(
         killed_and_resumed(Path(folder), program, kills, expected, checkpoint_every=every, group=group)
 
 
-@settings(max_examples=50)
+@drawn(50)
 @given(program=PROGRAM, kills=KILLS, every=st.sampled_from([1, 2, 5]), group=st.integers(2, 4))
 def test_chunks_are_the_same_wherever_the_run_is_killed(
     program: list[Any], kills: list[int], every: int, group: int

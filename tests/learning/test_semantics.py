@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from tiers import mostly_long
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import AS_IT_IS, Ids
@@ -195,7 +197,6 @@ MODELS: dict[str, Callable[[], ModelTable]] = {
 }
 BATCHED = ("mlp", "small_cnn", "leaf_cnn", "hfedms_cnn", "fedgs_cnn")
 """Models that the batched trainer has arithmetic for."""
-each_model = pytest.mark.parametrize("model", MODELS)
 
 
 def data(table: ModelTable) -> FederatedDataset:
@@ -225,8 +226,13 @@ def extractions(*, with_samples: bool = False) -> list[Extraction]:
     return [Extraction(some, Stream(1, "semantics"), None) for some in parameters]
 
 
-@each_model
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("precision", "model"),
+    mostly_long(
+        product(["float64", "float32"], MODELS),
+        now=[*product(["float64"], ["small_cnn", "resnet", "char_cnn", "users"]), ("float32", "small_cnn")],
+    ),
+)
 def test_features_are_what_the_classifier_takes_in_a_test(model: str, precision: str) -> None:
     """In `float32` each trainer is as near to the truth as rounding lets it."""
     table = MODELS[model]()
@@ -330,7 +336,7 @@ def calibrated(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict
     return values
 
 
-@each_model
+@pytest.mark.parametrize("model", mostly_long(MODELS, now=["small_cnn", "char_cnn", "users"]))
 def test_chains_calibrate_alike_in_every_executor(model: str, tmp_path: Path) -> None:
     table = MODELS[model]()
     made = [
@@ -362,8 +368,13 @@ def test_chains_of_calibrations_are_one_wave(tmp_path: Path, monkeypatch: pytest
     assert sizes == [[0], [0], *[[2, 1, 2, 2, 2], [2]] * 2], "trainings, by how many tables of rows they take"
 
 
-@pytest.mark.parametrize("kind", [Batched, Processes], ids=["batched", "processes"])
-@pytest.mark.parametrize("model", ["mlp", "small_cnn", "resnet", "users"])
+@pytest.mark.parametrize(
+    ("kind", "model"),
+    mostly_long(
+        product([Batched, Processes], ["mlp", "small_cnn", "resnet", "users"]),
+        now=[(Batched, "small_cnn"), (Processes, "users")],
+    ),
+)
 def test_any_number_of_workers_calibrates_to_the_same_bytes(
     kind: type[TorchExecutor], model: str, tmp_path: Path
 ) -> None:

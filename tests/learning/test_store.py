@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tiers import FULL
 from whole_numbers import Bench, Killed, computed, tensors
 
 from fedsim.learning import store as store_module
@@ -187,8 +188,9 @@ def test_final_models_are_kept_for_ever(open_bench: OpenBench, tmp_path: Path) -
 # -- who may share it ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.drawn
 def test_processes_that_hammer_one_store_do_not_disturb_each_other(tmp_path: Path) -> None:
-    script, repeats = Path(__file__).with_name("hammer.py"), 40
+    script, repeats = Path(__file__).with_name("hammer.py"), 40 if FULL else 8
     processes = [
         subprocess.Popen(
             [sys.executable, "-W", "error", str(script), str(tmp_path / "shared"), run, str(repeats)],

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
+from tiers import drawn
 from whole_numbers import Bench, Killed, Waving, folded, made, weights_of
 
 from fedsim.kernel.streams import Stream
@@ -197,7 +198,7 @@ def keys_of(chunks: Sequence[Sequence[Node]]) -> list[list[str]]:
 # -- the plan ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@drawn(200)
 @given(program=PROGRAM)
 def test_every_node_is_in_one_chunk_and_chunks_come_inputs_first(program: list[Any]) -> None:
     nodes = nodes_of(program)
@@ -211,7 +212,7 @@ def test_every_node_is_in_one_chunk_and_chunks_come_inputs_first(program: list[A
             before.add(node)
 
 
-@settings(max_examples=200)
+@drawn(200)
 @given(program=PROGRAM)
 def test_a_wave_is_one_sum_and_the_chains_that_make_all_that_it_takes(program: list[Any]) -> None:
     for chunk in waves(nodes_of(program)):
@@ -226,7 +227,7 @@ def test_a_wave_is_one_sum_and_the_chains_that_make_all_that_it_takes(program: l
             assert not any(handle.node in trainings for name, handle in total.inputs.items() if name[0] == "b")
 
 
-@settings(max_examples=100)
+@drawn(100)
 @given(program=PROGRAM)
 def test_the_plan_is_a_function_of_the_graph(program: list[Any]) -> None:
     """Who holds what, and where in memory it is, does not matter."""
@@ -377,7 +378,7 @@ def test_a_wave_says_where_everything_comes_from_and_what_somebody_wants(bench: 
 KILLS = st.lists(st.integers(1, 12), max_size=4)
 
 
-@settings(max_examples=150)
+@drawn(150)
 @given(program=PROGRAM, lookahead=st.sampled_from([0, 1, 4]))
 def test_forced_values_equal_direct_evaluation(program: list[Any], lookahead: int) -> None:
     expected: list[int] = []
@@ -388,7 +389,7 @@ def test_forced_values_equal_direct_evaluation(program: list[Any], lookahead: in
     assert values == expected
 
 
-@settings(max_examples=100)
+@drawn(100)
 @given(program=PROGRAM, kills=KILLS, every=st.sampled_from([1, 2, 5]), lookahead=st.sampled_from([0, 4]))
 def test_a_run_that_is_killed_and_goes_on_has_the_same_values(
     program: list[Any], kills: list[int], every: int, lookahead: int
@@ -415,7 +416,7 @@ def opened(folder: Path, **options: Any) -> Any:
         bench.store.close()
 
 
-@settings(max_examples=60)
+@drawn(60)
 @given(
     chains=st.lists(st.integers(1, 3), min_size=1, max_size=6),
     keeps=st.sets(st.integers(0, 17)),
