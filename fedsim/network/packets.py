@@ -20,7 +20,7 @@ __all__ = ["Attempted", "Loss", "Transport", "put_on_link"]
 
 
 MOST_ATTEMPTS = 10_000
-"""Of one packet: NB-IoT repeats 2,048 times at most (3GPP TS 36.213, table 16.4.1.3-2), and each is a draw."""
+"""Of one packet, each of which is a draw. NB-IoT repeats a transmission 2,048 times at most (downlink, Release 13)."""
 
 
 class Transport(Settings):

@@ -9,7 +9,7 @@ from fedsim.network.network import Network
 
 __all__ = ["MOST_CHANGES", "MOST_CHANGES_EACH", "Patience"]
 
-MOST_CHANGES = 1_000_000
+MOST_CHANGES = 10_000_000
 """While nothing that was sent comes to an end."""
 MOST_CHANGES_EACH = 100
 """Beside these, for each thing that changes: so many devices may all fail in a quiet hour."""

@@ -33,4 +33,4 @@ def answer(asked: dict[str, Any], out: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(answer(json.loads(sys.stdin.read()), Path(sys.argv[1]))))
+    sys.stdout.write(json.dumps(answer(json.loads(sys.stdin.read()), Path(sys.argv[1]))) + "\n")
