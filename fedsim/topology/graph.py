@@ -160,11 +160,9 @@ def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:
     infrastructure: nx.Graph[str] = nx.Graph()
     attributes, adjacency = infrastructure._node, infrastructure._adj  # type: ignore[attr-defined]
     attributes.update((name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR)
-    for name in attributes:
-        neighbours = graph._adj[name]  # type: ignore[attr-defined]
-        adjacency[name] = (
-            neighbours
-            if attributes.keys() >= neighbours.keys()
-            else {other: link for other, link in neighbours.items() if other in attributes}
-        )
+    adjacency.update((name, {}) for name in attributes)
+    for name, neighbours in adjacency.items():
+        for other, link in graph._adj[name].items():  # type: ignore[attr-defined]
+            if other in adjacency:  # in the order of a graph that is made of these links one by one
+                neighbours[other] = adjacency[other][name] = link
     return infrastructure

@@ -21,7 +21,7 @@ def kind(torch_device: str) -> str:
 
     Of a GPU that is not here nothing is known but its name: ``cuda``.
     """
-    if torch_device != "cuda" or why_absent(torch_device):
+    if torch_device != "cuda" or not torch.cuda.is_available():
         return torch_device
     major, minor = torch.cuda.get_device_capability()
     return f"cuda-sm{major}{minor}"
