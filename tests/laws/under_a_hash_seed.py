@@ -28,9 +28,9 @@ def answer(asked: dict[str, Any], out: Path) -> dict[str, Any]:
         traces[name] = [row["trace_hash"] for row in rows]
     assert with_torch or "torch" not in sys.modules, "a network study loaded torch"
     digests = [gather_materials(scenario({"data": data}), 1).dataset.digest for data in asked["data"]]
-    run(Scenario.model_validate(asked["learning"]), out=out / "learning", executor="serial")
+    run(Scenario.model_validate(asked["learning"]), out=out / "learning", executor="batched", workers=1)
     return {"traces": traces, "digests": digests}
 
 
 if __name__ == "__main__":
-    print(json.dumps(answer(json.loads(sys.stdin.read()), Path(sys.argv[1]))))
+    sys.stdout.write(json.dumps(answer(json.loads(sys.stdin.read()), Path(sys.argv[1]))))
