@@ -13,7 +13,7 @@ from whole_numbers import Bench
 
 @pytest.fixture(scope="module", autouse=True)
 def what_earlier_modules_made_is_set_aside() -> None:
-    """Tests that collect garbage look at what is new: machine code that was made is hundreds of thousands of objects."""
+    """Tests that collect garbage look at what is new: machine code is hundreds of thousands of objects."""
     gc.freeze()
 
 
