@@ -9,13 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from meters import Books
 from plain_learner import PlainLearner
 from random_worlds import CROWDED_RING, faults, networks
 from small_worlds import prepared
-from tiers import drawn
+from tiers import FULL, drawn
 
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.synchronisation.memory import Memory
@@ -146,7 +147,8 @@ def test_nobody_is_in_two_places(changes: dict[str, Any], seed: int) -> None:
             assert after_s >= before_s
 
 
-@everywhere
+@pytest.mark.drawn
+@settings(max_examples=100 if FULL else 8, deadline=None)
 @given(changes=worlds, seed=st.integers(0, 3))
 def test_every_byte_is_accounted_for_at_every_event(changes: dict[str, Any], seed: int) -> None:
     world, protocol = world_of(changes, seed)

@@ -26,7 +26,8 @@ from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.small_cnn import SmallCnn
 
 FEW = pytest.mark.drawn(settings(max_examples=25 if FULL else 3, deadline=None))
-"""Each example makes machine code of its own, which takes a tenth of a second or two."""
+"""Each example makes machine code of its own, which takes a tenth of a second, or seconds if it is of much."""
+MOST_CONVOLUTIONS, MOST_KERNEL, OUTPUTS = (2, 5, [16, 32]) if FULL else (1, 2, [16])
 
 
 def block_of(shape: Shape, outputs: int, *, first: bool = True, **layer: int) -> ConvolutionBlock:
@@ -41,12 +42,12 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
     """One or two convolutions for which there is machine code."""
     shape = draw(st.integers(1, 4)), draw(st.integers(8, 17)), draw(st.integers(8, 17))
     found: list[ConvolutionBlock] = []
-    for number in range(draw(st.integers(1, 2))):
-        kernel = draw(st.integers(1, min(5, *shape[1:])))
+    for number in range(draw(st.integers(1, MOST_CONVOLUTIONS))):
+        kernel = draw(st.integers(1, min(MOST_KERNEL, *shape[1:])))
         layer = Conv2d(
             f"c{number}",
             shape[0],
-            draw(st.sampled_from([16, 32])),
+            draw(st.sampled_from(OUTPUTS)),
             kernel=kernel,
             padding=draw(st.integers(0, kernel)),
             bias=draw(st.booleans()),
