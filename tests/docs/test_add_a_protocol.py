@@ -77,14 +77,16 @@ def test_the_listing_shows_its_first_sentence(module: Path) -> None:
     assert "richest The clients with the most samples train in parallel" in " ".join(listed.split())
 
 
-@pytest.mark.slow
-def test_the_page_is_typed_strictly_and_in_the_one_style(module: Path) -> None:
-    file = str(module / "richest.py")
-    for tool in (
-        ["mypy", "--follow-imports=silent"],
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param(["mypy", "--follow-imports=silent"], marks=pytest.mark.long),  # reads half of the package
         ["ruff", "check", "--config", "pyproject.toml"],
         ["ruff", "format", "--check", "--config", "pyproject.toml"],
-    ):
-        command = [sys.executable, "-m", *tool, file]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    ],
+    ids=" ".join,
+)
+def test_the_page_is_typed_strictly_and_in_the_one_style(module: Path, tool: list[str]) -> None:
+    command = [sys.executable, "-m", *tool, str(module / "richest.py")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
