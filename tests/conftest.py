@@ -26,9 +26,12 @@ settings.load_profile("short")  # `make test-long` asks for the other one
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the cache of whoever runs it."""
+    """No test reads or writes the cache of whoever runs it; the workers of one test run have one in common."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDSIM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("FEDSIM_CACHE", str(folder / "cache"))
         yield
 
 
