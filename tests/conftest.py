@@ -13,6 +13,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
+from fedsim.experiment import collector
+
 gc.disable()  # until all tests are collected: nothing of what that makes is garbage
 
 NO_HASTE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
@@ -24,9 +26,12 @@ settings.load_profile("short")  # `make test-long` asks for the other one
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the cache of whoever runs it."""
+    """No test reads or writes the cache of whoever runs it; the workers of one test run have one in common."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEDSIM_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("FEDSIM_CACHE", str(folder / "cache"))
         yield
 
 
@@ -52,9 +57,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been loaded stays, so the collector need not look at it again and again."""
+    """What has been loaded stays, so the collector need not look at it again and again.
+
+    A run sets aside what exists when it begins, and takes all of it back when it ends: these tests and whatever they
+    have imported, too. Each run would then look at a million objects for its own few. So runs set nothing aside here.
+    """
     gc.freeze()
     gc.enable()
+    nothing_aside = {"freeze": lambda: None, "unfreeze": lambda: None}
+    vars(collector)["gc"] = SimpleNamespace(**vars(gc) | nothing_aside)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

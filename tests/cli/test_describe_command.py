@@ -420,7 +420,7 @@ def test_a_place_where_nothing_can_be_written_is_refused_first(tmp_path: Path, c
     assert f"--out: {tmp_path / 'file'} is not a folder; choose another folder" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long  # test_run_command describes a smaller one beside its run
 def test_torch_is_not_loaded() -> None:
     code = (
         "import sys; from fedsim.cli import main; status = main(['describe', 'scenarios/quickstart.yaml']); "

@@ -32,7 +32,7 @@ def validator() -> jsonschema.Draft202012Validator:
 
 
 def test_figures_go_into_the_run_folder_and_are_named(tmp_path: Path, capsys: Capture) -> None:
-    write_results(tmp_path / "run", [rounds_of("fedavg", 1, [0.2, 0.8])])
+    write_results(tmp_path / "run", [rounds_of("fedavg", 1, [nan, nan])])
     assert main(["plot", str(tmp_path / "run")]) == 0
     named = [Path(line) for line in capsys.readouterr().out.splitlines()]
     assert sorted(named) == sorted((tmp_path / "run/figures").iterdir())
@@ -41,7 +41,7 @@ def test_figures_go_into_the_run_folder_and_are_named(tmp_path: Path, capsys: Ca
 
 def test_figures_of_several_runs_need_a_folder(tmp_path: Path, capsys: Capture) -> None:
     for name in ("a", "b"):
-        write_results(tmp_path / name, [rounds_of("fedavg", 1, [0.2, 0.8])], name=name)
+        write_results(tmp_path / name, [rounds_of("fedavg", 1, [nan, nan])], name=name)
     both = [str(tmp_path / "a"), str(tmp_path / "b")]
     assert main(["plot", *both]) == 2
     assert "--out DIR" in capsys.readouterr().err

@@ -1029,7 +1029,11 @@ def test_a_folder_in_which_another_run_is_at_work(finished: Refusals) -> None:
         pytest.param(
             ["run", "plant.yaml", "--store", "plant.yaml"], "plant.yaml is not a folder; ...", marks=pytest.mark.long
         ),
-        (["validate", "plnat.yaml"], "plnat.yaml: there is no such file; did you mean 'plant.yaml'?"),
+        pytest.param(
+            ["validate", "plnat.yaml"],
+            "plnat.yaml: there is no such file; did you mean 'plant.yaml'?",
+            marks=pytest.mark.long,
+        ),
         (["rnu", "plant.yaml"], "there is no command 'rnu'; ..."),
     ],
     ids=["misspelt", "misfit", "no store", "missing", "no command"],

@@ -144,7 +144,7 @@ def test_characters_fill_the_frame_and_differ(typeface):
     assert apart[~np.eye(62, dtype=bool)].min() > 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_characters_differ_in_every_typeface():
     """The closest are I and l of plain sans serifs: two bars of slightly different width, as on real labels."""
     for typeface in TYPEFACES:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pydantic import ValidationError
 from scipy.stats import binom
-from tiers import drawn
+from tiers import drawn, mostly_long
 
 from fedsim.data.distances import earth_movers, pairwise
 from fedsim.data.partition.classes_per_client import ClassesPerClient
@@ -111,7 +111,7 @@ def test_rounding_favours_no_client():
 # --- Dirichlet ---
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("alpha", mostly_long([0.1, 1.0, 10.0], now=[1.0]))
 def test_dirichlet_shares_of_a_class_have_the_variance_of_the_law(alpha):
     """Sum over clients of (p - 1/n)^2 has mean (1 - 1/n) / (n alpha + 1). Without the rule classes are independent.
 
@@ -132,7 +132,7 @@ def test_the_capacity_rule_leaves_the_first_class_alone():
     assert_mean(((shares - 1 / clients) ** 2).sum(1), (1 - 1 / clients) / (clients * alpha + 1), fault=0.15)
 
 
-@pytest.mark.parametrize("capacity_rule", [True, False])
+@pytest.mark.parametrize("capacity_rule", mostly_long([True, False], now=[True]))
 def test_dirichlet_favours_no_client(capacity_rule):
     """Every client's mean size is N/n within 4 standard errors: 400 replications, a fault of 15 % is seen."""
     y = np.repeat(np.arange(CLASSES), 40)
@@ -163,7 +163,7 @@ def test_the_capacity_rule_evens_out_the_sizes():
     assert spread(True) < 0.8 * spread(False)
 
 
-@pytest.mark.parametrize("capacity_rule", [True, False])
+@pytest.mark.parametrize("capacity_rule", mostly_long([True, False], now=[True]))
 def test_smaller_alpha_means_larger_skew(capacity_rule):
     """Skew: mean distance (total variation) of a client's label mixture from everybody's."""
     y = np.repeat(np.arange(CLASSES), 100)
@@ -204,7 +204,7 @@ def test_dirichlet_gives_everybody_the_minimum_or_refuses():
 # --- quantity skew ---
 
 
-@pytest.mark.parametrize("alpha", [0.5, 5.0])
+@pytest.mark.parametrize("alpha", mostly_long([0.5, 5.0], now=[0.5]))
 def test_quantity_skew_sizes_have_the_variance_of_the_law(alpha):
     """1,200 replications; a fault of 10 % is seen.
 
@@ -286,7 +286,7 @@ def test_each_client_has_exactly_so_many_classes_and_each_class_is_shared_evenly
         assert held.max() - held.min() <= 1
 
 
-@pytest.mark.parametrize(("clients", "classes"), [(20, 2), (50, 3), (10, 9)])
+@pytest.mark.parametrize(("clients", "classes"), mostly_long([(20, 2), (50, 3), (10, 9)], now=[(20, 2)]))
 def test_the_classes_that_fill_up_a_client_are_equally_likely(clients, classes):
     """Those who have a class: n/K sure, and each other client with chance p = (k - 1)/(K - 1), independently.
 
@@ -359,7 +359,10 @@ def two_classes(partition, factories, seed, each=100) -> np.ndarray:
     return counts(partition, y, Clients(len(factories), factories), seed)[:, 0] / each
 
 
-@pytest.mark.parametrize(("alpha", "concentration"), [(1.0, 1e6), (0.5, 4.0), (3.0, 20.0)])
+LAWS = [(1.0, 1e6), (0.5, 4.0), (3.0, 20.0)]
+
+
+@pytest.mark.parametrize(("alpha", "concentration"), mostly_long(LAWS, now=[(3.0, 20.0)]))
 def test_preferences_have_the_variance_of_the_law(alpha, concentration):
     """A client's share of a class, of m samples: q (1 - q) (1 - (1 - 1/(alpha C + 1)) (1 - 1/(s + 1)) (1 - 1/m)).
 

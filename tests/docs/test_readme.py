@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pages import ROOT, fenced
+from tiers import mostly_long
 
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load
@@ -28,7 +29,7 @@ def test_there_is_a_row_for_each_of_four_radios() -> None:
     assert [profile for profile, *_ in ROWS] == ["nb_iot_nb1", "nb_iot_nb2", "lte_m_m1", "lte_m_m2"]
 
 
-@pytest.mark.parametrize(("profile", "small", "large"), ROWS)
+@pytest.mark.parametrize(("profile", "small", "large"), mostly_long(ROWS, now=[ROWS[0], ROWS[2]]))
 def test_the_table_of_radios(profile: str, small: str, large: str, plant: Path, tmp_path: Path) -> None:
     simulated = []
     for model, overrides in MODELS.items():

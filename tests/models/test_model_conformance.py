@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tiers import mostly_long
 from torch.utils.flop_counter import FlopCounterMode
 
 from fedsim import registry
@@ -220,7 +221,10 @@ LEARNING_RATES = {"vgg": 0.001, "char_cnn": 0.1, "gru": 0.1}
 """Other than 0.02: larger where layers are not normalised and start small, smaller where they start large."""
 
 
-@every_model_of_layers
+QUICK = [name for name in made_of_layers if name not in ("vgg", "vdcnn", "hfedms_cnn")]
+
+
+@pytest.mark.parametrize("name", mostly_long(made_of_layers, now=QUICK))
 def test_a_handful_of_samples_is_learnt_by_plain_sgd(name):
     check_that_a_handful_is_learnt(layer_table(name), samples(name, HANDFUL, seed=2), LEARNING_RATES.get(name, 0.02))
 
@@ -229,13 +233,13 @@ def test_a_handful_of_samples_is_learnt_by_plain_sgd(name):
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("vgg", {"depth": 13, "head": "wide", "dropout": 0.0}),
+        pytest.param("vgg", {"depth": 13, "head": "wide", "dropout": 0.0}, marks=pytest.mark.long),
         pytest.param("vgg", {"depth": 16, "head": "wide", "dropout": 0.0}, marks=pytest.mark.long),
         pytest.param("vgg", {"depth": 19, "head": "wide", "dropout": 0.0}, marks=pytest.mark.long),
         ("resnet", {"depth": 32, "shortcut": "projection"}),
         pytest.param("resnet", {"depth": 44, "shortcut": "pad"}, marks=pytest.mark.long),
         pytest.param("resnet", {"depth": 56, "shortcut": "projection"}, marks=pytest.mark.long),
-        ("vdcnn", {"depth": 17}),
+        pytest.param("vdcnn", {"depth": 17}, marks=pytest.mark.long),
         pytest.param("vdcnn", {"depth": 29}, marks=pytest.mark.long),
         pytest.param("vdcnn", {"depth": 49}, marks=pytest.mark.long),
     ],

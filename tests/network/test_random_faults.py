@@ -17,7 +17,7 @@ from watching import History, history_of, times_s
 from fedsim.network.faults.outages import Fate
 from fedsim.protocols.world import World
 
-DEVICES, CYCLES = 40, 500
+DEVICES, CYCLES = 8, 2_500
 MEAN_UP_S, MEAN_DOWN_S = 30.0, 10.0
 UNTIL_S = CYCLES * (MEAN_UP_S + MEAN_DOWN_S)
 SIGMAS = 4.0
@@ -30,7 +30,7 @@ def by_chance(*random: dict[str, Any], seed: int = 1, **changes: Any) -> World:
 
 @pytest.fixture(scope="module")
 def cycles() -> tuple[np.ndarray, np.ndarray, float]:
-    """(working times, failed times, share of time working) of 40 devices in 500 cycles each."""
+    """(working times, failed times, share of time working) of 8 devices in 2,500 cycles each."""
     sensors = {"of": "sensors", "mean_up_s": MEAN_UP_S, "mean_down_s": MEAN_DOWN_S}
     world = by_chance(sensors, topology={"name": "star", "devices": DEVICES})
     history = history_of(world, UNTIL_S)

@@ -692,7 +692,14 @@ def test_without_a_change_all_is_fine(folder: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("content", "words", "message"), HOSTILE.values(), ids=HOSTILE)
+LARGE = ("very many mistakes", "very many mistakes in a mapping", "too many entries")
+"""Which take seconds to read; "too many mistakes" and "too many anchors" are smaller ones of their sort."""
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "message"),
+    [pytest.param(*one, id=name, marks=pytest.mark.long if name in LARGE else ()) for name, one in HOSTILE.items()],
+)
 def test_what_is_broken_or_hostile_is_one_message_and_nothing_else(
     content: Content, words: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

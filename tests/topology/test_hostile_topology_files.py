@@ -655,9 +655,8 @@ BOMBS: dict[str, tuple[str, Callable[[], str], str]] = {
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured in other units elsewhere")
 @pytest.mark.parametrize(
     ("suffix", "content", "message"),
-    [  # each takes seconds of a process: one of each reader at every run
-        pytest.param(*bomb, id=name, marks=() if name in ("nodes", "keys of one object") else pytest.mark.long)
-        for name, bomb in BOMBS.items()
+    [  # each takes seconds of a process
+        pytest.param(*bomb, id=name, marks=() if name == "nodes" else pytest.mark.long) for name, bomb in BOMBS.items()
     ],
 )
 def test_no_file_below_the_limits_takes_half_a_gigabyte(

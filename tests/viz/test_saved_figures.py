@@ -48,12 +48,12 @@ def test_several_runs_share_their_figures(tmp_path: Path) -> None:
 
 def test_matplotlib_is_left_as_it_was(tmp_path: Path) -> None:
     before = mpl.rcParams.copy()
-    save_figures([two_protocols(tmp_path / "run")], tmp_path / "figures")
+    save_figures([write_results(tmp_path / "run", [rounds_of("fedavg", 1, [nan, nan])])], tmp_path / "figures")
     assert mpl.rcParams.copy() == before
 
 
 def test_no_window_system_is_asked_for(tmp_path: Path) -> None:
-    folder = two_protocols(tmp_path / "run").folder
+    folder = write_results(tmp_path / "run", [rounds_of("fedavg", 1, [nan, nan])]).folder
     code = (
         "import sys\n"
         "from pathlib import Path\n"

@@ -18,6 +18,7 @@ from matplotlib.collections import LineCollection, PatchCollection, PathCollecti
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
+from tiers import mostly_long
 
 from fedsim.network.faults.settings import ScheduledFault
 from fedsim.topology.factory_park import FactoryPark
@@ -65,6 +66,11 @@ def pictured(name: str, with_loads: bool = False) -> Figure:
     """The picture of one of many networks, drawn once for all tests that only look at it."""
     topology = many()[name]
     return picture(topology, measured_on(topology) if with_loads else None)
+
+
+@cache
+def small_park() -> Figure:
+    return picture(FactoryPark(factories=4, devices_per_factory=6).build())
 
 
 def markers(ax: Axes) -> dict[str, int]:
@@ -212,7 +218,10 @@ def test_each_protocol_has_a_panel_with_its_busiest_links() -> None:
     assert said[3:5] == [r"5\$ prox", "busiest cell: bs-1, 2 %\nbusiest wire: edge to cloud, 1 %"]
 
 
-@pytest.mark.parametrize(("protocols", "rows", "columns"), [(1, 1, 1), (3, 1, 3), (4, 2, 2), (7, 3, 3)])
+PANELS = [(1, 1, 1), (3, 1, 3), (4, 2, 2), (7, 3, 3)]
+
+
+@pytest.mark.parametrize(("protocols", "rows", "columns"), mostly_long(PANELS, now=[PANELS[0], PANELS[2]]))
 def test_panels_stand_in_rows_of_equal_size(protocols: int, rows: int, columns: int) -> None:
     topology = FactoryPark(factories=4, devices_per_factory=6).build()
     table = links_table(topology, some, [f"protocol-{number}" for number in range(protocols)])
@@ -230,7 +239,7 @@ def test_the_caption_says_over_how_many_seeds_a_mean_is(seeds: int) -> None:
 
 
 def test_a_map_has_metres_on_its_axes_and_a_drawing_without_positions_none() -> None:
-    (ground,) = picture(FactoryPark(factories=4, devices_per_factory=6).build()).axes
+    (ground,) = small_park().axes
     assert (ground.get_xlabel(), ground.get_ylabel()) == ("x, m", "y, m")
     (far,) = picture(FactoryPark(factories=4, devices_per_factory=6, factory_spacing_m=9e3, radius_m=900).build()).axes
     assert far.get_xlabel() == "x, km"
@@ -240,11 +249,10 @@ def test_a_map_has_metres_on_its_axes_and_a_drawing_without_positions_none() -> 
 
 
 def test_the_caption_tells_what_is_not_in_place() -> None:
-    text = caption(picture(FactoryPark(factories=4, devices_per_factory=6).build()))
+    text = caption(small_park())
     assert "What is above the dotted line has no position." in text
     assert "4 nodes are drawn beside the position, where another one stands." in text
-    crowded = many()["regions"]
-    assert "Where they are, nodes would hide each other or wires" in caption(picture(crowded))
+    assert "Where they are, nodes would hide each other or wires" in caption(pictured("regions"))
 
 
 @pytest.mark.parametrize("devices", [3, 6])
@@ -271,15 +279,18 @@ def test_cells_of_different_sizes_are_told_by_their_range() -> None:
     assert {"b1\n1 sensor", "b2\n899 sensors"} <= set(words(figure.axes[0]))
 
 
-def test_a_hundred_thousand_sensors_are_a_thousand_discs() -> None:
-    park = FactoryPark(factories=100, devices_per_factory=1000, stations_per_factory=10).build()
+@pytest.mark.parametrize("sensors_per_station", [10, pytest.param(100, marks=pytest.mark.long)])
+def test_a_hundred_thousand_sensors_are_a_thousand_discs(sensors_per_station: int) -> None:
+    """And ten thousand in as many cells are drawn no otherwise."""
+    devices = 10 * sensors_per_station
+    park = FactoryPark(factories=100, devices_per_factory=devices, stations_per_factory=10).build()
     figure = picture(park, measured_on(park))
     ax, _ = figure.axes
     assert sum(len(drawn.get_paths()) for drawn in ax.collections if type(drawn) is PatchCollection) == 1000
     assert sum(markers(ax).values()) < 2000
     assert sum(len(drawn.get_offsets()) for drawn in ax.collections) < 10_000
     assert words(ax) == ["cloud"]
-    assert "1,000 base stations, each a cell of 100 sensors" in entries(figure)
+    assert f"1,000 base stations, each a cell of {sensors_per_station} sensors" in entries(figure)
     assert all(size < 15 for size in figure.get_size_inches())
 
 
@@ -291,7 +302,7 @@ def test_a_name_does_not_repeat_the_path_of_the_one_above() -> None:
 
 
 def test_no_two_nodes_are_called_alike() -> None:
-    said = words(picture(FactoryPark(factories=4, devices_per_factory=6).build()).axes[0])
+    said = words(small_park().axes[0])
     stations, edges = ([f"factory-{i}/{what}" for i in range(1, 5)] for what in ("station-1", "edge"))
     assert said == ["cloud", *edges, *stations]
 
@@ -310,7 +321,7 @@ def test_names_tell_nodes_apart(name: str) -> None:
 
 
 def test_a_kind_for_whose_names_there_is_little_room_has_none() -> None:
-    said = words(picture(many()["regions"]).axes[0])
+    said = words(pictured("regions").axes[0])
     assert sorted(said) == [f"region-{number}/cloud" for number in range(1, 5)]
 
 
@@ -340,8 +351,12 @@ def test_a_wire_bends_around_a_node_that_it_does_not_join() -> None:
     assert np.linalg.norm(bent - at["b1"], axis=1).min() > 5
 
 
-@pytest.mark.parametrize("with_loads", [False, True], ids=["plain", "loads"])
-@pytest.mark.parametrize("name", many())
+WITH_AND_WITHOUT = [(name, with_loads) for name in many() for with_loads in (False, True)]
+LOADED = ("plant", "park", "ring with two clouds", "tree")
+SOME = [(name, with_loads) for name, with_loads in WITH_AND_WITHOUT if not with_loads or name in LOADED]
+
+
+@pytest.mark.parametrize(("name", "with_loads"), mostly_long(WITH_AND_WITHOUT, now=SOME))
 def test_no_text_covers_another_or_leaves_the_picture(name: str, with_loads: bool) -> None:
     figure = pictured(name, with_loads)
     renderer = FigureCanvasAgg(figure).get_renderer()
