@@ -6,14 +6,11 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or numpy: workers share the cores
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-
-from fedsim.experiment import collector
 
 gc.disable()  # until all tests are collected: nothing of what that makes is garbage
 
@@ -35,20 +32,6 @@ def cache_of_the_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def what_is_loaded_stays_set_aside() -> Iterator[None]:
-    """A run that sets aside what there is takes all of it back at its end, and looks through it for garbage.
-
-    In a process of tests that is hundreds of thousands of objects, and a fifth of a second, for each run.
-    """
-    kept = SimpleNamespace(
-        get_threshold=gc.get_threshold, set_threshold=gc.set_threshold, freeze=lambda: None, unfreeze=lambda: None
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedsim.experiment.collector.gc", kept)
-        yield
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What hypothesis draws for is tried with more examples by `make test-long`."""
     for item in items:
@@ -57,15 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been loaded stays, so the collector need not look at it again and again.
-
-    A run sets aside what exists when it begins, and takes all of it back when it ends: these tests and whatever they
-    have imported, too. Each run would then look at a million objects for its own few. So runs set nothing aside here.
-    """
+    """What has been loaded stays, so the collector need not look at it again and again."""
     gc.freeze()
     gc.enable()
-    nothing_aside = {"freeze": lambda: None, "unfreeze": lambda: None}
-    vars(collector)["gc"] = SimpleNamespace(**vars(gc) | nothing_aside)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -32,10 +32,17 @@ def rare_collections(*, journeys: int = 0) -> Iterator[None]:
 
 @contextmanager
 def set_aside(*, journeys: int) -> Iterator[None]:
-    """The same, and what exists at the beginning is not looked at inside."""
-    gc.freeze()
+    """The same, and what exists at the beginning is not looked at inside.
+
+    Where the caller has set something aside already, that is left as it is: to give it back would make every later
+    collection look at it.
+    """
+    ours = gc.get_freeze_count() == 0
+    if ours:
+        gc.freeze()
     try:
         with rare_collections(journeys=journeys):
             yield
     finally:
-        gc.unfreeze()
+        if ours:
+            gc.unfreeze()

@@ -1,0 +1,40 @@
+"""Who looks for garbage, and where: a run gives back what it has set aside, and nothing of its caller's."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from fedsim.experiment.collector import set_aside
+
+
+@pytest.fixture
+def nothing_set_aside() -> Iterator[None]:
+    gc.unfreeze()
+    yield
+    gc.freeze()  # as all other tests have it
+
+
+@pytest.mark.usefixtures("nothing_set_aside")
+def test_what_a_run_sets_aside_it_gives_back() -> None:
+    with set_aside(journeys=1):
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("nothing_set_aside")
+def test_what_its_caller_has_set_aside_stays_aside() -> None:
+    gc.freeze()
+    with set_aside(journeys=1):
+        later = [[] for _ in range(1_000)]
+    assert gc.get_freeze_count() > 1_000
+    assert any(found is later for found in gc.get_objects()), "what came later is looked at"
+
+
+def test_thresholds_are_what_they_were() -> None:
+    before = gc.get_threshold()
+    with set_aside(journeys=5):
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_threshold() == before
