@@ -196,7 +196,7 @@ def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
     facts, _ = describe(world)
     from fedsim.experiment.describe_rounds import round_facts
 
-    (told,) = facts["protocols"] = [round_facts(asking, asking.protocols[0], describe(world)[1])]
+    (told,) = facts["protocols"] = [round_facts(asking, asking.protocols[0], describe(world)[1], 0.0)]
     assert (told["rounds"], told["run"], told["mean_cohort"]) == ([], None, 2.0)
     shown = printed(facts)
     assert "none: it decides on what is learned" in shown
