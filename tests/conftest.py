@@ -41,7 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What has been loaded stays, so the collector need not look at it again and again."""
-    gc.freeze()
+    from fedsim.experiment.collector import set_aside_for_good
+
+    set_aside_for_good()
     gc.enable()
 
 

@@ -12,11 +12,13 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["rare_collections", "set_aside"]
+__all__ = ["rare_collections", "set_aside", "set_aside_for_good"]
 
 MANY_OBJECTS = 100_000
 OBJECTS_PER_JOURNEY = 10
 """At the most at one time: a trip and its generator, a message or local work, their lists of who waits."""
+_for_good: list[bool] = []
+"""Something, once `set_aside_for_good` has been called in this process."""
 
 
 @contextmanager
@@ -30,14 +32,17 @@ def rare_collections(*, journeys: int = 0) -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
+def set_aside_for_good() -> None:
+    """For a process of many runs, such as tests or a notebook: what exists now is not looked at any more, nor given
+    back at the end of a run, and runs set nothing aside themselves."""
+    _for_good.append(True)
+    gc.freeze()
+
+
 @contextmanager
 def set_aside(*, journeys: int) -> Iterator[None]:
-    """The same, and what exists at the beginning is not looked at inside.
-
-    Where the caller has set something aside already, that is left as it is: to give it back would make every later
-    collection look at it.
-    """
-    ours = gc.get_freeze_count() == 0
+    """The same, and what exists at the beginning is not looked at inside."""
+    ours = not _for_good  # how much is set aside would take long to ask: Python counts it one by one
     if ours:
         gc.freeze()
     try:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from fedsim.experiment.collector import set_aside
+from fedsim.experiment import collector
+from fedsim.experiment.collector import set_aside, set_aside_for_good
 
 
 @pytest.fixture
-def nothing_set_aside() -> Iterator[None]:
+def nothing_set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(collector, "_for_good", [])
     gc.unfreeze()
     yield
     gc.freeze()  # as all other tests have it
@@ -25,8 +27,8 @@ def test_what_a_run_sets_aside_it_gives_back() -> None:
 
 
 @pytest.mark.usefixtures("nothing_set_aside")
-def test_what_its_caller_has_set_aside_stays_aside() -> None:
-    gc.freeze()
+def test_what_is_set_aside_for_good_stays_so() -> None:
+    set_aside_for_good()
     with set_aside(journeys=1):
         later = [[] for _ in range(1_000)]
     assert gc.get_freeze_count() > 1_000
