@@ -158,6 +158,7 @@ class Topology:
 def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:
     """*graph*'s infrastructure, nodes and links in order; what is as it was there is shared with it."""
     infrastructure: nx.Graph[str] = nx.Graph()
+    # networkx's own methods would copy each mapping: a hundred thousand of them in a large network
     attributes, adjacency = infrastructure._node, infrastructure._adj  # type: ignore[attr-defined]
     attributes.update((name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR)
     adjacency.update((name, {}) for name in attributes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 from mutants.faults import FAULTS
@@ -10,10 +11,15 @@ from mutants.faults import FAULTS
 ROOT = Path(__file__).parents[2]
 
 
+@functools.cache
+def sound_program(path: str) -> str:
+    return ast.dump(ast.parse((ROOT / path).read_text("utf-8")))
+
+
 def test_every_planted_fault_has_its_one_place_and_makes_another_program_of_it() -> None:
     for fault in FAULTS:
-        sound = (ROOT / fault.path).read_text("utf-8")
-        assert ast.dump(ast.parse(fault.planted_in(sound))) != ast.dump(ast.parse(sound)), fault.name
+        planted = fault.planted_in((ROOT / fault.path).read_text("utf-8"))
+        assert ast.dump(ast.parse(planted)) != sound_program(fault.path), fault.name
 
 
 def test_every_planted_fault_names_tests_that_exist() -> None:
