@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything loads torch or numpy: workers share the cores
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # what a shell starts in the background ignores Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings

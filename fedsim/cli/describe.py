@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedsim.cli.arguments import Commands, add_overrides, add_scenario
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario, at_least_one
 from fedsim.errors import UserError
 
 if TYPE_CHECKING:
@@ -32,12 +32,19 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--out", metavar="DIR", type=Path, help="Write the same numbers, as describe.json, and figures to this folder."
     )
+    parser.add_argument(
+        "--most-hops",
+        metavar="N",
+        type=at_least_one,
+        help="Simulate messages over at most so many hops, for all protocols together; without it, 500,000, which "
+        "takes some seconds.",
+    )
     parser.set_defaults(execute=_execute)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.collector import rare_collections
-    from fedsim.experiment.describe import describe
+    from fedsim.experiment.describe import MOST_HOPS, describe
     from fedsim.files import why_no_folder
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
@@ -47,7 +54,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         raise UserError(f"--out: {problem}; choose another folder")
     with rare_collections():
         scenario = load(arguments.scenario, overrides=arguments.overrides)
-        facts, materials = describe(scenario)
+        facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
     broken: BrokenPipeError | None = None
     try:
         _print(facts)

@@ -11,25 +11,31 @@ from typing import Any
 from fedsim.experiment.collector import rare_collections
 from fedsim.experiment.describe_data import data_facts, model_facts
 from fedsim.experiment.describe_network import network_facts
-from fedsim.experiment.describe_rounds import round_facts
+from fedsim.experiment.describe_rounds import MOST_HOPS, protocol_facts
 from fedsim.experiment.validate import validate
+from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["describe", "plain"]
+__all__ = ["MOST_HOPS", "describe", "plain"]
 
 
-def describe(scenario: Scenario) -> tuple[dict[str, Any], Materials]:
+def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[str, Any], Materials]:
     """The facts about *scenario* on its first seed, section by section, and the materials that they are about.
 
     Sections are ``scenario``, ``seed``, ``data``, ``network``, ``model`` and ``protocols``; a fact that is not known is
-    None. Raises `UserError` for everything that a run would refuse on that seed.
+    None. Messages are simulated over at most *most_hops* hops, for all protocols together.
+
+    Raises `UserError` for everything that a run would refuse on that seed.
     """
     scenario = scenario.model_copy(update={"seeds": scenario.seeds[:1]})
+    network: dict[str, Any] = {}
+
+    def look(materials: Materials, world: World) -> None:
+        network.update(network_facts(materials.topology, world.wires, materials.seed))
+
     with rare_collections():
-        materials = validate(scenario)
-        network = network_facts(scenario, materials)
-        wires_to_server = network["wires_to_server"]["mean"]
+        materials = validate(scenario, look)
         facts = {
             "scenario": scenario.name,
             "description": scenario.description,
@@ -37,9 +43,7 @@ def describe(scenario: Scenario) -> tuple[dict[str, Any], Materials]:
             "data": data_facts(materials.dataset),
             "network": network,
             "model": model_facts(scenario.model.name, materials.table, scenario.training),
-            "protocols": [
-                round_facts(scenario, protocol, materials, wires_to_server) for protocol in scenario.protocols
-            ],
+            "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops),
         }
     return facts, materials
 

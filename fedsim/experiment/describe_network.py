@@ -8,34 +8,28 @@ from collections.abc import Iterable
 from typing import Any
 
 from fedsim.experiment.describe_spread import spread_of
-from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
 from fedsim.network.settings import CellSettings
 from fedsim.network.wires import Wires
 from fedsim.radio.settings import Place
 from fedsim.radio.shannon import Shannon
-from fedsim.scenario.build import Materials
-from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
 
 __all__ = ["network_facts"]
 
 
-def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
+def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]:
     """The network of one seed as it is when a run begins.
 
     Rates are what a device has alone in its cell; ``out_of_coverage`` counts those that never take part, and
-    ``without_coverage_now`` those that have no rate at time zero. Raises `UserError` as a run does.
+    ``without_coverage_now`` those that have no rate at time zero.
     """
-    topology = materials.topology
-    with scenario.about("network"):
-        wires = Wires(Clock(), topology, scenario.network, Streams(materials.seed))
     kinds = Counter(node["kind"] for _, node in topology.graph.nodes(data=True))
     crowd = Counter(attachment.air_uplink.link.index for attachment in wires.attachments)
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
     used = wires.used()
-    distances_m = (place.distance_m for place in _places(topology, materials.seed))
+    distances_m = (place.distance_m for place in _places(topology, seed))
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
         "server": wires.server,
@@ -49,7 +43,7 @@ def network_facts(scenario: Scenario, materials: Materials) -> dict[str, Any]:
         "distance_m": spread_of(distance_m for distance_m in distances_m if distance_m is not None),
         "uplink_bps": spread_of(attachment.air_uplink.rate_bps for attachment in covered),
         "downlink_bps": spread_of(attachment.air_downlink.rate_bps for attachment in covered),
-        "link_budget": _budgets(topology, wires, materials.seed),
+        "link_budget": _budgets(topology, wires, seed),
         "wires": topology.infrastructure.number_of_edges(),
         "wires_used": len(used),
         "wire_rate_bps": spread_of(link.medium.rate_bps for link in used),

@@ -3,21 +3,21 @@
 Two rounds tell one that comes before all others (raw samples that are sent once) from those that follow. What the run
 takes is then extrapolated, as if all later rounds were like the second; cohorts, losses and faults make them differ.
 A protocol whose rounds are not alike is simulated to the end of the run, if that comes within some rounds.
+
+How much is simulated is bounded over all protocols together: what would be too much is said to be unknown.
 """
 
 from __future__ import annotations
 
 import gc
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from fedsim.errors import UserError
-from fedsim.experiment.describe_spread import Spread, spread_of
 from fedsim.experiment.simulate import simulate
-from fedsim.kernel.trace import Outcome, Trace
+from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import NoLearner
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
@@ -25,23 +25,44 @@ from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials, build_world
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["round_facts"]
+__all__ = ["MOST_HOPS", "protocol_facts"]
 
 ROUNDS = 2
 """That are simulated, and shown."""
-MOST_HOPS = 10_000_000
-"""Over which the messages of these rounds go: a hundred thousand devices behind 24 wires each."""
+MOST_HOPS = 500_000
+"""Over which the messages of all protocols go together: a round of a hundred thousand devices in a star has 400,000."""
 MOST_ROUNDS = 1_000
 """That are simulated of a protocol whose rounds are not alike."""
 
 
-def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials, wires_to_server: float) -> dict[str, Any]:
-    """What a round of *protocol* takes and sends, and an estimate of the whole run.
+@dataclass
+class _Budget:
+    """How many hops may still be simulated."""
 
-    *wires_to_server* are those between a base station and the server, in the mean. Raises `UserError` when the first
-    rounds lead over more than `MOST_HOPS` hops.
-    ``rounds`` is empty for a protocol that decides on what was learned, which cannot be known before.
+    most: int
+    hops: int
+
+    def rounds(self, hops_per_round: float) -> int:
+        """How many rounds may."""
+        return int(self.hops // max(1.0, hops_per_round))
+
+
+def protocol_facts(
+    scenario: Scenario, materials: Materials, wires_to_server: float, most_hops: int = MOST_HOPS
+) -> list[dict[str, Any]]:
+    """What a round of each protocol takes and sends, and an estimate of the whole run.
+
+    *wires_to_server* are those between a base station and the server, in the mean. ``rounds`` is empty for a protocol
+    that decides on what was learned, which cannot be known before. Where messages lead over more hops than may still be
+    simulated, ``not_simulated`` says so, and there is only one round, or none.
     """
+    budget = _Budget(most_hops, most_hops)
+    return [_facts(scenario, protocol, materials, wires_to_server, budget) for protocol in scenario.protocols]
+
+
+def _facts(
+    scenario: Scenario, protocol: Protocol, materials: Materials, wires_to_server: float, budget: _Budget
+) -> dict[str, Any]:
     sensors = len(materials.topology.sensors)
     stop = protocol.stop or scenario.stop
     facts: dict[str, Any] = {
@@ -51,29 +72,49 @@ def round_facts(scenario: Scenario, protocol: Protocol, materials: Materials, wi
         "reads_learning": type(protocol).reads_learning,
         "rounds": [],
         "parts": {},
+        "not_simulated": None,
         "cut_short": None,
         "ends_at_accuracy": _ends_at_accuracy(stop),
         "run": None,
     }
     if facts["reads_learning"]:
         return facts
-    hops = 2 * _at_most(ROUNDS, stop.rounds) * (facts["mean_cohort"] or sensors) * (1 + wires_to_server)
-    if hops > MOST_HOPS:
-        with scenario.about(*scenario.place_of(protocol)):
-            raise UserError(
-                f"the messages of its first rounds lead over about {hops:,.0f} hops, and describe simulates at most "
-                f"{MOST_HOPS:,}; let fewer clients take part, or choose a topology with shorter ways"
-            )
-    world = _simulated(scenario, protocol, materials, Stop(rounds=_at_most(ROUNDS, stop.rounds)))
-    facts["cut_short"] = world.loop.cut_short
-    facts["rounds"] = rounds = _rounds(world.trace)
-    facts["parts"] = _parts(world.trace)
-    cut_short = world.loop.cut_short
-    del world
-    gc.collect()  # before the next one is built: a world is full of cycles
-    if cut_short is None:
-        facts["run"] = _run(stop, rounds) if protocol.rounds_are_alike else _whole(scenario, protocol, materials, stop)
+    wanted = _at_most(ROUNDS, stop.rounds)
+    hops_per_round = 2 * (facts["mean_cohort"] or sensors) * (1 + wires_to_server)
+    few = min(wanted, budget.rounds(hops_per_round))
+    if few < wanted:
+        facts["not_simulated"] = (
+            f"the messages of a round lead over about {hops_per_round:,.0f} hops, and describe simulates at most "
+            f"{budget.most:,} for all protocols together; more with --most-hops"
+        )
+    if few == 0:
+        return facts
+    trace, facts["cut_short"] = _first_rounds(scenario, protocol, materials, Stop(rounds=few))
+    budget.hops -= len(trace.hops)
+    facts["rounds"] = rounds = _rounds(trace)
+    facts["parts"] = _parts(trace)
+    if facts["cut_short"] is None and few == wanted:
+        if protocol.rounds_are_alike:
+            facts["run"] = _run(stop, rounds)
+        else:
+            most_rounds = min(MOST_ROUNDS, budget.rounds(hops_per_round))
+            facts["run"] = _whole(scenario, protocol, materials, stop, most_rounds, budget)
     return facts
+
+
+def _first_rounds(scenario: Scenario, protocol: Protocol, materials: Materials, few: Stop) -> tuple[Trace, str | None]:
+    """What happened in them, and why they ended early, if they did."""
+    world = _simulated(scenario, protocol, materials, few)
+    trace, cut_short = world.trace, world.loop.cut_short
+    del world
+    gc.collect()  # it is full of cycles, and the largest ones leave little room for what comes next
+    return trace, cut_short
+
+
+def _parts(trace: Trace) -> dict[str, Any]:
+    from fedsim.experiment.describe_parts import part_facts  # pandas comes when the world is gone: it needs room too
+
+    return part_facts(trace)
 
 
 def _at_most(most: int, rounds: int | None) -> int:
@@ -85,10 +126,15 @@ def _ends_at_accuracy(stop: Stop) -> bool:
     return stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None
 
 
-def _whole(scenario: Scenario, protocol: Protocol, materials: Materials, stop: Stop) -> dict[str, Any] | None:
-    """The whole run, simulated; None where its end does not come within `MOST_ROUNDS`."""
-    some = stop.model_copy(update={"target_accuracy": None, "rounds": _at_most(MOST_ROUNDS, stop.rounds)})
+def _whole(
+    scenario: Scenario, protocol: Protocol, materials: Materials, stop: Stop, most_rounds: int, budget: _Budget
+) -> dict[str, Any] | None:
+    """The whole run, simulated; None where its end does not come within so many rounds."""
+    if most_rounds < 1:
+        return None
+    some = stop.model_copy(update={"target_accuracy": None, "rounds": _at_most(most_rounds, stop.rounds)})
     world = _simulated(scenario, protocol, materials, some)
+    budget.hops -= len(world.trace.hops)
     done = world.loop.rounds_done
     ends_by = _ended_by(stop, world)
     if ends_by is None:
@@ -142,51 +188,6 @@ def _rounds(trace: Trace) -> list[dict[str, Any]]:
             fact[f"{way}_bytes_per_client"] = float(put_bytes[rows].sum()) / clients if clients else 0.0
         facts.append(fact)
     return facts
-
-
-def _parts(trace: Trace) -> dict[str, Spread | None]:
-    """What one device's part in a round consists of: what went through in the simulated rounds, over all devices.
-
-    The way of a message leads over the air and the wires, with all waiting; ``airtime`` is of it what the message had
-    the air for, and ``air_queue`` how long it waited for that.
-    """
-    hops = pd.DataFrame(trace.hops.array())
-    work = pd.DataFrame(trace.work.array())
-    hops = hops[(hops["outcome"] == Outcome.ARRIVED) & (hops["client"] >= 0)]
-    work = work[work["outcome"] == Outcome.ARRIVED]
-    parts: dict[str, Spread | None] = {
-        "wait_for_samples_s": None,
-        "compute_s": spread_of(work["end_s"] - work["start_s"]),
-    }
-    ways = {}
-    for way, is_up in (("download", False), ("upload", True)):
-        some = hops[hops["uplink"] == is_up]
-        messages = some.groupby("transfer", sort=False).agg(
-            client=("client", "first"), start_s=("start_s", "min"), end_s=("end_s", "max"), over_air=("access", "any")
-        )
-        ways[way] = messages[messages["over_air"]]
-        air = some[some["access"]]
-        parts[f"{way}_s"] = spread_of(ways[way]["end_s"] - ways[way]["start_s"])
-        parts[f"{way}_airtime_s"] = spread_of(air["airtime_s"])
-        parts[f"{way}_air_queue_s"] = spread_of(air["queued_s"])
-    waits = _waits(work, ways["download"])
-    parts["wait_for_samples_s"] = spread_of(waits) if waits.any() else None
-    return parts
-
-
-def _waits(work: pd.DataFrame, downloads: pd.DataFrame) -> np.ndarray:
-    """Seconds between the model's arrival and the beginning of the work on it."""
-    begun = work.sort_values("start_s", kind="stable").astype({"client": "int64"})
-    there = downloads.sort_values("end_s", kind="stable").astype({"client": "int64"})
-    matched = pd.merge_asof(
-        begun[["client", "start_s"]],
-        there[["client", "end_s"]].rename(columns={"end_s": "arrived_s"}),
-        left_on="start_s",
-        right_on="arrived_s",
-        by="client",
-    ).dropna()
-    waits: np.ndarray = (matched["start_s"] - matched["arrived_s"]).to_numpy()
-    return waits
 
 
 def _run(stop: Stop, rounds: list[dict[str, Any]]) -> dict[str, Any] | None:

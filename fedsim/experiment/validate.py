@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+from collections.abc import Callable
 
 from fedsim.errors import Misfit, UserError
 from fedsim.learning.learner import NoLearner
@@ -19,11 +20,16 @@ from fedsim.scenario.schema import Scenario
 __all__ = ["validate"]
 
 
-def validate(scenario: Scenario) -> Materials:
+Look = Callable[[Materials, World], None]
+
+
+def validate(scenario: Scenario, look: Look = lambda *_: None) -> Materials:
     """Build the world of every seed, and let every protocol look at it, without running any of them.
 
-    Returns what the protocols share on the first seed. Raises `UserError`, with the key and where it was written, when
-    parts of the scenario do not fit each other, or cannot be kept in a run folder.
+    *look* is shown the world of the first seed as well. Returns what the protocols share on that seed.
+
+    Raises `UserError`, with the key and where it was written, when parts of the scenario do not fit each other, or
+    cannot be kept in a run folder.
     """
     written_out(scenario)
     first, *others = scenario.seeds
@@ -31,7 +37,7 @@ def validate(scenario: Scenario) -> Materials:
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
             _check_cohort(protocol, len(materials.topology.sensors))
-    _check_world(scenario, materials)
+    _check_world(scenario, materials, look)
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
             _check_formula(protocol, scenario.formula, materials.table)
@@ -54,13 +60,14 @@ def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table:
         )
 
 
-def _check_world(scenario: Scenario, materials: Materials) -> None:
+def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *_: None) -> None:
     """The world of one seed is built once: for the first protocol, which checks it, and then for the others."""
     first, *others = scenario.protocols
     world = build_world(scenario, first, materials, lambda *_: NoLearner())
     for protocol in others:
         with scenario.about(*scenario.place_of(protocol)):
             protocol.check(_seen_by(protocol, world, scenario))
+    look(materials, world)
     del world
     gc.collect()  # a world is full of cycles, and another one may come next
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -50,8 +50,7 @@ class Link:
     """Whether there is an outage now."""
     refuses: bool = False
     """Whether what is handed to it now is lost at once, instead of waiting for the outage to end."""
-    uncovered: dict[Flow, None] = field(default_factory=dict)
-    """What has been handed to it, and is on no channel until its device is covered again."""
+    _uncovered: dict[Flow, None] | None = None
     channels_used: tuple[Channel, ...] = ()
     """Its channels, once anybody has asked for them."""
 
@@ -59,6 +58,24 @@ class Link:
     def label(self) -> str:
         """What tables call it."""
         return f"cell {self.ends[0]}" if self.access else " -- ".join(self.ends)
+
+    @property
+    def uncovered(self) -> Collection[Flow]:
+        """What has been handed to it, and is on no channel until its device is covered again."""
+        return () if self._uncovered is None else self._uncovered.keys()
+
+    def keep_uncovered(self, flow: Flow) -> None:
+        """*flow* waits until its device is covered again."""
+        if self._uncovered is None:
+            self._uncovered = {}
+        self._uncovered[flow] = None
+
+    def take_uncovered(self, flow: Flow) -> bool:
+        """*flow* waits no longer; returns whether it did."""
+        if self._uncovered is None or flow not in self._uncovered:
+            return False
+        del self._uncovered[flow]
+        return True
 
     @property
     def channels(self) -> tuple[Channel, ...]:

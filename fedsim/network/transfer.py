@@ -99,7 +99,7 @@ class Transfer(Flow):
         elif rate_bps > 0:
             hop.channel.start(self)
         else:
-            hop.link.uncovered[self] = None
+            hop.link.keep_uncovered(self)
 
     @property
     def bytes(self) -> float:
@@ -164,9 +164,8 @@ class Transfer(Flow):
                 channel.adjust(self, self._left_bits(channel.progress(self).share_sent) / rate_bps, share)
             else:
                 channel.stop(self)
-                self.hop.link.uncovered[self] = None
-        elif self in self.hop.link.uncovered and rate_bps > 0:
-            del self.hop.link.uncovered[self]
+                self.hop.link.keep_uncovered(self)
+        elif rate_bps > 0 and self.hop.link.take_uncovered(self):
             self.need_s, self.share = self._left_bits(self.share_sent) / rate_bps, share
             channel.start(self)
 
@@ -201,9 +200,9 @@ class Transfer(Flow):
 
     def _leave(self) -> None:
         """Off the channel, or out of wherever it waits."""
-        if self in self.hop.link.uncovered:
-            del self.hop.link.uncovered[self]
-        elif self in self.network.doomed:
+        if self.hop.link.take_uncovered(self):
+            return
+        if self in self.network.doomed:
             del self.network.doomed[self]
             self.alarm.stop()  # type: ignore[union-attr]
         else:

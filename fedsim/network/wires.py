@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import pairwise
 
 from simpy import Environment
@@ -60,8 +61,6 @@ class Wires:
         """In canonical order: cells in the order of their first sensor, then wires in the order of the topology."""
         self.cells: dict[str, Cell] = {}
         """By base station."""
-        self._wires: dict[tuple[str, str], Link] = {}
-        """By its ends, in the order of the topology."""
         self.shut = Cuts()
         """The wires on which there is an outage now."""
         self.gone = Cuts()
@@ -73,11 +72,11 @@ class Wires:
             self._add_cell(topology.cell_of(sensor))
         self._check_cell_names()
         towards = topology.towards(self.server)
-        self._steps = _steps(towards, self.server)
         for one, other, attributes in topology.infrastructure.edges(data=True):
             self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"])
+        find = self._ways  # one method for all of them
         for station in self.cells:
-            self._backbones[station] = Backbone(self._ways, station, towards, self.shut)
+            self._backbones[station] = Backbone(find, station, towards, self.shut)
         checked: set[int] = set()  # most cells share one radio
         for station, cell in self.cells.items():
             with self._about_radio(station):
@@ -106,14 +105,18 @@ class Wires:
     def used(self) -> list[Link]:
         """The wires between the base stations and the server when nothing has failed, each once."""
         towards = self._topology.towards(self.server)
-        seen, links = {self.server}, []
+        passed = {self.server}
         for station in self.cells:
             node = station
-            while node not in seen:
-                seen.add(node)
-                links.append(self.wire(node, towards[node]))
+            while node not in passed:
+                passed.add(node)
                 node = towards[node]
-        return links
+        wires = (link for link in self.links if not link.access)
+        return [
+            link
+            for link in wires
+            if any(towards.get(one) == other and one in passed for one, other in (link.ends, link.ends[::-1]))
+        ]
 
     def wire(self, one: str, other: str) -> Link:
         """The wire between two neighbours. Raises `KeyError` when there is none."""
@@ -122,6 +125,16 @@ class Wires:
     def steps(self) -> list[int]:
         """How many wires there are between each base station and the server when nothing has failed."""
         return [self._steps[station] for station in self.cells]
+
+    @cached_property
+    def _wires(self) -> dict[tuple[str, ...], Link]:
+        """By their ends, in the order of the topology: wanted only when something is sent or fails there."""
+        return {link.ends: link for link in self.links if not link.access}
+
+    @cached_property
+    def _steps(self) -> dict[str, int]:
+        """How many wires there are between each node and the server."""
+        return _steps(self._topology.towards(self.server), self.server)
 
     def path(self, *nodes: str) -> tuple[Hop, ...]:
         """The hops over the wires along *nodes*, for messages between servers."""
@@ -204,8 +217,7 @@ class Wires:
         medium = self._media.get((rate_bps, delay_s))
         if medium is None:
             medium = self._media[rate_bps, delay_s] = self._wire_medium(one, other, rate_bps, delay_s)
-        ends = (one, other)
-        self._wires[ends] = self._new_link(ends, medium, access=False)
+        self._new_link((one, other), medium, access=False)
 
     def _wire_medium(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> Medium:
         default = self._network.link

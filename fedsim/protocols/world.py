@@ -22,6 +22,7 @@ from fedsim.network.attachment import Attachment
 from fedsim.network.faults.outages import Outages
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
+from fedsim.network.wires import Wires
 from fedsim.protocols.run_loop import NobodyLeft, RunLoop
 
 __all__ = ["Client", "Cloud", "World"]
@@ -89,6 +90,7 @@ class World:
     trace: Trace
     streams: Streams
     network: Network
+    wires: Wires
     clients: tuple[Client, ...]
     cloud: Cloud
     dataset: FederatedDataset

@@ -114,6 +114,7 @@ def build_world(
         trace=trace,
         streams=streams,
         network=network,
+        wires=wires,
         clients=clients,
         cloud=Cloud(cloud.compute if cloud else None, scenario.devices.aggregation_s),
         dataset=materials.dataset,

@@ -159,11 +159,12 @@ def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:
     """*graph*'s infrastructure, nodes and links in order; what is as it was there is shared with it."""
     infrastructure: nx.Graph[str] = nx.Graph()
     # networkx's own methods would copy each mapping: a hundred thousand of them in a large network
-    attributes, adjacency = infrastructure._node, infrastructure._adj  # type: ignore[attr-defined]
-    attributes.update((name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR)
-    adjacency.update((name, {}) for name in attributes)
-    for name, neighbours in adjacency.items():
-        for other, link in graph._adj[name].items():  # type: ignore[attr-defined]
-            if other in adjacency:  # in the order of a graph that is made of these links one by one
-                neighbours[other] = adjacency[other][name] = link
+    relays, adjacency = infrastructure._node, infrastructure._adj  # type: ignore[attr-defined]
+    relays.update((name, node) for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR)
+    for name in relays:
+        links = graph._adj[name]  # type: ignore[attr-defined]
+        if links.keys() <= relays.keys():
+            adjacency[name] = links
+        else:
+            adjacency[name] = {other: link for other, link in links.items() if other in relays}
     return infrastructure

@@ -54,48 +54,54 @@ def next_hops(
     if graph.nodes[target]["kind"] == NodeKind.SENSOR:
         raise UserError(f"{target!r} is of kind sensor, and only others relay; name its base station")
     relays = [name for name, node in graph.nodes(data=True) if node["kind"] != NodeKind.SENSOR]
-    order = {name: place for place, name in enumerate(relays) if name not in closed_nodes}
-    if target not in order:
+    place = {name: number for number, name in enumerate(relays) if name not in closed_nodes}
+    if target not in place:
         return {}
     closed = {frozenset(link) for link in closed_links}
     neighbours = dict(graph.adjacency())
-    towards: dict[str, str] = {}
-    wires = {target: 0}
-    nearest_first = [target]
-    jumps = {target: (target, -1)}
+    # from here on a node is its place in the order: lists take far less room than mappings in a large network
+    end, nowhere = place[target], -1
+    wires, towards = [nowhere] * len(relays), [nowhere] * len(relays)
+    jump, latest_before_jump = [end] * len(relays), [nowhere] * len(relays)
+    wires[end] = 0
+    nearest_first = [end]
 
-    def settle(node: str) -> None:
+    def settle(node: int) -> None:
         """Note a jump along the way of *node*, which is final, so that two ways can be compared in few steps."""
         nearer = towards[node]
-        far, latest = jumps[nearer]
-        farther, later = jumps[far]
+        far = jump[nearer]
+        farther = jump[far]
         if wires[nearer] - wires[far] == wires[far] - wires[farther]:
-            jumps[node] = (farther, max(order[node], latest, later))
+            jump[node] = farther
+            latest_before_jump[node] = max(node, latest_before_jump[nearer], latest_before_jump[far])
         else:
-            jumps[node] = (nearer, order[node])
+            jump[node], latest_before_jump[node] = nearer, node
 
-    def goes_first(one: str, other: str) -> bool:
+    def goes_first(one: int, other: int) -> bool:
         """Whether the way from *one* is preferred to that from *other*, which is as long."""
-        latest = latest_other = -1
+        latest = latest_other = nowhere
         while one != other:
-            (far, passed), (far_other, passed_other) = jumps[one], jumps[other]
+            far, passed = jump[one], latest_before_jump[one]
+            far_other, passed_other = jump[other], latest_before_jump[other]
             if far == far_other:  # too far: they may have met before
-                far, passed, far_other, passed_other = towards[one], order[one], towards[other], order[other]
+                far, passed, far_other, passed_other = towards[one], one, towards[other], other
             latest, latest_other = max(latest, passed), max(latest_other, passed_other)
             one, other = far, far_other
         return latest < latest_other
 
     for node in nearest_first:  # which grows while it is read
-        if node != target:
+        if node != end:
             settle(node)
         farther = wires[node] + 1
-        for neighbour in neighbours[node]:
-            if neighbour not in order or (closed and frozenset((node, neighbour)) in closed):
+        name = relays[node]
+        for other_name in neighbours[name]:
+            other = place.get(other_name)
+            if other is None or (closed and frozenset((name, other_name)) in closed):
                 continue
-            if neighbour not in wires:
-                wires[neighbour] = farther
-                towards[neighbour] = node
-                nearest_first.append(neighbour)
-            elif wires[neighbour] == farther and goes_first(node, towards[neighbour]):
-                towards[neighbour] = node
-    return towards
+            if wires[other] == nowhere:
+                wires[other] = farther
+                towards[other] = node
+                nearest_first.append(other)
+            elif wires[other] == farther and goes_first(node, towards[other]):
+                towards[other] = node
+    return {relays[node]: relays[towards[node]] for node in nearest_first[1:]}

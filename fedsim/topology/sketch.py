@@ -27,7 +27,13 @@ class Sketch:
     """
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self._graph: nx.Graph[str] = nx.Graph()
+        # networkx's own methods make more mappings: hundreds of thousands in a large network
+        self._nodes: dict[str, dict[str, Any]] = self._graph._node  # type: ignore[attr-defined]
+        self._neighbours: dict[str, dict[str, Any]] = self._graph._adj  # type: ignore[attr-defined]
         self._links: dict[tuple[float | None, float | None], dict[str, float | None]] = {}
         """What links alike have in common: one mapping for all of them, as most of a large network are alike."""
 
@@ -53,24 +59,25 @@ class Sketch:
         """Add a node. Raises `UserError` when the name is taken or no text, or an attribute is out of range."""
         if name in self._graph:
             raise UserError(f"there is another node called {name!r}, and names must differ; rename one")
-        self._graph.add_node(name, **checked_node(name, kind, position_m, device))
+        self._nodes[name] = checked_node(name, kind, position_m, device)
+        self._neighbours[name] = {}
 
     def add_link(self, a: str, b: str, *, rate_bps: Any = None, delay_s: Any = None) -> None:
         """Add a link, both ways. Raises `UserError` for unknown ends, a second link, and numbers out of range."""
-        graph = self._graph
         for end in (a, b):
-            if end not in graph:
-                raise UserError(f"no node is called {end!r}{nearest(end, graph) or '; add it to nodes'}")
-        if graph.has_edge(a, b):
+            if end not in self._graph:
+                raise UserError(f"no node is called {end!r}{nearest(end, self._graph) or '; add it to nodes'}")
+        neighbours = self._neighbours
+        if b in neighbours[a]:
             raise UserError(f"{a!r} and {b!r} are linked already, and a link goes both ways; keep one")
         link = checked_link(a, b, rate_bps, delay_s)
-        neighbours = graph._adj  # type: ignore[attr-defined]  # add_edge makes a mapping for each link
         neighbours[a][b] = neighbours[b][a] = self._links.setdefault((link["rate_bps"], link["delay_s"]), link)
 
     def release(self) -> nx.Graph[str]:
         """The graph, which is the caller's alone: the sketch is empty again."""
-        graph, self._graph, self._links = self._graph, nx.Graph(), {}
+        graph = self._graph
+        self._begin()
         return graph
 
     def __contains__(self, name: object) -> bool:
-        return name in self._graph
+        return name in self._nodes

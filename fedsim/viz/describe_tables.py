@@ -190,6 +190,9 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
         pd.DataFrame([row for one in protocols for row in _part_rows(one)]), ("protocol", "a device's part")
     )
     yield DescriptionTable(pd.DataFrame([_run_row(one) for one in protocols]), ("protocol", "estimate of the run"))
+    left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
+    if left_out:
+        yield _pairs("protocol", "why its rounds are unknown", left_out)
 
 
 def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
@@ -243,6 +246,8 @@ def _run_row(protocol: dict[str, Any]) -> dict[str, str]:
     row = {"protocol": _label(protocol), "estimate of the run": "", "time": "", "downlink": "", "uplink": ""}
     if protocol["reads_learning"]:
         return {**row, "estimate of the run": "none: it decides on what is learned"}
+    if protocol["not_simulated"] is not None:
+        return {**row, "estimate of the run": "none: its rounds are too large to simulate here"}
     if protocol["cut_short"] is not None:
         return {**row, "estimate of the run": "it ends early: nobody is left to take part"}
     if run is None:

@@ -23,7 +23,7 @@ from fedsim.cli import main
 from fedsim.cli.tables import show_cells
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.settings import Arrival, StreamSettings
-from fedsim.experiment.describe import describe, plain
+from fedsim.experiment.describe import MOST_HOPS, describe, plain
 from fedsim.experiment.describe_data import data_facts, model_facts
 from fedsim.learning.executors.choice import choose
 from fedsim.learning.training import TrainingSettings
@@ -194,9 +194,9 @@ def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
     world = scenario()
     asking = world.model_copy(update={"learn": True, "protocols": (Curious(clients=2),)})
     facts, _ = describe(world)
-    from fedsim.experiment.describe_rounds import round_facts
+    from fedsim.experiment.describe_rounds import protocol_facts
 
-    (told,) = facts["protocols"] = [round_facts(asking, asking.protocols[0], describe(world)[1], 0.0)]
+    (told,) = facts["protocols"] = protocol_facts(asking, describe(world)[1], 0.0)
     assert (told["rounds"], told["run"], told["mean_cohort"]) == ([], None, 2.0)
     shown = printed(facts)
     assert "none: it decides on what is learned" in shown
@@ -392,7 +392,7 @@ def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monk
         raise BrokenPipeError
 
     monkeypatch.setattr(describe_command, "_print", gone)
-    wanted = Namespace(scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out")
+    wanted = Namespace(scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out", most_hops=None)
     with pytest.raises(BrokenPipeError):
         describe_command._execute(wanted)
     assert (tmp_path / "out" / "describe.json").is_file() and (tmp_path / "out" / "sheet.png").is_file()
@@ -428,3 +428,21 @@ def test_torch_is_not_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+# -- how much is simulated --------------------------------------------------------------------------------------------
+
+
+def test_more_hops_are_simulated_where_they_are_asked_for(tmp_path: Path, capsys: Capture) -> None:
+    path = str(write_scenario(tmp_path))
+    assert main(["describe", path, "--most-hops", "1"]) == 0
+    assert "none: its rounds are too large to simulate here" in capsys.readouterr().out
+    assert main(["describe", path, "--most-hops", "1000"]) == 0
+    assert "too large" not in capsys.readouterr().out
+    assert main(["describe", path, "--most-hops", "0"]) == 2
+    assert "'0' must be a whole number of at least 1" in capsys.readouterr().err
+
+
+def test_help_says_how_many_hops_are_simulated_otherwise(capsys: Capture) -> None:
+    assert main(["describe", "--help"]) == 0
+    assert f"{MOST_HOPS:,}" in capsys.readouterr().out

@@ -53,8 +53,8 @@ FAULTS = (
     Fault(
         "all that wait arrive with the first",
         SERIAL,
-        "while queue and queue[0].due_s <= due_s:",
-        "while queue:",
+        "while (flow := queue.first) is not None and flow.due_s <= due_s:",
+        "while (flow := queue.first) is not None:",
         (CHANNELS, exact("serial")),
     ),
     Fault(
@@ -102,8 +102,8 @@ FAULTS = (
     Fault(
         "what is taken back on its way arrives",
         CHANNEL,
-        "        del self._on_the_way[flow]\n",
-        "        pass\n",
+        "            del self._on_the_way[flow]\n",
+        "            pass\n",
         (CHANNELS, exact("fair")),
     ),
     Fault(

@@ -126,8 +126,8 @@ FAULTS = (
     Fault(
         "those who leave together leave in the opposite order",
         FAIR_SHARING,
-        "self._send_off(self._leaving.popleft())",
-        "self._send_off(self._leaving.pop())",
+        "        self._leaving.reverse()\n",
+        "",
         (FAIR,),
     ),
     Fault(

@@ -203,7 +203,7 @@ FAULTS = (
     Fault(
         "without coverage a message goes on at its old rate",
         TRANSFER,
-        "                channel.stop(self)\n                self.hop.link.uncovered[self] = None\n",
+        "                channel.stop(self)\n                self.hop.link.keep_uncovered(self)\n",
         "                pass\n",
         (TEST_RATES,),
     ),

@@ -15,8 +15,10 @@ from sending import crossed, failing, send
 from small_worlds import NO_CONTENTION, prepared, simulated
 
 from fedsim.errors import UserError
+from fedsim.kernel.alarm import Alarm
 from fedsim.network import patience as patience_module
 from fedsim.network.coverage import Coverage
+from fedsim.network.disciplines.channel import Channel
 from fedsim.network.faults.outages import Fate
 from fedsim.network.network import TransferLost
 from fedsim.protocols.world import World
@@ -371,8 +373,14 @@ def test_a_cell_is_planned_once_when_the_rates_of_many_change_in_one_instant(
     channel = world.clients[0].attachment.air_uplink.channel
     planned, looked_for = [], []
     plan = "_replan" if discipline == "serial" else "_ring"
-    original, on_link = getattr(channel, plan), world.network.on_link
-    monkeypatch.setattr(channel, plan, lambda alarm: (planned.append(world.env.now), original(alarm)))
+    original, on_link = getattr(type(channel), plan), world.network.on_link
+
+    def counted(own: Channel, alarm: Alarm) -> None:
+        if own is channel:
+            planned.append(world.env.now)
+        original(own, alarm)
+
+    monkeypatch.setattr(type(channel), plan, counted)
     monkeypatch.setattr(world.network, "on_link", lambda link: (looked_for.append(link), on_link(link))[1])
     coverage = Coverage(world.env, world.network, world.outages.tell)
     for client in world.clients:

@@ -28,7 +28,7 @@ class Flow:
     """
 
     __slots__ = (
-        *("alarm", "begun_s", "due_s", "need_s", "offered_s"),
+        *("ahead", "alarm", "begun_s", "behind", "due_s", "need_s", "offered_s"),
         *("share", "share_sent", "since", "spent_s", "ticket", "weight"),
     )
 
@@ -37,6 +37,9 @@ class Flow:
         self.weight = weight
         self.ticket = -1
         """Its place on a channel, or -1 when it is on none, or all of it has been sent: the channel's own affair."""
+        self.ahead: Flow | None = None
+        self.behind: Flow | None = None
+        """Its neighbours in a queue: the queue's own affair."""
         self.alarm: Alarm | None = None
         """Rings at whatever is planned for it alone; None when nothing is."""
         self.since: float
@@ -92,6 +95,8 @@ class Progress:
 class Channel(ABC):
     """One direction of a link or a cell, or both directions of a half-duplex one."""
 
+    __slots__ = ("_on_the_way", "_reception", "delay_s", "env", "paused")  # a large network has very many
+
     shared_at_once: ClassVar[bool] = False
     """Whether those who send at the same time have a part of it each; if not, whoever sends has all of it meanwhile."""
 
@@ -100,8 +105,8 @@ class Channel(ABC):
         self.delay_s = delay_s
         """From a flow's last bit sent to its last bit received; the channel is free for others meanwhile."""
         self.paused = False
-        self._on_the_way: OrderedDict[Flow, float] = OrderedDict()  # the first of a plain dict is slow to find
-        """What has been sent and not yet received, with the time of its arrival, in order."""
+        self._on_the_way: OrderedDict[Flow, float] | None = None  # the first of a plain dict is slow to find
+        """What has been sent and not yet received, with the time of its arrival, in order; None when nothing has."""
         self._reception: Alarm | None = None
         """Rings when the first of these arrives."""
 
@@ -113,7 +118,7 @@ class Channel(ABC):
     @property
     def sent(self) -> Collection[Flow]:
         """All whose last bit has been sent and has not arrived."""
-        return self._on_the_way.keys()
+        return () if self._on_the_way is None else self._on_the_way.keys()
 
     @abstractmethod
     def start(self, flow: Flow) -> None:
@@ -156,13 +161,16 @@ class Channel(ABC):
         if self.delay_s == 0:
             flow.arrived()
             return
+        if self._on_the_way is None:
+            self._on_the_way = OrderedDict()
         self._on_the_way[flow] = self.env.now + self.delay_s
         if self._reception is None:
             self._reception = Alarm(self.env, self.delay_s, self._receive)
 
     def _recall(self, flow: Flow) -> None:
         """Forget *flow*, whose last bit is on the way."""
-        del self._on_the_way[flow]
+        if self._on_the_way is not None:
+            del self._on_the_way[flow]
 
     def _receive(self, _: Alarm) -> None:
         """Everything that is due arrives, in the order in which it was sent."""

@@ -16,6 +16,8 @@ __all__ = ["Dedicated", "DedicatedChannel"]
 class DedicatedChannel(Channel):
     """Serves every message at once, each at its own full rate; nobody ever waits."""
 
+    __slots__ = ("_flows",)
+
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         super().__init__(env, delay_s)
         self._flows: dict[Flow, None] = {}

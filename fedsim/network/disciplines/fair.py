@@ -17,7 +17,6 @@ the slots of real schedulers: sharing is fluid.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, count
@@ -82,6 +81,8 @@ class _Class:
 class FairChannel(Channel):
     """Serves all at once, each with its fair part of the airtime."""
 
+    __slots__ = ("_alarm", "_alarm_s", "_classes", "_due", "_leaving", "_since_s", "_tickets")
+
     shared_at_once = True
 
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
@@ -95,8 +96,8 @@ class FairChannel(Channel):
         """When it rings; not later than the next departure."""
         self._due: _Class | None = None
         """Whose first flow leaves when the alarm rings, if nothing has changed until then."""
-        self._leaving: deque[Flow] = deque()
-        """Those who leave together and have not been told so yet."""
+        self._leaving: list[Flow] = []
+        """Those who leave together and have not been told so yet, in the opposite order."""
 
     @property
     def flows(self) -> Collection[Flow]:
@@ -107,7 +108,7 @@ class FairChannel(Channel):
     @property
     def sent(self) -> Collection[Flow]:
         """With those that leave now and have not been told so yet."""
-        return [*self._leaving, *super().sent]
+        return [*reversed(self._leaving), *super().sent]
 
     def start(self, flow: Flow) -> None:
         """Share the channel with one more from now on."""
@@ -255,11 +256,12 @@ class FairChannel(Channel):
         due.flows -= len(self._leaving)
         for flow in self._leaving:
             flow.book_all()
+        self._leaving.reverse()
         self._forget(due)
         self._share_out()
         self._set_alarm()
         while self._leaving:
-            self._send_off(self._leaving.popleft())
+            self._send_off(self._leaving.pop())
 
 
 def _ticket(entry: tuple[float, int, Flow]) -> int:

@@ -9,7 +9,6 @@ the plan.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Collection
 from typing import Literal
 
@@ -17,6 +16,7 @@ from simpy import Environment
 
 from fedsim.kernel.alarm import Alarm
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow
+from fedsim.network.disciplines.queue import FlowQueue
 
 __all__ = ["Serial", "SerialChannel"]
 
@@ -24,9 +24,11 @@ __all__ = ["Serial", "SerialChannel"]
 class SerialChannel(Channel):
     """Serves whole messages first come, first served, each at its own full rate."""
 
+    __slots__ = ("_alarm", "_busy_since_s", "_free_s", "_queue", "_replanning", "_work_s")
+
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         super().__init__(env, delay_s)
-        self._queue: deque[Flow] = deque()
+        self._queue = FlowQueue()
         """Those that have not arrived, in the order in which they are sent; ``since`` says from when on."""
         self._free_s = env.now
         """When all of them will have been sent."""
@@ -50,8 +52,7 @@ class SerialChannel(Channel):
     def start(self, flow: Flow) -> None:
         """Queue a message behind those that came before."""
         flow.ticket = 0
-        queue = self._queue
-        queue.append(flow)
+        self._queue.append(flow)
         if self.paused or self._replanning is not None:
             flow.since = flow.due_s = math.inf
             return
@@ -136,19 +137,19 @@ class SerialChannel(Channel):
     def _set_alarm(self, now_s: float) -> None:
         """Wait for the next arrival, if one is planned."""
         self._alarm = None
-        if self._queue and self._queue[0].due_s < math.inf:
-            flow = self._queue[0]
+        flow = self._queue.first
+        if flow is not None and flow.due_s < math.inf:
             self._alarm = Alarm(self.env, max(0.0, flow.due_s + self.delay_s - now_s), self._ring, flow)
 
     def _ring(self, alarm: Alarm) -> None:
         queue = self._queue
-        flow = queue[0] if queue else None
+        flow = queue.first
         if flow is None or flow is not alarm.of or flow.due_s == math.inf:  # the plan has changed since
             self._set_alarm(self.env.now)
             return
         due_s = flow.due_s
-        while queue and queue[0].due_s <= due_s:  # at an infinite rate many arrive together
-            flow = queue.popleft()
+        while (flow := queue.first) is not None and flow.due_s <= due_s:  # at an infinite rate many arrive together
+            queue.remove(flow)
             if flow.ticket >= 0:
                 flow.book_all()
             flow.arrived()
