@@ -497,13 +497,6 @@ FAULTS = (
         (f"{CORNERS}::test_each_test_sets_scores_are_its_own_in_any_number_of_workers",),
     ),
     Fault(
-        "a loss that is no number is told as it is",
-        TORCH,
-        "mean_loss = loss / samples if math.isfinite(loss) else math.inf",
-        "mean_loss = loss / samples",
-        ("tests/experiment/test_remarks.py::test_a_run_that_diverged_is_no_failure_and_everything_says_so",),
-    ),
-    Fault(
         "auto takes batched for every model",
         CHOICE,
         "    if lack is None:\n        return",

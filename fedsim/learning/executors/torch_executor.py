@@ -212,7 +212,7 @@ class TorchExecutor(Executor):
     def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float | None]:
         """Accuracy (the root mean squared error for numbers) and mean loss; as in `divergence` once it has diverged."""
         loss = sum(score.loss for score in scores)
-        mean_loss = loss / samples if math.isfinite(loss) else math.inf
+        mean_loss = loss / samples  # infinite where a score is
         if self._dataset.regression:
             return {"loss": mean_loss, "rmse": math.sqrt(mean_loss), "samples": samples}
         accuracy = sum(score.correct for score in scores) / samples if math.isfinite(loss) else None
