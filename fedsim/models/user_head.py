@@ -67,7 +67,7 @@ def find_head(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> H
             if len(calls) == 1 and torch.equal(calls[0].made, scores):
                 with FlopCounterMode(display=False) as counter:
                     module.get_submodule(child)(calls[0].taken)
-                return Head(child, calls[0].taken.numel(), float(counter.get_total_flops()))
+                return Head(child, tuple(calls[0].taken.shape[1:]), float(counter.get_total_flops()))
     return None
 
 
