@@ -208,6 +208,32 @@ def test_a_run_does_not_need_its_streams(missing: str) -> None:
     assert json.loads(Path("out/manifest.json").read_bytes())["status"] == "finished"
 
 
+FULL_DISKS = {
+    "fedsim --help": "> /dev/full",
+    "fedsim run --help": "> /dev/full",
+    "fedsim --version": "> /dev/full",
+    "fedsim validate scenario.yaml": "> /dev/full",
+    "fedsim": "2> /dev/full",
+    "fedsim run": "2> /dev/full",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", mostly_long(FULL_DISKS, now=["fedsim run --help", "fedsim"]))
+def test_what_cannot_be_written_is_one_message_at_most(command: str, unbuffered: str) -> None:
+    """Also where Python would complain at its end, of what it holds and cannot write."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    fedsim = command.replace("fedsim", f"{sys.executable} -m fedsim")
+    done = subprocess.run(
+        ["bash", "-c", f"{fedsim} {FULL_DISKS[command]}"], env=environment, capture_output=True, text=True
+    )
+    if FULL_DISKS[command] == "> /dev/full":
+        assert (done.returncode, done.stderr) == (1, "fedsim: No space left on device\n")
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+
+
 # -- homes ------------------------------------------------------------------------------------------------------------
 
 
