@@ -408,6 +408,18 @@ class Doubled(Net):
 class WithSamples(Net):
     def forward(self, x):
         return super().forward(x) + x.flatten(1)[:, :10]
+
+class Last(nn.Linear):
+    def forward(self, steps):
+        return super().forward(steps[-1])
+
+class TimeFirst(Net):
+    def __init__(self):
+        super().__init__()
+        self.head = Last(4, 10)
+
+    def forward(self, x):
+        return self.head(self.body(x.flatten(1)).reshape(len(x), 4, 4).transpose(0, 1))
 """
 
 
@@ -423,8 +435,10 @@ def test_features_are_what_a_users_classifier_is_given_even_if_it_overwrites_the
         assert module.features(x).min() < -1  # an ELU leaves nothing there
 
 
-@pytest.mark.parametrize("name", ["Doubled", "WithSamples"])
-def test_a_child_whose_scores_are_changed_afterwards_is_no_classifier(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["Doubled", "WithSamples", "TimeFirst"])
+def test_a_child_whose_scores_are_changed_or_that_takes_no_rows_of_samples_is_no_classifier(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "net.py").write_text(OVERWRITES)
     tables = [TorchModule(path=f"{tmp_path / 'net.py'}:{own}", classifier=("head",)) for own in (name, "Net")]
     changed, table = (settings.table((1, 8, 8), 10) for settings in tables)
