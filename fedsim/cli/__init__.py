@@ -13,11 +13,14 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from fedsim.cli import compare, describe, draw, listing, plot, run, schema, validate
 from fedsim.cli.arguments import reason
 from fedsim.errors import RunFailedError, UserError, nearest
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["main"]
 
@@ -39,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _execute(words)
         sys.stdout.flush()
+        _let_go(sys.stderr)
     except UserError as error:
         return _ended(2, str(error))
     except RunFailedError as error:
@@ -60,7 +64,8 @@ def _ended(status: int, message: str) -> int:
     """Say why, if somebody reads it."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"fedsim: {_shown(message)}\n")
-    _let_go(sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        _let_go(stream)
     return status
 
 
@@ -93,7 +98,8 @@ def _shown(message: str) -> str:
 def _execute(words: list[str]) -> int:
     parser, commands = _parser()
     if not words:
-        parser.print_help(sys.stderr)
+        with contextlib.suppress(OSError):
+            parser.print_help(sys.stderr)
         return 2
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in commands:
@@ -113,7 +119,7 @@ def _execute(words: list[str]) -> int:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="fedsim",
         description="What does this federated-learning protocol cost and yield on this industrial network?",
         epilog=_EPILOG,
@@ -124,6 +130,13 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     for module in _COMMANDS:
         module.add_to(commands)
     return parser, commands.choices
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises `OSError` when its help cannot be written, which argparse keeps to itself."""
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        (file or sys.stdout).write(self.format_help())
 
 
 class _Version(argparse.Action):

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -122,6 +122,35 @@ class Display(Observer):
         pass
 
 
+class _WhileRead:
+    """A stream that is written to for as long as it can be: progress that nobody reads any more ends no run.
+
+    Its reader may have gone, its disk be full, its terminal closed.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_read = True
+
+    def write(self, text: str) -> int:
+        if self._is_read:
+            try:
+                return self._stream.write(text)
+            except OSError:
+                self._is_read = False
+        return len(text)
+
+    def flush(self) -> None:
+        if self._is_read:
+            try:
+                self._stream.flush()
+            except OSError:
+                self._is_read = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class Lines(Display):
     """A line for a round, and not too many of them."""
 
@@ -129,9 +158,8 @@ class Lines(Display):
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(now)
-        self._stream = stream
+        self._stream = _WhileRead(stream)
         self._written = ""
-        self._is_read = True
 
     def tell(self, text: str) -> None:
         """Write it."""
@@ -150,13 +178,8 @@ class Lines(Display):
 
     def _write(self, line: str) -> None:
         self._written = line
-        if not self._is_read:
-            return
-        try:
-            self._stream.write(line + "\n")
-            self._stream.flush()
-        except OSError:  # nobody reads the lines, or their disk is full: the run goes on
-            self._is_read = False
+        self._stream.write(line + "\n")
+        self._stream.flush()
 
 
 class Bars(Display):
@@ -214,7 +237,7 @@ def progress(*, quiet: bool) -> Iterator[Display]:
             warnings.simplefilter("ignore")
             yield Display()
     elif sys.stderr.isatty():
-        bars = Bars(Console(stderr=True))
+        bars = Bars(Console(file=cast(TextIO, _WhileRead(sys.stderr))))
         with bars.shown():
             yield bars
     else:

@@ -20,6 +20,7 @@ __all__ = [
     "batch_sizes",
     "batches",
     "mini_batches",
+    "samples_of",
     "samples_seen",
     "stream_parameters",
     "training_samples",
@@ -86,14 +87,16 @@ class BatchSizes:
         return self.epochs * self.samples
 
 
+def samples_of(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> int:
+    """How many samples a node with these *parameters* sees."""
+    if "capture" in parameters:
+        return Capture(*parameters["capture"]).samples
+    return len(training_samples(dataset, parameters["client"]))
+
+
 def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> BatchSizes:
     """The sizes of the mini-batches of a training with these *parameters* of its node."""
-    if "rows" in parameters:
-        samples: int = parameters["rows"]
-    elif "capture" in parameters:
-        samples = Capture(*parameters["capture"]).samples
-    else:
-        samples = len(training_samples(dataset, parameters["client"]))
+    samples = parameters["rows"] if "rows" in parameters else samples_of(dataset, parameters)
     training = parameters["training"]
     return BatchSizes(samples, training["batch_size"], training["epochs"])
 

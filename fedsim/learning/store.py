@@ -48,8 +48,8 @@ class TensorFiles(Protocol):
     def dump(self, value: Value) -> bytes:
         """The safetensors bytes of a part; equal parts, equal bytes."""
 
-    def load(self, content: bytes) -> Value:
-        """The part in safetensors bytes. Raises `ValueError` when they are none."""
+    def load(self, content: bytes, handle: Handle) -> Value:
+        """The part that *handle* stands for, from safetensors bytes. Raises `ValueError` when it cannot be that one."""
 
 
 def _say_nothing(text: str) -> None:
@@ -110,7 +110,7 @@ class Store:
     def read_tensors(self, handle: Handle) -> bool:
         """Read an output from disk, if it is there, whole, and was computed by the same plan; returns whether it was.
 
-        Raises `UserError` for what is no file, and for what is as it was written and yet no part.
+        Raises `UserError` for what is no file, and for what fits its digest and yet cannot be that output.
         """
         name = _name(handle)
         if not os.path.lexists(self._tensor_file(name)):  # each forcing asks, mostly in vain
@@ -118,9 +118,9 @@ class Store:
         if (content := self._whole_tensors(name)) is None:
             return False
         try:
-            handle.value = self._files.load(content)
+            handle.value = self._files.load(content, handle)
         except ValueError as error:
-            raise _unlike_a_store(Path(self._tensor_file(name)), f"is no part of a model ({error})") from None
+            raise _unlike_a_store(Path(self._tensor_file(name)), f"is not that part of the model ({error})") from None
         self.log({"event": "loaded", "key": handle.node.key, "output": handle.output})
         return True
 

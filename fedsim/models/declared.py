@@ -72,7 +72,7 @@ class DeclaredTable(ModelTable):
             "with layers, or devices whose compute time is 0"
         )
 
-    def feature_numbers(self) -> None:
+    def feature_shape(self) -> None:
         """Nobody has said."""
         return
 

@@ -88,8 +88,13 @@ class ModelTable(ABC):
         """FLOPs of one sample's forward pass through *part*; raises `UserError` when they are not known."""
 
     @abstractmethod
+    def feature_shape(self) -> Shape | None:
+        """The shape of what the extractor makes of a sample; None when that is not known."""
+
     def feature_numbers(self) -> int | None:
         """How many numbers the extractor makes of a sample; None when that is not known."""
+        shape = self.feature_shape()
+        return None if shape is None else prod(shape)
 
     def check_that_parts_run_alone(self) -> None:
         """Raise `UserError` when the classifier cannot be trained on features, apart from the extractor."""
@@ -253,9 +258,9 @@ class LayerTable(ModelTable):
         """FLOPs of one sample's forward pass through *part*: 2 per multiply-accumulate."""
         return float(FLOPS_PER_MAC * self.forward_macs(part))
 
-    def feature_numbers(self) -> int:
-        """How many numbers the extractor makes of a sample; those of the sample itself where there is none."""
-        return prod(self.activation_shapes[self.extractor[-1].name] if self.extractor else self.input_shape)
+    def feature_shape(self) -> Shape:
+        """The shape of what the extractor makes of a sample; that of the sample itself where there is none."""
+        return self.activation_shapes[self.extractor[-1].name] if self.extractor else self.input_shape
 
     @property
     def training_flops_per_sample(self) -> float:

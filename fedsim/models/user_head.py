@@ -1,7 +1,7 @@
 """Where a user's module can be cut in two: before the child module that is all of its classifier.
 
-Found by watching a forward pass: the child is called once, with one tensor, and what it returns is what the module
-returns. Left out: classifiers of several modules, and of one that takes more than one tensor.
+Found by watching a forward pass: it is called once, with one tensor whose first axis is the samples', and what it
+returns is what the module returns. Left out: classifiers of several modules, and those that take more than one tensor.
 """
 
 from __future__ import annotations
@@ -64,10 +64,11 @@ def find_head(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> H
         scores = module(samples)
         for child in children:  # the outermost first: it may hold a rectifier beside the layer with parameters
             calls = calls_of(module, child, samples)
-            if len(calls) == 1 and torch.equal(calls[0].made, scores):
+            of_one_sample = len(calls) == 1 and calls[0].taken.shape[:1] == (1,)  # else rows would be no samples
+            if of_one_sample and torch.equal(calls[0].made, scores):
                 with FlopCounterMode(display=False) as counter:
                     module.get_submodule(child)(calls[0].taken)
-                return Head(child, calls[0].taken.numel(), float(counter.get_total_flops()))
+                return Head(child, tuple(calls[0].taken.shape[1:]), float(counter.get_total_flops()))
     return None
 
 

@@ -63,8 +63,8 @@ class Head(NamedTuple):
     """A child module that makes the scores of one tensor of features, and is all of the classifier."""
 
     name: str
-    inputs: int
-    """Numbers that it takes for a sample."""
+    takes: Shape
+    """The shape of what it takes for a sample."""
     flops: float
     """Of one sample's forward pass through it."""
 
@@ -144,9 +144,9 @@ class UserTable(ModelTable):
         whole, own = self.forward_flops, self.head.flops
         return own if self.checked_part(part) == "classifier" else whole - own
 
-    def feature_numbers(self) -> int | None:
-        """How many numbers the extractor makes of a sample; None when the parts do not run alone."""
-        return None if self.head is None else self.head.inputs
+    def feature_shape(self) -> Shape | None:
+        """The shape of what the extractor makes of a sample; None when the parts do not run alone."""
+        return None if self.head is None else self.head.takes
 
     def check_that_parts_run_alone(self) -> None:
         """Raise `UserError` unless the classifier is one child module, which makes the scores of one tensor."""

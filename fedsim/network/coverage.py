@@ -62,7 +62,7 @@ class Coverage:
         return True
 
     def _change(self, due: Collection[tuple[Attachment, Rates, Changes]]) -> None:
-        self._patience.lose_some()
+        self._patience.count_change()
         changed: dict[Hop, None] = {}  # not a set: what happens in one instant happens in the same order in every run
         somebody_is_back = False
         for attachment, rates, _ in due:

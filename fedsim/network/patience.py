@@ -31,7 +31,7 @@ class Patience:
         """So many more things change."""
         self._things += things
 
-    def lose_some(self) -> None:
+    def count_change(self) -> None:
         """Something has changed. Raises `UserError` when that has happened so often that nothing would ever end."""
         if self._network.hops_crossed != self._hops_seen:
             self._hops_seen, self._changes = self._network.hops_crossed, 0

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
+from annotated_types import Interval
 from pydantic import model_validator
 from simpy import Environment
 
@@ -26,6 +27,8 @@ from fedsim.settings import Count, Fraction, Positive, Settings, Several
 
 __all__ = ["EvaluateSettings", "NobodyLeft", "Round", "RunLoop", "Stop"]
 
+LONGEST_S = 1e12
+"""30,000 simulated years, in which the clock still resolves 0.1 ms. Later it would round whole transfers away."""
 MOST_ROUNDS_IN_AN_INSTANT = 1_000
 MOST_ROUNDS_WITHOUT_TRAFFIC = 1_000
 
@@ -37,7 +40,7 @@ class Stop(Settings):
     """Number of rounds."""
     target_accuracy: Fraction | None = None
     """Accuracy of the first test set under ``evaluate.on``, confirmed by the next three evaluations."""
-    sim_time_s: Positive | None = None
+    sim_time_s: Annotated[float, Interval(gt=0, le=LONGEST_S)] | None = None
     """Simulated time; a round under way then does not count."""
     transfer_bytes: Positive | None = None
     """Bytes on the clients' own hops, up and down; looked at when a round ends."""
@@ -123,6 +126,7 @@ class RunLoop:
         """The round ends now, with *model*. Evaluates it if it is its turn, and decides whether the run is over."""
         traffic = self._network.access_bytes
         number = len(self.rounds_done) + 1
+        self._check_the_clock(number)
         hops = len(self._trace.hops)
         self._trace.rounds.append((number, self._start_s, self._env.now, selected, participants, lost, late, hops))
         done = Round(number, self._env.now, traffic[Direction.UPLINK], traffic[Direction.DOWNLINK], participants)
@@ -155,6 +159,13 @@ class RunLoop:
     def _enough(self, done: Round) -> bool:
         rounds, traffic = self.stop.rounds, self.stop.transfer_bytes
         return (rounds is not None and done.number >= rounds) or (traffic is not None and _traffic(done) >= traffic)
+
+    def _check_the_clock(self, number: int) -> None:
+        if self._env.now > LONGEST_S:
+            raise UserError(
+                f"round {number} ends at {self._env.now:g} s of simulated time, and the clock resolves transfers up to "
+                f"{LONGEST_S:g} s (30,000 years) only; give higher rates and speeds, shorter times, or fewer rounds"
+            )
 
     def _check_that_time_passes(self) -> None:
         self._rounds_in_this_instant = self._rounds_in_this_instant + 1 if self._env.now == self._start_s else 0

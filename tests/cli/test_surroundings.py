@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import errno
 import json
 import os
@@ -28,6 +29,13 @@ from fedsim.experiment import run as running
 from fedsim.learning.executors.workers import Workers
 
 Capture = pytest.CaptureFixture[str]
+
+
+def console_script() -> str:
+    """What the command `fedsim` calls once the package is installed."""
+    settings = configparser.ConfigParser()
+    settings.read(Path(__file__).parents[2] / "setup.cfg", "utf-8")
+    return settings["options.entry_points"]["console_scripts"].split(" = ")[1]
 
 
 @pytest.fixture(autouse=True)
@@ -206,6 +214,62 @@ def test_a_run_does_not_need_its_streams(missing: str) -> None:
     assert done.returncode == 0
     assert "Traceback" not in done.stderr and "rror" not in done.stderr
     assert json.loads(Path("out/manifest.json").read_bytes())["status"] == "finished"
+
+
+FULL_DISKS = {
+    "fedsim --help": "> /dev/full",
+    "fedsim run --help": "> /dev/full",
+    "fedsim --version": "> /dev/full",
+    "fedsim validate scenario.yaml": "> /dev/full",
+    "fedsim": "2> /dev/full",
+    "fedsim run": "2> /dev/full",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", mostly_long(FULL_DISKS, now=["fedsim run --help", "fedsim"]))
+def test_what_cannot_be_written_is_one_message_at_most(command: str, unbuffered: str) -> None:
+    """Also where Python would complain at its end, of what it holds and cannot write."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    fedsim = command.replace("fedsim", f"{sys.executable} -m fedsim")
+    done = subprocess.run(
+        ["bash", "-c", f"{fedsim} {FULL_DISKS[command]}"], env=environment, capture_output=True, text=True
+    )
+    if FULL_DISKS[command] == "> /dev/full":
+        assert (done.returncode, done.stderr) == (1, "fedsim: No space left on device\n")
+    else:
+        assert (done.returncode, done.stdout) == (2, "")
+
+
+# -- interrupts -------------------------------------------------------------------------------------------------------
+
+INTERRUPTED_AT = """
+import os, signal, sys
+
+class Interrupts:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts)
+sys.argv = ["fedsim", "list", "profiles"]
+{start}
+"""
+CONSOLE_SCRIPT = "import importlib\nsys.exit(getattr(importlib.import_module({!r}), {!r})())"
+STARTS = {
+    "python -m fedsim": "import runpy\nrunpy.run_module('fedsim', run_name='__main__')",
+    "fedsim": CONSOLE_SCRIPT.format(*console_script().split(":")),
+}
+
+
+@pytest.mark.parametrize("module", ["fedsim.cli", "fedsim.cli.listing", "fedsim.radio.fixed"])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_an_interrupt_while_modules_are_imported_ends_as_a_later_one(start: str, module: str) -> None:
+    code = INTERRUPTED_AT.format(module=module, start=start)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "fedsim: interrupted\n")
 
 
 # -- homes ------------------------------------------------------------------------------------------------------------

@@ -150,10 +150,13 @@ def riff(parts: bytes) -> bytes:
     return b"RIFF" + struct.pack("<I", 4 + len(parts)) + b"WAVE" + parts
 
 
+ODD_PART = b"LIST" + struct.pack("<I", 3) + b"abc\0"  # parts begin at even places
+HALF_A_SAMPLE = "has 199 bytes of sound, which are no whole number of samples of 2 bytes; save it as WAV, mono, 16-bit"
+
+
 def test_other_parts_of_a_wav_file_are_passed_over(tmp_path):
     plain = write_wav(tmp_path / "a.wav", noise(100)).read_bytes()
-    odd = b"LIST" + struct.pack("<I", 3) + b"abc\0"  # parts begin at even places
-    (tmp_path / "b.wav").write_bytes(riff(odd + plain[12:] + odd))
+    (tmp_path / "b.wav").write_bytes(riff(ODD_PART + plain[12:] + ODD_PART))
     assert np.array_equal(read_wav(tmp_path / "b.wav", rate_hz=8000), noise(100))
 
 
@@ -184,6 +187,8 @@ def test_an_extensible_form_is_read_where_the_standard_library_reads_it(tmp_path
         (lambda b: b[:34] + b"\x08\x00" + b[36:], "has samples of 8 bits"),
         (lambda b: b[:40] + struct.pack("<I", 0), "holds no samples"),
         (lambda b: b[:40] + struct.pack("<I", 1) + b"a", "holds no samples"),
+        (lambda b: riff(b[12:40] + struct.pack("<I", 199) + b[44:]), HALF_A_SAMPLE),
+        (lambda b: riff(ODD_PART + b[12:40] + struct.pack("<I", 199) + b[44:] + ODD_PART), HALF_A_SAMPLE),
         (lambda b: b[:40] + struct.pack("<I", 2**32 - 2) + b[44:], "ends after 200 of the 4294967294 bytes"),
         (lambda b: b[:22] + b"\0\0" + b[24:], "bad # of channels"),
         (lambda b: b[:24] + bytes(4) + b[28:], "has 0 samples per second, and 8000 are needed"),

@@ -12,7 +12,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save
 from small_worlds import scenario
 from tiers import FULL, mostly_long
 
@@ -21,7 +23,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.results import load_results
 from fedsim.experiment.run import run
-from fedsim.learning.stored_values import Index, index_bytes, metrics_line
+from fedsim.learning.stored_values import Index, index_bytes, metrics_line, with_digest
 
 LEARNING: dict[str, Any] = {
     "learn": True,
@@ -269,6 +271,41 @@ def test_what_fits_its_digest_and_can_be_no_value_is_refused(
     assert goes_on("--quiet") == 2
     assert one_message(capsys).startswith(f"{path}: ")
     assert path.read_bytes() == forge(path)
+
+
+def tensors(**forged: np.ndarray) -> dict[str, np.ndarray]:
+    """A linear model of the digits, but for what is *forged*."""
+    sound = {"weight": np.zeros((10, 64), np.float32), "bias": np.zeros(10, np.float32)}
+    return {f"fc.{name}": array for name, array in (sound | forged).items()}
+
+
+NO_MODELS: dict[str, tuple[dict[str, np.ndarray], str]] = {
+    "another shape": (tensors(weight=np.zeros((64, 10), np.float32)), r"'fc.weight' is float32 \(64, 10\), and .*"),
+    "as many numbers": (tensors(weight=np.zeros(640, np.float32)), r"'fc.weight' is float32 \(640,\), and .*"),
+    "many axes": (tensors(bias=np.zeros((1,) * 60, np.float32)), "'fc.bias' is float32 of 60 axes, and .*"),
+    "another type": (
+        tensors(bias=np.zeros(10, np.float64)),
+        r"'fc.bias' is float64 \(10,\), and float32 \(10,\) is .*",
+    ),
+    "whole numbers": (tensors(bias=np.zeros(10, np.int32)), "'fc.bias' is int32 .*"),
+    "one tensor more": (tensors(more=np.zeros(1, np.float32)), "it has 3 tensors, and 2 are needed"),
+    "no tensor": ({}, "it has 0 tensors, and 2 are needed"),
+    "another name": ({"a": np.zeros((10, 64), np.float32), "b": np.zeros(10)}, "it has no tensor 'fc.weight'"),
+}
+
+
+@pytest.mark.parametrize(("forged", "message"), NO_MODELS.values(), ids=NO_MODELS)
+def test_tensors_that_fit_their_digest_and_are_of_no_such_model_are_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], forged: dict[str, np.ndarray], message: str
+) -> None:
+    path = stored("tensors")
+    content = b"".join(with_digest(path.stem, save(forged)))
+    path.write_bytes(content)
+    assert goes_on("--quiet") == 2
+    said = one_message(capsys)
+    assert re.match(rf"{path}: is not that part of the model \({message}\), and fits its digest all the same", said)
+    assert said.endswith("choose another store with --store, or another folder with --out")
+    assert path.read_bytes() == content
 
 
 # -- what killed runs leave -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -33,6 +34,7 @@ from fedsim.learning.graph_learner import GraphLearner
 from fedsim.learning.learner import CalibrationSet, Contribution
 from fedsim.learning.objectives import Plain
 from fedsim.learning.store import Store
+from fedsim.learning.stored_values import with_digest
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.char_cnn import CharCnn
 from fedsim.models.fedgs_cnn import FedgsCnn
@@ -406,6 +408,18 @@ class Doubled(Net):
 class WithSamples(Net):
     def forward(self, x):
         return super().forward(x) + x.flatten(1)[:, :10]
+
+class Last(nn.Linear):
+    def forward(self, steps):
+        return super().forward(steps[-1])
+
+class TimeFirst(Net):
+    def __init__(self):
+        super().__init__()
+        self.head = Last(4, 10)
+
+    def forward(self, x):
+        return self.head(self.body(x.flatten(1)).reshape(len(x), 4, 4).transpose(0, 1))
 """
 
 
@@ -421,11 +435,77 @@ def test_features_are_what_a_users_classifier_is_given_even_if_it_overwrites_the
         assert module.features(x).min() < -1  # an ELU leaves nothing there
 
 
-@pytest.mark.parametrize("name", ["Doubled", "WithSamples"])
-def test_a_child_whose_scores_are_changed_afterwards_is_no_classifier(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["Doubled", "WithSamples", "TimeFirst"])
+def test_a_child_whose_scores_are_changed_or_that_takes_no_rows_of_samples_is_no_classifier(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "net.py").write_text(OVERWRITES)
     tables = [TorchModule(path=f"{tmp_path / 'net.py'}:{own}", classifier=("head",)) for own in (name, "Net")]
     changed, table = (settings.table((1, 8, 8), 10) for settings in tables)
     with pytest.raises(UserError, match="cannot be trained apart"):
         changed.check_that_parts_run_alone()
     table.check_that_parts_run_alone()
+
+
+# -- stored rows ------------------------------------------------------------------------------------------------------
+
+
+def stored(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict[str, Handle]:
+    """New rows, those kept of them, and those moved, from the store if they are there."""
+    store, graph = Store(folder, "run", executor, label="protocol/1"), Graph(executor.family)
+    forcer = Forcer(graph, executor, store, checkpoint_interval_s=math.inf)
+    parts = {"table": table, "dataset": data(table), "training": TRAINING, "streams": Streams(1), "tags": {}}
+    learner = GraphLearner(graph=graph, forcer=forcer, store=store, **parts)
+    extractor = {"extractor": learner.initial_model()["extractor"]}
+    new = learner.extract(extractor, 2, round_number=1, with_samples=True)
+    kept_rows = learner.keep([new], client=2, use=1, round_number=1, rows=4, quotas=None, at_random=False)
+    moved = learner.compensate(kept_rows, new, new, client=2, round_number=1, by="mean", absent="stays")
+    again = learner.extract(extractor, 2, round_number=2, remembered=moved, with_samples=True)
+    handles = {"again": again, "moved": moved, "kept": kept_rows, "new": new}
+    try:
+        for handle in handles.values():
+            forcer.force(handle)
+        store.checkpoint(graph.live())
+    finally:
+        store.close()
+    return handles
+
+
+@pytest.mark.parametrize("kind", [Serial, Batched])
+@pytest.mark.parametrize("model", ["mlp", "resnet", "char_cnn", "users"])
+def test_stored_rows_come_back_as_they_were(model: str, kind: type[TorchExecutor], tmp_path: Path) -> None:
+    table = MODELS[model]()
+    first, second = (stored(kind(table, data(table)), table, tmp_path) for _ in range(2))
+    events = [json.loads(line)["event"] for line in (tmp_path / "ledger" / "run.jsonl").read_text().splitlines()]
+    assert events[-6:] == ["checkpoint", *["loaded"] * 4, "checkpoint"]
+    for name, handle in first.items():
+        assert all(torch.equal(handle.value[key], values) for key, values in second[name].value.items())
+
+
+FORGERIES: dict[str, tuple[Callable[[Part], Part], str]] = {
+    "a row less": (lambda rows: {name: values[1:].clone() for name, values in rows.items()}, "needed"),
+    "other features": (lambda rows: rows | {FEATURES: rows[FEATURES][:, 1:].clone()}, "'features' is float32"),
+    "features in a square": (lambda rows: rows | {FEATURES: rows[FEATURES][:, None]}, "'features' is float32"),
+    "labels that are no numbers of a class": (
+        lambda rows: rows | {LABELS: rows[LABELS].float()},
+        "'labels' is float32",
+    ),
+    "a class that is none": (lambda rows: rows | {LABELS: rows[LABELS] + CLASSES}, "a label is not from 0 to 3"),
+    "a class below all": (lambda rows: rows | {LABELS: rows[LABELS] - CLASSES}, "a label is not from 0 to 3"),
+    "no samples": (lambda rows: {FEATURES: rows[FEATURES], LABELS: rows[LABELS]}, "it has 2 tensors, and 3 are needed"),
+    "other samples": (lambda rows: rows | {SAMPLES: rows[SAMPLES][:, :, 1:].clone()}, "'samples' is float32"),
+}
+
+
+@pytest.mark.parametrize("which", ["again", "moved", "kept", "new"])
+@pytest.mark.parametrize(("forge", "message"), FORGERIES.values(), ids=FORGERIES)
+def test_stored_rows_that_cannot_be_those_are_refused(
+    which: str, forge: Callable[[Part], Part], message: str, tmp_path: Path
+) -> None:
+    table = MODELS["mlp"]()
+    executor = Serial(table, data(table))
+    handle = stored(executor, table, tmp_path)[which]
+    (path,) = (tmp_path / "tensors").glob(f"{handle.node.key}-*-semantics.safetensors")
+    path.write_bytes(b"".join(with_digest(path.stem, executor.dump(forge(handle.value)))))
+    with pytest.raises(UserError, match=rf"{path.name}: is not that part of the model \(.*{message}"):
+        stored(executor, table, tmp_path)

@@ -71,12 +71,17 @@ def test_two_test_sets_are_scored_as_by_hand(tmp_path: Path) -> None:
     assert clients == pytest.approx(spread([score(ids) for ids in dataset.client_test_ids]), rel=1e-5)
 
 
+def remembered(executor: Serial) -> Handle:
+    """What an objective remembers: tensors of any form."""
+    return Graph(executor.family).node("train", {}, {}).output("state.some")
+
+
 def test_equal_values_are_equal_bytes_and_come_back_as_they_were() -> None:
     executor = Serial(table(), data())
     part = {"c": torch.empty(0, 3), "b": torch.randn(2, 3), "a": torch.tensor([math.inf, -0.0, 1e-42])}
     content = executor.dump(part)
     assert content == executor.dump(dict(reversed(part.items())))
-    read = executor.load(content)
+    read = executor.load(content, remembered(executor))
     assert read.keys() == part.keys()
     assert all(torch.equal(read[name].view(torch.int32), part[name].view(torch.int32)) for name in part)
 
@@ -126,8 +131,16 @@ def test_a_damaged_tensor_file_is_computed_again(tmp_path: Path, damage: str) ->
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"\x80\x04K\x01."])
 def test_what_is_no_safetensors_is_no_value(content: bytes) -> None:
+    executor = Serial(table(), data())
     with pytest.raises(ValueError, match=r"[Hh]eader"):
-        Serial(table(), data()).load(content)
+        executor.load(content, remembered(executor))
+
+
+def test_a_type_that_torch_has_not_is_no_value() -> None:
+    executor = Serial(table(), data())
+    header = b'{"a":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}}'
+    with pytest.raises(ValueError, match="torch has no such tensors"):
+        executor.load(len(header).to_bytes(8, "little") + header + bytes(3), remembered(executor))
 
 
 def test_precision_is_part_of_the_numeric_family() -> None:

@@ -129,7 +129,7 @@ class WholeNumbers(Executor):
         content: bytes = save({name: np.array([number], np.int64) for name, number in value.items()})
         return content
 
-    def load(self, content: bytes) -> Part:
+    def load(self, content: bytes, handle: Handle) -> Part:
         return Part({name: int(tensor[0]) for name, tensor in load(content).items()})
 
 

@@ -156,6 +156,7 @@ def test_who_watches_is_told_of_each_round_with_its_evaluation() -> None:
         ({"stop": {"rounds": 0}}, "greater than or equal to 1"),
         ({"stop": {"target_accuracy": 80.0}}, "less than or equal to 1"),
         ({"stop": {"sim_time_s": -1.0}}, "greater than 0"),
+        ({"stop": {"sim_time_s": 1.1e12}}, "less than or equal to 1000000000000"),
         ({"stop": {"target_accuracy": 0.8}}, "with learn: false .* a run cannot end at a target_accuracy"),
         ({"evaluate": {"on": []}}, "must name at least one test set, and none twice"),
         ({"evaluate": {"on": ["global", "global"]}}, "must name at least one test set, and none twice"),
@@ -174,6 +175,17 @@ def test_rounds_that_take_no_time_cannot_wait_for_a_time() -> None:
     with pytest.raises(UserError, match="take no simulated time.*sim_time_s.*give stop.rounds"):
         for _ in range(100_000):
             world.env.step()
+
+
+def test_the_clock_goes_as_far_as_it_tells_transfers_apart() -> None:
+    # At 1e17 s, a journey of 19 s would end in the instant in which it begins.
+    far = simulated(NO_CONTENTION | {"devices.aggregation_s": 1e12 - 17.0})
+    assert (done(far), far.env.now) == (1, 1e12)
+    message = (
+        r"round 1 ends at 1e\+17 s of simulated time, and the clock resolves .* up to 1e\+12 s .*; give higher rates"
+    )
+    with pytest.raises(UserError, match=message):
+        simulated({"stop": {"rounds": 2}, "devices.aggregation_s": 1e17})
 
 
 def test_rounds_say_what_was_known_when_they_ended() -> None:

@@ -1,7 +1,7 @@
 """Sound files: what `wave` of the standard library reads, as far as it is one channel of 16-bit samples.
 
 Leaves out compressed and floating-point sound, other sample sizes, several channels, and resampling; the extensible
-form (format 65534) before Python 3.12, whose `wave` is the first to read it; and half a sample at the end.
+form (format 65534) before Python 3.12, whose `wave` is the first to read it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from fedsim.files import shown
 __all__ = ["read_wav"]
 
 SAMPLE_BYTES = 2
+RIFF_HEADER_BYTES = 12  # before the first chunk
 MOST_BYTES = 100_000_000
 DAMAGE = (wave.Error, EOFError, RuntimeError, ValueError, OverflowError)
 """What `wave` raises for damaged or hostile files."""
@@ -54,7 +55,19 @@ def _data(content: bytes, rate_hz: int) -> bytes:
         raise _Bad("holds no samples")
     if len(data) != samples * SAMPLE_BYTES:
         raise _Bad(f"ends after {len(data)} of the {samples * SAMPLE_BYTES} bytes of its sound")
+    if (declared := _declared_bytes(content)) % SAMPLE_BYTES:  # `wave` rounds down to whole samples
+        raise _Bad(f"has {declared} bytes of sound, which are no whole number of samples of {SAMPLE_BYTES} bytes")
     return data
+
+
+def _declared_bytes(content: bytes) -> int:
+    """How long the sound is by its chunk's header, in a file in which `wave` has found that chunk."""
+    at = RIFF_HEADER_BYTES
+    while True:
+        size = int.from_bytes(content[at + 4 : at + 8], "little")
+        if content[at : at + 4] == b"data":
+            return size
+        at += 8 + size + size % 2
 
 
 def _check_form(sound: wave.Wave_read, rate_hz: int) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from fedsim.learning.graph import Node, Value
+from fedsim.learning.graph import Handle, Node, Value
 
 __all__ = ["Executor", "Fold"]
 
@@ -58,8 +58,8 @@ class Executor(ABC):
         """A part as safetensors bytes."""
 
     @abstractmethod
-    def load(self, content: bytes) -> Value:
-        """A part from safetensors bytes. Raises `ValueError` when they are none."""
+    def load(self, content: bytes, handle: Handle) -> Value:
+        """The part that *handle* stands for, from safetensors bytes. Raises `ValueError` when it cannot be that one."""
 
     def forget(self) -> None:  # noqa: B027 - most executors have nothing to forget
         """Drop every chunk that has begun: nobody will ask for it."""

@@ -20,13 +20,14 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.executor import Executor, Fold
+from fedsim.learning.executors.expected import Expected
 from fedsim.learning.executors.plain import PartialSum
 from fedsim.learning.executors.semantics import compensated, joined, kept
 from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
-from fedsim.learning.graph import SEMANTICS, Node, Value
+from fedsim.learning.graph import SEMANTICS, Handle, Node, Value
 from fedsim.learning.spread import spread
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import initial_parameters
@@ -75,6 +76,7 @@ class TorchExecutor(Executor):
         self._dtype = number_type(precision)
         self._table = table
         self._dataset = dataset
+        self._expected = Expected(table, dataset, self._dtype, flat_features=self.trainer_of(table).flat_features)
         self._crew = self._gather(self.trainer_of(table), precision, workers)
         self.lookahead = 2 * self._crew.workers if self._crew.workers > 1 else 0
         self._tickets: dict[Node, Any] = {}
@@ -137,12 +139,15 @@ class TorchExecutor(Executor):
         content: bytes = save({name: tensor.cpu().contiguous() for name, tensor in value.items()})
         return content
 
-    def load(self, content: bytes) -> Value:
-        """Tensors by name, on the torch device."""
+    def load(self, content: bytes, handle: Handle) -> Value:
+        """Tensors by name, on the torch device; their names, types and shapes are those that *handle* should have."""
         try:
             found = load(content)
         except SafetensorError as error:
             raise ValueError(str(error)) from None
+        except (KeyError, RuntimeError):  # safetensors has types, and sizes, that torch has not
+            raise ValueError("torch has no such tensors") from None
+        self._expected.check(found, handle)
         return {name: tensor.to(self._torch_device, copy=True) for name, tensor in found.items()}  # aligned as others
 
     def forget(self) -> None:

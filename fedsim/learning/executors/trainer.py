@@ -65,6 +65,8 @@ class Trainer(ABC):
     """Of samples and models."""
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The first one is the default."""
+    flat_features: ClassVar[bool] = False
+    """Whether features are vectors, whatever shape the model's own have."""
 
     @abstractmethod
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:

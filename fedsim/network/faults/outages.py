@@ -141,7 +141,7 @@ class Outages:
         at_the_end_of(self._env, delay_s).callbacks.append(action)
 
     def _fail(self, part: _Part, lasts_s: float) -> None:
-        self._patience.lose_some()
+        self._patience.count_change()
         for_ever = math.isinf(lasts_s)
         for link in part.links:
             self._failures[link] += 1

@@ -39,6 +39,7 @@ class BatchedTrainer(Trainer):
     """Clients of a wave that start from one model and train by one recipe go through their steps together."""
 
     precisions = ("float32", "float64", "tf32", "bfloat16")
+    flat_features = True
     stacked: ClassVar[bool] = False
     """Whether to train as on ``cuda`` wherever it is: convolutions of all clients at once, samples on the device."""
     recorder: ClassVar[type[Recorder] | None] = None
