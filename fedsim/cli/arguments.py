@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 __all__ = [
     "Commands",
+    "add_most_nodes",
     "add_overrides",
     "add_run_folders",
     "add_scenario",
@@ -18,6 +19,9 @@ __all__ = [
     "whole_numbers",
     "words",
 ]
+
+MOST_NODES = 301_000
+"""A hundred thousand factories with an edge server, a base station and a sensor each."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -37,6 +41,17 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="Change one value of the scenario, as in --set training.epochs=2 or --set protocols.fedprox.mu=0.1; "
         "may be given several times.",
+    )
+
+
+def add_most_nodes(parser: argparse.ArgumentParser) -> None:
+    """``--most-nodes``, for commands that are to answer in seconds whatever they are given."""
+    parser.add_argument(
+        "--most-nodes",
+        metavar="N",
+        type=at_least_one,
+        default=MOST_NODES,
+        help=f"Refuse larger networks; without it, {MOST_NODES:,} nodes, which take some seconds and 500 MB.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fedsim.cli.arguments import Commands, add_overrides, add_scenario
+from fedsim.cli.arguments import Commands, add_most_nodes, add_overrides, add_scenario
 
 __all__ = ["add_to"]
 
@@ -20,6 +20,7 @@ def add_to(commands: Commands) -> None:
     )
     add_scenario(parser)
     add_overrides(parser)
+    add_most_nodes(parser)
     parser.set_defaults(execute=_execute)
 
 
@@ -28,8 +29,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.validate import validate
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
+    from fedsim.topology.sketch import most_nodes
 
-    with rare_collections():
+    with rare_collections(), most_nodes(arguments.most_nodes):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         materials = validate(scenario)
     counts = (

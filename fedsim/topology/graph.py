@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import networkx as nx
 
@@ -71,6 +72,7 @@ class Topology:
         infrastructure = _without_sensors(graph)
         clouds = some_clouds(infrastructure)
         cells = sensors_in_their_cells(graph)
+        _share_links(graph, cells)
         towards = {clouds[0]: next_hops(infrastructure, clouds[0])}
         refuse_islands(graph, infrastructure, clouds[0], towards[clouds[0]])
         object.__setattr__(self, "graph", nx.freeze(graph))
@@ -153,6 +155,14 @@ class Topology:
         counts = Counter(node["kind"] for _, node in self.graph.nodes(data=True))
         parts = (f"{counts[kind]} {kind.replace('_', ' ')}{'' if counts[kind] == 1 else 's'}" for kind in NodeKind)
         return f"Topology({', '.join(parts)})"
+
+
+def _share_links(graph: nx.Graph[str], cells: Mapping[str, str]) -> None:
+    """Let all sensors of a base station have one mapping of neighbours: each has this one neighbour, by one link."""
+    adjacency = graph._adj  # type: ignore[attr-defined]
+    of_cell: dict[str, dict[str, Any]] = {}
+    for sensor, station in cells.items():
+        adjacency[sensor] = of_cell.setdefault(station, adjacency[sensor])
 
 
 def _without_sensors(graph: nx.Graph[str]) -> nx.Graph[str]:

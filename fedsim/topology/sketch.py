@@ -5,6 +5,9 @@ Leaves out what only the whole network shows, such as a sensor without a base st
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import networkx as nx
@@ -12,7 +15,19 @@ import networkx as nx
 from fedsim.errors import UserError, nearest
 from fedsim.topology.checks import checked_link, checked_node
 
-__all__ = ["Sketch"]
+__all__ = ["Sketch", "most_nodes"]
+
+_most: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+@contextmanager
+def most_nodes(most: int) -> Iterator[None]:
+    """Inside, a network of more than *most* nodes is refused while it is drawn, before it fills the memory."""
+    before = _most.set(most)
+    try:
+        yield
+    finally:
+        _most.reset(before)
 
 
 class Sketch:
@@ -27,6 +42,7 @@ class Sketch:
     """
 
     def __init__(self) -> None:
+        self._most = _most.get()
         self._begin()
 
     def _begin(self) -> None:
@@ -56,9 +72,14 @@ class Sketch:
         return sketch
 
     def add_node(self, name: str, kind: Any, *, position_m: Any = None, device: Any = None) -> None:
-        """Add a node. Raises `UserError` when the name is taken or no text, or an attribute is out of range."""
+        """Add a node.
+
+        Raises `UserError` when the name is taken or no text, an attribute is out of range, or there are `most_nodes`.
+        """
         if name in self._graph:
             raise UserError(f"there is another node called {name!r}, and names must differ; rename one")
+        if self._most is not None and len(self._nodes) >= self._most:
+            raise UserError(f"the network has more than {self._most:,} nodes; allow more with --most-nodes")
         self._nodes[name] = checked_node(name, kind, position_m, device)
         self._neighbours[name] = {}
 

@@ -392,7 +392,9 @@ def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monk
         raise BrokenPipeError
 
     monkeypatch.setattr(describe_command, "_print", gone)
-    wanted = Namespace(scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out", most_hops=None)
+    wanted = Namespace(
+        scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out", most_hops=None, most_nodes=100
+    )
     with pytest.raises(BrokenPipeError):
         describe_command._execute(wanted)
     assert (tmp_path / "out" / "describe.json").is_file() and (tmp_path / "out" / "sheet.png").is_file()

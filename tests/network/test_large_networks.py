@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from small_worlds import scenario, simulated
 
+from fedsim.cli import main
 from fedsim.errors import UserError
 from fedsim.experiment.describe import describe
 from fedsim.kernel.clock import Clock
@@ -98,6 +100,35 @@ def test_what_has_been_simulated_leaves_less_for_the_next_protocol(most_hops: in
     for one in facts["protocols"]:  # what the whole run takes is known from two rounds, not from one
         known = len(one["rounds"]) == 2
         assert (one["run"] is not None, one["not_simulated"] is None) == (known, known)
+
+
+@pytest.mark.parametrize("command", ["validate", "describe"])
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"name": "star", "devices": 1_000_000},
+        {"name": "explicit", "nodes": {"sensor": {"kind": "sensor", "count": 1_000_000, "attach": "station"}}},
+    ],
+)
+def test_a_network_beyond_the_limit_of_a_quick_command_is_refused_before_it_is_built(
+    command: str, network: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "large.yaml"
+    path.write_text(written_out(scenario()))
+    assert main([command, str(path), "--set", f"topology={json.dumps(network)}"]) == 2
+    told = capsys.readouterr().err
+    assert "topology: the network has more than 301,000 nodes; allow more with --most-nodes" in told
+
+
+@pytest.mark.parametrize("command", ["validate", "describe"])
+def test_more_nodes_are_allowed_where_they_are_asked_for(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(written_out(scenario()))  # the cloud, a base station and two sensors
+    assert main([command, str(path), "--most-nodes", "3"]) == 2
+    assert "more than 3 nodes" in capsys.readouterr().err
+    assert main([command, str(path), "--most-nodes", "4"]) == 0
 
 
 def test_failures_for_ever_while_nothing_ends_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
