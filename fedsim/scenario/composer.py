@@ -7,8 +7,10 @@ themselves or that explode, and what is too large to be written by somebody who 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 import yaml
 
@@ -51,68 +53,96 @@ class YamlError(Exception):
 
 @dataclass(slots=True)
 class _Node:
-    """One value, finished or (a list or mapping) being filled."""
+    """A list or mapping, finished or being filled, or another value with an anchor."""
 
-    value: object
-    place: Place
+    value: Any
+    line: int
+    column: int
     anchor: str | None = None
     parts: dict[str | int, Mark] = field(default_factory=dict)
     values: int = 1  # with all that is inside, aliases written out
     depth: int = 0  # lists and mappings inside each other, itself included
     open: bool = False
-    key: tuple[str, Place] | None = None  # of a mapping: the key that waits for its value
+    is_mapping: bool = False
+    key: tuple[str, int, int] | None = None  # of a mapping: the key that waits for its value, and its place
 
-    def mark(self, place: Place) -> Mark:
-        return Mark(place.line, place.column, self.parts or NOTHING_INSIDE)
+    def mark(self, line: int, column: int) -> Mark:
+        return Mark(line, column, self.parts or NOTHING_INSIDE)
 
 
 class Composer:
-    """Takes the parsing events of one document in their order; `result` is the value and its mark."""
+    """Takes the parsing events of one document in their order; `result` is the value and its mark.
+
+    A file may have a million values, nearly all of them plain words in mappings: these cost no more objects than their
+    marks.
+    """
 
     def __init__(self) -> None:
         self._root: _Node | None = None
         self._open: list[_Node] = []
         self._anchors: dict[str, _Node] = {}
         self._shared: dict[str, str] = {}
+        self._keys: set[str] = set()
+        """Plain words that are fine as keys."""
 
     def result(self) -> tuple[object, Mark]:
         """The value and its mark; None when there was no document."""
         if self._root is None:
             return None, Mark(1, 1)
-        return self._root.value, self._root.mark(self._root.place)
+        return self._root.value, self._root.mark(self._root.line, self._root.column)
 
     def take(self, event: yaml.Event) -> None:
         """Build on with *event*. Raises `YamlError`."""
         start = event.start_mark
-        place = Place(start.line + 1, start.column + 1) if start else Place(1, 1)
+        line, column = (start.line + 1, start.column + 1) if start else (1, 1)
         match event:
-            case yaml.DocumentStartEvent() if self._root is not None:
-                raise YamlError(place, "a second document starts here; a file holds one")
-            case yaml.AliasEvent():
-                self._put(self._named(event.anchor or "", place), place)
             case yaml.ScalarEvent():
-                self._put(self._scalar(event, place), place)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], event, place)
+                self._take_scalar(event, line, column)
+            case yaml.MappingStartEvent():
+                self._begin({}, event, line, column)
             case yaml.CollectionEndEvent():
                 node = self._open.pop()
                 node.open = False
-                self._put(node, node.place)
+                self._put(node, node.line, node.column)
+            case yaml.SequenceStartEvent():
+                self._begin([], event, line, column)
+            case yaml.AliasEvent():
+                self._put(self._named(event.anchor or "", Place(line, column)), line, column)
+            case yaml.DocumentStartEvent() if self._root is not None:
+                raise YamlError(Place(line, column), "a second document starts here; a file holds one")
 
-    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> _Node:
-        _refuse_tag(event, place)
-        if event.style == '"' and UNUSABLE.search(event.value):
-            raise YamlError(place, "the text holds a null character or half a character (by \\0 or \\ud800)")
-        if self._wants_key():
-            return _Node(self._one_of(_key(event, place, self._before())), place)
-        if len(event.value) > MAX_TEXT:
-            raise YamlError(place, f"the text has {len(event.value)} characters, and a text has at most {MAX_TEXT}")
+    def _take_scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> None:
+        if event.tag is not None:
+            raise _tagged(event.tag, Place(line, column))
+        text: str = event.value
+        if event.style == '"' and UNUSABLE.search(text):
+            problem = "the text holds a null character or half a character (by \\0 or \\ud800)"
+            raise YamlError(Place(line, column), problem)
+        parent = self._open[-1] if self._open else None
+        if parent is not None and parent.is_mapping and parent.key is None:
+            self._put_key(parent, self._key_of(event, parent, line, column), line, column)
+            return
+        if len(text) > MAX_TEXT:
+            problem = f"the text has {len(text)} characters, and a text has at most {MAX_TEXT}"
+            raise YamlError(Place(line, column), problem)
         try:
-            value = event.value if event.style else scalar(event.value)
+            value = text if event.style else scalar(text)
         except ValueError as error:
-            raise YamlError(place, str(error)) from None
-        value = self._one_of(value) if isinstance(value, str) else value
-        return self._anchored(_Node(value, place, event.anchor))
+            raise YamlError(Place(line, column), str(error)) from None
+        if isinstance(value, str):
+            value = self._one_of(value)
+        if parent is None or event.anchor is not None:
+            self._put(self._anchored(_Node(value, line, column, event.anchor)), line, column)
+        else:
+            self._add(parent, value, NOTHING_INSIDE, 1, line, column)
+
+    def _key_of(self, event: yaml.ScalarEvent, mapping: _Node, line: int, column: int) -> str:
+        text: str = event.value
+        if event.style or text not in self._keys:
+            _check_key(event, Place(line, column), mapping.value)
+            if not event.style and len(self._keys) < _MOST_SHARED:
+                self._keys.add(text)
+        return self._one_of(text)
 
     def _one_of(self, text: str) -> str:
         """The same text as before where it has been seen: the keys of a hundred thousand nodes are alike."""
@@ -120,21 +150,25 @@ class Composer:
             return self._shared.setdefault(text, text)
         return self._shared.get(text, text)
 
-    def _begin(self, value: object, event: yaml.CollectionStartEvent, place: Place) -> None:
-        _refuse_tag(event, place)
+    def _begin(self, value: object, event: yaml.CollectionStartEvent, line: int, column: int) -> None:
+        place = Place(line, column)
+        if event.tag is not None:
+            raise _tagged(event.tag, place)
         if self._wants_key():
             raise YamlError(place, f"a key is text; this is {kind_of(value)} (put text with brackets into quotes)")
-        node = self._anchored(_Node(value, place, event.anchor, depth=1, open=True))
-        self._open.append(node)
-        self._check_size(place)
+        is_mapping = isinstance(value, dict)
+        node = _Node(value, line, column, event.anchor, depth=1, open=True, is_mapping=is_mapping)
+        self._open.append(self._anchored(node))
+        self._check_size(line, column)
 
     def _anchored(self, node: _Node) -> _Node:
         if node.anchor is not None:
+            place = Place(node.line, node.column)
             if node.anchor in self._anchors:
-                name, first = show_text(node.anchor), self._anchors[node.anchor].place.line
-                raise YamlError(node.place, f"the anchor &{name} stands twice: in line {first} and here")
+                name, first = show_text(node.anchor), self._anchors[node.anchor].line
+                raise YamlError(place, f"the anchor &{name} stands twice: in line {first} and here")
             if len(self._anchors) == MAX_ANCHORS:
-                raise YamlError(node.place, f"there are more than {MAX_ANCHORS} anchors; put data into another file")
+                raise YamlError(place, f"there are more than {MAX_ANCHORS} anchors; put data into another file")
             self._anchors[node.anchor] = node
         return node
 
@@ -146,66 +180,68 @@ class Composer:
             raise YamlError(place, f"there is no anchor &{show_text(anchor)} before this alias{near}")
         node = self._anchors[anchor]
         if node.open:
-            start = node.place.line
-            raise YamlError(place, f"the alias *{show_text(anchor)} stands inside its own anchor (line {start})")
+            problem = f"the alias *{show_text(anchor)} stands inside its own anchor (line {node.line})"
+            raise YamlError(place, problem)
         return node
 
-    def _before(self) -> object:
-        """The value before this one in the mapping that is being filled, if there is one."""
-        mapping = self._open[-1].value
-        return next(reversed(mapping.values()), None) if isinstance(mapping, dict) else None
-
     def _wants_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+        return bool(self._open) and self._open[-1].is_mapping and self._open[-1].key is None
 
-    def _put(self, node: _Node, place: Place) -> None:
+    def _put(self, node: _Node, line: int, column: int) -> None:
         if not self._open:
             self._root = node
             return
         parent = self._open[-1]
-        if isinstance(parent.value, dict):
-            if parent.key is None:
-                self._put_key(parent, str(node.value), place)
-                return
-            key, place = parent.key
-            parent.value[key] = node.value
-            parent.parts[key] = node.mark(place)
-            parent.key = None
-        elif isinstance(parent.value, list):
-            parent.parts[len(parent.value)] = node.mark(place)
-            parent.value.append(node.value)
-        parent.values += node.values
         parent.depth = max(parent.depth, node.depth + 1)
+        self._add(parent, node.value, node.parts or NOTHING_INSIDE, node.values, line, column)
+
+    def _add(
+        self, parent: _Node, value: object, parts: Mapping[str | int, Mark], values: int, line: int, column: int
+    ) -> None:
+        """A value, with the marks of what is inside it, becomes part of a list or mapping."""
+        if parent.key is not None:
+            key, line, column = parent.key
+            parent.value[key] = value
+            parent.parts[key] = Mark(line, column, parts)
+            parent.key = None
+        else:
+            parent.parts[len(parent.value)] = Mark(line, column, parts)
+            parent.value.append(value)
+        parent.values += values
         if len(parent.parts) > MAX_ENTRIES:
             kind = kind_of(parent.value)
-            raise YamlError(place, f"{kind} has more than {MAX_ENTRIES} entries here; put data into another file")
-        self._check_size(place)
+            problem = f"{kind} has more than {MAX_ENTRIES} entries here; put data into another file"
+            raise YamlError(Place(line, column), problem)
+        self._check_size(line, column)
 
-    def _put_key(self, mapping: _Node, key: str, place: Place) -> None:
+    def _put_key(self, mapping: _Node, key: str, line: int, column: int) -> None:
         if key in mapping.parts:
             first = mapping.parts[key].line
-            raise YamlError(place, f"the key {show(key)} stands twice: in line {first} and in line {place.line}")
-        mapping.key = key, place
+            raise YamlError(
+                Place(line, column), f"the key {show(key)} stands twice: in line {first} and in line {line}"
+            )
+        mapping.key = key, line, column
 
-    def _check_size(self, place: Place) -> None:
-        if len(self._open) - 1 + self._open[-1].depth > MAX_DEPTH:
-            raise YamlError(place, f"lists and mappings are nested more than {MAX_DEPTH} deep")
-        if self._open[-1].values > MAX_VALUES:
-            raise YamlError(place, f"more than {MAX_VALUES} values (aliases written out); put data into another file")
-
-
-def _refuse_tag(event: yaml.ScalarEvent | yaml.CollectionStartEvent, place: Place) -> None:
-    if event.tag is not None:
-        tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-        raise YamlError(place, f"the tag {show(tag)} is not allowed; write the plain value (text in quotes)")
+    def _check_size(self, line: int, column: int) -> None:
+        latest = self._open[-1]
+        if len(self._open) - 1 + latest.depth > MAX_DEPTH:
+            raise YamlError(Place(line, column), f"lists and mappings are nested more than {MAX_DEPTH} deep")
+        if latest.values > MAX_VALUES:
+            problem = f"more than {MAX_VALUES} values (aliases written out); put data into another file"
+            raise YamlError(Place(line, column), problem)
 
 
-def _key(event: yaml.ScalarEvent, place: Place, before: object) -> str:
+def _tagged(tag: str, place: Place) -> YamlError:
+    shown = show(tag.replace("tag:yaml.org,2002:", "!!"))
+    return YamlError(place, f"the tag {shown} is not allowed; write the plain value (text in quotes)")
+
+
+def _check_key(event: yaml.ScalarEvent, place: Place, mapping: dict[str, object]) -> None:
     text: str = event.value
     if len(text) > MAX_KEY:
         raise YamlError(place, f"the key {show(text)} has {len(text)} characters, and a key has at most {MAX_KEY}")
     if event.style:
-        return text
+        return
     if text == "<<":
         raise YamlError(place, "merge keys (<<) are not part of YAML 1.2; write the keys out")
     try:
@@ -213,8 +249,8 @@ def _key(event: yaml.ScalarEvent, place: Place, before: object) -> str:
     except ValueError:
         value = 0
     if not isinstance(value, str):
+        before = next(reversed(mapping.values()), None)
         decimal = isinstance(before, int) and not isinstance(before, bool) and text.isdecimal()
         hand = f" (for a decimal comma write a point: {before}.{show_text(text)})" if decimal else ""
         problem = f"a key is text; {show_text(text) or 'this'} is {kind_of(value)}: put it into quotes{hand}"
         raise YamlError(place, problem)
-    return text
