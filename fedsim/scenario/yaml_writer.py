@@ -7,7 +7,9 @@ as something else (YAML 1.1: ``on``, ``1:30``) is quoted too. Left out: comments
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from io import StringIO
 from typing import Any
 
 import yaml
@@ -45,7 +47,13 @@ def yaml_text(data: Mapping[str, object]) -> str:
     nodes:
       cam: {kind: sensor, count: 3}
     """
-    text: str = yaml.emit(_Events().of_document(data), Dumper=_DUMPER, allow_unicode=True, width=WIDTH)
+    stream = StringIO()
+    dumper = _DUMPER(stream, allow_unicode=True, width=WIDTH)
+    try:
+        _Emitter(dumper.emit).document(data)
+    finally:
+        dumper.dispose()
+    text = stream.getvalue()
     if (size_bytes := len(text.encode())) > MAX_FILE_BYTES:
         largest = max(data, key=lambda key: len(str(data[key])))
         problem = f"makes a file of {size_bytes / 1e6:g} MB, and at most {MAX_FILE_BYTES / 1e6:g} MB are read back"
@@ -53,44 +61,46 @@ def yaml_text(data: Mapping[str, object]) -> str:
     return text
 
 
-class _Events:
-    """The parsing events of one document, which counts what it consists of."""
+class _Emitter:
+    """Emits the parsing events of one document, and counts what it consists of."""
 
-    def __init__(self) -> None:
+    def __init__(self, emit: Callable[[yaml.Event], None]) -> None:
+        self._emit = emit
         self._values = 0
 
-    def of_document(self, data: Mapping[str, object]) -> Iterator[yaml.Event]:
-        yield yaml.StreamStartEvent()
-        yield yaml.DocumentStartEvent(explicit=False)
-        yield from self._of((), data, flow=False)
-        yield yaml.DocumentEndEvent(explicit=False)
-        yield yaml.StreamEndEvent()
+    def document(self, data: Mapping[str, object]) -> None:
+        self._emit(yaml.StreamStartEvent())
+        self._emit(yaml.DocumentStartEvent(explicit=False))
+        self._value((), data, flow=False)
+        self._emit(yaml.DocumentEndEvent(explicit=False))
+        self._emit(yaml.StreamEndEvent())
 
-    def _of(self, path: KeyPath, value: object, *, flow: bool) -> Iterator[yaml.Event]:
+    def _value(self, path: KeyPath, value: object, *, flow: bool) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
             raise Misfit(f"has too many values, as of all at most {MAX_VALUES} are read back; {FEWER}", *path[:1])
-        if isinstance(value, Mapping | list):
+        if isinstance(value, str):
+            self._emit(_text(path, value, MAX_TEXT))
+        elif isinstance(value, dict):
             _check_collection(path, value)
-        if isinstance(value, Mapping):
             flow = flow or isinstance(value, OneLine)
-            yield yaml.MappingStartEvent(None, None, True, flow_style=flow)
+            self._emit(yaml.MappingStartEvent(None, None, True, flow_style=flow))
             for key, item in value.items():
-                yield _text((*path, key), key, MAX_KEY)
-                yield from self._of((*path, key), item, flow=flow)
-            yield yaml.MappingEndEvent()
+                inside = (*path, key)
+                self._emit(_text(inside, key, MAX_KEY))
+                self._value(inside, item, flow=flow)
+            self._emit(yaml.MappingEndEvent())
         elif isinstance(value, list):
-            yield yaml.SequenceStartEvent(None, None, True, flow_style=flow)
+            _check_collection(path, value)
+            self._emit(yaml.SequenceStartEvent(None, None, True, flow_style=flow))
             for position, item in enumerate(value):
-                yield from self._of((*path, position), item, flow=flow)
-            yield yaml.SequenceEndEvent()
-        elif isinstance(value, str):
-            yield _text(path, value, MAX_TEXT)
+                self._value((*path, position), item, flow=flow)
+            self._emit(yaml.SequenceEndEvent())
         else:
-            yield yaml.ScalarEvent(None, None, (True, True), _plain(value))
+            self._emit(yaml.ScalarEvent(None, None, (True, True), _plain(value)))
 
 
-def _check_collection(path: KeyPath, value: Mapping[str, object] | list[object]) -> None:
+def _check_collection(path: KeyPath, value: dict[str, object] | list[object]) -> None:
     if len(value) > MAX_ENTRIES:
         raise Misfit(f"has {len(value)} entries, and at most {MAX_ENTRIES} are read back; {FEWER}", *path)
     if len(path) >= MAX_DEPTH:
@@ -103,8 +113,14 @@ def _text(path: KeyPath, text: str, longest: int) -> yaml.ScalarEvent:
         raise Misfit(f"{problem}; rename it", *path)
     if len(text) > longest:
         raise Misfit(f"{show(text)} has {len(text)} characters, and at most {longest} are read back; cut it", *path)
-    style = None if _is_plain(text) else "'" if text.replace("\n", "").isprintable() else '"'
+    style = _style(text)
     return yaml.ScalarEvent(None, None, (style is None, True), text, style=style)
+
+
+@lru_cache(maxsize=1_000)  # a few words make up most of a large file
+def _style(text: str) -> str | None:
+    """The quotes that *text* needs, if any."""
+    return None if _is_plain(text) else "'" if text.replace("\n", "").isprintable() else '"'
 
 
 def _is_plain(text: str) -> bool:
