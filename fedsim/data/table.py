@@ -273,8 +273,9 @@ class Table(SampledDataset):
     ) -> NDArray[np.float32]:
         """(rows, features), each feature with mean 0 and deviation 1 over the *training* rows."""
         result = np.empty_like(x)
-        for begin in range(0, x.shape[1], blocks := max(STANDARDISED_AT_ONCE // len(x), 2)):  # all at once takes far more
-            some = slice(begin, begin + blocks)
+        parts = min(-(-x.size // STANDARDISED_AT_ONCE), max(x.shape[1] // 2, 1))  # a column alone is summed otherwise
+        for columns in np.array_split(np.arange(x.shape[1]), parts):  # all at once takes far more memory
+            some = slice(int(columns[0]), int(columns[-1]) + 1)
             seen = x[training, some].astype(np.float64)
             changes = np.ptp(seen, axis=0) > 0
             with np.errstate(all="ignore"):

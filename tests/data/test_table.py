@@ -294,3 +294,17 @@ def test_a_table_is_read_without_its_text_in_memory(write):
         tracemalloc.stop()
     assert made.x.nbytes == 1_600_000 < path.stat().st_size / 5
     assert peak < path.stat().st_size / 2
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 7])
+@pytest.mark.parametrize("options", [{}, {"test": "set"}])
+def test_features_are_standardised_alike_however_many_at_once(write, monkeypatch, columns, options):
+    values = np.random.default_rng(1).normal(size=(50, columns))
+    head = ",".join(f"c{number}" for number in range(columns)) + ",set,label\n"
+    rows = "".join(",".join(map(str, row)) + f",{at % 2},{'xy'[at % 3 == 0]}\n" for at, row in enumerate(values))
+    features = [f"c{number}" for number in range(columns)]
+    options = {"target": "label", "client": None, "test": None, "features": features, "standardise": True, **options}
+    path = write(head + rows)
+    expected = pile(path, **options).x
+    monkeypatch.setattr(table, "STANDARDISED_AT_ONCE", 1)
+    assert np.array_equal(pile(path, **options).x, expected)
