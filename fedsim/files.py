@@ -5,6 +5,7 @@ Left out: reading what is not a regular file (pipes, devices), and other encodin
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import stat
@@ -13,12 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from fedsim.errors import UserError, nearest
 
 __all__ = [
+    "no_text",
     "open_file",
+    "open_text_file",
     "own_file_opener",
     "read_own_file",
     "read_text_file",
@@ -76,11 +79,35 @@ def read_text_file(path: Path, *, what: str, most_bytes: int = 64_000_000) -> st
     with open_file(path, what=what) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise UserError(f"{shown(path)}: is too large: {what} is at most {most_bytes / 1e6:g} MB")
+        raise _too_large(path, what, most_bytes)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _no_text(path, error) from error
+        raise no_text(path, error) from error
+
+
+@contextmanager
+def open_text_file(path: Path, *, what: str, most_bytes: int) -> Iterator[TextIO]:
+    """The file *path*, open to read its text piece by piece, line ends as they are; else as `read_text_file`."""
+    with open_file(path, what=what) as file:
+        if os.fstat(file.fileno()).st_size > most_bytes:
+            raise _too_large(path, what, most_bytes)
+        yield io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+
+
+def _too_large(path: Path, what: str, most_bytes: int) -> UserError:
+    return UserError(f"{shown(path)}: is too large: {what} is at most {most_bytes / 1e6:g} MB")
+
+
+def no_text(path: Path, error: UnicodeDecodeError, lines: int = 0) -> UserError:
+    """What to say of *path*, in which *error* stands; so many *lines* were read before what it was found in."""
+    content = error.object
+    for beginning, name in COMPRESSED.items():
+        if not lines and content.startswith(beginning):
+            return UserError(f"{shown(path)}: is compressed ({name}), and text is needed; unpack it")
+    line = lines + content.count(b"\n", 0, error.start) + 1
+    byte = f"byte 0x{content[error.start]:02x}"
+    return UserError(f"{shown(path)}:{line}: is not UTF-8 text ({byte}); save the file as UTF-8")
 
 
 def _refuse_what_is_no_file(path: Path, what: str) -> None:
@@ -109,16 +136,6 @@ def _hand(path: Path) -> str:
         return nearest(path.name, [sibling.name for sibling in islice(folder.iterdir(), MOST_SIBLINGS)])
     except OSError:
         return ""
-
-
-def _no_text(path: Path, error: UnicodeDecodeError) -> UserError:
-    content = error.object
-    for beginning, name in COMPRESSED.items():
-        if content.startswith(beginning):
-            return UserError(f"{shown(path)}: is compressed ({name}), and text is needed; unpack it")
-    line = content.count(b"\n", 0, error.start) + 1
-    byte = f"byte 0x{content[error.start]:02x}"
-    return UserError(f"{shown(path)}:{line}: is not UTF-8 text ({byte}); save the file as UTF-8")
 
 
 def shown(path: Path) -> str:

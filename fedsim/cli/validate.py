@@ -26,18 +26,19 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.collector import rare_collections
-    from fedsim.experiment.validate import validate
+    from fedsim.experiment.validate import seeds_tried, validate
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes
 
     with rare_collections(), most_nodes(arguments.most_nodes):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
-        materials = validate(scenario)
+        materials = validate(scenario, every_seed=False)
+    tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)
     counts = (
         _count(len(materials.topology.sensors), "client"),
         _count(len(scenario.protocols), "protocol"),
-        _count(len(scenario.seeds), "seed"),
+        _count(seeds, "seed") + (f" (the first {tried} were tried; a run tries all)" if tried < seeds else ""),
         f"a model of {materials.table.parameters():,.0f} parameters ({materials.table.bytes():,.0f} bytes)",
     )
     sys.stdout.write(f"{printable(str(arguments.scenario))} is fine: {', '.join(counts)}\n")

@@ -29,7 +29,7 @@ class Digits(SampledDataset):
     """1,797 real handwritten digits of 8 x 8 pixels in 10 classes, from scikit-learn; nothing is downloaded."""
 
     name: Literal["digits"] = "digits"
-    pixels: Annotated[int, Interval(ge=8, le=256)] = 8
+    pixels: Annotated[int, Interval(ge=8, le=192)] = 8
     """Pixels per side. 8 is as they are; a larger size is bilinear interpolation."""
 
     def pile(self, clients: Clients, generator: Generators) -> Pile:

@@ -30,7 +30,7 @@ Matrix = NDArray[np.float64]
 Distance = Callable[[Matrix, Matrix], Matrix]
 
 CPD_SCALE = 1 - math.exp(-1)
-AT_ONCE = 2**22  # numbers in the largest intermediate table of `pairwise`: 32 MiB
+AT_ONCE = 2**22  # numbers in the largest intermediate table of `to_global` and `pairwise`: 32 MiB
 
 
 def mixtures(counts: NDArray[Any]) -> Matrix:
@@ -90,7 +90,11 @@ def to_global(distance: Distance, counts: NDArray[Any]) -> Matrix:
     >>> to_global(earth_movers, np.array([[10, 0], [0, 10]])).tolist()
     [0.5, 0.5]
     """
-    return distance(mixtures(counts), mixtures(counts.sum(axis=0)))
+    everybody = mixtures(counts.sum(axis=0))
+    rows = max(AT_ONCE // everybody.size, 1)
+    return np.concatenate(
+        [distance(mixtures(some), everybody) for some in np.split(counts, range(rows, len(counts), rows))]
+    )
 
 
 def pairwise(distance: Distance, counts: NDArray[Any]) -> Matrix:

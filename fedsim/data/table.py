@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import csv
 import math
-import re
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import numpy as np
 from annotated_types import MinLen
@@ -24,7 +24,7 @@ from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError, nearest, some
-from fedsim.files import read_text_file, shown
+from fedsim.files import no_text, open_text_file, shown
 from fedsim.settings import LONGEST_NAME, Name, Several
 
 if TYPE_CHECKING:
@@ -34,9 +34,13 @@ __all__ = ["Table"]
 
 WHAT = "a CSV file with your samples, one in a line, is needed"
 MOST_BYTES = 500_000_000
+CELLS_AT_ONCE = 3_000  # they stay near the processor
+STANDARDISED_AT_ONCE = 1_000_000
+MOST_ROWS = 1_000_000
+MOST_NUMBERS = 20_000_000
+"""In all features: 200 rows of a hundred thousand columns. Python reads so many in seconds."""
 LONGEST_ROW = 16_000_000
 """Characters of a row: a million columns or so."""
-LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n])|[^\r\n]+\Z")
 MOST_CLASSES = 1000
 FLOAT_BYTES = 4
 LARGEST = float(np.finfo(np.float32).max)
@@ -44,7 +48,11 @@ TEST_WORDS = {"0": False, "false": False, "train": False, "1": True, "true": Tru
 
 
 class _Bad(Exception):
-    """What is wrong with a line."""
+    """What is wrong with a line: with *line*, or with the one that is being read."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem)
+        self.line = line
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +61,29 @@ class _Columns:
 
     features: NDArray[np.float32]
     """(rows, features)"""
-    target: list[str]
-    client: list[str] | None
-    test: list[bool] | None
+    target: _Words
+    values: NDArray[np.float32] | None
+    """(rows,) the target as numbers, for regression."""
+    client: _Words | None
+    test: NDArray[np.bool_] | None
+
+
+class _Words:
+    """A column of words, each different one kept once."""
+
+    def __init__(self) -> None:
+        self.place: dict[str, int] = {}
+        self._at = array("q")
+
+    def add(self, word: str) -> None:
+        """The next row has this *word*."""
+        self._at.append(self.place.setdefault(word, len(self.place)))
+
+    def numbered(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """(rows,) the place of each row's word in *names*, which are all of the words."""
+        number = np.empty(len(names), np.int64)
+        number[[self.place[name] for name in names]] = np.arange(len(names))
+        return number[np.frombuffer(self._at, np.int64)]
 
 
 class _Places:
@@ -85,16 +113,16 @@ class _Lines:
     A row's cells take many times the memory of its text, so that a row without an end must not be parsed.
     """
 
-    def __init__(self, text: str) -> None:
-        self._matches = LINE.finditer(text)
+    def __init__(self, text: TextIO) -> None:
+        self._text = text
         self._row = 0
 
     def __iter__(self) -> Iterator[str]:
-        for match in self._matches:
-            self._row += match.end() - match.start()
+        while line := self._text.readline(LONGEST_ROW + 1):
+            self._row += len(line)
             if self._row > LONGEST_ROW:
                 raise _Bad(f"a row has more than {LONGEST_ROW} characters, and each may have so many at most")
-            yield match[0]
+            yield line
 
     def next_row(self) -> None:
         """A new row begins."""
@@ -145,16 +173,18 @@ class Table(SampledDataset):
         path = locate(self.path, what=WHAT)
         columns = self._read(path)
         x = columns.features
-        test = None if columns.test is None else np.array(columns.test, bool)
+        test = columns.test
         if test is not None and test.all():
             raise UserError(f"{shown(path)}: the column {self.test!r} sets all rows aside for tests; some must be left")
-        owner, names = _numbered(columns.client) if columns.client is not None else (None, ())
-        if self.task == "regression":
-            y, class_names = np.array([float(cell) for cell in columns.target], np.float32), None
+        owner, names = None, tuple(sorted(columns.client.place)) if columns.client else ()
+        if columns.client:
+            owner = columns.client.numbered(names)
+        y: NDArray[Any]
+        if columns.values is not None:
+            y, class_names = columns.values, None
         else:
-            class_names = self._classes(path, columns.target)
-            place = {label: at for at, label in enumerate(class_names)}
-            y = np.array([place[label] for label in columns.target], np.int64)
+            class_names = self._classes(path, columns.target.place.keys())
+            y = columns.target.numbered(class_names)
         return Pile(
             x=self._standardised(path, x, slice(None) if test is None else ~test) if self.standardise else x,
             y=y,
@@ -167,14 +197,17 @@ class Table(SampledDataset):
         )
 
     def _read(self, path: Path) -> _Columns:
-        text = read_text_file(path, what="a CSV file", most_bytes=MOST_BYTES)
-        lines = _Lines(text)
-        rows = csv.reader(lines, strict=True)
-        try:
-            return self._parse(rows, lines)
-        except (_Bad, csv.Error) as error:
-            hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
-            raise UserError(f"{shown(path)}:{max(rows.line_num, 1)}: {error}{hint}") from error
+        with open_text_file(path, what="a CSV file", most_bytes=MOST_BYTES) as text:
+            lines = _Lines(text)
+            rows = csv.reader(lines, strict=True)
+            try:
+                return self._parse(rows, lines)
+            except UnicodeDecodeError as error:
+                raise no_text(path, error, rows.line_num) from error
+            except (_Bad, csv.Error) as error:
+                hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
+                line = getattr(error, "line", None) or max(rows.line_num, 1)
+                raise UserError(f"{shown(path)}:{line}: {error}{hint}") from error
 
     def _parse(self, rows: Reader, lines: _Lines) -> _Columns:
         header = [name.strip() for name in next(rows, [])]
@@ -185,32 +218,40 @@ class Table(SampledDataset):
         target_at = places.of(self.target)
         client_at, test_at = (None if name is None else places.of(name) for name in (self.client, self.test))
         features_at = self._features(places, {target_at, client_at, test_at})
-        features: list[NDArray[np.float32]] = []
-        target: list[str] = []
-        client: list[str] = []
-        test: list[bool] = []
-        for row in rows:
-            lines.next_row()
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise _Bad(f"{len(row)} columns, and the first line names {len(header)}")
-            numbers = [_number(row[at], header[at]) for at in features_at]
-            features.append(np.array(numbers, np.float32))
-            target.append(_word(row[target_at], header[target_at]))
-            if self.task == "regression":
-                _number(row[target_at], header[target_at])
-            if client_at is not None:
-                client.append(_word(row[client_at], header[client_at]))
-            if test_at is not None:
-                test.append(_is_test(row[test_at], header[test_at]))
-        if not features:
+        names = [header[at] for at in features_at]
+        features, values = array("f"), array("f")
+        target, client = _Words(), _Words()
+        test = bytearray()
+        number = 0
+        for batch in _batches(rows, lines, len(header)):
+            number += len(batch)
+            if number > MOST_ROWS or number * len(names) > MOST_NUMBERS:
+                raise _Bad(
+                    f"there are more rows of {len(names):,} features than a table may have: {MOST_ROWS:,} rows and "
+                    f"{MOST_NUMBERS:,} numbers are the most; leave rows out, or save it for data set arrays"
+                )
+            features.frombytes(_numbers(batch, features_at, header).tobytes())
+            for line, row in batch:
+                try:
+                    word = _word(row[target_at], header[target_at])
+                    if self.task == "regression":
+                        values.append(_number(word, header[target_at]))
+                    else:
+                        target.add(word)
+                    if client_at is not None:
+                        client.add(_word(row[client_at], header[client_at]))
+                    if test_at is not None:
+                        test.append(_is_test(row[test_at], header[test_at]))
+                except _Bad as error:
+                    raise _Bad(str(error), line) from error
+        if not number:
             raise _Bad("there are no rows below the names of the columns")
         return _Columns(
-            np.array(features),
+            np.frombuffer(features, np.float32).reshape(number, -1),
             target,
+            np.frombuffer(values, np.float32) if self.task == "regression" else None,
             client if client_at is not None else None,
-            test if test_at is not None else None,
+            np.frombuffer(test, np.bool_) if test_at is not None else None,
         )
 
     def _features(self, places: _Places, taken: set[int | None]) -> list[int]:
@@ -231,11 +272,15 @@ class Table(SampledDataset):
         self, path: Path, x: NDArray[np.float32], training: NDArray[np.bool_] | slice
     ) -> NDArray[np.float32]:
         """(rows, features), each feature with mean 0 and deviation 1 over the *training* rows."""
-        seen = x[training].astype(np.float64)
-        changes = np.ptp(seen, axis=0) > 0
-        with np.errstate(all="ignore"):
-            scale = np.where(changes, 1.0 / np.where(changes, seen.std(axis=0), 1.0), 0.0)
-            result: NDArray[np.float32] = ((x - seen.mean(axis=0)) * scale).astype(np.float32)
+        result = np.empty_like(x)
+        parts = min(-(-x.size // STANDARDISED_AT_ONCE), max(x.shape[1] // 2, 1))  # a column alone is summed otherwise
+        for columns in np.array_split(np.arange(x.shape[1]), parts):  # all at once takes far more memory
+            some = slice(int(columns[0]), int(columns[-1]) + 1)
+            seen = x[training, some].astype(np.float64)
+            changes = np.ptp(seen, axis=0) > 0
+            with np.errstate(all="ignore"):
+                scale = np.where(changes, 1.0 / np.where(changes, seen.std(axis=0), 1.0), 0.0)
+                result[:, some] = ((x[:, some] - seen.mean(axis=0)) * scale).astype(np.float32)
         if not np.isfinite(result).all():
             raise UserError(
                 f"{shown(path)}: a column has numbers so far apart that standardise makes them larger than "
@@ -243,8 +288,7 @@ class Table(SampledDataset):
             )
         return result
 
-    def _classes(self, path: Path, target: Sequence[str]) -> tuple[str, ...]:
-        found = set(target)
+    def _classes(self, path: Path, found: Collection[str]) -> tuple[str, ...]:
         if not 2 <= len(found) <= MOST_CLASSES:
             number = f"{len(found)} different classes" if len(found) > 1 else f"only the class {min(found)!r}"
             hint = "" if len(found) < 2 else "; if it holds numbers, set task to regression"
@@ -256,6 +300,48 @@ class Table(SampledDataset):
             return tuple(sorted(found, key=lambda word: (int(word), word)))
         except ValueError:
             return tuple(sorted(found))
+
+
+def _batches(rows: Reader, lines: _Lines, columns: int) -> Iterator[list[tuple[int, list[str]]]]:
+    """(line, cells) of the rows that are not empty, some at once; an error comes after what stands before it."""
+    at_once = max(CELLS_AT_ONCE // columns, 1)
+    batch: list[tuple[int, list[str]]] = []
+    error: Exception | None = None
+    while error is None:
+        try:
+            row = next(rows)
+            if len(row) == columns:
+                batch.append((rows.line_num, row))
+            elif row:
+                raise _Bad(f"{len(row)} columns, and the first line names {columns}")
+        except (StopIteration, UnicodeDecodeError, csv.Error, _Bad) as found:
+            error = found
+        lines.next_row()
+        if batch and (error or len(batch) == at_once):
+            yield batch
+            batch = []
+    if not isinstance(error, StopIteration):
+        raise error
+
+
+def _numbers(batch: Sequence[tuple[int, list[str]]], at: Sequence[int], header: Sequence[str]) -> NDArray[np.float32]:
+    """The numbers in the columns *at*, row by row: all at once, and one by one where something is wrong with some."""
+    cells = [row[place] for _, row in batch for place in at]
+    if "_" not in "".join(cells):
+        try:
+            numbers = np.fromiter(map(float, cells), np.float64, len(cells))
+        except ValueError:
+            pass
+        else:
+            if (np.abs(numbers) <= LARGEST).all():
+                return numbers.astype(np.float32)
+    for line, row in batch:
+        for place in at:
+            try:
+                _number(row[place], header[place])
+            except _Bad as error:
+                raise _Bad(str(error), line) from error
+    raise AssertionError("a number is bad among others, and good alone")
 
 
 def _number(cell: str, column: str) -> float:
@@ -276,13 +362,6 @@ def _word(cell: str, column: str) -> str:
         said = f"{len(word)} characters" if word else "nothing"
         raise _Bad(f"{said} in the column {column[:30]!r}; write a word of at most {LONGEST_NAME} characters")
     return word
-
-
-def _numbered(words: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """(samples,) numbers from 0 for *words*, and the different words in their order; one long word costs no other."""
-    names = tuple(sorted(set(words)))
-    number = {name: at for at, name in enumerate(names)}
-    return np.array([number[word] for word in words], np.int64), names
 
 
 def _is_test(cell: str, column: str) -> bool:

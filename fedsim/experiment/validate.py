@@ -17,16 +17,21 @@ from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.load import written_out
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["validate"]
+__all__ = ["seeds_tried", "validate"]
 
+MOST_SEEDS = 30
+MOST_CLIENTS = 200_000
+MOST_BYTES = 50_000_000
+"""Of all seeds that are tried in seconds: of samples that are made anew for each."""
 
 Look = Callable[[Materials, World], None]
 
 
-def validate(scenario: Scenario, look: Look = lambda *_: None) -> Materials:
+def validate(scenario: Scenario, look: Look = lambda *_: None, *, every_seed: bool = True) -> Materials:
     """Build the world of every seed, and let every protocol look at it, without running any of them.
 
-    *look* is shown the world of the first seed as well. Returns what the protocols share on that seed.
+    Without *every_seed*, only the first `seeds_tried` are built, which takes seconds however many there are. *look* is
+    shown the world of the first seed as well. Returns what the protocols share on that seed.
 
     Raises `UserError`, with the key and where it was written, when parts of the scenario do not fit each other, or
     cannot be kept in a run folder.
@@ -41,9 +46,18 @@ def validate(scenario: Scenario, look: Look = lambda *_: None) -> Materials:
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
             _check_formula(protocol, scenario.formula, materials.table)
-    for seed in others:  # a draw may leave somebody without samples, or out of coverage, on one seed and not on another
+    tried = len(others) if every_seed else seeds_tried(scenario, materials) - 1
+    for seed in others[:tried]:  # one seed may leave somebody without samples, or out of coverage, and another not
         _check_world(scenario, gather_materials(scenario, seed))
     return materials
+
+
+def seeds_tried(scenario: Scenario, materials: Materials) -> int:
+    """How many of the scenario's seeds can be tried in seconds, by the *materials* of the first one; one at least."""
+    samples = materials.dataset.x
+    by_clients = MOST_CLIENTS // len(materials.topology.sensors)
+    by_samples = MOST_SEEDS if samples is None else MOST_BYTES // max(samples.nbytes, 1)
+    return min(max(min(MOST_SEEDS, by_clients, by_samples), 1), len(scenario.seeds))
 
 
 def _check_cohort(protocol: Protocol, clients: int) -> None:

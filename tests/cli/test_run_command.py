@@ -201,6 +201,8 @@ def test_validate_says_what_a_scenario_holds(tmp_path: Path, capsys: Capture) ->
         capsys.readouterr().out
         == f"{path} is fine: 3 clients, 2 protocols, 1 seed, a model of 650 parameters (2,600 bytes)\n"
     )
+    assert main(["validate", str(path), "--set", f"seeds={list(range(40))}"]) == 0
+    assert ", 40 seeds (the first 30 were tried; a run tries all), a model" in capsys.readouterr().out
     assert main(["validate", str(path), "--set", "seeds=[1, 2]", "--set", "topology.devices=1"]) == 2
     assert "clients" in capsys.readouterr().err  # two of one cannot be chosen
     assert sorted(inside.name for inside in tmp_path.iterdir()) == ["scenario.yaml"]

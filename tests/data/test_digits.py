@@ -217,6 +217,7 @@ def test_every_sample_is_set_aside_equally_often(set_aside):
     [
         {"pixels": 7},
         {"pixels": 28.0},
+        {"pixels": 193},
         {"test_fraction": 0.0},
         {"test_fraction": 1.0},
         {"client_test_fraction": 1.0},

@@ -13,6 +13,7 @@ from scipy.special import rel_entr
 from scipy.stats import wasserstein_distance, wasserstein_distance_nd
 from tiers import drawn
 
+from fedsim.data import distances
 from fedsim.data.distances import cpd, earth_movers, kl, mixtures, pairwise, to_global
 
 DISTANCES = [earth_movers, kl, cpd]
@@ -144,3 +145,19 @@ def test_a_table_too_large_for_one_piece_is_what_its_rows_are(distance):
 def test_a_client_without_samples_has_no_mixture(counts):
     with pytest.raises(ValueError, match="have something in it"):
         mixtures(np.array(counts))
+
+
+@pytest.mark.parametrize("distance", [earth_movers, kl, cpd])
+def test_clients_that_are_many_are_compared_some_at_once(monkeypatch, distance):
+    counts = np.random.default_rng(1).integers(1, 9, (11, 3))
+    expected = to_global(distance, counts)
+    largest = 0
+
+    def noted(p, q):
+        nonlocal largest
+        largest = max(largest, p.size)
+        return distance(p, q)
+
+    monkeypatch.setattr(distances, "AT_ONCE", 6)
+    assert np.array_equal(to_global(noted, counts), expected)
+    assert largest == 6

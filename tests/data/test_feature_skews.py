@@ -176,6 +176,23 @@ def test_one_number_spreads_the_angles_evenly():
     assert np.array_equal(turned[5], x[5])  # nobody's
 
 
+def test_clients_are_not_looked_through_for_each_angle(monkeypatch):
+    """Nobody would wait for a hundred thousand clients, each with an angle of its own."""
+    seen = 0
+
+    def flatnonzero(array):
+        nonlocal seen
+        seen += array.size
+        return np.nonzero(np.ravel(array))[0]
+
+    monkeypatch.setattr(np, "flatnonzero", flatnonzero)
+    clients = 200
+    x = np.random.default_rng(1).random((clients, 1, 3, 3)).astype(np.float32)
+    turned = apply_rotation(Rotation(degrees=180.0, by="client"), Clients(clients), x)
+    assert np.array_equal(turned[-1], np.rot90(x[-1], 2, axes=(1, 2)))
+    assert seen <= clients
+
+
 def test_grey_levels_are_rounded_to_the_nearest():
     x = np.random.default_rng(1).integers(0, 256, (4, 1, 9, 9)).astype(np.uint8)
     turned = apply_rotation(Rotation(degrees=[37.0]), Clients(1), x)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fedsim.data import dataset
 from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.data.declared import Declared
 from fedsim.data.encoding import Affine, Ids
@@ -155,3 +156,22 @@ def test_importing_the_data_modules_loads_no_heavy_library():
     program = f"import sys, {', '.join(modules)}; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("place", [0, 5, 11])
+def test_samples_are_looked_at_some_at_once(tiny, monkeypatch, place):
+    looked_at = []
+    isfinite = np.isfinite
+
+    def noted(array):
+        looked_at.append(array.size)
+        return isfinite(array)
+
+    monkeypatch.setattr(dataset, "AT_ONCE", 4)
+    monkeypatch.setattr(np, "isfinite", noted)
+    replace(tiny)
+    assert looked_at == [4, 4, 4]
+    x = tiny.x.copy()
+    x.flat[place] = np.nan
+    with pytest.raises(ValueError, match="x must be finite"):
+        replace(tiny, x=x)

@@ -482,3 +482,11 @@ def test_typefaces_are_kept_in_the_cache_and_read_back_as_they_were(cache_folder
     made = template.__wrapped__("cmr10")
     assert [entry.name.startswith("glyphs-typeface-") for entry in cache_folder.iterdir()] == [True]
     assert np.array_equal(template.__wrapped__("cmr10"), made)
+
+
+def test_more_images_than_memory_holds_are_refused(streams):
+    """Before any is drawn."""
+    with pytest.raises(
+        UserError, match=r"1e\+06 images of each of 11 cameras are about 11,000,000, and 10,000,000 are"
+    ):
+        Glyphs(images_per_device=1e6).load(Clients(11), streams(1))

@@ -16,6 +16,7 @@ from scipy.stats import binom
 from tiers import drawn, mostly_long
 
 from fedsim.data.distances import earth_movers, pairwise
+from fedsim.data.partition import settings
 from fedsim.data.partition.classes_per_client import ClassesPerClient
 from fedsim.data.partition.dirichlet import Dirichlet
 from fedsim.data.partition.factory_preference import FactoryPreference, served_by_lot
@@ -199,6 +200,22 @@ def test_dirichlet_gives_everybody_the_minimum_or_refuses():
         counts(Dirichlet(alpha=0.01, minimum_samples=60), y, 8, seed=1)
     with pytest.raises(UserError, match="504 training samples are needed, but there are only 500: minimum_samples=63"):
         counts(Dirichlet(minimum_samples=63), y, 8, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("partition", "y", "clients", "draws"),
+    [
+        (Dirichlet(alpha=0.01, minimum_samples=60), np.repeat(np.arange(CLASSES), 50), 8, 5),
+        (QuantitySkew(alpha=0.01), np.repeat(np.arange(CLASSES), 50), 8, 50),
+        (ClassesPerClient(classes=2), np.repeat([0, 1, 2], [90, 90, 1]), 8, 16),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_clients_that_are_many_are_drawn_fewer_times(monkeypatch, partition, y, clients, draws):
+    """What is drawn altogether has a limit, so that a refusal never takes minutes."""
+    monkeypatch.setattr(settings, "MOST_NUMBERS", 400)
+    with pytest.raises(UserError, match=f"in each of {draws} draws; "):
+        counts(partition, y, clients, seed=1)
 
 
 # --- quantity skew ---

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -238,3 +240,71 @@ def test_clients_with_names_of_any_length_are_numbered_in_their_order(write):
     made = pile(write(f"a,label,who\n1,x,{long}\n2,y,b\n3,x,a\n4,y,b\n"), target="label", client="who", test=None)
     assert made.owner.tolist() == [2, 1, 0, 1]
     assert made.owner_names == ("a", "b", long)
+
+
+@pytest.mark.parametrize(("key", "most"), [("MOST_ROWS", 4), ("MOST_NUMBERS", 8)])
+def test_a_table_has_at_most_so_many_rows_and_numbers(write, monkeypatch, key, most):
+    monkeypatch.setattr(table, key, most)
+    monkeypatch.setattr(table, "CELLS_AT_ONCE", 3)
+    row = "1,2,x\n3,4,y\n"
+    assert pile(write("a,b,label\n" + row * 2), target="label", client=None, test=None).x.shape == (4, 2)
+    with pytest.raises(
+        UserError, match=r"csv:6: there are more rows of 2 features .* rows and .* numbers are the most"
+    ):
+        pile(write("a,b,label\n" + row * 2 + "5,6,x\n"), target="label", client=None, test=None)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({3: "1,?,x", 4: "1"}, r"csv:3: '\?' in the column 'b' must be a number"),
+        ({3: "1", 4: "1,?,x"}, r"csv:3: 1 columns, and the first line names 3"),
+        ({3: "1,1_0,x", 4: '"1'}, r"csv:3: '1_0' in the column 'b' must be a number"),
+        ({3: "1,1, ", 4: "inf,1,x"}, r"csv:4: 'inf' in the column 'a'|csv:3: nothing in the column 'label'"),
+        ({3: "1,1e39,x"}, r"csv:3: '1e39' in the column 'b' must be a number"),
+    ],
+)
+def test_the_line_that_is_wrong_is_named_however_many_are_read_at_once(write, monkeypatch, at_once, wrong, message):
+    monkeypatch.setattr(table, "CELLS_AT_ONCE", at_once)
+    lines = ["a,b,label", *["1,2,x", "3,4,y"] * 4]
+    for number, line in wrong.items():
+        lines[number - 1] = line
+    with pytest.raises(UserError, match=message):
+        pile(write("\n".join(lines)), target="label", client=None, test=None)
+
+
+def test_a_byte_that_is_no_text_is_named_with_its_line(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_bytes(b"a,label\n" + b"1,x\n" * 10_000 + b"1,\xff\n")
+    with pytest.raises(UserError, match=r"own\.csv:10002: is not UTF-8 text .byte 0xff."):
+        pile(path, target="label", client=None, test=None)
+
+
+def test_a_table_is_read_without_its_text_in_memory(write):
+    """Its numbers take four bytes each, and little besides."""
+    row = ",".join(["0.123456789012345678"] * 100)
+    path = write(",".join(f"c{number}" for number in range(100)) + ",label\n" + f"{row},x\n{row},y\n" * 2000)
+    pile(path, target="label", client=None, test=None)  # imports
+    tracemalloc.start()
+    try:
+        made = pile(path, target="label", client=None, test=None)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert made.x.nbytes == 1_600_000 < path.stat().st_size / 5
+    assert peak < path.stat().st_size / 2
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 7])
+@pytest.mark.parametrize("options", [{}, {"test": "set"}])
+def test_features_are_standardised_alike_however_many_at_once(write, monkeypatch, columns, options):
+    values = np.random.default_rng(1).normal(size=(50, columns))
+    head = ",".join(f"c{number}" for number in range(columns)) + ",set,label\n"
+    rows = "".join(",".join(map(str, row)) + f",{at % 2},{'xy'[at % 3 == 0]}\n" for at, row in enumerate(values))
+    features = [f"c{number}" for number in range(columns)]
+    options = {"target": "label", "client": None, "test": None, "features": features, "standardise": True, **options}
+    path = write(head + rows)
+    expected = pile(path, **options).x
+    monkeypatch.setattr(table, "STANDARDISED_AT_ONCE", 1)
+    assert np.array_equal(pile(path, **options).x, expected)

@@ -11,7 +11,8 @@ import pytest
 from small_worlds import scenario
 
 from fedsim.errors import UserError
-from fedsim.experiment.validate import validate
+from fedsim.experiment import validate as validation
+from fedsim.experiment.validate import seeds_tried, validate
 from fedsim.scenario.fitting import check_samples
 
 DIGITS = {"data": {"name": "digits"}, "model": {"name": "softmax"}, "learn": True}
@@ -151,3 +152,28 @@ def test_every_phase_of_a_drift_needs_a_class_of_its_own() -> None:
 
 def test_a_network_study_may_take_the_sizes_of_texts(texts: dict[str, Any]) -> None:
     validate(scenario({"data": texts, "model": {"name": "declared", "parameters": 1000.0}}))
+
+
+@pytest.mark.parametrize(
+    ("key", "limit", "tried"),
+    [("MOST_SEEDS", 30, 30), ("MOST_CLIENTS", 100, 25), ("MOST_CLIENTS", 1, 1), ("MOST_BYTES", 1, 1)],
+)
+def test_of_many_seeds_as_many_are_tried_as_take_seconds(
+    monkeypatch: pytest.MonkeyPatch, key: str, limit: int, tried: int
+) -> None:
+    """A run tries them all."""
+    seen: list[int] = []
+    gather = validation.gather_materials
+
+    def gathered(settings: Any, seed: int) -> Any:
+        seen.append(seed)
+        return gather(settings, seed)
+
+    monkeypatch.setattr(validation, "gather_materials", gathered)
+    monkeypatch.setattr(validation, key, limit)
+    many = scenario({**DIGITS, "topology": {"name": "star", "devices": 4}, "seeds": list(range(40))})
+    materials = validate(many, every_seed=False)
+    assert seeds_tried(many, materials) == len(seen) == tried
+    seen.clear()
+    validate(many)
+    assert seen == list(range(40))

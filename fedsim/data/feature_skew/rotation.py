@@ -52,9 +52,9 @@ class Rotation(FeatureSkewSettings):
         number, numbers = numbered(clients, self.by)
         angles = self._angles(numbers)
         x = pile.x.copy()
-        for each in range(numbers):
-            ids = np.concatenate([held[client] for client in np.flatnonzero(number == each).tolist()])
-            for some in portions(ids):
+        ends = np.cumsum(np.bincount(number, minlength=numbers))
+        for each, members in enumerate(np.split(np.argsort(number, kind="stable"), ends[:-1])):
+            for some in portions(np.concatenate([held[client] for client in members.tolist()])):
                 x[some] = as_stored(rotated(x[some], angles[each]), x.dtype)
         return x
 

@@ -22,10 +22,12 @@ from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
+from fedsim.errors import Misfit
 from fedsim.settings import PositiveOrInfinite
 
 __all__ = ["Glyphs"]
 
+MOST_IMAGES = 10_000_000
 SAMPLE_BYTES = float(PIXELS**2 + 1)  # a byte for each pixel, and one for the label
 
 
@@ -50,8 +52,16 @@ class Glyphs(SampledDataset):
         """Owner k is the k-th client, unseen ones last; its images do not depend on how many others there are.
 
         Draws from ``data/glyphs/factory/F`` for each factory, from ``data/glyphs/device/K`` for each client and from
-        ``data/glyphs/unseen/K`` for each unseen one. Raises `UserError` where matplotlib or its fonts are missing.
+        ``data/glyphs/unseen/K`` for each unseen one. Raises `UserError` where matplotlib or its fonts are missing, and
+        for more than `MOST_IMAGES`.
         """
+        expected = clients.total * self.images_per_device
+        if expected > MOST_IMAGES:
+            raise Misfit(
+                f"{self.images_per_device:g} images of each of {clients.total} cameras are about {expected:,.0f}, and "
+                f"{MOST_IMAGES:,} are the most (8 GB); lower it, or use fewer devices",
+                "images_per_device",
+            )
         purposes = [f"device/{k}" for k in range(clients.count)] + [f"unseen/{k}" for k in range(clients.unseen)]
         cameras = [self._camera(generator(f"data/glyphs/{purpose}")) for purpose in purposes]
         factories = [

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.partition.settings import MAXIMUM_DRAWS, Labels, PartitionSettings, dealt_by_class
+from fedsim.data.partition.settings import Labels, PartitionSettings, dealt_by_class, most_draws
 from fedsim.data.pile import Clients
 from fedsim.errors import Misfit
 from fedsim.settings import Count
@@ -34,14 +34,15 @@ class ClassesPerClient(PartitionSettings):
         y, total = labels.classes(), clients.total
         sizes = np.unique(y, return_counts=True)[1]
         self._check(len(sizes), total)
-        for _ in range(MAXIMUM_DRAWS):
+        draws = most_draws(len(sizes) * total)
+        for _ in range(draws):
             has = self._who_has_what(len(sizes), total, rng)
             if (has.sum(1) <= sizes).all():
                 counts = np.array([_even(who, size, rng) for who, size in zip(has, sizes, strict=True)])
                 return dealt_by_class(y, counts, rng)
         raise Misfit(
             f"classes={self.classes} for each of {total} clients gave some class to more clients than it has samples "
-            f"(the smallest has {sizes.min()}) in each of {MAXIMUM_DRAWS} draws; lower classes, or use fewer clients",
+            f"(the smallest has {sizes.min()}) in each of {draws} draws; lower classes, or use fewer clients",
             "partition",
             "classes",
         )

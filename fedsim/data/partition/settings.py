@@ -19,13 +19,13 @@ from fedsim.errors import Misfit
 from fedsim.settings import Component
 
 __all__ = [
-    "MAXIMUM_DRAWS",
     "NOBODY",
     "Concentration",
     "Labels",
     "PartitionSettings",
     "dealt_by_class",
     "draw_until_enough",
+    "most_draws",
     "require",
     "require_minimum",
     "whole_shares",
@@ -35,6 +35,8 @@ Concentration = Annotated[float, Interval(gt=0, le=1e6)]
 """Parameter of a symmetric Dirichlet distribution: 1e6 is as good as equal shares, near 0 one client takes all."""
 
 MAXIMUM_DRAWS = 1000
+MOST_NUMBERS = 50_000_000
+"""In all draws together: a hundred thousand clients and ten classes are drawn 50 times."""
 
 NOBODY = -1
 """In the place of a client, for a sample that is left out."""
@@ -123,18 +125,31 @@ def dealt_by_class(y: NDArray[np.int64], counts: NDArray[np.int64], rng: np.rand
     return owner
 
 
+def most_draws(numbers: int) -> int:
+    """How many draws of so many *numbers* are tried: a refusal comes in seconds however many clients there are.
+
+    >>> most_draws(10 * 100), most_draws(10 * 100_000)
+    (1000, 50)
+    """
+    return min(max(MOST_NUMBERS // numbers, 1), MAXIMUM_DRAWS)
+
+
 def draw_until_enough(draw: Callable[[], NDArray[np.int64]], minimum: int, law: str) -> NDArray[np.int64]:
     """The first (parts, clients) draw in which every client has *minimum* samples or more over all parts.
 
-    Raises `UserError`, which begins with the *law* of the draws, when `MAXIMUM_DRAWS` draws have none.
+    Raises `UserError`, which begins with the *law* of the draws, when `most_draws` draws have none.
     """
-    for _ in range(MAXIMUM_DRAWS):
+    draws = 0
+    while True:
         counts = draw()
+        draws += 1
         if counts.sum(axis=0).min() >= minimum:
             return counts
+        if draws == most_draws(counts.size):
+            break
     raise Misfit(
         f"{law} left some of {counts.shape[1]} clients with fewer than "
-        f"minimum_samples={minimum} of {counts.sum()} training samples in each of {MAXIMUM_DRAWS} draws; "
+        f"minimum_samples={minimum} of {counts.sum()} training samples in each of {draws} draws; "
         "raise alpha, lower minimum_samples, or use fewer clients",
         "partition",
     )
