@@ -227,7 +227,7 @@ class Outages:
         if self._kind(name, *key) == NodeKind.SENSOR:
             return _Part(device=self._devices[name])
         neighbours = self._topology.infrastructure[name]
-        wires = [self._wires.wire(name, other) for other in neighbours]
+        wires = sorted((self._wires.wire(name, other) for other in neighbours), key=_index)  # however they are listed
         cell = [self._wires.cells[name].link] if name in self._wires.cells else []
         return _Part((*cell, *wires))
 
@@ -248,3 +248,7 @@ class Outages:
             raise Misfit(f"the topology has no node {name!r}{nearest(name, graph)}", *key)
         kind: NodeKind = graph.nodes[name]["kind"]
         return kind
+
+
+def _index(link: Link) -> int:
+    return link.index
