@@ -5,6 +5,7 @@ Left out: accuracy, which only training shows, and the real time that a run take
 
 from __future__ import annotations
 
+import gc
 import math
 from typing import Any
 
@@ -30,9 +31,11 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
     """
     scenario = scenario.model_copy(update={"seeds": scenario.seeds[:1]})
     network: dict[str, Any] = {}
+    fresh: list[World] = []
 
     def look(materials: Materials, world: World) -> None:
         network.update(network_facts(materials.topology, world.wires, materials.seed))
+        fresh.append(world)
 
     with rare_collections():
         materials = validate(scenario, look)
@@ -43,8 +46,11 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
             "data": data_facts(materials.dataset),
             "network": network,
             "model": model_facts(scenario.model.name, materials.table, scenario.training),
-            "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops),
+            "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops, fresh),
         }
+    if fresh:
+        fresh.clear()
+        gc.collect()  # nothing was simulated in it, and tables need room too
     return facts, materials
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from fedsim.experiment.simulate import simulate
+from fedsim.experiment.validate import seen_by
 from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import NoLearner
 from fedsim.protocols.protocol import Protocol
@@ -37,10 +38,11 @@ MOST_ROUNDS = 1_000
 
 @dataclass
 class _Budget:
-    """How many hops may still be simulated."""
+    """How many hops may still be simulated, and worlds for it."""
 
     most: int
     hops: int
+    fresh: list[World]
 
     def rounds(self, hops_per_round: float) -> int:
         """How many rounds may."""
@@ -48,15 +50,20 @@ class _Budget:
 
 
 def protocol_facts(
-    scenario: Scenario, materials: Materials, wires_to_server: float, most_hops: int = MOST_HOPS
+    scenario: Scenario,
+    materials: Materials,
+    wires_to_server: float,
+    most_hops: int = MOST_HOPS,
+    fresh: list[World] | None = None,
 ) -> list[dict[str, Any]]:
     """What a round of each protocol takes and sends, and an estimate of the whole run.
 
     *wires_to_server* are those between a base station and the server, in the mean. ``rounds`` is empty for a protocol
     that decides on what was learned, which cannot be known before. Where messages lead over more hops than may still be
-    simulated, ``not_simulated`` says so, and there is only one round, or none.
+    simulated, ``not_simulated`` says so, and there is only one round, or none. *fresh* worlds, at time zero and of
+    whatever protocol, are used up before others are built.
     """
-    budget = _Budget(most_hops, most_hops)
+    budget = _Budget(most_hops, most_hops, fresh or [])
     return [_facts(scenario, protocol, materials, wires_to_server, budget) for protocol in scenario.protocols]
 
 
@@ -89,7 +96,7 @@ def _facts(
         )
     if few == 0:
         return facts
-    trace, facts["cut_short"] = _first_rounds(scenario, protocol, materials, Stop(rounds=few))
+    trace, facts["cut_short"] = _first_rounds(scenario, protocol, materials, Stop(rounds=few), budget)
     budget.hops -= len(trace.hops)
     facts["rounds"] = rounds = _rounds(trace)
     facts["parts"] = _parts(trace)
@@ -102,9 +109,11 @@ def _facts(
     return facts
 
 
-def _first_rounds(scenario: Scenario, protocol: Protocol, materials: Materials, few: Stop) -> tuple[Trace, str | None]:
+def _first_rounds(
+    scenario: Scenario, protocol: Protocol, materials: Materials, few: Stop, budget: _Budget
+) -> tuple[Trace, str | None]:
     """What happened in them, and why they ended early, if they did."""
-    world = _simulated(scenario, protocol, materials, few)
+    world = _simulated(scenario, protocol, materials, few, budget)
     trace, cut_short = world.trace, world.loop.cut_short
     del world
     gc.collect()  # it is full of cycles, and the largest ones leave little room for what comes next
@@ -133,7 +142,7 @@ def _whole(
     if most_rounds < 1:
         return None
     some = stop.model_copy(update={"target_accuracy": None, "rounds": _at_most(most_rounds, stop.rounds)})
-    world = _simulated(scenario, protocol, materials, some)
+    world = _simulated(scenario, protocol, materials, some, budget)
     budget.hops -= len(world.trace.hops)
     done = world.loop.rounds_done
     ends_by = _ended_by(stop, world)
@@ -160,9 +169,12 @@ def _ended_by(stop: Stop, world: World) -> str | None:
     return "sim_time_s" if stop.sim_time_s is not None and world.env.now >= stop.sim_time_s else None
 
 
-def _simulated(scenario: Scenario, protocol: Protocol, materials: Materials, few: Stop) -> World:
+def _simulated(scenario: Scenario, protocol: Protocol, materials: Materials, few: Stop, budget: _Budget) -> World:
     short = protocol.model_copy(update={"stop": few})
-    world = build_world(scenario, short, materials, lambda *_: NoLearner())
+    if budget.fresh:
+        world = seen_by(short, budget.fresh.pop(), scenario)
+    else:
+        world = build_world(scenario, short, materials, lambda *_: NoLearner())
     simulate(world, short, few)
     return world
 

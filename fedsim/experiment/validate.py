@@ -17,7 +17,7 @@ from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.load import written_out
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["seeds_tried", "validate"]
+__all__ = ["seeds_tried", "seen_by", "validate"]
 
 MOST_SEEDS = 30
 MOST_CLIENTS = 200_000
@@ -33,6 +33,7 @@ def validate(scenario: Scenario, look: Look = lambda *_: None, *, every_seed: bo
     Without *every_seed*, only the first `seeds_tried` are built, which takes seconds however many there are. *look* is
     shown the world of the first seed as well. Returns what the protocols share on that seed.
 
+    The last world is full of cycles: collect them where another one comes next.
     Raises `UserError`, with the key and where it was written, when parts of the scenario do not fit each other, or
     cannot be kept in a run folder.
     """
@@ -48,6 +49,7 @@ def validate(scenario: Scenario, look: Look = lambda *_: None, *, every_seed: bo
             _check_formula(protocol, scenario.formula, materials.table)
     tried = len(others) if every_seed else seeds_tried(scenario, materials) - 1
     for seed in others[:tried]:  # one seed may leave somebody without samples, or out of coverage, and another not
+        gc.collect()  # the world before is full of cycles
         _check_world(scenario, gather_materials(scenario, seed))
     return materials
 
@@ -80,13 +82,11 @@ def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *
     world = build_world(scenario, first, materials, lambda *_: NoLearner())
     for protocol in others:
         with scenario.about(*scenario.place_of(protocol)):
-            protocol.check(_seen_by(protocol, world, scenario))
+            protocol.check(seen_by(protocol, world, scenario))
     look(materials, world)
-    del world
-    gc.collect()  # a world is full of cycles, and another one may come next
 
 
-def _seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:
+def seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:
     """The world as it would have been built for *protocol*."""
     loop = RunLoop(
         world.env,
