@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from fedsim.experiment.describe_spread import spread_of
 from fedsim.kernel.streams import Streams
 from fedsim.network.settings import CellSettings
@@ -26,7 +28,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
     ``without_coverage_now`` those that have no rate at time zero.
     """
     kinds = Counter(node["kind"] for _, node in topology.graph.nodes(data=True))
-    crowd = Counter(attachment.air_uplink.link.index for attachment in wires.attachments)
+    crowd = np.bincount([attachment.air_uplink.link.index for attachment in wires.attachments])[: len(wires.cells)]
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
     used = wires.used()
     distances_m = (place.distance_m for place in _places(topology, seed))
@@ -35,7 +37,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
         "server": wires.server,
         "cells": len(wires.cells),
         "air": _air(cell.settings for cell in wires.cells.values()),
-        "sensors_per_cell": spread_of(crowd.values()),
+        "sensors_per_cell": spread_of(crowd),
         "out_of_coverage": sum(not attachment.covered for attachment in wires.attachments),
         "without_coverage_now": sum(
             attachment.covered and not attachment.in_coverage for attachment in wires.attachments

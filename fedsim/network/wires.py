@@ -111,12 +111,13 @@ class Wires:
             while node not in passed:
                 passed.add(node)
                 node = towards[node]
-        wires = (link for link in self.links if not link.access)
-        return [
-            link
-            for link in wires
-            if any(towards.get(one) == other and one in passed for one, other in (link.ends, link.ends[::-1]))
-        ]
+        used = []
+        for link in self.links:
+            if not link.access:
+                one, other = link.ends
+                if (one in passed and towards.get(one) == other) or (other in passed and towards.get(other) == one):
+                    used.append(link)
+        return used
 
     def wire(self, one: str, other: str) -> Link:
         """The wire between two neighbours. Raises `KeyError` when there is none."""
@@ -181,11 +182,13 @@ class Wires:
         station = self._topology.cell_of(sensor)
         cell = self.cells[station]
         place, radio = self._place(index, sensor), cell.settings.radio
-        with self._about_radio(station):
+        try:
             rates = radio.rates(place)
             uncovered = radio.why_no_coverage(place) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
             if uncovered is not None and not radio.excludes_uncovered:
                 raise UserError(uncovered)
+        except UserError as error:
+            raise self._about(station, error) from error
         weight = cell.settings.discipline.weight(self._topology.graph.nodes[sensor]["device"])
         return Attachment(
             sensor,
@@ -199,13 +202,17 @@ class Wires:
     @contextmanager
     def _about_radio(self, station: str) -> Iterator[None]:
         """What goes wrong inside is about the key of the radio around *station*."""
-        section = ("cells", station, "radio") if station in self._network.cells else ("cell", "radio")
         try:
             yield
-        except Misfit as error:
-            raise Misfit(error.problem, *section, *error.key) from error
         except UserError as error:
-            raise Misfit(str(error), *section) from error
+            raise self._about(station, error) from error
+
+    def _about(self, station: str, error: UserError) -> Misfit:
+        """*error*, about the key of the radio around *station*."""
+        section = ("cells", station, "radio") if station in self._network.cells else ("cell", "radio")
+        if isinstance(error, Misfit):
+            return Misfit(error.problem, *section, *error.key)
+        return Misfit(str(error), *section)
 
     def _place(self, index: int, sensor: str) -> Place:
         nodes, station = self._topology.graph.nodes, self._topology.cell_of(sensor)

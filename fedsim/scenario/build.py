@@ -133,12 +133,14 @@ def build_world(
 
 def _clients(scenario: Scenario, materials: Materials, wires: Wires) -> tuple[Client, ...]:
     dataset, known_size = materials.dataset, materials.dataset.sample_bytes is not None
+    held = dataset.client_samples.tolist()
+    raw_bytes = {samples: dataset.raw_bytes(index) for index, samples in enumerate(held)} if known_size else {}
     return tuple(
         Client(
             index=index,
             name=name,
-            samples=int(dataset.client_samples[index]),
-            raw_bytes=dataset.raw_bytes(index) if known_size else None,
+            samples=held[index],
+            raw_bytes=raw_bytes.get(held[index]),
             compute=_compute(scenario, materials.topology, name),
             attachment=wires.attachments[index],
             stream=None if dataset.stream is None else StreamBuffer(dataset.stream),

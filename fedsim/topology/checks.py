@@ -73,6 +73,8 @@ def _position(name: str, position_m: Any) -> tuple[float, float] | None:
         return None
     if isinstance(position_m, (tuple, list)) and len(position_m) == 2:
         x, y = position_m
+        if type(x) is type(y) is float and type(position_m) is tuple and math.isfinite(x) and math.isfinite(y):
+            return position_m
         if _is_number(x) and _is_number(y) and math.isfinite(x) and math.isfinite(y):
             return float(x), float(y)
     raise UserError(

@@ -38,6 +38,9 @@ def grid(centre_m: tuple[float, float], count: int, spacing_m: float) -> list[tu
     [(5.0, 5.0)]
     """
     x, y = centre_m
+    if count == 1:
+        place_m = round(x, 3), round(y, 3)
+        return [centre_m if place_m == centre_m else place_m]  # one object for both, in networks of many
     columns = math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)
     left, bottom = x - (columns - 1) * spacing_m / 2, y - (rows - 1) * spacing_m / 2

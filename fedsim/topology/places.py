@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +25,7 @@ def factories(topology: Topology) -> NDArray[np.int64]:
 
 
 def _numbered(topology: Topology) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    kinds, towards = topology.infrastructure.nodes, topology.towards(topology.cloud)
     of_cell: dict[str, int] = {}
     numbers: dict[str, int] = {}
     behind: dict[str, str | None] = {}
@@ -29,22 +33,25 @@ def _numbered(topology: Topology) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     for position, sensor in enumerate(topology.sensors):
         cell = topology.cell_of(sensor)
         if cell not in of_cell:
-            of_cell[cell] = numbers.setdefault(_factory(topology, cell, behind), len(numbers))
+            of_cell[cell] = numbers.setdefault(_factory(kinds, towards, cell, behind), len(numbers))
         found[position] = of_cell[cell]
     return found, tuple(numbers)
 
 
-def _factory(topology: Topology, cell: str, behind: dict[str, str | None]) -> str:
+def _factory(
+    kinds: Mapping[str, Mapping[str, Any]], towards: Mapping[str, str], cell: str, behind: dict[str, str | None]
+) -> str:
     """The first edge server on the way from a base station to the cloud, or else the base station.
 
     *behind* remembers what lies behind which edge server (None: behind none), so that no wire is followed twice.
     """
-    nodes, towards = topology.graph.nodes, topology.towards(topology.cloud)
     way, node = [], cell
     while node not in behind:
         way.append(node)
-        if nodes[node]["kind"] == NodeKind.EDGE or node == topology.cloud:
-            behind[node] = node if node != topology.cloud else None
+        if kinds[node]["kind"] is NodeKind.EDGE:
+            behind[node] = node
+        elif node not in towards:  # the cloud
+            behind[node] = None
         else:
             node = towards[node]
     behind.update(dict.fromkeys(way, behind[node]))
