@@ -86,8 +86,8 @@ FAULTS = (
     Fault(
         "factories are numbered with gaps",
         PLACES,
-        "numbers.setdefault(_factory(topology, cell, behind), len(numbers))",
-        "numbers.setdefault(_factory(topology, cell, behind), len(of_cell))",
+        "numbers.setdefault(_factory(kinds, towards, cell, behind), len(numbers))",
+        "numbers.setdefault(_factory(kinds, towards, cell, behind), len(of_cell))",
         (f"{TEST_PLACES}::test_a_factory_is_what_is_behind_one_edge_server",),
     ),
     Fault(
