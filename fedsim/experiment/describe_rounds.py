@@ -32,6 +32,8 @@ ROUNDS = 2
 """That are simulated, and shown."""
 MOST_HOPS = 500_000
 """Over which the messages of all protocols go together: a round of a hundred thousand devices in a star has 400,000."""
+MOST_PAIRS = 10_000_000
+"""Of clients and clusters, when a protocol forms groups by class counts: a million pairs take a second."""
 MOST_ROUNDS = 1_000
 """That are simulated of a protocol whose rounds are not alike."""
 
@@ -89,7 +91,14 @@ def _facts(
     wanted = _at_most(ROUNDS, stop.rounds)
     hops_per_round = 2 * (facts["mean_cohort"] or sensors) * (1 + wires_to_server)
     few = min(wanted, budget.rounds(hops_per_round))
-    if few < wanted:
+    groupable = _groupable_rounds(protocol, sensors)
+    if groupable < few:
+        few = groupable
+        facts["not_simulated"] = (
+            f"a run forms groups of {sensors:,} clients by their class counts, and describe does so for at most "
+            f"{MOST_PAIRS:,} pairs of clients and clusters; form them at random, or take fewer clients"
+        )
+    elif few < wanted:
         facts["not_simulated"] = (
             f"the messages of a round lead over about {hops_per_round:,.0f} hops, and describe simulates at most "
             f"{budget.most:,} for all protocols together; more with --most-hops"
@@ -104,7 +113,7 @@ def _facts(
         if protocol.rounds_are_alike:
             facts["run"] = _run(stop, rounds)
         else:
-            most_rounds = min(MOST_ROUNDS, budget.rounds(hops_per_round))
+            most_rounds = min(MOST_ROUNDS, budget.rounds(hops_per_round), groupable)
             facts["run"] = _whole(scenario, protocol, materials, stop, most_rounds, budget)
     return facts
 
@@ -124,6 +133,14 @@ def _parts(trace: Trace) -> dict[str, Any]:
     from fedsim.experiment.describe_parts import part_facts  # pandas comes when the world is gone: it needs room too
 
     return part_facts(trace)
+
+
+def _groupable_rounds(protocol: Protocol, sensors: int) -> int:
+    """For how many rounds its groups can be formed in seconds: M groups are made of *sensors* / M clusters."""
+    if not protocol.groups_by_counts:
+        return MOST_ROUNDS
+    pairs = np.cumsum(sensors**2 / np.array(protocol.group_numbers(sensors, MOST_ROUNDS)))
+    return int(np.searchsorted(pairs, MOST_PAIRS, side="right"))
 
 
 def _at_most(most: int, rounds: int | None) -> int:

@@ -68,6 +68,11 @@ class Protocol(Component):
         """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
         return None
 
+    @property
+    def groups_by_counts(self) -> bool:
+        """Whether groups are formed by clients' class counts, which takes long for thousands of clients."""
+        return False
+
     def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
         """f(r), for closed-form costs: how many groups *clients* form in each of so many *rounds*, idle ones included.
 

@@ -120,6 +120,11 @@ class GroupedTraining(Protocol, GroupedSettings):
         """``sampling_rate * clients``, the papers' kappa K."""
         return self.sampling_rate * clients
 
+    @property
+    def groups_by_counts(self) -> bool:
+        """As the grouping has it."""
+        return self.parts()[0].needs_counts
+
     def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
         """What the growth has for each round's block, or for the first one when groups are formed once."""
         grouping, growth, _ = self.parts()

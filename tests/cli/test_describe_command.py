@@ -23,6 +23,7 @@ from fedsim.cli import main
 from fedsim.cli.tables import show_cells
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.settings import Arrival, StreamSettings
+from fedsim.experiment import describe_rounds
 from fedsim.experiment.describe import MOST_HOPS, describe, plain
 from fedsim.experiment.describe_data import data_facts, model_facts
 from fedsim.learning.executors.choice import choose
@@ -443,6 +444,20 @@ def test_more_hops_are_simulated_where_they_are_asked_for(tmp_path: Path, capsys
     assert "too large" not in capsys.readouterr().out
     assert main(["describe", path, "--most-hops", "0"]) == 2
     assert "'0' must be a whole number of at least 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("most_pairs", "rounds", "known"), [(95, 2, True), (63, 1, False), (31, 0, False)])
+def test_groups_by_class_counts_are_formed_for_so_many_pairs_only(
+    most_pairs: int, rounds: int, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight clients in two groups make four clusters, so a round has 32 pairs; the first two are simulated again."""
+    monkeypatch.setattr(describe_rounds, "MOST_PAIRS", most_pairs)
+    digits = {"data": {"name": "digits", "partition": {"name": "iid"}}, "topology.devices": 8, "stop.rounds": 2}
+    grouped = {"protocols": [{"name": "fedgsp", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 2}}]}
+    told = protocol({**NO_CONTENTION, **digits, **grouped})
+    assert len(told["rounds"]) == rounds
+    assert (told["run"] is not None, told["not_simulated"] is None) == (known, known)
+    assert known or f"at most {most_pairs} pairs of clients and clusters" in told["not_simulated"]
 
 
 def test_help_says_how_many_hops_are_simulated_otherwise(capsys: Capture) -> None:
