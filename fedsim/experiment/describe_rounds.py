@@ -48,7 +48,7 @@ class _Budget:
 
     def rounds(self, hops_per_round: float) -> int:
         """How many rounds may."""
-        return int(self.hops // max(1.0, hops_per_round))
+        return max(0, int(self.hops // max(1.0, hops_per_round)))  # a round may have had more hops than were expected
 
 
 def protocol_facts(

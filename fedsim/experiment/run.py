@@ -66,7 +66,7 @@ def run(
     check_store(place)
     with rare_collections():
         materials = validate(scenario)  # first, as a host takes a while to load
-        gc.collect()
+        gc.collect()  # the world that was checked is full of cycles
     host = host_for(options, materials.table, learn=scenario.learn)
     with folder:
         if not folder.finished:  # somebody else may have been faster

@@ -33,7 +33,8 @@ def validate(scenario: Scenario, look: Look = lambda *_: None, *, every_seed: bo
     Without *every_seed*, only the first `seeds_tried` are built, which takes seconds however many there are. *look* is
     shown the world of the first seed as well. Returns what the protocols share on that seed.
 
-    The last world is full of cycles: collect them where another one comes next.
+    The last world that was built is full of cycles. Who builds another one next should call `gc.collect` before.
+
     Raises `UserError`, with the key and where it was written, when parts of the scenario do not fit each other, or
     cannot be kept in a run folder.
     """

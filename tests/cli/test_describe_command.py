@@ -460,6 +460,17 @@ def test_groups_by_class_counts_are_formed_for_so_many_pairs_only(
     assert known or f"at most {most_pairs} pairs of clients and clusters" in told["not_simulated"]
 
 
+def test_rounds_with_more_hops_than_were_expected_leave_nothing_for_the_next_protocol() -> None:
+    """Reports of class counts are not among the 32 hops that are expected of a round of eight clients."""
+    digits = {"data": {"name": "digits", "partition": {"name": "iid"}}, "topology.devices": 8, "stop.rounds": 1}
+    grouped = {"name": "fedgsp", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 8}}
+    both = [grouped | {"label": "one"}, grouped | {"label": "another"}]
+    facts, _ = describe(scenario({**NO_CONTENTION, **digits, "protocols": both}), most_hops=32)
+    one, another = facts["protocols"]
+    assert (len(one["rounds"]), len(another["rounds"])) == (1, 0)
+    assert another["not_simulated"] is not None
+
+
 def test_help_says_how_many_hops_are_simulated_otherwise(capsys: Capture) -> None:
     assert main(["describe", "--help"]) == 0
     assert f"{MOST_HOPS:,}" in capsys.readouterr().out
