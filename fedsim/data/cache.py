@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import ENCODINGS
 from fedsim.data.pile import Pile
+from fedsim.data.quick import check_bytes
 from fedsim.errors import UserError
 from fedsim.files import shown
 
@@ -66,6 +67,7 @@ def cached(
         pile = make()
         return replace(pile, remarks=(*pile.remarks, why))
     place = home / f"{name}-{key.hexdigest()}"
+    check_bytes(_bytes(place), " and ".join(map(shown, sources)))
     found = _read(place)
     if found is not None:
         return found
@@ -123,6 +125,11 @@ def _write(place: Path, pile: Pile) -> None:
         scratch.rename(place)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _bytes(place: Path) -> int:
+    """Of all that is kept there; 0 when nothing is."""
+    return sum(state.st_size for _, state in _files(place)) if place.is_dir() else 0
 
 
 def _read(place: Path) -> Pile | None:

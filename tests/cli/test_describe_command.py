@@ -225,7 +225,7 @@ def dataset(owners: list[list[int]], **keys: Any) -> FederatedDataset:
         sample_shape=(1, 2, 2),
         sample_bytes=5.0,
         client_samples=np.array([len(labels) for labels in owners]),
-        x=np.random.default_rng(0).random((len(y), 1, 2, 2)).astype(np.float32),
+        stored=np.random.default_rng(0).random((len(y), 1, 2, 2)).astype(np.float32),
         y=y,
         train_ids=tuple(np.split(np.arange(len(y)), ends[:-1])),
         client_test_ids=(np.empty(0, np.int64),) * len(owners),
@@ -394,7 +394,12 @@ def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monk
 
     monkeypatch.setattr(describe_command, "_print", gone)
     wanted = Namespace(
-        scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out", most_hops=None, most_nodes=100
+        scenario=write_scenario(tmp_path),
+        overrides=[],
+        out=tmp_path / "out",
+        most_hops=None,
+        all_data=False,
+        most_nodes=100,
     )
     with pytest.raises(BrokenPipeError):
         describe_command._execute(wanted)

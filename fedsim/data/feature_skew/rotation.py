@@ -42,7 +42,7 @@ class Rotation(FeatureSkewSettings):
         self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
         """Nothing is drawn. Raises `UserError` for samples that are no images, and for a spread over a single one."""
-        if not isinstance(pile.encoding, Affine) or pile.x.ndim != 4:
+        if not isinstance(pile.encoding, Affine) or len(pile.x.shape) != 4:
             shape = pile.encoding.sample_shape(pile.x.shape[1:])
             raise Misfit(
                 f"rotation needs images (channels, rows, columns), and a sample of this data set is {shape}; leave "
@@ -51,7 +51,7 @@ class Rotation(FeatureSkewSettings):
             )
         number, numbers = numbered(clients, self.by)
         angles = self._angles(numbers)
-        x = pile.x.copy()
+        x = np.array(pile.x)
         ends = np.cumsum(np.bincount(number, minlength=numbers))
         for each, members in enumerate(np.split(np.argsort(number, kind="stable"), ends[:-1])):
             for some in portions(np.concatenate([held[client] for client in members.tolist()])):
