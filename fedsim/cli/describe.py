@@ -44,10 +44,10 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.data.quick import in_seconds
     from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.describe import MOST_HOPS, describe
     from fedsim.files import why_no_folder
+    from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes

@@ -25,9 +25,9 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.data.quick import in_seconds
     from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.validate import seeds_tried, validate
+    from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import ENCODINGS
 from fedsim.data.pile import Pile
-from fedsim.data.quick import check_bytes
 from fedsim.errors import UserError
 from fedsim.files import shown
+from fedsim.quick import check_bytes
 
 __all__ = ["VARIABLE", "cached", "folder"]
 

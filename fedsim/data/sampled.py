@@ -20,11 +20,11 @@ from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
 from fedsim.data.pile import Clients, Pile
-from fedsim.data.quick import check_samples
 from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.data.source import Missing
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
 from fedsim.errors import Misfit
+from fedsim.quick import check_samples
 from fedsim.settings import OneOf, Probability
 
 __all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedsim.data import cache, quick
+from fedsim import quick
+from fedsim.data import cache
 from fedsim.data.arrays import Arrays
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
@@ -15,18 +16,18 @@ from fedsim.data.glyphs import dataset as glyphs
 from fedsim.data.glyphs.dataset import Glyphs
 from fedsim.data.later import Later
 from fedsim.data.pile import Clients, Pile
-from fedsim.data.quick import in_seconds
 from fedsim.errors import UserError
+from fedsim.quick import in_seconds
 
 EQUAL = {"images_per_device": 10.0, "images_spread": 0.0}
-WAY_OUT = "give --all-data to look at all of them, or start the run, which reads all"
+WAY_OUT = "give --all-data to look at everything, or start the run, which always does"
 
 
 def test_a_reader_is_told_off_only_where_an_answer_is_wanted_in_seconds() -> None:
     quick.check_samples(quick.MOST_SAMPLES + 1, "here")
     with in_seconds():
         quick.check_samples(quick.MOST_SAMPLES, "here")
-        with pytest.raises(UserError, match=rf"^here: has 2,000,001 samples, and at most 2,000,000 .*; {WAY_OUT}$"):
+        with pytest.raises(UserError, match=rf"^here: has 1,500,001 samples, and at most 1,500,000 .*; {WAY_OUT}$"):
             quick.check_samples(quick.MOST_SAMPLES + 1, "here")
         with in_seconds(answer=False):
             quick.check_samples(quick.MOST_SAMPLES + 1, "here")

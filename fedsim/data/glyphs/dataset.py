@@ -23,10 +23,10 @@ from fedsim.data.glyphs.typefaces import CHARACTERS, check_fonts, template
 from fedsim.data.later import Later
 from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
-from fedsim.data.quick import check_samples, check_work
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.errors import Misfit
+from fedsim.quick import check_samples, check_work
 from fedsim.settings import PositiveOrInfinite
 
 __all__ = ["Glyphs"]

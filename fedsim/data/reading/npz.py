@@ -23,10 +23,10 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.quick import check_bytes, check_samples
 from fedsim.data.reading.names import in_short
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import open_file, shown
+from fedsim.quick import check_bytes, check_samples
 
 __all__ = ["MOST_BYTES", "Wanted", "read_npz", "same_length"]
 

@@ -13,7 +13,7 @@ from fedsim.errors import UserError
 
 __all__ = ["MOST_BYTES", "MOST_SAMPLES", "check_bytes", "check_samples", "check_work", "in_seconds"]
 
-MOST_SAMPLES = 2_000_000
+MOST_SAMPLES = 1_500_000
 """Each has a label, an owner and a place among some client's samples: about 80 bytes, however small it is."""
 MOST_BYTES = 200_000_000
 """Of samples as they are stored."""
@@ -46,5 +46,5 @@ def check_work(number: float, most: float, unit: str, where: str) -> None:
     if _in_seconds.get() and number > most:
         raise UserError(
             f"{where}: has {number:,.0f} {unit}, and at most {most:,.0f} are looked at, which takes seconds; give "
-            "--all-data to look at all of them, or start the run, which reads all"
+            "--all-data to look at everything, or start the run, which always does"
         )
