@@ -6,6 +6,7 @@ Three kinds of test samples: a *global* set that no client holds, each *client's
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Annotated, ClassVar, TypeAlias
@@ -24,12 +25,13 @@ from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.data.source import Missing
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
 from fedsim.errors import Misfit
-from fedsim.quick import check_samples
+from fedsim.quick import check_samples, check_work
 from fedsim.settings import OneOf, Probability
 
 __all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]
 
 DEFAULT_TEST_FRACTION = 0.2
+MOST_SKEWED_IN_SECONDS = 100_000_000
 PartitionField: TypeAlias = Annotated[PartitionSettings, OneOf("partitions")]
 Ids: TypeAlias = NDArray[np.int64]
 
@@ -69,6 +71,7 @@ class SampledDataset(DatasetSettings):
         split = self._natural if self.partition.natural else self._dealt
         train, own_tests, test_ids = split(pile, clients, generator)
         if self.feature_skew is not None:
+            check_work(math.prod(pile.x.shape), MOST_SKEWED_IN_SECONDS, "numbers to skew", f"data set {self.name!r}")
             pile = replace(pile, x=np.asarray(pile.x))
             skewed = self.feature_skew.apply(
                 pile, clients, _everything(train, own_tests), generator("data/feature_skew")

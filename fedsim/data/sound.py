@@ -20,6 +20,7 @@ __all__ = ["SoundDataset"]
 
 SAMPLE_BYTES = 2
 LABEL_BYTES = 1
+MOST_BYTES_IN_SECONDS = 500_000_000
 MOST_FRAMES = 2_000_000
 """That become features within seconds: 20,000 clips of a second."""
 MOST_VALUES = 10**6  # of one sample's features
@@ -101,8 +102,10 @@ class SoundDataset(SampledDataset):
         check_work(number * log_mel.frames, MOST_FRAMES, "frames of sound to look at for the first time", self.name)
         check_bytes(4 * number * self.bands * log_mel.frames, self.name)
         x = np.empty((number, 1, self.bands, log_mel.frames), np.float32)
-        cut = filled = 0
+        cut = filled = read = 0
         for place, clip in enumerate(clips):
+            read += clip.nbytes
+            check_work(read / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of sound to read for the first time", self.name)
             x[place] = log_mel.features(clip)
             cut += len(clip) > log_mel.samples
             filled += len(clip) < log_mel.samples

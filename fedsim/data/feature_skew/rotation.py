@@ -87,9 +87,15 @@ def rotated(images: NDArray[Any], degrees: float) -> NDArray[np.float32]:
     top, row = _taps(cosine * down + sine * right + (rows - 1) / 2, rows)
     left, column = _taps(cosine * right - sine * down + (columns - 1) / 2, columns)
     bottom, beside = np.minimum(top + 1, rows - 1), np.minimum(left + 1, columns - 1)
-    values = images.astype(np.float32, copy=False)
-    above = values[:, :, top, left] + column * (values[:, :, top, beside] - values[:, :, top, left])
-    below = values[:, :, bottom, left] + column * (values[:, :, bottom, beside] - values[:, :, bottom, left])
+    values = images.astype(np.float32, copy=False).reshape(*images.shape[:2], rows * columns)
+
+    def between(line: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What lies on so many lines, between two columns."""
+        before, after = (values.take(line * columns + at, axis=2) for at in (left, beside))
+        weighed: NDArray[np.float32] = before + column * (after - before)
+        return weighed
+
+    above, below = between(top), between(bottom)
     turned: NDArray[np.float32] = above + row * (below - above)
     return turned
 
