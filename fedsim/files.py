@@ -70,16 +70,16 @@ def open_file(path: Path, *, what: str) -> Iterator[BinaryIO]:
             raise _unreadable(path, error) from error
 
 
-def read_text_file(path: Path, *, what: str, most_bytes: int = 64_000_000) -> str:
+def read_text_file(path: Path, *, what: str, most_bytes: int = 64_000_000, way_out: str = "") -> str:
     """The text of the file *path*, which messages call *what* ("a YAML file"); a byte order mark is left out.
 
-    Reads at most *most_bytes* + 1 bytes. Raises `UserError`, beginning with the path, unless `open_file` opens it, and
+    Reads at most *most_bytes* + 1 bytes; *way_out* ends the message for a larger file. Raises `UserError`, beginning with the path, unless `open_file` opens it, and
     it is not larger than *most_bytes*, and in UTF-8.
     """
     with open_file(path, what=what) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
-        raise _too_large(path, what, most_bytes)
+        raise _too_large(path, what, most_bytes, way_out)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -95,8 +95,8 @@ def open_text_file(path: Path, *, what: str, most_bytes: int) -> Iterator[TextIO
         yield io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
 
 
-def _too_large(path: Path, what: str, most_bytes: int) -> UserError:
-    return UserError(f"{shown(path)}: is too large: {what} is at most {most_bytes / 1e6:g} MB")
+def _too_large(path: Path, what: str, most_bytes: int, way_out: str = "") -> UserError:
+    return UserError(f"{shown(path)}: is too large: {what} is at most {most_bytes / 1e6:g} MB{way_out}")
 
 
 def no_text(path: Path, error: UnicodeDecodeError, lines: int = 0) -> UserError:

@@ -49,12 +49,13 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.files import why_no_folder
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
+    from fedsim.scenario.yaml_reader import quick_files
     from fedsim.topology.sketch import most_nodes
 
     folder: Path | None = arguments.out
     if folder is not None and (problem := why_no_folder(folder)):
         raise UserError(f"--out: {problem}; choose another folder")
-    with rare_collections(), most_nodes(arguments.most_nodes):
+    with rare_collections(), most_nodes(arguments.most_nodes), quick_files():
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
     broken: BrokenPipeError | None = None

@@ -29,9 +29,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.validate import seeds_tried, validate
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
+    from fedsim.scenario.yaml_reader import quick_files
     from fedsim.topology.sketch import most_nodes
 
-    with rare_collections(), most_nodes(arguments.most_nodes):
+    with rare_collections(), most_nodes(arguments.most_nodes), quick_files():
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         materials = validate(scenario, every_seed=False)
     tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)

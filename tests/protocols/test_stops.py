@@ -173,7 +173,12 @@ def test_an_end_that_makes_no_sense_is_refused(changes: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("changes", "stop", "rounds", "message"),
     [
-        (NO_TIME, {"sim_time_s": 60.0}, 51, "50 rounds take no simulated time, so sim_time_s=60 is never reached; give"),
+        (
+            NO_TIME,
+            {"sim_time_s": 60.0},
+            51,
+            "50 rounds take no simulated time, so sim_time_s=60 is never reached; give",
+        ),
         (
             NO_TIME,
             {"sim_time_s": 60.0, "target_accuracy": 0.9},

@@ -97,7 +97,7 @@ WRITTEN: dict[str, tuple[Content, str]] = {
         "plant.yaml:3:7: the alias *x stands inside its own anchor (line 1)"),
     "an alias for a key": (PLANT + "? &k x\n: 1\n*k : 2\n",
         "plant.yaml:21:1: the alias *k cannot be a key; write the key out"),
-    "too large a file": (PLANT + "# " * 10_000_000, "plant.yaml: is too large: a YAML file is at most 20 MB"),
+    "too large a file": (PLANT + "# " * 10_000_000, "plant.yaml: is too large: ..."),
     # tags
     "a tag on a key": (PLANT + "!!str x: 1\n", "plant.yaml:19:1: the tag '!!str' is not allowed; ..."),
     "a tag on the whole": ("!!python/object:fedsim.scenario.schema.Scenario\n" + PLANT,
