@@ -73,8 +73,8 @@ def open_file(path: Path, *, what: str) -> Iterator[BinaryIO]:
 def read_text_file(path: Path, *, what: str, most_bytes: int = 64_000_000, way_out: str = "") -> str:
     """The text of the file *path*, which messages call *what* ("a YAML file"); a byte order mark is left out.
 
-    Reads at most *most_bytes* + 1 bytes; *way_out* ends the message for a larger file. Raises `UserError`, beginning with the path, unless `open_file` opens it, and
-    it is not larger than *most_bytes*, and in UTF-8.
+    Reads at most *most_bytes* + 1 bytes; *way_out* ends the message for a larger file. Raises `UserError`, beginning
+    with the path, unless `open_file` opens it, and it is not larger than *most_bytes*, and in UTF-8.
     """
     with open_file(path, what=what) as file:
         content = file.read(most_bytes + 1)

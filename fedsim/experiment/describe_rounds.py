@@ -35,8 +35,10 @@ ROUNDS = 2
 """That are simulated, and shown."""
 MOST_HOPS = 500_000
 """Over which the messages of all protocols go together: a round of a hundred thousand devices in a star has 400,000."""
-WORLD_HOPS = 200
-"""A world takes as long to build as so many hops to simulate, and one hop for each of its nodes."""
+WORLD_HOPS, NODE_HOPS = 100, 3
+"""A world takes as long to build as so many hops to simulate, and as so many for each of its nodes."""
+LARGE_NODES, LARGE_NODE_HOPS = 100_000, 2
+"""A network of more nodes has taken as long before as so many hops for each further one."""
 PAIRS_PER_HOP = 3
 """Of clients and clusters, when groups are formed by class counts: some take 1 us, some 5, and a hop 10."""
 MOST_ROUNDS = 1_000
@@ -57,6 +59,9 @@ class _Simulations:
     fresh: list[World]
     _left_behind: int = field(init=False, default=0)
 
+    def __post_init__(self) -> None:
+        self.left -= self._large_hops
+
     def affordable_rounds(self, protocol: Protocol, most: int) -> int:
         """How many rounds may be simulated, of the first *most*, in a world of their own."""
         hops = np.cumsum(self._message_hops(protocol, most) + self._grouping_hops(protocol, most))
@@ -65,7 +70,11 @@ class _Simulations:
     def why_not(self, protocol: Protocol) -> str:
         """That a round is too much."""
         hops = float(self._message_hops(protocol, 1)[0])
-        extras = {"its groups by class counts": self._grouping_hops(protocol, 1)[0], "its network": self._world_hops}
+        extras = {
+            "forming its groups": self._grouping_hops(protocol, 1)[0],
+            "building its network": self._world_hops,
+            "so large a network": self._large_hops,
+        }
         counted = "".join(f", {what} counts as {extra:,.0f}" for what, extra in extras.items() if extra)
         return f"the messages of a round lead over about {hops:,.0f} hops{counted}, and {self._limit}"
 
@@ -99,7 +108,11 @@ class _Simulations:
 
     @property
     def _world_hops(self) -> int:
-        return 0 if self.fresh else WORLD_HOPS + len(self.materials.topology.graph)
+        return 0 if self.fresh else WORLD_HOPS + NODE_HOPS * len(self.materials.topology.graph)
+
+    @property
+    def _large_hops(self) -> int:
+        return LARGE_NODE_HOPS * max(0, len(self.materials.topology.graph) - LARGE_NODES)
 
     def _message_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """Of each of so many rounds."""

@@ -57,8 +57,7 @@ class Protocol(Component):
 
         By default: every client needs a compute time.
         """
-        for client in world.clients:
-            world.compute_seconds(client, client.samples)
+        world.check_compute_times()
 
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""

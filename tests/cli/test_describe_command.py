@@ -453,7 +453,7 @@ BY_COUNTS: dict[str, Any] = {
     "stop.rounds": 2,
 }
 """A round of eight clients has 32 hops, and reports of class counts 16. In two groups there are four clusters, and a
-third of 32 pairs is ten hops and two thirds. A network of ten nodes counts as 210 hops."""
+third of 32 pairs is ten hops and two thirds. A network of ten nodes counts as 130 hops."""
 
 
 def by_counts(label: str = "stp", **changes: Any) -> dict[str, Any]:
@@ -474,14 +474,14 @@ def test_forming_groups_by_class_counts_costs_hops_in_rounds_in_which_they_are_f
         facts, _ = describe(scenario({**BY_COUNTS, "protocols": [by_counts(**changes)]}), most_hops=most_hops)
         (told,) = facts["protocols"]
         assert (len(told["rounds"]), told["run"]) == (rounds, None)
-    assert "over about 48 hops, its groups by class counts counts as 11, and desc" in told["not_simulated"]
+    assert "over about 48 hops, forming its groups counts as 11, and desc" in told["not_simulated"]
 
 
 @pytest.mark.parametrize("changes", [{"once": True}, {"interval": 2}])
 def test_a_run_that_forms_groups_seldom_is_simulated(changes: dict[str, Any]) -> None:
     """Six rounds, and two before: 20 hops of their groups and reports could be had twice, but not eight times."""
     settings = {**BY_COUNTS, "stop.rounds": 6}
-    most_hops = 8 * 32 + 210 + (2 if "once" in changes else 4) * 27
+    most_hops = 8 * 32 + 130 + (2 if "once" in changes else 4) * 27
     facts, _ = describe(scenario({**settings, "protocols": [by_counts(**changes)]}), most_hops=most_hops)
     assert facts["protocols"][0]["run"]["rounds"] == 6
     facts, _ = describe(scenario({**settings, "protocols": [by_counts()]}), most_hops=most_hops)
@@ -491,7 +491,7 @@ def test_a_run_that_forms_groups_seldom_is_simulated(changes: dict[str, Any]) ->
 
 def test_the_first_rounds_of_all_protocols_come_before_the_whole_run_of_one() -> None:
     settings = {**BY_COUNTS, "stop.rounds": 6, "protocols": [by_counts("one"), by_counts("other")]}
-    facts, _ = describe(scenario(settings), most_hops=600)
+    facts, _ = describe(scenario(settings), most_hops=520)
     assert [len(one["rounds"]) for one in facts["protocols"]] == [2, 2]
     assert [one["run"] for one in facts["protocols"]] == [None, None]
 
@@ -500,7 +500,7 @@ def test_rounds_with_more_hops_than_were_expected_leave_nothing_for_the_next_pro
     """That a full round scatters its mean is not among the four that are expected of a round of one client."""
     settings = in_turns({"rounds": 1})
     both = [settings["protocols"][0] | {"label": label} for label in ("one", "another")]
-    facts, _ = describe(scenario({**settings, "protocols": both}), most_hops=4 + 204 + 4)
+    facts, _ = describe(scenario({**settings, "protocols": both}), most_hops=4 + 112 + 4)
     one, another = facts["protocols"]
     assert (len(one["rounds"]), len(another["rounds"])) == (1, 0)
     assert another["not_simulated"] is not None
