@@ -119,14 +119,16 @@ class _Simulations:
         sensors = len(self.materials.topology.sensors)
         models = 2 * (protocol.cohort_size(sensors) or sensors)
         reports = sensors * (np.array(protocol.groups_by_counts(sensors, rounds)) > 0)
-        return np.maximum((models + reports) * (1 + self.wires_to_server), 1.0)
+        hops: NDArray[np.float64] = np.maximum((models + reports) * (1 + self.wires_to_server), 1.0)
+        return hops
 
     def _grouping_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """The same, of what it takes to form groups: M groups are made of *sensors* / M clusters."""
         sensors = len(self.materials.topology.sensors)
         groups = np.array(protocol.groups_by_counts(sensors, rounds), np.float64)
         groups[groups == 0] = np.inf
-        return sensors**2 / groups / PAIRS_PER_HOP
+        hops: NDArray[np.float64] = sensors**2 / groups / PAIRS_PER_HOP
+        return hops
 
 
 def protocol_facts(

@@ -60,7 +60,7 @@ class Written:
     def _positions(self) -> dict[str, int]:
         """Of protocols in the document: only some of them may be run, and others may have been added since."""
         assert self._document is not None
-        listed: list[Any] = self._document.data["protocols"]
+        listed: Any = self._document.data["protocols"]
         return {item.get("label") or item["name"]: position for position, item in enumerate(listed)}
 
     def __eq__(self, other: object) -> bool:
