@@ -39,6 +39,8 @@ WORLD_HOPS, NODE_HOPS = 100, 3
 """A world takes as long to build as so many hops to simulate, and as so many for each of its nodes."""
 LARGE_NODES, LARGE_NODE_HOPS = 100_000, 2
 """A network of more nodes has taken as long before as so many hops for each further one."""
+LARGE_SAMPLES, SAMPLES_PER_HOP = 100_000, 3
+"""So have more samples, for three further ones each."""
 PAIRS_PER_HOP = 3
 """Of clients and clusters, when groups are formed by class counts: some take 1 us, some 5, and a hop 10."""
 MOST_ROUNDS = 1_000
@@ -60,7 +62,7 @@ class _Simulations:
     _left_behind: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.left -= self._large_hops
+        self.left -= self._large_hops + self._data_hops
 
     def affordable_rounds(self, protocol: Protocol, most: int) -> int:
         """How many rounds may be simulated, of the first *most*, in a world of their own."""
@@ -74,6 +76,7 @@ class _Simulations:
             "forming its groups": self._grouping_hops(protocol, 1)[0],
             "building its network": self._world_hops,
             "so large a network": self._large_hops,
+            "so many samples": self._data_hops,
         }
         counted = "".join(f", {what} counts as {extra:,.0f}" for what, extra in extras.items() if extra)
         return f"the messages of a round lead over about {hops:,.0f} hops{counted}, and {self._limit}"
@@ -113,6 +116,11 @@ class _Simulations:
     @property
     def _large_hops(self) -> int:
         return LARGE_NODE_HOPS * max(0, len(self.materials.topology.graph) - LARGE_NODES)
+
+    @property
+    def _data_hops(self) -> int:
+        targets = self.materials.dataset.y
+        return 0 if targets is None else max(0, len(targets) - LARGE_SAMPLES) // SAMPLES_PER_HOP
 
     def _message_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """Of each of so many rounds."""

@@ -6,6 +6,7 @@ Leaves out layouts and numbering schemes, apart from `count`, which repeats one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Strict, model_validator
@@ -109,6 +110,11 @@ class Explicit(TopologySettings):
 
     def build(self) -> Topology:
         """The network. Raises `UserError` for what `Topology` refuses, unknown and duplicate names and links."""
+        return self._network
+
+    @cached_property
+    def _network(self) -> Topology:
+        """Built once, as it was when it was checked: nobody changes a network."""
         sketch = Sketch()
         for key, node in self.nodes.items():
             self._add(sketch, key, node)
