@@ -28,6 +28,7 @@ from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials, build_world
 from fedsim.scenario.schema import Scenario
+from fedsim.topology.explicit import Explicit
 
 __all__ = ["MOST_HOPS", "protocol_facts"]
 
@@ -39,8 +40,10 @@ WORLD_HOPS, NODE_HOPS = 100, 3
 """A world takes as long to build as so many hops to simulate, and as so many for each of its nodes."""
 LARGE_NODES, LARGE_NODE_HOPS = 100_000, 2
 """A network of more nodes has taken as long before as so many hops for each further one."""
+LISTED_HOPS = 3
+"""And one that is listed node by node, for each entry."""
 LARGE_SAMPLES, SAMPLES_PER_HOP = 100_000, 3
-"""So have more samples, for three further ones each."""
+"""And more samples, for three further ones each."""
 PAIRS_PER_HOP = 3
 """Of clients and clusters, when groups are formed by class counts: some take 1 us, some 5, and a hop 10."""
 MOST_ROUNDS = 1_000
@@ -115,7 +118,9 @@ class _Simulations:
 
     @property
     def _large_hops(self) -> int:
-        return LARGE_NODE_HOPS * max(0, len(self.materials.topology.graph) - LARGE_NODES)
+        topology = self.scenario.topology
+        listed = len(topology.nodes) + len(topology.links) if isinstance(topology, Explicit) else 0
+        return LARGE_NODE_HOPS * max(0, len(self.materials.topology.graph) - LARGE_NODES) + LISTED_HOPS * listed
 
     @property
     def _data_hops(self) -> int:

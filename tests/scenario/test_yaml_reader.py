@@ -327,11 +327,11 @@ def test_a_file_that_is_no_scenario_is_one_message(tmp_path: Path, content: byte
 
 def test_a_quick_command_reads_smaller_files(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    path.write_bytes(b"a: 1\n" + b"#" * 7_999_995)
+    path.write_bytes(b"a: 1\n" + b"#" * 5_999_995)
     with in_seconds():
         assert read_yaml(path).data == {"a": 1}
-    path.write_bytes(b"a: 1\n" + b"#" * 7_999_996)
-    with in_seconds(), pytest.raises(UserError, match=r"has 8 MB of YAML \(JSON is read faster\), and at most 8 are"):
+    path.write_bytes(b"a: 1\n" + b"#" * 5_999_996)
+    with in_seconds(), pytest.raises(UserError, match=r"has 6 MB of YAML \(JSON is read faster\), and at most 6 are"):
         read_yaml(path)
     assert read_yaml(path).data == {"a": 1}
 

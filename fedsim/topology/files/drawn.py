@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from fedsim.errors import UserError, nearest
+from fedsim.quick import check_work
 from fedsim.settings import LONGEST_NAME
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
 MOST_BYTES = 32_000_000
 MOST_ITEMS = 300_000
 """The most nodes, and the most links."""
+MOST_ITEMS_IN_SECONDS = 210_000
+"""Nodes and links together: a hundred thousand devices with a link each."""
 MOST_VALUES = 1_000_000
 """The most values of all nodes and links together, names and ends included."""
 MOST_ATTRIBUTES = 1_000
@@ -114,12 +117,17 @@ class Drawn:
             raise self.error(f"two nodes are called {name!r}, and names must differ; rename one", place)
         if len(self.nodes) == MOST_ITEMS:
             raise self.error(f"there are more than {MOST_ITEMS:,} nodes, which is too many for a file", place)
+        self._refuse_more_than_takes_seconds()
         node = DrawnNode(name, _with(defaults, attributes), place)
         for attribute in attributes if self.nodes else node.attributes:
             if attribute not in self.node_attributes:
                 self._refuse_too_many(self.node_attributes, place)
                 self.node_attributes[attribute] = node
         self.nodes[name] = node
+
+    def _refuse_more_than_takes_seconds(self) -> None:
+        items = 1 + len(self.nodes) + len(self.links)
+        check_work(items, MOST_ITEMS_IN_SECONDS, "nodes and links", self.path)
 
     def add_link(
         self,
@@ -134,6 +142,7 @@ class Drawn:
         """Raises `UserError` when there are too many links. Its ends may be added later."""
         if len(self.links) == MOST_ITEMS:
             raise self.error(f"there are more than {MOST_ITEMS:,} links, which is too many for a file", place)
+        self._refuse_more_than_takes_seconds()
         for end in (source, target):
             self._refuse_no_name(end, place)
         link = DrawnLink(source, target, directed, _with(defaults, attributes), place)
