@@ -21,8 +21,8 @@ __all__ = ["SoundDataset"]
 SAMPLE_BYTES = 2
 LABEL_BYTES = 1
 MOST_BYTES_IN_SECONDS = 500_000_000
-MOST_FRAMES = 2_000_000
-"""That become features within seconds: 20,000 clips of a second."""
+MOST_FRAMES = 1_200_000
+"""That become features within seconds: 12,000 clips of a second."""
 MOST_VALUES = 10**6  # of one sample's features
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tarfile
+import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from scipy.io import savemat
 
 from fedsim import quick
 from fedsim.data import cache
@@ -18,6 +22,7 @@ from fedsim.data.later import Later
 from fedsim.data.pile import Clients, Pile
 from fedsim.errors import UserError
 from fedsim.quick import in_seconds
+from fedsim.registry import load as load_class
 
 EQUAL = {"images_per_device": 10.0, "images_spread": 0.0}
 WAY_OUT = "give --all-data to look at everything, or start the run, which always does"
@@ -71,6 +76,100 @@ def test_what_the_cache_keeps_is_refused_before_it_is_read(monkeypatch: pytest.M
     monkeypatch.setattr(quick, "MOST_BYTES", 900)
     with in_seconds(), pytest.raises(UserError, match=r"plant\.npz: has 0 MB of samples"):
         kept()
+
+
+def pictures(folder: Path) -> Path:
+    """Four images of 5 x 4 pixels, in two classes of one client, and a file that is none."""
+    for number in range(4):
+        place = folder / "hall" / f"class-{number % 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (5, 4), (number, 0, 0)).save(place / f"{number}.png")
+    (folder / "hall" / "class-0" / "notes.txt").write_text("sharp", encoding="utf-8")
+    return folder
+
+
+def packed_pictures(folder: Path) -> Path:
+    with tarfile.open(folder / "pictures.tar", "w") as archive:
+        archive.add(pictures(folder / "pictures"), "pictures")
+    return folder / "pictures.tar"
+
+
+def words(folder: Path) -> Path:
+    """Three clips of a second, of three speakers, in two words."""
+    for number, word in enumerate(("on", "off", "on")):
+        (folder / word).mkdir(parents=True, exist_ok=True)
+        with wave.open(str(folder / word / f"speaker{number}_nohash_0.wav"), "wb") as file:
+            file.setparams((1, 2, 16_000, 0, "NONE", ""))
+            file.writeframes(bytes(32_000))
+    return folder
+
+
+def recordings(folder: Path) -> Path:
+    """Two recordings of 3,000 measurements."""
+    numbers = {"mat_file": np.array(["97", "105"]), "fault": np.array(["normal", "IR"])}
+    sizes = {"size_mil": np.array([0, 7]), "load_hp": np.array([0, 0])}
+    signal = {"de": np.arange(6_000, dtype=np.int16), "de_off": np.array([0, 3_000, 6_000]), "de_scale": np.ones(2)}
+    np.savez(folder / "cwru.npz", **numbers, **sizes, **signal)
+    return folder / "cwru.npz"
+
+
+def mat_files(folder: Path) -> Path:
+    for number in (97, 105):
+        savemat(folder / f"{number}.mat", {f"X{number:03d}_DE_time": np.zeros((3_000, 1))})
+    return folder
+
+
+def table(folder: Path) -> Path:
+    (folder / "table.csv").write_text("a,b,y\n" + "1,2,x\n3,4,z\n" * 3, encoding="utf-8")
+    return folder / "table.csv"
+
+
+def news(folder: Path) -> Path:
+    (folder / "train.csv").write_text('"1","Title","Text"\n"2","Title","Text"\n' * 3, encoding="utf-8")
+    return folder / "train.csv"
+
+
+MANY = [
+    (pictures, "images", "reading.images.MOST_IMAGES_IN_SECONDS", 3, {}, "has 4 images to read for the first time"),
+    (pictures, "images", "reading.images.MOST_PIXELS_IN_SECONDS", 79, {}, "has 80 pixels to read for the first time"),
+    (pictures, "images", "cache.MOST_FILES_IN_SECONDS", 3, {}, "has 4 files"),
+    (packed_pictures, "images", "reading.archive.MOST_FILES_IN_SECONDS", 7, {}, "has 8 files to look at for the first"),
+    (packed_pictures, "images", "reading.archive.MOST_BYTES_IN_SECONDS", 2_000, {}, "has 0 MB, unpacked,"),
+    (words, "speech_commands", "sound.MOST_FRAMES", 293, {"words": "all"}, "has 294 frames of sound"),
+    (words, "speech_commands", "sound.MOST_BYTES_IN_SECONDS", 95_000, {"words": "all"}, "has 0 MB of sound to read"),
+    (words, "speech_commands", "quick.MOST_BYTES", 3 * 98 * 40 * 4 - 1, {"words": "all"}, "has 0 MB of samples"),
+    (recordings, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, r"cwru\.npz: has 0 MB of samples"),
+    (recordings, "cwru", "quick.MOST_BYTES", 30_000, {"stride": 100, "clients": "recording"}, "stride=100: has 0 MB"),
+    (mat_files, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, "has 0 MB of samples"),
+    (table, "csv", "table.MOST_NUMBERS_IN_SECONDS", 11, {"target": "y"}, "has 12 numbers"),
+    (news, "ag_news", "ag_news.MOST_BYTES_IN_SECONDS", 100, {}, "has 0 MB of text"),
+    (news, "ag_news", "quick.MOST_BYTES", 6 * 1014 - 1, {}, "has 0 MB of samples"),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "limit", "most", "options", "refused"), MANY, ids=[f"{row[0].__name__}-{row[2]}" for row in MANY]
+)
+def test_sources_are_refused_by_what_they_hold(
+    make, name: str, limit: str, most: int, options: dict, refused: str, tmp_path: Path, streams, monkeypatch
+) -> None:
+    kind = load_class("datasets", name)
+    data = kind.model_validate({"path": str(make(tmp_path)), "partition": {"name": "iid"}, **options})
+    place = f"fedsim.{limit}" if limit.startswith("quick") else f"fedsim.data.{limit}"
+    with monkeypatch.context() as lower:
+        lower.setattr(place, most)
+        with in_seconds(), pytest.raises(UserError, match=f"{refused}.*, and at most .* are looked at"):
+            data.load(Clients(1), streams(1))
+    with in_seconds():
+        assert data.load(Clients(1), streams(1)).clients == 1
+
+
+def test_skews_of_many_numbers_are_refused(archive: Path, monkeypatch: pytest.MonkeyPatch, streams) -> None:
+    data = Arrays.model_validate({"path": str(archive), "feature_skew": {"name": "noise"}})
+    monkeypatch.setattr("fedsim.data.sampled.MOST_SKEWED_IN_SECONDS", 1_999)
+    assert data.load(Clients(2), streams(1)).clients == 2
+    with in_seconds(), pytest.raises(UserError, match="data set 'arrays': has 2,000 numbers to skew"):
+        data.load(Clients(2), streams(1))
 
 
 def test_glyphs_are_refused_by_their_number_before_any_is_drawn(monkeypatch: pytest.MonkeyPatch, streams) -> None:

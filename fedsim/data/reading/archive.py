@@ -106,7 +106,7 @@ class _Bounded:
     def _bound(self, position: int) -> None:
         if position > MOST_BYTES:
             raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
-        check_work(position / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB, unpacked,", self._where)
+        check_work(position / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB, unpacked", self._where)
 
 
 def _check_size(size: int) -> None:
