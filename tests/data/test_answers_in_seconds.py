@@ -134,7 +134,7 @@ MANY = [
     (pictures, "images", "reading.images.MOST_PIXELS_IN_SECONDS", 79, {}, "has 80 pixels to read for the first time"),
     (pictures, "images", "cache.MOST_FILES_IN_SECONDS", 3, {}, "has 4 files"),
     (packed_pictures, "images", "reading.archive.MOST_FILES_IN_SECONDS", 7, {}, "has 8 files to look at for the first"),
-    (packed_pictures, "images", "reading.archive.MOST_BYTES_IN_SECONDS", 2_000, {}, "has 0 MB, unpacked,"),
+    (packed_pictures, "images", "reading.archive.MOST_BYTES_IN_SECONDS", 2_000, {}, "has 0 MB, unpacked"),
     (words, "speech_commands", "sound.MOST_FRAMES", 293, {"words": "all"}, "has 294 frames of sound"),
     (words, "speech_commands", "sound.MOST_BYTES_IN_SECONDS", 95_000, {"words": "all"}, "has 0 MB of sound to read"),
     (words, "speech_commands", "quick.MOST_BYTES", 3 * 98 * 40 * 4 - 1, {"words": "all"}, "has 0 MB of samples"),
