@@ -7,7 +7,8 @@ Left out: data of LEAF that are no images.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.blobs import open_pieces
+from fedsim.data.reading.json_pieces import JsonPieces
+from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
 from fedsim.errors import UserError
 from fedsim.files import shown
@@ -26,6 +29,8 @@ WHITE = 255
 EXACT = 1e-6
 """How far from a multiple of 1/255 a pixel may be: more than rounding in any way of writing it, less than half a grey
 level of 16 bits."""
+MOST_TEXTS = 4096
+"""Different ones of numbers that are kept: some for each grey level."""
 PLACES = ("", "data")
 SUFFIXES = (".json", ".json.gz")
 WHAT = "a JSON file of LEAF"
@@ -91,7 +96,7 @@ def read_leaf(folder: Path, files: Sequence[tuple[Path, bool]], side: int) -> Le
     users: list[str] = []
     tests: list[bool] = []
     for file, test in files:
-        for user, x, y in _users(file, side * side):
+        for user, (x, y) in _users(file, side * side).items():
             images.append(x)
             labels.append(y)
             users.append(user)
@@ -113,51 +118,139 @@ class _Bad(Exception):
     """What is wrong with a file."""
 
 
-def _users(file: Path, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
-    try:
-        content = _parsed(read_blob(file, what=WHAT))
-        for user, samples in content.items():
-            if not user.isprintable() or not user:
-                raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
-            yield user, *_samples(user, samples, pixels)
-    except _Bad as error:
-        raise UserError(f"{shown(file)}: {error}") from error
+_Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
+"""(images, pixels) and (images,) labels of a user."""
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _Bad(f"is no JSON text, or cut short ({str(error)[:100]})") from error
-    users = content.get("user_data") if isinstance(content, dict) else None
-    if not isinstance(users, dict):
-        raise _Bad('is no file of LEAF: it must have "user_data", with "x" and "y" for each user')
+def _users(file: Path, pixels: int) -> dict[str, _Samples]:
+    """By user; of two that have one name the last one counts, as for `json`."""
+    with open_pieces(file, what=WHAT) as pieces:
+        text = JsonPieces(pieces)
+        try:
+            users = _of_file(text, pixels)
+            text.end()
+        except _Bad as error:
+            raise UserError(f"{shown(file)}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{shown(file)}: is no JSON text, or cut short ({in_short(error)})") from error
+    if users is None:
+        problem = 'is no file of LEAF: it must have "user_data", with "x" and "y" for each user'
+        raise UserError(f"{shown(file)}: {problem}")
     return users
 
 
-def _samples(user: str, samples: Any, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    if not isinstance(samples, dict) or not all(isinstance(samples.get(key), list) for key in "xy"):
-        raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
-    x, y = _numbers(user, "x", samples["x"]), _numbers(user, "y", samples["y"])
-    if len(x) != len(y):
-        raise _Bad(f"the user {user!r} has {len(x)} images and {len(y)} labels")
-    if not len(y):
-        return np.empty((0, pixels), np.uint8), np.empty(0, np.int64)
-    if x.shape[1:] != (pixels,):
+def _of_file(text: JsonPieces, pixels: int) -> dict[str, _Samples] | None:
+    users = None
+    if text.peek() != "{":
+        text.value()
+        return None
+    levels = _Levels()
+    for key in text.names():
+        if key == "user_data" and text.peek() == "{":
+            users = {user: _samples(user, text, pixels, levels) for user in text.names()}
+        else:
+            text.value()
+            users = None if key == "user_data" else users
+    return users
+
+
+class _Levels(dict[str, int]):
+    """The grey level that a number in a text means: there are few different ones, and parsing each takes longer.
+
+    Raises `KeyError` for what is no pixel, and for what is not among the first of very many.
+    """
+
+    def __missing__(self, text: str) -> int:
+        if len(self) >= MOST_TEXTS:
+            raise KeyError(text)
+        try:
+            value = json.loads(text)
+            number = float(value) if type(value) in (int, float) else math.nan
+        except (ValueError, RecursionError, OverflowError) as error:
+            raise KeyError(text) from error
+        grey, right = _rounded(np.array([number]))
+        if not right.all():
+            raise KeyError(text)
+        self[text] = level = int(grey[0])
+        return level
+
+
+def _samples(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> _Samples:
+    if not user.isprintable() or not user:
+        raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
+    x: NDArray[np.uint8] | None = None
+    y: NDArray[np.int64] | None = None
+    for key in text.names() if text.peek() == "{" else ():
+        if key in ("x", "y") and text.peek() != "[":
+            break
+        if key == "x":
+            x = _images(user, text, pixels, levels)
+        elif key == "y":
+            y = _labels(user, text.value())
+        else:
+            text.value()
+    else:
+        if x is not None and y is not None:
+            if len(x) != len(y):
+                raise _Bad(f"the user {user!r} has {len(x)} images and {len(y)} labels")
+            return x, y
+    raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
+
+
+def _images(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> NDArray[np.uint8]:
+    """(images, pixels) grey levels, which take a hundredth of the memory of the numbers in the text."""
+    grey = bytearray()
+    for image, _ in enumerate(text.items()):
+        row = text.upcoming("]")
+        known = _known(row, pixels, levels)
+        if known is None:
+            grey += _grey_levels(user, image, text.value(), pixels)
+        else:
+            grey += known
+            text.skip(len(row) + 1)
+    return np.frombuffer(grey, np.uint8).reshape(-1, pixels)
+
+
+def _known(row: str, pixels: int, levels: _Levels) -> bytes | None:
+    """The *levels* of a *row*, ``[0.2, 1.0``; None when it is no list of so many *pixels* of known levels."""
+    if not row.startswith("[") or row.count(",") != pixels - 1:
+        return None
+    try:
+        return bytes(map(levels.__getitem__, row[1:].split(",")))
+    except KeyError:
+        return None
+
+
+def _grey_levels(user: str, image: int, row: Any, pixels: int) -> bytes:
+    x = _numbers(user, "x", row)
+    if x.shape != (pixels,):
+        if image and x.ndim == 1:
+            raise _Bad(f'"x" of the user {user!r} has rows of different lengths')
         raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers")
-    if y.ndim != 1 or y.dtype.kind != "i":
-        raise _Bad(f"the labels of the user {user!r} must be whole numbers")
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite pixels
-        grey = np.rint(x * WHITE)
-        wrong = np.argwhere(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
-    if wrong.size:
-        image, pixel = wrong[0].tolist()
-        value = f"x[{image}][{pixel}]={x[image, pixel]:g}"
+    grey, right = _rounded(x)
+    if not right.all():
+        pixel = int(np.argmin(right))
+        value = f"x[{image}][{pixel}]={x[pixel]:g}"
         raise _Bad(f"the user {user!r} has {value}, and pixels must be multiples of 1/255 from 0 to 1")
-    return grey.astype(np.uint8), y.astype(np.int64)
+    return grey.astype(np.uint8).tobytes()
 
 
-def _numbers(user: str, key: str, values: list[Any]) -> NDArray[Any]:
+def _rounded(x: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """(the nearest grey levels of the pixels *x*, whether they are as near as they must be)."""
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite pixels
+        exact = x.astype(np.float64) * WHITE
+        grey = np.rint(exact)
+        return grey, (np.abs(exact - grey) <= EXACT * WHITE) & (grey >= 0) & (grey <= WHITE)
+
+
+def _labels(user: str, values: Any) -> NDArray[np.int64]:
+    y = _numbers(user, "y", values)
+    if y.size and (y.ndim != 1 or y.dtype.kind != "i"):
+        raise _Bad(f"the labels of the user {user!r} must be whole numbers")
+    return y.astype(np.int64)
+
+
+def _numbers(user: str, key: str, values: Any) -> NDArray[Any]:
     try:
         array = np.array(values)
     except (ValueError, OverflowError) as error:
