@@ -218,8 +218,8 @@ FAULTS = (
     Fault(
         "pixels are cut and not rounded",
         LEAF,
-        "grey = np.rint(x * WHITE)",
-        "grey = np.floor(x * WHITE)",
+        "grey = np.rint(exact)",
+        "grey = np.floor(exact)",
         (f"{TEST_FEMNIST}::test_pixels_of_few_digits_are_the_nearest_grey_levels",),
     ),
     Fault(

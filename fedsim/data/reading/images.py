@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.archive import MOST_FILES, Parts, tar_files
-from fedsim.data.reading.blobs import read_at_most
 from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
 from fedsim.errors import UserError
@@ -182,8 +181,8 @@ def _in_folder(source: Path, depth: int) -> Found:
 def _reader(path: Path) -> Callable[[], bytes]:
     def read() -> bytes:
         with open_file(path, what="an image") as file:
-            content = read_at_most(file.read, MOST_BYTES)
-        if content is None:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise _Bad(f"has more than {MOST_BYTES / 1e6:g} MB")
         return content
 

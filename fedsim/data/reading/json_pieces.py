@@ -1,82 +1,138 @@
-"""JSON text (RFC 8259) piece by piece: Python's objects of a whole text take many times its memory.
+"""A JSON text (RFC 8259) that is read piece by piece, so that of a large one only a small part is ever in memory.
 
-A reader goes through the text once, from front to back. Python's own `json` reads each value that is asked for whole.
+Whoever reads steps into the objects and lists that are large, and takes all others as `json` reads them. Left out: a
+single value of more than 8 million characters.
 """
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
-__all__ = ["JsonPieces"]
+__all__ = ["LONGEST", "JsonPieces"]
 
-_BLANK = re.compile(r"[ \t\n\r]*")
+LONGEST = 8_000_000
+"""Characters of what is taken at once: what they say takes up to 30 times the memory."""
+BLANK = " \t\n\r"
+BLANKS = re.compile(f"[{BLANK}]*")
+TAIL = "e-1"
+"""So much must follow what may be a number, or it may go on."""
+LONGEST_BEGINNING = 4  # bytes that tell the encoding
 
 
 class JsonPieces:
-    """A place in a JSON text. Each method raises `ValueError` for what is no JSON, or cut short.
+    """The text in *pieces*, and the place up to which it has been read.
 
-    >>> pieces = JsonPieces('{"a": [1, [2]], "b": {}}')
-    >>> [(name, [pieces.value() for _ in pieces.items()] if name == "a" else pieces.value()) for name in pieces.names()]
-    [('a', [1, [2]]), ('b', {})]
+    All methods raise `ValueError` for what is no JSON text, and `RecursionError` for what is nested too deep.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._decoder = json.JSONDecoder()
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = _decoded(pieces)
+        self._decode = json.JSONDecoder().raw_decode
+        self._text = ""
         self._at = 0
-        self._skip_blank()
+        self._before = 0
+        """Characters before ``_text``."""
 
-    @property
-    def begins(self) -> str:
-        """The first character of the value that comes next: ``{`` of an object, ``[`` of an array; "" at the end."""
-        return self._text[self._at : self._at + 1]
+    def peek(self) -> str:
+        """The next character that is not blank; nothing at the end."""
+        while (character := self._text[self._at : self._at + 1]) in BLANK:  # nothing is in it, too
+            blanks = BLANKS.match(self._text, self._at)
+            assert blanks is not None, "it matches nothing too"
+            self._at = blanks.end()
+            if self._at == len(self._text) and not self._more():
+                return ""
+        return character
 
     def value(self) -> Any:
-        """The value that comes next, whole."""
-        value, self._at = self._decoder.raw_decode(self._text, self._at)
-        self._skip_blank()
-        return value
+        """The next value, whole, as `json` reads it."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if len(self._text) - self._at > LONGEST:
+                    raise ValueError(f"{error.msg}, or more than {LONGEST} characters in one value") from error
+                if not self._more():
+                    raise ValueError(f"{error.msg} at character {self._before + error.pos}") from error
+            else:
+                if end + len(TAIL) <= len(self._text) or not self._more():
+                    self._at = end
+                    return value
+
+    def upcoming(self, closing: str) -> str:
+        """What stands before the next *closing*; nothing when that is not among what has been read from the source."""
+        self.peek()
+        end = self._text.find(closing, self._at)
+        return self._text[self._at : max(end, self._at)]
+
+    def skip(self, characters: int) -> None:
+        """So many *characters* of what is `upcoming`, and what closes it, are no longer needed."""
+        self._at += characters
 
     def names(self) -> Iterator[str]:
-        """Those in the object that comes next; after each, its value must be taken."""
-        for _ in self._members("{", "}"):
+        """The names in the next value, an object; each one's value must be read before the next name is asked for."""
+        for _ in self._parts("{", "}"):
+            if self.peek() != '"':
+                raise self._wrong("a name in double quotes")
             name = self.value()
-            if not isinstance(name, str):
-                raise self._error("Expecting a name in double quotes before this place")
             self._take(":")
             yield name
 
     def items(self) -> Iterator[None]:
-        """One turn for each item of the array that comes next, in which it must be taken."""
-        yield from self._members("[", "]")
+        """Once for each item of the next value, a list; it must be read before the next one is asked for."""
+        return self._parts("[", "]")
 
     def end(self) -> None:
-        """Nothing but blanks may come."""
-        if self.begins:
-            raise self._error("Extra data")
+        """There must be nothing more."""
+        if self.peek():
+            raise self._wrong("the end")
 
-    def _members(self, opening: str, closing: str) -> Iterator[None]:
+    def _parts(self, opening: str, closing: str) -> Iterator[None]:
         self._take(opening)
-        if self.begins != closing:
+        if self.peek() == closing:
+            self._at += 1
+            return
+        found = ","
+        while found == ",":
             yield
-            while self.begins != closing:
-                self._take(",")
-                yield
-        self._take(closing)
+            found = self.peek()
+            if found not in (",", closing):
+                raise self._wrong(f"',' or {closing!r}")
+            self._at += 1
 
     def _take(self, character: str) -> None:
-        if self.begins != character:
-            raise self._error(f"Expecting {character!r}")
+        if self.peek() != character:
+            raise self._wrong(repr(character))
         self._at += 1
-        self._skip_blank()
 
-    def _skip_blank(self) -> None:
-        blank = _BLANK.match(self._text, self._at)
-        assert blank is not None  # it may be empty
-        self._at = blank.end()
+    def _wrong(self, expected: str) -> ValueError:
+        return ValueError(f"Expecting {expected} at character {self._before + self._at}")
 
-    def _error(self, problem: str) -> json.JSONDecodeError:
-        return json.JSONDecodeError(problem, self._text, self._at)
+    def _more(self) -> bool:
+        """Twice as much text as is unread, if there is more; what has been read is left behind."""
+        unread = self._text[self._at :]
+        more: list[str] = []
+        while sum(map(len, more)) <= len(unread) and (piece := next(self._pieces, "")):
+            more.append(piece)
+        if more:
+            self._before += self._at
+            self._text = "".join([unread, *more])
+            self._at = 0
+        return bool(more)
+
+
+def _decoded(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The text of *pieces*, in the encoding that its first bytes tell, as `json` does."""
+    pieces = iter(pieces)
+    first = next(pieces, b"")
+    decode = codecs.getincrementaldecoder(json.detect_encoding(first[:LONGEST_BEGINNING]))("surrogatepass").decode
+    for piece in chain([first], pieces):
+        if text := decode(piece):
+            yield text
+    if text := decode(b"", True):
+        yield text

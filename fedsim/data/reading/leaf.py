@@ -6,7 +6,9 @@ Left out: data of LEAF that are no images.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.blobs import open_pieces
 from fedsim.data.reading.json_pieces import JsonPieces
+from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
 from fedsim.errors import UserError
 from fedsim.files import shown
@@ -27,8 +30,10 @@ WHITE = 255
 EXACT = 1e-6
 """How far from a multiple of 1/255 a pixel may be: more than rounding in any way of writing it, less than half a grey
 level of 16 bits."""
-MOST_BYTES_IN_SECONDS = 150_000_000
-"""Of the text of all files."""
+MOST_TEXTS = 4096
+"""Different ones of numbers that are kept: some for each grey level."""
+MOST_BYTES_IN_SECONDS = 200_000_000
+"""Of all files together."""
 PLACES = ("", "data")
 SUFFIXES = (".json", ".json.gz")
 WHAT = "a JSON file of LEAF"
@@ -93,12 +98,9 @@ def read_leaf(folder: Path, files: Sequence[tuple[Path, bool]], side: int) -> Le
     labels: list[NDArray[np.int64]] = []
     users: list[str] = []
     tests: list[bool] = []
-    read = 0
+    read = _Read()
     for file, test in files:
-        text = _text(file)
-        read += len(text)
-        check_work(read / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of JSON text up to its end", shown(file))
-        for user, x, y in _users(file, text, side * side):
+        for user, (x, y) in _users(file, side * side, read).items():
             images.append(x)
             labels.append(y)
             users.append(user)
@@ -120,78 +122,143 @@ class _Bad(Exception):
     """What is wrong with a file."""
 
 
-_NO_LEAF = _Bad('is no file of LEAF: it must have "user_data" once, with "x" and "y" for each user')
+_Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
+"""(images, pixels) and (images,) labels of a user."""
 
 
-def _users(file: Path, text: str, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
+@dataclass
+class _Read:
+    """How much text of all files was read."""
+
+    size_bytes: int = 0
+
+    def counted(self, pieces: Iterable[bytes], where: str) -> Iterator[bytes]:
+        """The same *pieces*."""
+        for piece in pieces:
+            self.size_bytes += len(piece)
+            check_work(self.size_bytes / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of JSON up to here", where)
+            yield piece
+
+
+def _users(file: Path, pixels: int, read: _Read) -> dict[str, _Samples]:
+    """By user; of two that have one name the last one counts, as for `json`."""
+    with open_pieces(file, what=WHAT) as pieces:
+        text = JsonPieces(read.counted(pieces, shown(file)))
+        try:
+            users = _of_file(text, pixels)
+            text.end()
+        except _Bad as error:
+            raise UserError(f"{shown(file)}: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{shown(file)}: is no JSON text, or cut short ({in_short(error)})") from error
+    if users is None:
+        problem = 'is no file of LEAF: it must have "user_data", with "x" and "y" for each user'
+        raise UserError(f"{shown(file)}: {problem}")
+    return users
+
+
+def _of_file(text: JsonPieces, pixels: int) -> dict[str, _Samples] | None:
+    users = None
+    if text.peek() != "{":
+        text.value()
+        return None
+    levels = _Levels()
+    for key in text.names():
+        if key == "user_data" and text.peek() == "{":
+            users = {user: _samples(user, text, pixels, levels) for user in text.names()}
+        else:
+            text.value()
+            users = None if key == "user_data" else users
+    return users
+
+
+class _Levels(dict[str, int]):
+    """The grey level that a number in a text means: there are few different ones, and parsing each takes longer.
+
+    Raises `KeyError` for what is no pixel, and for what is not among the first of very many.
+    """
+
+    def __missing__(self, text: str) -> int:
+        if len(self) >= MOST_TEXTS:
+            raise KeyError(text)
+        try:
+            value = json.loads(text)
+            number = float(value) if type(value) in (int, float) else math.nan
+        except (ValueError, RecursionError, OverflowError) as error:
+            raise KeyError(text) from error
+        grey, right = _rounded(np.array([number]))
+        if not right.all():
+            raise KeyError(text)
+        self[text] = level = int(grey[0])
+        return level
+
+
+def _samples(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> _Samples:
+    if not user.isprintable() or not user:
+        raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
+    x: NDArray[np.uint8] | None = None
+    y: NDArray[np.int64] | None = None
+    for key in text.names() if text.peek() == "{" else ():
+        if key in ("x", "y") and text.peek() != "[":
+            break
+        if key == "x":
+            x = _images(user, text, pixels, levels)
+        elif key == "y":
+            y = _labels(user, text.value())
+        else:
+            text.value()
+    else:
+        if x is not None and y is not None:
+            if len(x) != len(y):
+                raise _Bad(f"the user {user!r} has {len(x)} images and {len(y)} labels")
+            return x, y
+    raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
+
+
+def _images(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> NDArray[np.uint8]:
+    """(images, pixels) grey levels, which take a hundredth of the memory of the numbers in the text."""
+    grey = bytearray()
+    for image, _ in enumerate(text.items()):
+        row = text.upcoming("]")
+        known = _known(row, pixels, levels)
+        if known is None:
+            grey += _grey_levels(user, image, text.value(), pixels)
+        else:
+            grey += known
+            text.skip(len(row) + 1)
+    return np.frombuffer(grey, np.uint8).reshape(-1, pixels)
+
+
+def _known(row: str, pixels: int, levels: _Levels) -> bytes | None:
+    """The *levels* of a *row*, ``[0.2, 1.0``; None when it is no list of so many *pixels* of known levels."""
+    if not row.startswith("[") or row.count(",") != pixels - 1:
+        return None
     try:
-        yield from _by_user(JsonPieces(text), pixels)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{shown(file)}: is no JSON text, or cut short ({str(error)[:100]})") from error
-    except _Bad as error:
-        raise UserError(f"{shown(file)}: {error}") from error
+        return bytes(map(levels.__getitem__, row[1:].split(",")))
+    except KeyError:
+        return None
 
 
-def _text(file: Path) -> str:
-    try:
-        return read_blob(file, what=WHAT, bytes_in_seconds=MOST_BYTES_IN_SECONDS).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{shown(file)}: is no JSON text ({str(error)[:100]})") from error
-
-
-def _by_user(content: JsonPieces, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
-    parts = 0
-    for part in content.names() if content.begins == "{" else ():
-        if part != "user_data":
-            content.value()
-            continue
-        parts += 1
-        if content.begins != "{" or parts > 1:
-            raise _NO_LEAF
-        found = set()
-        for user in content.names():
-            if not user.isprintable() or not user:
-                raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
-            if user in found:
-                raise _Bad(f"the user {user[:40]!r} is there twice")
-            found.add(user)
-            yield user, *_samples(user, content, pixels)
-    if not parts:
-        raise _NO_LEAF
-    content.end()
-
-
-def _samples(user: str, content: JsonPieces, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    images: NDArray[np.uint8] | None = None
-    labels: NDArray[np.int64] | None = None
-    if content.begins == "{":
-        for key in content.names():
-            if key == "x" and content.begins == "[":
-                rows = [_image(user, content.value(), number, pixels) for number, _ in enumerate(content.items())]
-                images = np.array(rows, np.uint8).reshape(-1, pixels)
-            elif key == "y" and content.begins == "[":
-                labels = _labels(user, content.value())
-            else:
-                content.value()
-    if images is None or labels is None:
-        raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
-    if len(images) != len(labels):
-        raise _Bad(f"the user {user!r} has {len(images)} images and {len(labels)} labels")
-    return images, labels
-
-
-def _image(user: str, values: Any, number: int, pixels: int) -> NDArray[np.uint8]:
-    x = _numbers(user, f"x[{number}]", values)
+def _grey_levels(user: str, image: int, row: Any, pixels: int) -> bytes:
+    x = _numbers(user, "x", row)
     if x.shape != (pixels,):
-        raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers, and x[{number}] is none")
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite pixels
-        grey = np.rint(x * WHITE)
-        wrong = np.flatnonzero(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
-    if wrong.size:
-        value = f"x[{number}][{wrong[0]}]={x[wrong[0]]:g}"
+        if image and x.ndim == 1:
+            raise _Bad(f'"x" of the user {user!r} has rows of different lengths')
+        raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers")
+    grey, right = _rounded(x)
+    if not right.all():
+        pixel = int(np.argmin(right))
+        value = f"x[{image}][{pixel}]={x[pixel]:g}"
         raise _Bad(f"the user {user!r} has {value}, and pixels must be multiples of 1/255 from 0 to 1")
-    image: NDArray[np.uint8] = grey.astype(np.uint8)
-    return image
+    return grey.astype(np.uint8).tobytes()
+
+
+def _rounded(x: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """(the nearest grey levels of the pixels *x*, whether they are as near as they must be)."""
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite pixels
+        exact = x.astype(np.float64) * WHITE
+        grey = np.rint(exact)
+        return grey, (np.abs(exact - grey) <= EXACT * WHITE) & (grey >= 0) & (grey <= WHITE)
 
 
 def _labels(user: str, values: Any) -> NDArray[np.int64]:
@@ -201,11 +268,11 @@ def _labels(user: str, values: Any) -> NDArray[np.int64]:
     return y.astype(np.int64)
 
 
-def _numbers(user: str, what: str, values: Any) -> NDArray[Any]:
+def _numbers(user: str, key: str, values: Any) -> NDArray[Any]:
     try:
         array = np.array(values)
     except (ValueError, OverflowError) as error:
-        raise _Bad(f"{what} of the user {user!r} has lists of different lengths, or what is no number") from error
+        raise _Bad(f'"{key}" of the user {user!r} has rows of different lengths, or what is no number') from error
     if array.size and array.dtype.kind not in "if":
-        raise _Bad(f"{what} of the user {user!r} has what is no number")
+        raise _Bad(f'"{key}" of the user {user!r} has what is no number')
     return array
