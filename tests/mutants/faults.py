@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutants import (
     in_channels,
     in_comparisons,
+    in_compiled,
     in_data,
     in_dealing,
     in_executors,
@@ -16,9 +17,11 @@ from mutants import (
     in_models,
     in_outages,
     in_radio,
+    in_recordings,
     in_rounds,
     in_semantics,
     in_streams,
+    in_waves,
 )
 from mutants.fault import Fault
 
@@ -39,6 +42,9 @@ FAULTS: tuple[Fault, ...] = (
     *in_groups.FAULTS,
     *in_models.FAULTS,
     *in_executors.FAULTS,
+    *in_compiled.FAULTS,
+    *in_recordings.FAULTS,
+    *in_waves.FAULTS,
     *in_semantics.FAULTS,
     *in_comparisons.FAULTS,
 )
