@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mutants import (
+    in_batched,
     in_channels,
     in_comparisons,
     in_compiled,
     in_data,
     in_dealing,
-    in_executors,
     in_fair_sharing,
     in_files,
     in_grouping,
@@ -41,7 +41,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_grouping.FAULTS,
     *in_groups.FAULTS,
     *in_models.FAULTS,
-    *in_executors.FAULTS,
+    *in_batched.FAULTS,
     *in_compiled.FAULTS,
     *in_recordings.FAULTS,
     *in_waves.FAULTS,
