@@ -15,7 +15,8 @@ FORCING = "fedsim/learning/forcing.py"
 GRAPH = "fedsim/learning/graph.py"
 HOST = "fedsim/experiment/host.py"
 TEST_WAVES = "tests/learning/test_waves.py"
-TEST_WORKERS = "tests/learning/test_workers.py"
+TEST_MEMORY = "tests/learning/test_memory_of_workers.py"
+TEST_PROCESSES = "tests/learning/test_processes_executor.py"
 TEST_ARENA = "tests/learning/test_arena.py"
 TEST_FORCING = "tests/learning/test_forcing.py"
 WHICH = "tests/experiment/test_which_executor_trains.py"
@@ -54,28 +55,28 @@ FAULTS = (
         WORKERS,
         "        task.copies.append(block)\n",
         "",
-        (f"{TEST_WORKERS}::test_what_several_jobs_take_is_copied_once_and_what_workers_made_never",),
+        (f"{TEST_MEMORY}::test_what_several_jobs_take_is_copied_once_and_what_workers_made_never",),
     ),
     Fault(
         "models that are held take the blocks that jobs need",
         WORKERS,
         "        if self._arena.free(made.part) >= _RESERVE:\n",
         "        if True:\n",
-        (f"{TEST_WORKERS}::test_any_number_of_models_can_be_held_and_trained_on",),
+        (f"{TEST_MEMORY}::test_any_number_of_models_can_be_held_and_trained_on",),
     ),
     Fault(
         "the newest job of a worker gets the oldest one's answer",
         WORKERS,
         "        task = tasks[0]\n",
         "        task = tasks[-1]\n",
-        (f"{TEST_WORKERS}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
+        (f"{TEST_PROCESSES}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
     ),
     Fault(
         "a worker uses as many threads as there are cores",
         WORKER,
         "        torch.set_num_threads(1)\n",
         "        torch.set_num_threads(3)\n",
-        (f"{TEST_WORKERS}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
+        (f"{TEST_PROCESSES}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
     ),
     Fault(
         "a block is free while somebody holds one of its tensors",
