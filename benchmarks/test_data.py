@@ -276,7 +276,7 @@ def bytes_of_one_client() -> FederatedDataset:
         sample_shape=(1, SIDE, SIDE),
         sample_bytes=785.0,
         client_samples=np.array([LOCAL]),
-        x=rng.integers(0, 256, (LOCAL, 1, SIDE, SIDE)).astype(np.uint8),
+        stored=rng.integers(0, 256, (LOCAL, 1, SIDE, SIDE)).astype(np.uint8),
         y=rng.integers(0, 62, LOCAL),
         encoding=Affine(1 / 255),
         train_ids=(np.arange(LOCAL),),

@@ -45,7 +45,7 @@ class Round:
             sample_shape=SHAPE,
             sample_bytes=785.0,
             client_samples=np.full(CLIENTS, HELD, np.int64),
-            x=rng.integers(0, 256, (samples, *SHAPE)).astype(np.uint8),
+            stored=rng.integers(0, 256, (samples, *SHAPE)).astype(np.uint8),
             y=rng.integers(0, CLASSES, samples),
             encoding=Affine(1 / 255),
             train_ids=tuple(np.arange(samples).reshape(CLIENTS, HELD)),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 __all__ = [
     "Commands",
-    "add_most_nodes",
+    "add_limits",
     "add_overrides",
     "add_run_folders",
     "add_scenario",
@@ -44,14 +44,20 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_most_nodes(parser: argparse.ArgumentParser) -> None:
-    """``--most-nodes``, for commands that are to answer in seconds whatever they are given."""
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """``--most-nodes`` and ``--all-data``, for commands that are to answer in seconds whatever they are given."""
     parser.add_argument(
         "--most-nodes",
         metavar="N",
         type=at_least_one,
         default=MOST_NODES,
         help=f"Refuse larger networks; without it, {MOST_NODES:,} nodes, which take some seconds and 500 MB.",
+    )
+    parser.add_argument(
+        "--all-data",
+        action="store_true",
+        help="Look at all samples, however many; without it, a source that takes more than seconds or 500 MB is "
+        "refused.",
     )
 
 

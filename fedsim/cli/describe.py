@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedsim.cli.arguments import Commands, add_most_nodes, add_overrides, add_scenario, at_least_one
+from fedsim.cli.arguments import Commands, add_limits, add_overrides, add_scenario, at_least_one
 from fedsim.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_to(commands: Commands) -> None:
     )
     add_scenario(parser)
     add_overrides(parser)
-    add_most_nodes(parser)
+    add_limits(parser)
     parser.add_argument(
         "--out", metavar="DIR", type=Path, help="Write the same numbers, as describe.json, and figures to this folder."
     )
@@ -47,6 +47,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.describe import MOST_HOPS, describe
     from fedsim.files import why_no_folder
+    from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes
@@ -54,7 +55,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     folder: Path | None = arguments.out
     if folder is not None and (problem := why_no_folder(folder)):
         raise UserError(f"--out: {problem}; choose another folder")
-    with rare_collections(), most_nodes(arguments.most_nodes):
+    with rare_collections(), most_nodes(arguments.most_nodes), in_seconds(not arguments.all_data):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
     broken: BrokenPipeError | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fedsim.cli.arguments import Commands, add_most_nodes, add_overrides, add_scenario
+from fedsim.cli.arguments import Commands, add_limits, add_overrides, add_scenario
 
 __all__ = ["add_to"]
 
@@ -20,18 +20,19 @@ def add_to(commands: Commands) -> None:
     )
     add_scenario(parser)
     add_overrides(parser)
-    add_most_nodes(parser)
+    add_limits(parser)
     parser.set_defaults(execute=_execute)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.validate import seeds_tried, validate
+    from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes
 
-    with rare_collections(), most_nodes(arguments.most_nodes):
+    with rare_collections(), most_nodes(arguments.most_nodes), in_seconds(not arguments.all_data):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         materials = validate(scenario, every_seed=False)
     tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)

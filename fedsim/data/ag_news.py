@@ -8,7 +8,6 @@ words, and the paper's augmentation by a thesaurus.
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -25,7 +24,8 @@ from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import UserError, nearest, some
-from fedsim.files import read_text_file, shown
+from fedsim.files import no_text, open_text_file, shown
+from fedsim.quick import check_bytes, check_work
 from fedsim.settings import Name
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ __all__ = ["ALPHABET", "CLASS_NAMES", "AgNews", "character_ids"]
 VERSION = 1  # of what is kept in the cache
 WHAT = "the folder ag_news_csv with train.csv and test.csv is needed"
 MOST_BYTES = 200_000_000
+MOST_BYTES_IN_SECONDS = 60_000_000
+"""Twice as much as the source has."""
 LABEL_BYTES = 1
 CLASS_NAMES = ("World", "Sports", "Business", "Sci/Tech")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789-,;.!?:'\"/\\|_@#$%^&*~`+-=<>()[]{}\n"
@@ -87,6 +89,7 @@ class AgNews(SampledDataset):
     def _read(self, files: Sequence[Path]) -> Pile:
         parts = [_read_texts(file) for file in files]
         texts = [text for part in parts for _, text in part]
+        check_bytes(len(texts) * self.length, shown(files[0]))
         encoding: Encoding = OneHot(len(ALPHABET)) if self.encoding == "one_hot" else Ids(len(ALPHABET) + 1)
         longer = sum(len(text) > self.length for text in texts)
         return Pile(
@@ -135,13 +138,16 @@ def _inside(folder: Path, name: str) -> Path:
 
 def _read_texts(file: Path) -> list[tuple[int, str]]:
     """(label from 0, text) of each row of *file*."""
-    text = read_text_file(file, what="a CSV file of news", most_bytes=MOST_BYTES)
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        found = list(_texts(rows))
-    except (_Bad, csv.Error) as error:
-        hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
-        raise UserError(f"{shown(file)}:{max(rows.line_num, 1)}: {error}{hint}") from error
+    with open_text_file(file, what="a CSV file of news", most_bytes=MOST_BYTES) as text:
+        check_work(file.stat().st_size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of text", shown(file))
+        rows = csv.reader(text, strict=True)
+        try:
+            found = list(_texts(rows))
+        except UnicodeDecodeError as error:
+            raise no_text(file, error, rows.line_num) from error
+        except (_Bad, csv.Error) as error:
+            hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
+            raise UserError(f"{shown(file)}:{max(rows.line_num, 1)}: {error}{hint}") from error
     if not found:
         raise UserError(f"{shown(file)}: has no texts; {WHAT}")
     return found

@@ -121,9 +121,8 @@ def _samples(path: Path, x: NDArray[Any]) -> NDArray[Any]:
 
 def _float32(path: Path, name: str, values: NDArray[Any]) -> NDArray[np.float32]:
     """Raises `UserError` with the place of what is not finite, or too large for it."""
-    sound = np.abs(values) <= LARGEST  # false for what is no number
-    if not sound.all():
-        place = tuple(np.argwhere(~sound)[0].tolist())
+    if values.size and not (values.min() >= -LARGEST and values.max() <= LARGEST):  # so with what is no number
+        place = tuple(np.argwhere(~(np.abs(values) <= LARGEST))[0].tolist())
         where = f"{name}[{', '.join(map(str, place))}]={values[place]}"
         raise UserError(f"{shown(path)}: {where} must be a finite number of at most {LARGEST:.3g} (float32)")
     return values.astype(np.float32, copy=False)

@@ -23,12 +23,14 @@ from fedsim.data.encoding import ENCODINGS
 from fedsim.data.pile import Pile
 from fedsim.errors import UserError
 from fedsim.files import shown
+from fedsim.quick import check_bytes, check_work
 
 __all__ = ["VARIABLE", "cached", "folder"]
 
 VARIABLE = "FEDSIM_CACHE"
 LAYOUT = 1
 MOST_HASHED_BYTES = 1_000_000_000
+MOST_FILES_IN_SECONDS = 300_000
 MOST_LEVELS = 16
 ARRAYS = ("x", "y", "owner", "test")
 FACTS = ("classes", "sample_bytes", "class_names", "owners_are_clients", "owner_names", "remarks")
@@ -66,6 +68,7 @@ def cached(
         pile = make()
         return replace(pile, remarks=(*pile.remarks, why))
     place = home / f"{name}-{key.hexdigest()}"
+    check_bytes(_bytes(place), " and ".join(map(shown, sources)))
     found = _read(place)
     if found is not None:
         return found
@@ -80,7 +83,8 @@ def cached(
 
 def _add_source(key: hashlib.blake2b, source: Path) -> None:
     if source.is_dir():
-        for name, state in _files(source):
+        for number, (name, state) in enumerate(_files(source)):
+            check_work(number, MOST_FILES_IN_SECONDS, "files", shown(source))
             facts = f"\0{state.st_size}\0{state.st_mtime_ns}\0{state.st_ctime_ns}\0"
             key.update(os.fsencode(name) + facts.encode())
     elif source.is_file() and source.stat().st_size <= MOST_HASHED_BYTES:
@@ -123,6 +127,11 @@ def _write(place: Path, pile: Pile) -> None:
         scratch.rename(place)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _bytes(place: Path) -> int:
+    """Of all that is kept there; 0 when nothing is."""
+    return sum(state.st_size for _, state in _files(place)) if place.is_dir() else 0
 
 
 def _read(place: Path) -> Pile | None:

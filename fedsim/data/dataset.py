@@ -8,12 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import AS_IT_IS, Encoding
+from fedsim.data.later import Later, Stored
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import UserError
 
@@ -29,8 +31,8 @@ class FederatedDataset:
 
     What somebody trains on is in no other set. Test sets may share samples: the global one may be everybody's own.
 
-    A data set that is only *declared* has numbers and nothing else: ``x``, ``y``, ``classes`` and ``sample_shape`` are
-    None, and there are no ids. Raises `ValueError` where the parts contradict each other.
+    A data set that is only *declared* has numbers and nothing else: ``stored``, ``x``, ``y``, ``classes`` and
+    ``sample_shape`` are None, and there are no ids. Raises `ValueError` where the parts contradict each other.
     """
 
     name: str
@@ -43,8 +45,8 @@ class FederatedDataset:
     """Bytes of one raw sample and its label on the wire; None when nobody said so."""
     client_samples: NDArray[np.int64]
     """(clients,) training samples of each client, at least 1."""
-    x: NDArray[Any] | None = None
-    """(samples, ...) uint8, int16 or float32, as stored; `samples` decodes them."""
+    stored: Stored | None = None
+    """What ``x`` is made of: the array itself, or one that is made later."""
     y: NDArray[Any] | None = None
     """(samples,) int64 labels; float32 for regression."""
     encoding: Encoding = AS_IT_IS
@@ -63,18 +65,26 @@ class FederatedDataset:
     """How samples come and go; None when every client keeps all of its own."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way from the source, in sentences for people."""
-    digest: str = field(init=False)
-    """Address of all samples that training and tests can see (not the name, the bytes on the wire, or the stream)."""
 
     def __post_init__(self) -> None:
-        """Freeze the arrays, check them, and address the content."""
-        for name in ("client_samples", "x", "y", "test_ids"):
+        """Freeze the arrays, and check them."""
+        for name in ("client_samples", "y", "test_ids"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
         for name in ("train_ids", "client_test_ids", "unseen_test_ids"):
             object.__setattr__(self, name, tuple(map(_read_only, getattr(self, name))))
         for fault in _faults(self):
             raise ValueError(f"data set {self.name!r}: {fault}")
-        object.__setattr__(self, "digest", _content_digest(self))
+
+    @cached_property
+    def x(self) -> NDArray[Any] | None:
+        """(samples, ...) uint8, int16 or float32, as stored; `samples` decodes them. Made when it is first read."""
+        return None if self.stored is None else _read_only(np.asarray(self.stored))
+
+    @cached_property
+    def digest(self) -> str:
+        """Address of all samples that training and tests can see (not the name, the bytes on the wire, or the
+        stream)."""
+        return _content_digest(self)
 
     @property
     def clients(self) -> int:
@@ -98,8 +108,15 @@ class FederatedDataset:
 
     def samples(self, ids: NDArray[np.int64]) -> NDArray[Any]:
         """(ids, *sample_shape) decoded samples, in new memory: float32, or int64 where there is a vocabulary."""
+        return self.encoding.decode(self.rows(ids))
+
+    def rows(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+        """(ids, ...) samples as stored; while ``x`` is not made, only these are made."""
+        if isinstance(self.stored, Later) and "x" not in vars(self):
+            return self.stored.make_rows(ids)
         assert self.x is not None, "only declared"
-        return self.encoding.decode(self.x[ids])
+        rows: NDArray[Any] = self.x[ids]
+        return rows
 
     def raw_bytes(self, client: int) -> float:
         """Bytes on the wire when *client* sends all of its raw training samples, labels included.
@@ -111,18 +128,19 @@ class FederatedDataset:
         return float(self.client_samples[client] * self.sample_bytes)
 
 
-def class_counts(data: FederatedDataset) -> NDArray[np.int64]:
-    """(clients, classes) training samples of each client and class.
+def class_counts(data: FederatedDataset, clients: slice = slice(None)) -> NDArray[np.int64]:
+    """(clients, classes) training samples of each client and class; *clients* are those asked for, left out, all.
 
     Raises `UserError` when the data set has none: it is only declared, or has numbers to predict.
     """
     if data.y is None or data.classes is None:
         why = "has numbers to predict" if data.regression else "declares numbers only"
         raise UserError(f"data set {data.name!r} {why}; it has no classes to count")
-    owner = np.repeat(np.arange(data.clients), data.client_samples)
-    labels = data.y[np.concatenate(data.train_ids)]
-    counts = np.bincount(owner * data.classes + labels, minlength=data.clients * data.classes)
-    return counts.reshape(data.clients, data.classes)
+    held = data.client_samples[clients]
+    owner = np.repeat(np.arange(len(held)), held)
+    labels = data.y[np.concatenate(data.train_ids[clients])]
+    counts = np.bincount(owner * data.classes + labels, minlength=len(held) * data.classes)
+    return counts.reshape(-1, data.classes)
 
 
 def _read_only(array: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -139,27 +157,34 @@ def _faults(data: FederatedDataset) -> Iterable[str]:
         yield "client_samples must hold a whole number (int64) of at least 1 for each of at least 1 client"
     if data.sample_bytes is not None and not 0 < data.sample_bytes < np.inf:
         yield f"sample_bytes={data.sample_bytes} must be positive and finite, or None"
-    if data.x is None:
+    if data.stored is None:
         yield from _faults_of_declared(data)
     else:
-        yield from _faults_of_samples(data, data.x)
-        yield from _faults_of_targets(data, len(data.x))
-        yield from _faults_of_ids(data, len(data.x))
+        yield from _faults_of_samples(data, data.stored)
+        yield from _faults_of_targets(data, data.stored.shape[0])
+        yield from _faults_of_ids(data, data.stored.shape[0])
 
 
 def _faults_of_declared(data: FederatedDataset) -> Iterable[str]:
     if not (data.y is None and data.classes is None and data.sample_shape is None):
-        yield "x, y and sample_shape must be given together, or all be None"
+        yield "stored, y and sample_shape must be given together, or all be None"
     if data.train_ids or data.client_test_ids or data.test_ids.size:
-        yield "ids need samples to point at, but x is None"
+        yield "ids need samples to point at, but stored is None"
 
 
-def _faults_of_samples(data: FederatedDataset, x: NDArray[Any]) -> Iterable[str]:
+def _faults_of_samples(data: FederatedDataset, stored: Stored) -> Iterable[str]:
     if data.y is None or data.sample_shape is None:
-        yield "x, y and sample_shape must be given together, or all be None"
+        yield "stored, y and sample_shape must be given together, or all be None"
         return
-    if x.dtype not in (np.uint8, np.int16, np.float32) or data.encoding.sample_shape(x.shape[1:]) != data.sample_shape:
-        yield f"x is {x.dtype} {x.shape}, not uint8, int16 or float32 that {data.encoding} makes {data.sample_shape}"
+    made = f"{stored.dtype} {stored.shape}"
+    if stored.dtype not in (np.uint8, np.int16, np.float32):
+        yield f"x is {made}, not uint8, int16 or float32"
+    if data.encoding.sample_shape(stored.shape[1:]) != data.sample_shape:
+        yield f"x is {made}, and {data.encoding} does not make {data.sample_shape} of them"
+    if isinstance(stored, Later) and stored.dtype != np.float32 and data.vocabulary is None:
+        return  # there is no number that they must not be
+    x = data.x
+    assert x is not None
     if x.dtype == np.float32 and not _finite(x):
         yield "x must be finite"
     if data.vocabulary is not None and x.size and not 0 <= x.min() <= x.max() < data.vocabulary:

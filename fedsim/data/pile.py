@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import AS_IT_IS, Encoding
+from fedsim.data.later import Stored
 
 __all__ = ["Clients", "Pile"]
 
@@ -48,8 +49,8 @@ class Clients:
 class Pile:
     """The samples of one source and all that it says about them."""
 
-    x: NDArray[Any]
-    """(samples, ...) as stored: uint8, int16 or finite float32; see ``encoding``."""
+    x: Stored
+    """(samples, ...) as stored: uint8, int16 or finite float32; see ``encoding``. What is drawn may be drawn later."""
     y: NDArray[Any]
     """(samples,) int64 labels from 0 to ``classes - 1``; float32 values when ``classes`` is None (regression)."""
     classes: int | None

@@ -6,7 +6,9 @@ Three kinds of test samples: a *global* set that no client holds, each *client's
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
@@ -23,11 +25,13 @@ from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.data.source import Missing
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
 from fedsim.errors import Misfit
+from fedsim.quick import check_samples, check_work
 from fedsim.settings import OneOf, Probability
 
 __all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]
 
 DEFAULT_TEST_FRACTION = 0.2
+MOST_SKEWED_IN_SECONDS = 100_000_000
 PartitionField: TypeAlias = Annotated[PartitionSettings, OneOf("partitions")]
 Ids: TypeAlias = NDArray[np.int64]
 
@@ -67,9 +71,12 @@ class SampledDataset(DatasetSettings):
         split = self._natural if self.partition.natural else self._dealt
         train, own_tests, test_ids = split(pile, clients, generator)
         if self.feature_skew is not None:
-            x = self.feature_skew.apply(pile, clients, _everything(train, own_tests), generator("data/feature_skew"))
-        else:
-            x = pile.x
+            check_work(math.prod(pile.x.shape), MOST_SKEWED_IN_SECONDS, "numbers to skew", f"data set {self.name!r}")
+            pile = replace(pile, x=np.asarray(pile.x))
+            skewed = self.feature_skew.apply(
+                pile, clients, _everything(train, own_tests), generator("data/feature_skew")
+            )
+            pile = replace(pile, x=skewed)
         seen, unseen = slice(clients.count), range(clients.count, clients.total)
         return FederatedDataset(
             name=self.name,
@@ -79,7 +86,7 @@ class SampledDataset(DatasetSettings):
             encoding=pile.encoding,
             sample_bytes=pile.sample_bytes,
             client_samples=np.array([len(ids) for ids in train[seen]], np.int64),
-            x=x,
+            stored=pile.x,
             y=pile.y,
             train_ids=tuple(train[seen]),
             test_ids=test_ids,
@@ -91,11 +98,13 @@ class SampledDataset(DatasetSettings):
 
     def _found(self, clients: Clients, generator: Generators) -> Pile:
         try:
-            return self.pile(clients, generator)
+            pile = self.pile(clients, generator)
         except Missing as missing:
             if self.origin is None:
                 raise
             raise Missing(f"{missing}; get it from {self.origin} (docs/data/{self.name}.md)") from missing
+        check_samples(len(pile.y), f"data set {self.name!r}")
+        return pile
 
     def _dealt(self, pile: Pile, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """The test set first, the rest dealt out."""

@@ -34,7 +34,7 @@ class DatasetSettings(Component):
     def load(self, clients: Clients, generator: Generators) -> FederatedDataset:
         """The samples, spread over *clients*; the same for equal settings and equal streams.
 
-        Each purpose of *generator* is asked for at most once. What is drawn for one purpose must not depend on how much
-        another one drew: the test set stays the same whatever the partition. Raises `UserError` when there are too
-        few samples for so many clients.
+        A purpose of *generator* that is asked for again gives the same numbers again. What is drawn for one purpose
+        must not depend on how much another one drew: the test set stays the same whatever the partition. Raises
+        `UserError` when there are too few samples for so many clients.
         """

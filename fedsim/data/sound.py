@@ -14,11 +14,15 @@ from fedsim.data.partition.natural import Natural
 from fedsim.data.reading.sound import LogMel
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.errors import Misfit
+from fedsim.quick import check_bytes, check_work
 
 __all__ = ["SoundDataset"]
 
 SAMPLE_BYTES = 2
 LABEL_BYTES = 1
+MOST_BYTES_IN_SECONDS = 500_000_000
+MOST_FRAMES = 2_000_000
+"""That become features within seconds: 20,000 clips of a second."""
 MOST_VALUES = 10**6  # of one sample's features
 
 
@@ -95,9 +99,13 @@ class SoundDataset(SampledDataset):
     def features(self, clips: Iterable[NDArray[np.int16]], number: int) -> tuple[NDArray[np.float32], tuple[str, ...]]:
         """((number, 1, bands, frames) features of the *clips*, remarks)."""
         log_mel = self.log_mel
+        check_work(number * log_mel.frames, MOST_FRAMES, "frames of sound to look at for the first time", self.name)
+        check_bytes(4 * number * self.bands * log_mel.frames, self.name)
         x = np.empty((number, 1, self.bands, log_mel.frames), np.float32)
-        cut = filled = 0
+        cut = filled = read = 0
         for place, clip in enumerate(clips):
+            read += clip.nbytes
+            check_work(read / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of sound to read for the first time", self.name)
             x[place] = log_mel.features(clip)
             cut += len(clip) > log_mel.samples
             filled += len(clip) < log_mel.samples

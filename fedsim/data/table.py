@@ -25,6 +25,7 @@ from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.files import no_text, open_text_file, shown
+from fedsim.quick import check_work
 from fedsim.settings import LONGEST_NAME, Name, Several
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ STANDARDISED_AT_ONCE = 1_000_000
 MOST_ROWS = 1_000_000
 MOST_NUMBERS = 20_000_000
 """In all features: 200 rows of a hundred thousand columns. Python reads so many in seconds."""
+MOST_NUMBERS_IN_SECONDS = 12_000_000
 LONGEST_ROW = 16_000_000
 """Characters of a row: a million columns or so."""
 MOST_CLASSES = 1000
@@ -201,7 +203,7 @@ class Table(SampledDataset):
             lines = _Lines(text)
             rows = csv.reader(lines, strict=True)
             try:
-                return self._parse(rows, lines)
+                return self._parse(rows, lines, shown(path))
             except UnicodeDecodeError as error:
                 raise no_text(path, error, rows.line_num) from error
             except (_Bad, csv.Error) as error:
@@ -209,7 +211,7 @@ class Table(SampledDataset):
                 line = getattr(error, "line", None) or max(rows.line_num, 1)
                 raise UserError(f"{shown(path)}:{line}: {error}{hint}") from error
 
-    def _parse(self, rows: Reader, lines: _Lines) -> _Columns:
+    def _parse(self, rows: Reader, lines: _Lines, where: str) -> _Columns:
         header = [name.strip() for name in next(rows, [])]
         lines.next_row()
         if not any(header):
@@ -230,6 +232,7 @@ class Table(SampledDataset):
                     f"there are more rows of {len(names):,} features than a table may have: {MOST_ROWS:,} rows and "
                     f"{MOST_NUMBERS:,} numbers are the most; leave rows out, or save it for data set arrays"
                 )
+            check_work(number * len(names), MOST_NUMBERS_IN_SECONDS, "numbers", where)
             features.frombytes(_numbers(batch, features_at, header).tobytes())
             for line, row in batch:
                 try:

@@ -190,7 +190,7 @@ def _check(pile: Pile) -> None:
     """Raise unless *pile* is what its fields promise, first things first."""
     _check_samples(pile)
     _check_targets(pile)
-    samples = len(pile.x)
+    samples = pile.x.shape[0]
     for name, array, kind in (("client", pile.owner, np.int64), ("test", pile.test, np.bool_)):
         if array is not None and (
             not isinstance(array, np.ndarray) or array.shape != (samples,) or array.dtype != kind
@@ -241,7 +241,7 @@ def _check_samples(pile: Pile) -> None:
 
 
 def _check_targets(pile: Pile) -> None:
-    y, classes, samples = pile.y, pile.classes, len(pile.x)
+    y, classes, samples = pile.y, pile.classes, pile.x.shape[0]
     kind = np.float32 if classes is None else np.int64
     if not isinstance(y, np.ndarray) or y.dtype != kind or y.shape != (samples,):
         raise _Bad(f"y is {_said(y)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")

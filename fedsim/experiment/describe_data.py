@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedsim.data.dataset import FederatedDataset, class_counts
-from fedsim.data.distances import cpd, earth_movers, kl, to_global
+from fedsim.data.distances import cpd, earth_movers, kl, mixtures
 from fedsim.errors import UserError
 from fedsim.experiment.describe_spread import Spread, spread_of
 from fedsim.learning.executors.choice import AUTO, choose
@@ -15,6 +19,9 @@ from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
 
 __all__ = ["data_facts", "model_facts"]
 
+MOST_COUNTS = 10_000_000
+"""Of a class at a client: 100 classes at each of a hundred thousand clients, which take seconds."""
+AT_ONCE = 2**20  # counts, so that memory hardly grows
 DISTANCES = {"earth_movers": earth_movers, "kl": kl, "cpd": cpd}
 
 
@@ -24,21 +31,22 @@ def data_facts(data: FederatedDataset) -> dict[str, Any]:
     ``skew`` is the distance of each client's mixture of classes from everybody's (`fedsim.data.distances`), and
     ``passes_per_training`` how many passes through a client's own samples one capture is.
     """
+    stored = data.stored
     held = [len(ids) for ids in data.client_test_ids]
     unseen = [len(ids) for ids in data.unseen_test_ids]
     return {
         "name": data.name,
-        "remarks": list(data.remarks),
+        "remarks": [*data.remarks, *_left_out(data)],
         "clients": data.clients,
         "classes": data.classes,
         "class_names": list(data.class_names),
         "regression": data.regression,
         "vocabulary": data.vocabulary,
         "sample_shape": data.sample_shape and list(data.sample_shape),
-        "stored_as": None if data.x is None else f"{data.x.dtype} {'x'.join(map(str, data.x.shape[1:]))}",
-        "encoding": None if data.x is None else repr(data.encoding),
+        "stored_as": None if stored is None else f"{stored.dtype} {'x'.join(map(str, stored.shape[1:]))}",
+        "encoding": None if stored is None else repr(data.encoding),
         "sample_bytes": data.sample_bytes,
-        "memory_bytes": None if data.x is None else data.x.nbytes,
+        "memory_bytes": None if stored is None else stored.nbytes,
         "training_samples": int(data.client_samples.sum()),
         "samples_per_client": spread_of(data.client_samples),
         "test_samples": len(data.test_ids),
@@ -51,11 +59,32 @@ def data_facts(data: FederatedDataset) -> dict[str, Any]:
 
 
 def _skew(data: FederatedDataset) -> dict[str, Spread | None] | None:
-    if data.classes is None:
+    if data.classes is None or _too_many_counts(data):
         return None
-    counts = class_counts(data)
-    skew = {name: spread_of(to_global(distance, counts)) for name, distance in DISTANCES.items()}
-    return {**skew, "classes_held": spread_of((counts > 0).sum(axis=1))}
+    assert data.y is not None
+    everybody = mixtures(np.bincount(data.y[np.concatenate(data.train_ids)], minlength=data.classes))
+    values: dict[str, list[NDArray[Any]]] = {name: [] for name in (*DISTANCES, "classes_held")}
+    rows = max(AT_ONCE // data.classes, 1)
+    for begin in range(0, data.clients, rows):
+        counts = class_counts(data, slice(begin, begin + rows))
+        shares = mixtures(counts)
+        for name, distance in DISTANCES.items():
+            values[name].append(distance(shares, everybody))
+        values["classes_held"].append((counts > 0).sum(axis=1))
+    return {name: spread_of(np.concatenate(some)) for name, some in values.items()}
+
+
+def _too_many_counts(data: FederatedDataset) -> bool:
+    """Whether so many clients have so many classes that counting them takes more than some seconds."""
+    return data.classes is not None and data.clients * data.classes > MOST_COUNTS
+
+
+def _left_out(data: FederatedDataset) -> Iterator[str]:
+    if _too_many_counts(data):
+        yield (
+            f"who has which classes is not told: {data.clients:,} clients and {data.classes:,} classes are more than "
+            f"{MOST_COUNTS:,} counts"
+        )
 
 
 def _stream(data: FederatedDataset) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 from collections.abc import Callable
 
+from fedsim.data.later import Later
 from fedsim.errors import Misfit, UserError
 from fedsim.learning.learner import NoLearner
 from fedsim.metrics.cost_models.settings import CostModelSettings
@@ -21,6 +22,8 @@ __all__ = ["seeds_tried", "seen_by", "validate"]
 
 MOST_SEEDS = 30
 MOST_CLIENTS = 200_000
+MOST_DRAWN_CLIENTS = 60_000
+"""Whose samples are drawn anew for each seed."""
 MOST_BYTES = 50_000_000
 """Of all seeds that are tried in seconds: of samples that are made anew for each."""
 
@@ -57,9 +60,10 @@ def validate(scenario: Scenario, look: Look = lambda *_: None, *, every_seed: bo
 
 def seeds_tried(scenario: Scenario, materials: Materials) -> int:
     """How many of the scenario's seeds can be tried in seconds, by the *materials* of the first one; one at least."""
-    samples = materials.dataset.x
-    by_clients = MOST_CLIENTS // len(materials.topology.sensors)
-    by_samples = MOST_SEEDS if samples is None else MOST_BYTES // max(samples.nbytes, 1)
+    samples, clients = materials.dataset.stored, len(materials.topology.sensors)
+    by_clients = (MOST_DRAWN_CLIENTS if isinstance(samples, Later) else MOST_CLIENTS) // clients
+    made_bytes = 0 if samples is None or isinstance(samples, Later) else samples.nbytes
+    by_samples = MOST_BYTES // max(made_bytes, 1)
     return min(max(min(MOST_SEEDS, by_clients, by_samples), 1), len(scenario.seeds))
 
 

@@ -41,6 +41,7 @@ class GraphLearner(Learner):
         self._store = store
         self._table = table
         self._dataset = dataset
+        self._data_digest = dataset.digest  # made before workers are forked: all samples are, too
         self._training = training.model_dump(mode="json")
         self._streams = streams
         self._tags = dict(tags)
@@ -198,7 +199,7 @@ class GraphLearner(Learner):
         """Metrics on the test set *on* (``global``, ``clients`` or ``unseen``)."""
         node = self._graph.node(
             "evaluate",
-            {"model": self._table.digest, "data": self._dataset.digest, "on": on},
+            {"model": self._table.digest, "data": self._data_digest, "on": on},
             {f"model.{part}": handle for part, handle in model.items()},
             tags=self._tags | {"round": round_number},
         )
@@ -221,7 +222,7 @@ class GraphLearner(Learner):
 
     def _samples(self, capture: Capture | None) -> dict[str, Any]:
         """Which samples of a client: what a key has to hold of them."""
-        data = {"data": self._dataset.digest}
+        data = {"data": self._data_digest}
         return data if capture is None else data | stream_parameters(self._dataset, capture)
 
     @staticmethod

@@ -57,8 +57,7 @@ class Protocol(Component):
 
         By default: every client needs a compute time.
         """
-        for client in world.clients:
-            world.compute_seconds(client, client.samples)
+        world.check_compute_times()
 
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""
@@ -68,10 +67,12 @@ class Protocol(Component):
         """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
         return None
 
-    @property
-    def groups_by_counts(self) -> bool:
-        """Whether groups are formed by clients' class counts, which takes long for thousands of clients."""
-        return False
+    def groups_by_counts(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """How many groups are formed by the class counts of *clients* in each of so many *rounds*; 0 where none are.
+
+        That takes long for thousands of clients.
+        """
+        return (0,) * rounds
 
     def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
         """f(r), for closed-form costs: how many groups *clients* form in each of so many *rounds*, idle ones included.

@@ -29,8 +29,10 @@ __all__ = ["EvaluateSettings", "NobodyLeft", "Round", "RunLoop", "Stop"]
 
 LONGEST_S = 1e12
 """30,000 simulated years, in which the clock still resolves 0.1 ms. Later it would round whole transfers away."""
-MOST_ROUNDS_IN_AN_INSTANT = 1_000
-MOST_ROUNDS_WITHOUT_TRAFFIC = 1_000
+MOST_ROUNDS_NO_NEARER = 1_000
+"""In a row, in which no simulated time and no traffic brings the end of the run nearer."""
+MOST_ROUNDS_TO_A_TARGET = 10_000
+"""The same, where a target accuracy may still end the run."""
 
 
 class Stop(Settings):
@@ -113,12 +115,11 @@ class RunLoop:
         self._on_round = on_round
         self._start_s = env.now
         self._over = False
-        self._rounds_in_this_instant = 0
 
     def rounds(self) -> Iterator[int]:
         """Round numbers from 1, until the run is over. Each must end with `finish_round`."""
         while not self._over:
-            self._check_that_time_passes()
+            self._check_that_the_end_comes_nearer()
             self._start_s = self._env.now
             yield len(self.rounds_done) + 1
 
@@ -167,22 +168,25 @@ class RunLoop:
                 f"{LONGEST_S:g} s (30,000 years) only; give higher rates and speeds, shorter times, or fewer rounds"
             )
 
-    def _check_that_time_passes(self) -> None:
-        self._rounds_in_this_instant = self._rounds_in_this_instant + 1 if self._env.now == self._start_s else 0
+    def _check_that_the_end_comes_nearer(self) -> None:
         stop = self.stop
-        only_time = stop.rounds is None and stop.target_accuracy is None and stop.transfer_bytes is None
-        if only_time and self._rounds_in_this_instant > MOST_ROUNDS_IN_AN_INSTANT:
-            raise UserError(
-                f"rounds take no simulated time, so sim_time_s={stop.sim_time_s:g} is never reached; "
-                "give stop.rounds too, or rates and speeds that are not infinite"
+        most = MOST_ROUNDS_NO_NEARER if stop.target_accuracy is None else MOST_ROUNDS_TO_A_TARGET
+        if stop.rounds is not None or len(self.rounds_done) <= most:
+            return
+        before, last = self.rounds_done[-most - 1], self.rounds_done[-1]
+        never = []
+        if stop.sim_time_s is not None and before.sim_time_s == last.sim_time_s:
+            never.append(f"{most:,} rounds take no simulated time, so sim_time_s={stop.sim_time_s:g} is never reached")
+        if stop.transfer_bytes is not None and _traffic(before) == _traffic(last):
+            never.append(
+                f"nothing was sent over the air in {most:,} rounds, so transfer_bytes={stop.transfer_bytes:g} is never "
+                "reached"
             )
-        if stop.transfer_bytes is not None and stop.rounds is None and stop.sim_time_s is None:
-            last = self.rounds_done[-MOST_ROUNDS_WITHOUT_TRAFFIC:]
-            if len(last) == MOST_ROUNDS_WITHOUT_TRAFFIC and _traffic(last[0]) == _traffic(last[-1]):
-                raise UserError(
-                    f"nothing was sent over the air in {len(last)} rounds, so transfer_bytes={stop.transfer_bytes:g} "
-                    "is never reached; give stop.rounds or stop.sim_time_s too"
-                )
+        if never and len(never) == (stop.sim_time_s is not None) + (stop.transfer_bytes is not None):
+            target = "" if stop.target_accuracy is None else f", nor was target_accuracy={stop.target_accuracy:g}"
+            raise UserError(
+                f"{', and '.join(never)}{target}; give stop.rounds too, or rates and speeds that are not infinite"
+            )
 
     def _score(self, done: Round) -> None:
         for name in self._evaluate.on:

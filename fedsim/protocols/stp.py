@@ -12,7 +12,7 @@ groups as clients, each is a group of its own, and STP is FedAvg on a share kapp
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -120,16 +120,23 @@ class GroupedTraining(Protocol, GroupedSettings):
         """``sampling_rate * clients``, the papers' kappa K."""
         return self.sampling_rate * clients
 
-    @property
-    def groups_by_counts(self) -> bool:
-        """As the grouping has it."""
-        return self.parts()[0].needs_counts
+    def groups_by_counts(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """What the growth has for each block, in its first round, or in the run's when groups are formed once."""
+        grouping, growth, _ = self.parts()
+        if not grouping.needs_counts:
+            return super().groups_by_counts(clients, rounds)
+        return tuple(
+            growth.groups(place.block, clients) if place.first and (place.block == 1 or not grouping.once) else 0
+            for place in self._places(rounds)
+        )
 
     def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
         """What the growth has for each round's block, or for the first one when groups are formed once."""
         grouping, growth, _ = self.parts()
-        blocks = (BlockRound.of(number, interval=self.interval).block for number in range(1, rounds + 1))
-        return tuple(growth.groups(1 if grouping.once else block, clients) for block in blocks)
+        return tuple(growth.groups(1 if grouping.once else place.block, clients) for place in self._places(rounds))
+
+    def _places(self, rounds: int) -> Iterator[BlockRound]:
+        return (BlockRound.of(number, interval=self.interval) for number in range(1, rounds + 1))
 
     def alternation(self, model: ModelTable) -> Alternation:
         """As the synchronised part has it."""

@@ -104,6 +104,8 @@ class World:
     """Whether a device that fails forgets what it remembers from one training to the next."""
     cancel_late: bool
     """Whether what is late is stopped at the end of its round, or goes on and keeps its device and the air busy."""
+    compute_times_checked: bool = False
+    """Whether each client is known to have one, which all protocols on one seed have in common."""
     _at_the_end_of_a_journey: Callable[[Trip], None] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,6 +144,13 @@ class World:
             if fate := self.outages.fate(client.attachment):
                 raise NobodyLeft(f"{client.name!r} is needed, and can never be reached again ({fate})")
             yield self.outages.changed
+
+    def check_compute_times(self) -> None:
+        """Raise `UserError` unless every client has one; looks at the clients once."""
+        if not self.compute_times_checked:
+            for client in self.clients:
+                self.compute_seconds(client, client.samples)
+            self.compute_times_checked = True
 
     def compute_seconds(self, client: Client, samples: float) -> float:
         """Simulated seconds that *client* takes to train on *samples* samples, or for other work as large."""

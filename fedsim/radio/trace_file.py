@@ -10,20 +10,22 @@ columns are passed over, unless their names are nearly those above. Leaves out o
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import hashlib
-import io
 import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fedsim.errors import UserError, some
-from fedsim.files import read_text_file
+from fedsim.files import no_text, open_text_file, shown
+from fedsim.quick import check_work
 from fedsim.settings import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["EVERYBODY", "MOST_BYTES", "Series", "TraceFile", "digest", "read_trace_file"]
 
 EVERYBODY = "*"
+WHAT = "a trace"
 MOST_BYTES = 100_000_000
+MOST_BYTES_IN_SECONDS = 30_000_000
+CHUNK_BYTES = 2**20
 MOST_DB = 300.0
 
 Quantity = Literal["rate", "snr"]
@@ -72,7 +77,17 @@ class _Bad(Exception):
 
 def digest(path: Path) -> str:
     """The SHA-256 of a file's text, in hexadecimal digits. Raises `UserError` when there is none to read."""
-    return _digest(_text(path))
+    found, lines = hashlib.sha256(), 0
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    with open_text_file(path, what=WHAT, most_bytes=MOST_BYTES) as file:
+        for part in chain(iter(partial(file.buffer.read, CHUNK_BYTES), b""), [b""]):
+            try:
+                text = decoder.decode(part, final=not part)
+            except UnicodeDecodeError as error:
+                raise no_text(path, error, lines) from error
+            found.update(text.encode())
+            lines += text.count("\n")
+    return found.hexdigest()
 
 
 def read_trace_file(path: Path) -> TraceFile:
@@ -89,23 +104,18 @@ def read_trace_file(path: Path) -> TraceFile:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, version: tuple[int, int] | None) -> TraceFile:
-    text = _text(path)
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        quantity, series = _parse(rows)
-    except _Bad as error:
-        raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}") from error
-    except csv.Error as error:
-        raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}; is this a CSV file?") from error
-    return TraceFile(quantity, series, _digest(text))
-
-
-def _text(path: Path) -> str:
-    return read_text_file(path, what="a trace", most_bytes=MOST_BYTES)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    with open_text_file(path, what=WHAT, most_bytes=MOST_BYTES) as text:
+        check_work(path.stat().st_size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, f"MB of {WHAT}", shown(path))
+        rows = csv.reader(text, strict=True)
+        try:
+            quantity, series = _parse(rows)
+        except UnicodeDecodeError as error:
+            raise no_text(path, error, rows.line_num) from error
+        except _Bad as error:
+            raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}") from error
+        except csv.Error as error:
+            raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}; is this a CSV file?") from error
+    return TraceFile(quantity, series, digest(path))
 
 
 def _parse(rows: Reader) -> tuple[Quantity, dict[str, Series]]:

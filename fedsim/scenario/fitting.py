@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.sampled import SampledDataset
@@ -32,7 +35,7 @@ def check_samples(scenario: Scenario, dataset: FederatedDataset) -> None:
 
 def check_table(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
     """Raise `UserError` when the model takes ids of a vocabulary, and the data set gives numbers."""
-    if isinstance(table, LayerTable) and table.takes_ids and dataset.x is not None and dataset.vocabulary is None:
+    if isinstance(table, LayerTable) and table.takes_ids and dataset.stored is not None and dataset.vocabulary is None:
         problem = f"takes ids, such as characters, and data set {dataset.name!r} gives numbers"
         raise Misfit(f"{scenario.model.name!r} {problem}; choose a model for series, such as conv1d or gru", "model")
 
@@ -41,7 +44,7 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, tabl
     """Raise `UserError` unless something can be learned, tested and streamed as *scenario* asks."""
     if not scenario.learn:
         return
-    for key, numbers in (("data", dataset.x is not None), ("model", table.trainable)):
+    for key, numbers in (("data", dataset.stored is not None), ("model", table.trainable)):
         if not numbers:
             raise Misfit(
                 "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
@@ -99,9 +102,15 @@ def _check_stream(dataset: FederatedDataset) -> None:
 
 def _check_that_nothing_saturates(dataset: FederatedDataset) -> None:
     """Augmented images end at 0 and 1, so they have to be from there."""
+    stored = dataset.stored
+    assert stored is not None
+    if stored.dtype.kind in "iu":
+        limits = np.iinfo(stored.dtype)
+        if _is_between_0_and_1(dataset.encoding.decode(np.array([limits.min, limits.max], stored.dtype))):
+            return  # whatever the samples are: they may not be drawn yet
     assert dataset.x is not None
     extremes = dataset.encoding.decode(np.array([dataset.x.min(), dataset.x.max()]))
-    if not -ROUNDING <= extremes.min() <= extremes.max() <= 1 + ROUNDING:
+    if not _is_between_0_and_1(extremes):
         raise Misfit(
             "augmentation is for images with values from 0 to 1, and those of this data set run from "
             f"{extremes.min():g} to {extremes.max():g}; bring them there, or leave it out",
@@ -109,3 +118,7 @@ def _check_that_nothing_saturates(dataset: FederatedDataset) -> None:
             "stream",
             "augmentation",
         )
+
+
+def _is_between_0_and_1(values: NDArray[Any]) -> bool:
+    return bool(values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING)

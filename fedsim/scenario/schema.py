@@ -103,7 +103,7 @@ class Scenario(Settings):
 
     def place_of(self, protocol: Protocol) -> KeyPath:
         """The path of one of the protocols; also of one that is left of more, by ``--only``."""
-        return self._written.path_of(protocol.title, [other.title for other in self.protocols])
+        return self._written.path_of(protocol.title, (other.title for other in self.protocols))
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:

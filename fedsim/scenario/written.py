@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
 
 from fedsim.errors import UserError
 from fedsim.scenario.document import Document, KeyPath, dotted
@@ -43,12 +45,23 @@ class Written:
         key = f"{dotted(path)}: " if path else ""
         return _Refusal(message_line(f"{place}{key}{problem}"))
 
-    def path_of(self, title: str, protocols: list[str]) -> KeyPath:
+    def path_of(self, title: str, protocols: Iterable[str]) -> KeyPath:
         """The path of the one of *protocols* that results call *title*: in the document, if that has it."""
-        listed = self._document.data["protocols"] if self._document else None
-        if isinstance(listed, list):  # of which only some may be run, and others may have been added since
-            protocols = [item.get("label") or item["name"] for item in listed]
-        return ("protocols", protocols.index(title)) if title in protocols else ("protocols",)
+        positions = (
+            self._positions if self._is_listed else {other: position for position, other in enumerate(protocols)}
+        )
+        return ("protocols", positions[title]) if title in positions else ("protocols",)
+
+    @property
+    def _is_listed(self) -> bool:
+        return self._document is not None and isinstance(self._document.data["protocols"], list)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        """Of protocols in the document: only some of them may be run, and others may have been added since."""
+        assert self._document is not None
+        listed: Any = self._document.data["protocols"]
+        return {item.get("label") or item["name"]: position for position, item in enumerate(listed)}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Written)

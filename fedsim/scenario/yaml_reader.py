@@ -16,7 +16,8 @@ from pathlib import Path
 import yaml
 
 from fedsim.errors import UserError
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, shown
+from fedsim.quick import check_work
 from fedsim.scenario.composer import Composer, YamlError
 from fedsim.scenario.document import Document, KeyPath, Mark, Place, Places
 from fedsim.scenario.scalars import kind_of, message_line
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 MAX_FILE_BYTES = 20_000_000
+MOST_BYTES_IN_SECONDS = 8_000_000
+"""100,000 devices with a link each are 7.6 MB."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # YAML 1.2.2, 5.1
@@ -45,6 +48,7 @@ def read_yaml(path: Path, *, holds: str = "a scenario") -> Document:
     Raises `UserError` naming file, line and column when it cannot be read or is not a mapping in YAML 1.2.
     """
     text = read_text_file(path, what="a YAML file", most_bytes=MAX_FILE_BYTES)
+    check_work(len(text) / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of YAML (JSON is read faster)", shown(path))
     return parse_yaml(text, str(path), holds=holds)
 
 

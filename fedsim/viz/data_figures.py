@@ -41,12 +41,14 @@ def classes_by_client(
     class_names: Sequence[str] = (),
     title: str = "Classes of each client",
     darkest: float | None = None,
+    one_in: int = 1,
 ) -> tuple[Axes, Axes]:
     """Draw (clients, classes) *counts*: a column for each client, its sizes above; returns (classes, sizes).
 
     The colour of a cell is the class's share of the client's samples, on a scale by square roots, which shows small
     ones. With (clients,) *factory* numbers the clients are in their order, factory by factory, with lines between them.
-    *darkest* is the share of the darkest colour; left out, the largest there is. Raises `ValueError` for a client
+    *darkest* is the share of the darkest colour; left out, the largest there is. *counts* and *factory* are those of
+    *one_in* so many clients, if it is more than 1. Raises `ValueError` for a client
     without samples.
     """
     clients, classes = counts.shape
@@ -57,7 +59,7 @@ def classes_by_client(
     norm = PowerNorm(0.5, vmin=0, vmax=largest)
     image = ax.imshow(shares.T, aspect="auto", cmap=_SHARES, norm=norm, interpolation_stage="data")
     ax.grid(visible=False)
-    _number_clients(ax, order)
+    _number_clients(ax, order, one_in)
     _name_classes(ax, classes, class_names)
     bar = figure.colorbar(image, ax=ax, pad=0.015, aspect=25)
     bar.ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1 if largest < 0.1 else 0))
@@ -90,16 +92,17 @@ def samples_per_client(sizes: NDArray[np.int64], ax: Axes, title: str = "Samples
     return ax
 
 
-def _number_clients(ax: Axes, order: NDArray[np.int64]) -> None:
-    clients = len(order)
-    ax.set_xlabel("client" if (np.diff(order) > 0).all() else "client, factory by factory")
+def _number_clients(ax: Axes, order: NDArray[np.int64], one_in: int) -> None:
+    clients, number = len(order), one_in * order
+    shown = "" if one_in == 1 else f" (1 in {one_in} shown)"
+    ax.set_xlabel(f"client{shown}" if (np.diff(order) > 0).all() else f"client{shown}, factory by factory")
     if clients <= _NUMBERED:
         step = 1 if clients <= 24 else 2
-        ax.set_xticks(range(0, clients, step), [str(client) for client in order[::step]])
+        ax.set_xticks(range(0, clients, step), [str(client) for client in number[::step]])
         return
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     ax.xaxis.set_major_formatter(
-        FuncFormatter(lambda place, _: f"{order[int(place)]:,}" if 0 <= place < clients else "")
+        FuncFormatter(lambda place, _: f"{number[int(place)]:,}" if 0 <= place < clients else "")
     )
 
 

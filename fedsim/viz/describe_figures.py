@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from fedsim.viz.style import RC
 
 __all__ = ["save_data_figures"]
 
+MOST_CLIENTS = 5_000
+MOST_COUNTS = 2_000_000
+"""Of which there are more than a picture has points."""
 LETTERS = 70
 """That have room beside each other: where the names of all factories have more, they are numbered."""
 
@@ -41,15 +45,18 @@ def save_data_figures(
         if data.classes is not None:
             figure = Figure(figsize=(9.0, 5.5), layout="constrained")
             names = factory_names(topology)
+            one_in = max(math.ceil(data.clients / MOST_CLIENTS), math.ceil(data.clients * data.classes / MOST_COUNTS))
+            some = slice(None, None, one_in)
             classes_by_client(
-                class_counts(data),
+                class_counts(data, some),
                 figure,
-                factory=factories(topology) if len(names) > 1 else None,
+                one_in=one_in,
+                factory=factories(topology)[some] if len(names) > 1 else None,
                 factory_names=names if sum(map(len, names)) <= LETTERS else (),
                 class_names=data.class_names,
             )
             paths.append(save_figure(figure, folder / "classes.png"))
-        if data.x is not None:
+        if data.stored is not None:
             sheet = sample_sheet(data, rows="client" if data.regression else "class", decode=text)
             paths.append(save_figure(sheet, folder / "sheet.png"))
     return paths

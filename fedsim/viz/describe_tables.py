@@ -192,7 +192,7 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
     yield DescriptionTable(pd.DataFrame([_run_row(one) for one in protocols]), ("protocol", "estimate of the run"))
     left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
     if left_out:
-        yield _pairs("protocol", "why its rounds are unknown", left_out)
+        yield _pairs("protocol", "why that is unknown", left_out)
 
 
 def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
@@ -247,7 +247,7 @@ def _run_row(protocol: dict[str, Any]) -> dict[str, str]:
     if protocol["reads_learning"]:
         return {**row, "estimate of the run": "none: it decides on what is learned"}
     if protocol["not_simulated"] is not None:
-        return {**row, "estimate of the run": "none: its rounds are too large to simulate here"}
+        return {**row, "estimate of the run": "none: too many hops to simulate here"}
     if protocol["cut_short"] is not None:
         return {**row, "estimate of the run": "it ends early: nobody is left to take part"}
     if run is None:

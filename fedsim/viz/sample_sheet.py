@@ -50,7 +50,7 @@ def sample_sheet(
     shown. All images of a sheet share their scale of grey, all series their axes. Raises `UserError` for a data set
     that is only declared, and for classes of one that has none.
     """
-    if data.x is None or data.y is None:
+    if data.stored is None or data.y is None:
         raise UserError(f"data set {data.name!r} declares numbers only; it has no samples to show")
     if rows == "class" and data.classes is None:
         raise UserError(f"data set {data.name!r} has numbers to predict and no classes; show its clients instead")
@@ -134,11 +134,11 @@ def _draw(
     limits: tuple[float, float],
     decode: Callable[[NDArray[Any]], str] | None,
 ) -> None:
-    assert data.x is not None
+    stored = data.rows(np.array([sample]))
     if kind == "text":
-        _write(ax, decode(data.x[sample]) if decode else " ".join(map(str, data.x[sample].reshape(-1))))
+        _write(ax, decode(stored[0]) if decode else " ".join(map(str, stored.reshape(-1))))
         return
-    values = data.samples(np.array([sample]))[0]
+    values = data.encoding.decode(stored)[0]
     if kind == "series":
         for channel, line in enumerate(np.atleast_2d(values)):
             ax.plot(line, color=_LINES[channel % len(_LINES)], linewidth=0.9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import subprocess
 import sys
 from argparse import Namespace
@@ -20,7 +21,6 @@ from small_worlds import NO_CONTENTION, NO_TIME, scenario, simulated
 from fedsim.cli import describe as describe_command
 from fedsim.cli import main
 from fedsim.cli.tables import show_cells
-from fedsim.experiment import describe_rounds
 from fedsim.experiment.describe import MOST_HOPS, describe, plain
 from fedsim.network.hop import Direction
 from fedsim.protocols.fedavg import FedAvg
@@ -261,7 +261,12 @@ def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monk
 
     monkeypatch.setattr(describe_command, "_print", gone)
     wanted = Namespace(
-        scenario=write_scenario(tmp_path), overrides=[], out=tmp_path / "out", most_hops=None, most_nodes=100
+        scenario=write_scenario(tmp_path),
+        overrides=[],
+        out=tmp_path / "out",
+        most_hops=None,
+        all_data=False,
+        most_nodes=100,
     )
     with pytest.raises(BrokenPipeError):
         describe_command._execute(wanted)
@@ -306,33 +311,68 @@ def test_torch_is_not_loaded() -> None:
 def test_more_hops_are_simulated_where_they_are_asked_for(tmp_path: Path, capsys: Capture) -> None:
     path = str(write_scenario(tmp_path))
     assert main(["describe", path, "--most-hops", "1"]) == 0
-    assert "none: its rounds are too large to simulate here" in capsys.readouterr().out
+    assert "none: too many hops to simulate here" in capsys.readouterr().out
     assert main(["describe", path, "--most-hops", "1000"]) == 0
     assert "too large" not in capsys.readouterr().out
     assert main(["describe", path, "--most-hops", "0"]) == 2
     assert "'0' must be a whole number of at least 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("most_pairs", "rounds", "known"), [(95, 2, True), (63, 1, False), (31, 0, False)])
-def test_groups_by_class_counts_are_formed_for_so_many_pairs_only(
-    most_pairs: int, rounds: int, known: bool, monkeypatch: pytest.MonkeyPatch
+BY_COUNTS: dict[str, Any] = {
+    **NO_CONTENTION,
+    "data": {"name": "digits", "partition": {"name": "iid"}},
+    "topology.devices": 8,
+    "stop.rounds": 2,
+}
+"""A round of eight clients has 32 hops, and reports of class counts 16. In two groups there are four clusters, and a
+third of 32 pairs is ten hops and two thirds. A network of ten nodes counts as 130 hops."""
+
+
+def by_counts(label: str = "stp", **changes: Any) -> dict[str, Any]:
+    grouping = {"name": "icg", "once": changes.pop("once", False)}
+    growth = {"name": "constant", "beta": 2}
+    return {"name": "stp", "label": label, "sampling_rate": 1.0, "grouping": grouping, "growth": growth, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "formings"), [({}, 2), ({"once": True}, 1), ({"interval": 2}, 1), ({"interval": 2, "once": True}, 1)]
+)
+def test_forming_groups_by_class_counts_costs_hops_in_rounds_in_which_they_are_formed(
+    changes: dict[str, Any], formings: int
 ) -> None:
-    """Eight clients in two groups make four clusters, so a round has 32 pairs; the first two are simulated again."""
-    monkeypatch.setattr(describe_rounds, "MOST_PAIRS", most_pairs)
-    digits = {"data": {"name": "digits", "partition": {"name": "iid"}}, "topology.devices": 8, "stop.rounds": 2}
-    grouped = {"protocols": [{"name": "fedgsp", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 2}}]}
-    told = protocol({**NO_CONTENTION, **digits, **grouped})
-    assert len(told["rounds"]) == rounds
-    assert (told["run"] is not None, told["not_simulated"] is None) == (known, known)
-    assert known or f"at most {most_pairs} pairs of clients and clusters" in told["not_simulated"]
+    """So do reports. Where the first two rounds may be simulated, and nothing else, the run is not simulated again."""
+    just_enough = 2 * 32 + formings * (16 + 32 / 3)
+    for most_hops, rounds in [(math.ceil(just_enough), 2), (math.floor(just_enough), 1)]:
+        facts, _ = describe(scenario({**BY_COUNTS, "protocols": [by_counts(**changes)]}), most_hops=most_hops)
+        (told,) = facts["protocols"]
+        assert (len(told["rounds"]), told["run"]) == (rounds, None)
+    assert "over about 48 hops, forming its groups counts as 11, and desc" in told["not_simulated"]
+
+
+@pytest.mark.parametrize("changes", [{"once": True}, {"interval": 2}])
+def test_a_run_that_forms_groups_seldom_is_simulated(changes: dict[str, Any]) -> None:
+    """Six rounds, and two before: 20 hops of their groups and reports could be had twice, but not eight times."""
+    settings = {**BY_COUNTS, "stop.rounds": 6}
+    most_hops = 8 * 32 + 130 + (2 if "once" in changes else 4) * 27
+    facts, _ = describe(scenario({**settings, "protocols": [by_counts(**changes)]}), most_hops=most_hops)
+    assert facts["protocols"][0]["run"]["rounds"] == 6
+    facts, _ = describe(scenario({**settings, "protocols": [by_counts()]}), most_hops=most_hops)
+    assert facts["protocols"][0]["run"] is None
+    assert re.match(r"the run has more than [1-5] rounds, and desc", facts["protocols"][0]["not_simulated"])
+
+
+def test_the_first_rounds_of_all_protocols_come_before_the_whole_run_of_one() -> None:
+    settings = {**BY_COUNTS, "stop.rounds": 6, "protocols": [by_counts("one"), by_counts("other")]}
+    facts, _ = describe(scenario(settings), most_hops=520)
+    assert [len(one["rounds"]) for one in facts["protocols"]] == [2, 2]
+    assert [one["run"] for one in facts["protocols"]] == [None, None]
 
 
 def test_rounds_with_more_hops_than_were_expected_leave_nothing_for_the_next_protocol() -> None:
-    """Reports of class counts are not among the 32 hops that are expected of a round of eight clients."""
-    digits = {"data": {"name": "digits", "partition": {"name": "iid"}}, "topology.devices": 8, "stop.rounds": 1}
-    grouped = {"name": "fedgsp", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 8}}
-    both = [grouped | {"label": "one"}, grouped | {"label": "another"}]
-    facts, _ = describe(scenario({**NO_CONTENTION, **digits, "protocols": both}), most_hops=32)
+    """That a full round scatters its mean is not among the four that are expected of a round of one client."""
+    settings = in_turns({"rounds": 1})
+    both = [settings["protocols"][0] | {"label": label} for label in ("one", "another")]
+    facts, _ = describe(scenario({**settings, "protocols": both}), most_hops=4 + 112 + 4)
     one, another = facts["protocols"]
     assert (len(one["rounds"]), len(another["rounds"])) == (1, 0)
     assert another["not_simulated"] is not None

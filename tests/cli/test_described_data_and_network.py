@@ -33,7 +33,7 @@ def dataset(owners: list[list[int]], **keys: Any) -> FederatedDataset:
         sample_shape=(1, 2, 2),
         sample_bytes=5.0,
         client_samples=np.array([len(labels) for labels in owners]),
-        x=np.random.default_rng(0).random((len(y), 1, 2, 2)).astype(np.float32),
+        stored=np.random.default_rng(0).random((len(y), 1, 2, 2)).astype(np.float32),
         y=y,
         train_ids=tuple(np.split(np.arange(len(y)), ends[:-1])),
         client_test_ids=(np.empty(0, np.int64),) * len(owners),

@@ -30,7 +30,7 @@ def tiny() -> FederatedDataset:
         sample_shape=(2,),
         sample_bytes=9.0,
         client_samples=ids(2, 1),
-        x=np.arange(12, dtype=np.float32).reshape(6, 2),
+        stored=np.arange(12, dtype=np.float32).reshape(6, 2),
         y=ids(0, 1, 2, 0, 1, 2),
         train_ids=(ids(0, 3), ids(1)),
         test_ids=ids(2),
@@ -62,9 +62,9 @@ def test_arrays_are_read_only(tiny):
         ({"client_samples": np.array([2.0, 1.0])}, "int64"),
         ({"client_samples": ids(1, 1)}, "lengths of train_ids"),
         ({"sample_bytes": 0.0}, "positive and finite"),
-        ({"x": np.zeros((6, 2))}, "float64"),
-        ({"x": np.zeros((6, 3), np.float32)}, r"\(6, 3\)"),
-        ({"x": np.full((6, 2), np.nan, np.float32)}, "finite"),
+        ({"stored": np.zeros((6, 2))}, "float64"),
+        ({"stored": np.zeros((6, 3), np.float32)}, r"\(6, 3\)"),
+        ({"stored": np.full((6, 2), np.nan, np.float32)}, "finite"),
         ({"y": ids(0, 1, 2)}, r"y is int64 \(3,\)"),
         ({"y": np.zeros(6, np.int32)}, "int32"),
         ({"y": ids(0, 1, 2, 0, 1, 3)}, "labels run from 0 to 3, not from 0 to 2"),
@@ -73,10 +73,10 @@ def test_arrays_are_read_only(tiny):
         ({"y": np.zeros(6, np.float32)}, "y is float32"),
         ({"y": None}, "together"),
         ({"sample_shape": None}, "together"),
-        ({"x": None, "y": None}, "together"),
+        ({"stored": None, "y": None}, "together"),
         ({"class_names": ("a", "b")}, "2 names for 3 classes"),
-        ({"encoding": Ids(4), "x": np.full((6, 2), 4, np.uint8)}, "ids run from 4 to 4, not from 0 to 3"),
-        ({"x": None, "y": None, "classes": None, "sample_shape": None}, "ids need samples"),
+        ({"encoding": Ids(4), "stored": np.full((6, 2), 4, np.uint8)}, "ids run from 4 to 4, not from 0 to 3"),
+        ({"stored": None, "y": None, "classes": None, "sample_shape": None}, "ids need samples"),
         ({"train_ids": (ids(0, 3), ids(6))}, "ids run from 0 to 6, but there are 6"),
         ({"train_ids": (ids(0, 3), ids(-1))}, "ids run from -1"),
         ({"train_ids": (ids(3, 0), ids(1))}, "ascend"),
@@ -109,16 +109,16 @@ def test_numbers_to_predict_need_no_classes(tiny):
 
 
 def test_digest_is_the_address_of_what_training_can_see(tiny):
-    same = replace(tiny, name="other", sample_bytes=1.0, x=tiny.x.astype(">f4").astype(np.float32))
+    same = replace(tiny, name="other", sample_bytes=1.0, stored=tiny.x.astype(">f4").astype(np.float32))
     assert same.digest == tiny.digest
 
     brighter = tiny.x.copy()
     brighter[5, 1] += 1
     changes = [
-        {"x": brighter},
+        {"stored": brighter},
         {"y": ids(0, 1, 2, 0, 1, 1)},
         {"classes": 4},
-        {"sample_shape": (2, 1), "x": tiny.x[..., None]},
+        {"sample_shape": (2, 1), "stored": tiny.x[..., None]},
         {"train_ids": (ids(0, 5), ids(1))},
         {"train_ids": (ids(0), ids(1, 3)), "client_samples": ids(1, 2)},
         {"test_ids": ids(5)},
@@ -174,4 +174,4 @@ def test_samples_are_looked_at_some_at_once(tiny, monkeypatch, place):
     x = tiny.x.copy()
     x.flat[place] = np.nan
     with pytest.raises(ValueError, match="x must be finite"):
-        replace(tiny, x=x)
+        replace(tiny, stored=x)

@@ -13,6 +13,7 @@ from fedsim.data.femnist import CHARACTERS, Femnist
 from fedsim.data.pile import Clients
 from fedsim.data.reading.npz import Wanted, read_npz
 from fedsim.errors import UserError
+from fedsim.quick import in_seconds
 
 WRITERS = ("f0001_10", "f0002_11", "f0003_12")
 PER_WRITER = 6
@@ -207,7 +208,13 @@ def test_arrays_that_are_not_femnist_are_refused(pile, change, message):
         ({"x": [[1.0] * 783 + [float("inf")]], "y": [1]}, r"x\[0\]\[783\]=inf, and pixels must be"),
         ({"x": [[1.0] * 783 + [2.0]], "y": [1]}, r"x\[0\]\[783\]=2, and pixels must be"),
         ({"x": [[1.0] * 783], "y": [1]}, "must each be a list of 784 numbers"),
-        ({"x": [[1.0] * 784, [1.0]], "y": [1, 2]}, "rows of different lengths"),
+        ({"x": [[1.0] * 784, [1.0]], "y": [1, 2]}, r"a list of 784 numbers, and x\[1\] is none"),
+        ({"x": [[1.0] * 783 + [[1.0]]], "y": [1]}, r"x\[0\] .*has lists of different lengths, or what is no number"),
+        ({"x": [[10**400] * 784], "y": [1]}, "no number"),
+        ({"x": [[True] * 784], "y": [1]}, r"x\[0\] .* has what is no number"),
+        ({"x": [1.0], "y": [1]}, r"a list of 784 numbers, and x\[0\] is none"),
+        ({"x": [[1.0] * 784], "y": [[1]]}, "must be whole numbers"),
+        ({"x": [[1.0] * 784]}, "must have two lists"),
         ({"x": [["1"] * 784], "y": [1]}, "has what is no number"),
         ({"x": [[1.0] * 784], "y": [1, 2]}, "has 1 images and 2 labels"),
         ({"x": [[1.0] * 784], "y": [1.5]}, "must be whole numbers"),
@@ -221,11 +228,58 @@ def test_users_that_are_not_leafs_are_refused(pile, tmp_path, samples, message):
         pile(path=tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", '{"user_data": 3}', "[" * 100_000, '{"user_data": {}}', "\udcff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        "3",
+        '{"user_data": 3}',
+        "[" * 100_000,
+        '{"users":' + "[" * 100_000,
+        '{"user_data": {}}',
+        '{"user_data": {}, "user_data": {}}',
+        '{"user_data": {}} 1',
+        '{"user_data": {},}',
+        '{"user_data" {}}',
+        "{3: {}}",
+        '{"user_data": {"f1": {"x": [], "y": [1]',
+        "\udcff",
+    ],
+)
 def test_text_that_is_not_leafs_is_refused(pile, tmp_path, text):
     (tmp_path / "train.json").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(UserError, match=f"{tmp_path}.*LEAF|{tmp_path}.*is no JSON text"):
         pile(path=tmp_path)
+
+
+def test_a_user_who_is_there_twice_is_refused(pile, tmp_path):
+    text = json.dumps(leaf(handwriting(), 0))
+    first = WRITERS[0]
+    (tmp_path / "train.json").write_text(text.replace(WRITERS[1], first), encoding="utf-8")
+    with pytest.raises(UserError, match=f"train.json: the user '{first}' is there twice"):
+        pile(path=tmp_path)
+
+
+def test_lists_may_stand_in_any_order_and_others_are_passed_over(pile, tmp_path):
+    written = leaf(handwriting(), 0)
+    turned = {"user_data": {}, **{key: written[key] for key in written if key != "user_data"}, "more": {"a": [[1]]}}
+    for user, samples in written["user_data"].items():
+        turned["user_data"][user] = {"z": [{"deep": None}], "y": samples["y"], "x": samples["x"]}
+    for name, content in (("one", written), ("other", turned)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.json").write_text(json.dumps(content, indent=1), encoding="utf-8-sig")
+    one, other = pile(path=tmp_path / "one"), pile(path=tmp_path / "other")
+    assert np.array_equal(one.x, other.x) and np.array_equal(one.y, other.y)
+
+
+def test_long_files_are_refused_where_an_answer_is_wanted_in_seconds(pile, tmp_path, monkeypatch):
+    write_leaf(tmp_path / "leaf", handwriting())
+    monkeypatch.setattr("fedsim.data.reading.leaf.MOST_BYTES_IN_SECONDS", 1_000)
+    with in_seconds(), pytest.raises(UserError, match=r"json\.gz: has 0 MB \(a JSON file of LEAF\), and at most 0 are"):
+        pile(path=tmp_path / "leaf")
+    assert len(pile(path=tmp_path / "leaf").y) == 18
 
 
 def test_a_folder_without_leafs_files_is_refused(pile, tmp_path):

@@ -343,7 +343,8 @@ def test_numbers_of_images_are_lognormal():
 
 def pile(streams, count: int = 4, factories=None, unseen: int = 0, seed: int = 1, **options):
     clients = Clients(count, None if factories is None else np.array(factories), unseen)
-    return Glyphs.model_validate(FEW | options).pile(clients, streams(seed))
+    made = Glyphs.model_validate(FEW | options).pile(clients, streams(seed))
+    return replace(made, x=np.asarray(made.x))
 
 
 def owned(made, *owners: int) -> tuple[list, list]:
@@ -378,19 +379,21 @@ def test_equal_seeds_make_equal_images_and_others_do_not(streams):
     assert owned(pile(streams, seed=2), 0)[1] != owned(pile(streams), 0)[1]
 
 
-def test_each_purpose_is_asked_for_once(streams):
+def test_images_are_drawn_only_when_somebody_looks_at_them(streams):
     asked = []
 
     def listening(purpose):
         asked.append(purpose)
         return streams(1)(purpose)
 
-    Glyphs(**FEW).pile(Clients(3, np.array([0, 1, 1]), unseen=2), listening)
-    assert sorted(asked) == [
-        *(f"data/glyphs/device/{k}" for k in range(3)),
-        *(f"data/glyphs/factory/{f}" for f in range(2)),
-        *(f"data/glyphs/unseen/{k}" for k in range(2)),
-    ]
+    made = Glyphs(**FEW).pile(Clients(3, np.array([0, 1, 1]), unseen=2), listening)
+    cameras = [*(f"data/glyphs/device/{k}" for k in range(3)), *(f"data/glyphs/unseen/{k}" for k in range(2))]
+    assert sorted(asked) == sorted([*cameras, "data/glyphs/factory/0", "data/glyphs/factory/1"])
+    asked.clear()
+    assert (made.x.shape, made.x.dtype) == ((len(made.y), 1, 28, 28), np.uint8)
+    assert asked == []
+    assert np.asarray(made.x).shape == made.x.shape
+    assert asked == cameras  # whose labels are drawn again, to the same ones, as images come after them
 
 
 def test_preferences_change_neither_styles_nor_numbers(streams):

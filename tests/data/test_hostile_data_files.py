@@ -169,7 +169,7 @@ HOSTILE_NPZ = {
     "true in a shape": (zipped(x=header("'<f4'", "(True, 6)") + bytes(24), y=npy(np.zeros(1, np.int64))), "impossible"),
     "a product beyond 64 bits": (
         zipped(x=header("'<f4'", "(4294967296, 4294967296)"), y=Y),
-        "'x' .*impossible|'x' has",
+        "'x' .*has another number of numbers",
     ),
     "an archive in an archive": (zipped(x=SOUND, y=Y), "'x' is no NumPy array"),
     "an endless shape": (zipped(x=header("'<f4'", f"(1{'0' * 30}, 0)"), y=Y), "which is impossible"),

@@ -32,7 +32,7 @@ def dataset(sizes: tuple[int, ...] = (7, 1, 30), **stream: object) -> FederatedD
         sample_shape=(1, 2, 3),
         sample_bytes=7.0,
         client_samples=np.array(sizes, np.int64),
-        x=np.repeat(np.arange(total, dtype=np.uint8), 6).reshape(total, 1, 2, 3),
+        stored=np.repeat(np.arange(total, dtype=np.uint8), 6).reshape(total, 1, 2, 3),
         y=np.arange(total, dtype=np.int64) % CLASSES,
         encoding=Affine(scale=1 / 255),
         train_ids=tuple(np.split(np.arange(total), ends[:-1])),
@@ -78,7 +78,7 @@ def test_what_is_seen_is_the_samples_with_their_labels() -> None:
 
 def test_augmentation_is_drawn_anew_in_each_pass_and_the_same_for_the_same_positions() -> None:
     data = dataset((1,), augmentation=Augmentation())
-    data = replace(data, x=np.random.default_rng(1).integers(0, 256, (1, 1, 2, 3)).astype(np.uint8))
+    data = replace(data, stored=np.random.default_rng(1).integers(0, 256, (1, 1, 2, 3)).astype(np.uint8))
     first, second = (capture_samples(data, 0, Capture(number, 1), STREAMS)[0] for number in (0, 1))
     again = capture_samples(data, 0, Capture(0, 1), STREAMS)[0]
     assert np.array_equal(first, again)

@@ -56,7 +56,7 @@ def streaming() -> FederatedDataset:
         sample_shape=(1,),
         sample_bytes=1.0,
         client_samples=np.array([5, 7]),
-        x=number.astype(np.uint8)[:, None],
+        stored=number.astype(np.uint8)[:, None],
         y=LABELS[:12],
         train_ids=(number[:5], number[5:]),
         client_test_ids=(number[:0], number[:0]),

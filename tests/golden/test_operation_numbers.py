@@ -35,7 +35,7 @@ def data() -> FederatedDataset:
         sample_shape=SHAPE,
         sample_bytes=5.0,
         client_samples=np.full(CLIENTS, SAMPLES, np.int64),
-        x=(numbers / 16).astype(np.float32).reshape(count, *SHAPE),
+        stored=(numbers / 16).astype(np.float32).reshape(count, *SHAPE),
         y=np.arange(count) * 5 % 7 % CLASSES,
         train_ids=tuple(ids[:, :SAMPLES]),
         test_ids=np.arange(ids.size, count),

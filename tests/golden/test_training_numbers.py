@@ -107,7 +107,7 @@ def data(
         sample_shape=shape,
         sample_bytes=1.0,
         client_samples=np.full(2, SAMPLES, np.int64),
-        x=x,
+        stored=x,
         y=(number * 5 % 8 / 8).astype(np.float32) if values else number % CLASSES,
         encoding=encoding,
         train_ids=(number[:SAMPLES], number[SAMPLES : 2 * SAMPLES]),

@@ -40,7 +40,7 @@ def data() -> FederatedDataset:
         sample_shape=SHAPE,
         sample_bytes=5.0,
         client_samples=np.full(CLIENTS, SAMPLES, np.int64),
-        x=rng.standard_normal((samples, *SHAPE)).astype(np.float32),
+        stored=rng.standard_normal((samples, *SHAPE)).astype(np.float32),
         y=rng.integers(CLASSES, size=samples),
         train_ids=tuple(ids[:, :SAMPLES]),
         test_ids=np.arange(CLIENTS * held, samples),

@@ -78,7 +78,7 @@ def dataset(
         sample_shape=table.input_shape,
         sample_bytes=1.0,
         client_samples=np.array(samples),
-        x=x,
+        stored=x,
         y=rng.standard_normal(total).astype(np.float32) if regression else rng.integers(table.outputs, size=total),
         train_ids=tuple(ids),
         test_ids=np.arange(total - 1, total),

@@ -31,7 +31,7 @@ def dataset(encoding: Encoding, stored: np.dtype[Any], **more: Any) -> Federated
         sample_shape=encoding.sample_shape(shape),
         sample_bytes=1.0,
         client_samples=np.full(CLIENTS, OWN, np.int64),
-        x=x,
+        stored=x,
         y=rng.integers(5, size=number),
         encoding=encoding,
         train_ids=tuple(np.arange(CLIENTS * OWN).reshape(CLIENTS, OWN)),

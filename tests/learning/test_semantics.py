@@ -214,7 +214,7 @@ def data(table: ModelTable) -> FederatedDataset:
         sample_shape=table.input_shape,
         sample_bytes=1.0,
         client_samples=np.array(SAMPLES_EACH),
-        x=x,
+        stored=x,
         y=rng.integers(CLASSES, size=count),
         train_ids=tuple(np.split(np.arange(count - 1), np.cumsum(SAMPLES_EACH)[:-1])),
         test_ids=np.arange(count - 1, count),

@@ -275,7 +275,7 @@ def test_one_step_of_the_serial_executor_is_that_of_torchs_sgd(name):
         sample_shape=layers.input_shape,
         sample_bytes=1.0,
         client_samples=np.array([4]),
-        x=x.numpy(),
+        stored=x.numpy(),
         y=y,
         encoding=Ids(model(name).vocabulary) if layers.takes_ids else AS_IT_IS,
         train_ids=(np.arange(4),),

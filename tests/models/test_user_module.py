@@ -305,7 +305,7 @@ def data() -> FederatedDataset:
         sample_shape=SHAPE,
         sample_bytes=65.0,
         client_samples=np.full(3, 8, np.int64),
-        x=x,
+        stored=x,
         y=y,
         train_ids=tuple(np.arange(8 * client, 8 * client + 8) for client in range(3)),
         test_ids=np.arange(24, 30),

@@ -316,8 +316,8 @@ FAULTS = (
     Fault(
         "what is not finite is let in",
         ARRAYS,
-        "if not sound.all():",
-        "if not sound.any():",
+        "not (values.min() >= -LARGEST and values.max() <= LARGEST)",
+        "(values.min() < -LARGEST or values.max() > LARGEST)",
         (f"{TEST_ARRAYS}::test_arrays_that_cannot_be_learned_are_refused",),
     ),
     Fault(

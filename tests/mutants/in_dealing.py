@@ -44,8 +44,8 @@ FAULTS = (
     Fault(
         "models of characters take numbers",
         FITTING,
-        "and dataset.x is not None and dataset.vocabulary is None",
-        "and dataset.x is not None and dataset.vocabulary == 0",
+        "and dataset.stored is not None and dataset.vocabulary is None",
+        "and dataset.stored is not None and dataset.vocabulary == 0",
         (f"{TEST_FITTING}::test_a_model_for_characters_does_not_take_numbers",),
     ),
     Fault(
@@ -317,8 +317,8 @@ FAULTS = (
     Fault(
         "all cameras print what the first factory prints",
         GLYPHS_DATASET,
-        "factories[factory])",
-        "factories[0])",
+        "factories[factory_of[number]]",
+        "factories[factory_of[0]]",
         (f"{TEST_GLYPHS}::test_cameras_of_a_factory_prefer_what_it_prints",),
     ),
     Fault(

@@ -76,8 +76,8 @@ FAULTS = (
     Fault(
         "each array alone may be as large as all together",
         NPZ,
-        "if size > left:",
         "if size > most_bytes:",
+        "if own > most_bytes:",
         (f"{TEST_HOSTILE_DATA_FILES}::test_all_arrays_together_are_bounded",),
     ),
     Fault(

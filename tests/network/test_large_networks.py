@@ -14,12 +14,15 @@ from small_worlds import scenario, simulated
 
 from fedsim.cli import main
 from fedsim.errors import UserError
+from fedsim.experiment import describe_rounds
 from fedsim.experiment.describe import describe
+from fedsim.experiment.validate import validate
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
 from fedsim.network import patience
 from fedsim.network.cuts import Cuts
 from fedsim.network.wires import Wires
+from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import written_out
 from fedsim.topology.ring import Ring
@@ -88,18 +91,42 @@ def test_describe_leaves_out_rounds_that_would_take_too_long_and_says_so() -> No
     assert (everybody["rounds"], everybody["run"]) == ([], None)
     assert few["not_simulated"] is None and few["run"]["rounds"] == 2
     shown = "\n".join(table.cells.to_string() for table in description_tables(facts))
-    assert "none: its rounds are too large to simulate here" in shown and "more with --most-hops" in shown
+    assert "none: too many hops to simulate here" in shown and "more with --most-hops" in shown
 
 
-@pytest.mark.parametrize(("most_hops", "rounds"), [(16, [2, 2]), (15, [2, 1]), (11, [2, 0]), (4, [1, 0]), (3, [0, 0])])
+@pytest.mark.parametrize(
+    ("most_hops", "rounds"), [(128, [2, 2]), (127, [2, 1]), (123, [2, 0]), (8, [2, 0]), (4, [1, 0]), (3, [0, 0])]
+)
 def test_what_has_been_simulated_leaves_less_for_the_next_protocol(most_hops: int, rounds: list[int]) -> None:
-    """Each message goes over the air and one wire, down and up: four hops a round."""
+    """Each message goes over the air and one wire, down and up: four hops a round. The second protocol's network of
+    four nodes counts as 112 more."""
     alike = [{"name": "fedavg", "clients": 1, "label": label} for label in ("one", "another")]
     facts, _ = describe(scenario({"stop": {"rounds": 2}, "protocols": alike}), most_hops=most_hops)
     assert [len(one["rounds"]) for one in facts["protocols"]] == rounds
     for one in facts["protocols"]:  # what the whole run takes is known from two rounds, not from one
         known = len(one["rounds"]) == 2
         assert (one["run"] is not None, one["not_simulated"] is None) == (known, known)
+
+
+@pytest.mark.parametrize(("most_hops", "rounds"), [(12, 2), (11, 1), (7, 0)])
+def test_nodes_beyond_a_number_leave_less_to_simulate(
+    most_hops: int, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four nodes, of which two count as two hops each; a round of one client has four."""
+    monkeypatch.setattr(describe_rounds, "LARGE_NODES", 2)
+    settings = scenario({"stop": {"rounds": 2}, "protocols": [{"name": "fedavg", "clients": 1}]})
+    facts, _ = describe(settings, most_hops=most_hops)
+    (told,) = facts["protocols"]
+    assert len(told["rounds"]) == rounds
+    assert rounds == 2 or "over about 4 hops, so large a network counts as 4, and" in told["not_simulated"]
+
+
+def test_compute_times_are_checked_once_for_all_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(World, "compute_seconds", lambda world, client, samples: asked.append(client))
+    many = [{"name": "fedavg", "clients": 1, "label": str(number)} for number in range(5)]
+    validate(scenario({"protocols": many}))
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize("command", ["validate", "describe"])

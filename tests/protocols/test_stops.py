@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from small_worlds import NO_CONTENTION, NO_TIME, prepared, scenario, simulated
 from fedsim.errors import UserError
 from fedsim.experiment.simulate import simulate
 from fedsim.network.hop import Direction
+from fedsim.protocols import run_loop
 from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
 
@@ -61,7 +63,7 @@ def test_bytes_that_are_never_sent_are_no_end() -> None:
     # The wire takes 1000 s, the deadline leaves 10: whatever is on its way is given up before it is on the air.
     changes = {"stop": {"transfer_bytes": 1.0}, "network.late_transfers": "cancel", "network.link.rate_bps": 8}
     protocol = {"name": "fedavg", "fraction": 1.0, "deadline_s": 10.0}
-    with pytest.raises(UserError, match="nothing was sent over the air in 1000 rounds, so transfer_bytes=1 is never"):
+    with pytest.raises(UserError, match="nothing was sent over the air in 1,000 rounds, so transfer_bytes=1 is never"):
         simulated(changes | {"protocols": [protocol]})
 
 
@@ -168,13 +170,44 @@ def test_an_end_that_makes_no_sense_is_refused(changes: dict[str, Any], message:
         scenario(changes)
 
 
-def test_rounds_that_take_no_time_cannot_wait_for_a_time() -> None:
+@pytest.mark.parametrize(
+    ("changes", "stop", "rounds", "message"),
+    [
+        (
+            NO_TIME,
+            {"sim_time_s": 60.0},
+            51,
+            "50 rounds take no simulated time, so sim_time_s=60 is never reached; give",
+        ),
+        (
+            NO_TIME,
+            {"sim_time_s": 60.0, "target_accuracy": 0.9},
+            91,
+            "90 rounds take no simulated time, so sim_time_s=60 is never reached, nor was target_accuracy=0.9; give",
+        ),
+    ],
+)
+def test_rounds_that_bring_no_end_nearer_are_given_up(
+    changes: dict[str, Any], stop: dict[str, float], rounds: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Or the run would go on for ever in its first instant.
-    world, protocol = prepared(NO_TIME | {"stop": {"sim_time_s": 60.0}})
+    monkeypatch.setattr(run_loop, "MOST_ROUNDS_NO_NEARER", 50)
+    monkeypatch.setattr(run_loop, "MOST_ROUNDS_TO_A_TARGET", 90)
+    learner = PlainLearner([0.5] * 99)
+    world, protocol = prepared(changes | {"stop": stop}, learner=lambda *_: learner)
     world.env.process(protocol.run(world))
-    with pytest.raises(UserError, match="take no simulated time.*sim_time_s.*give stop.rounds"):
+    with pytest.raises(UserError, match=re.escape(message)):
         for _ in range(100_000):
             world.env.step()
+    assert done(world) == rounds
+
+
+def test_a_target_may_be_met_in_rounds_that_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_loop, "MOST_ROUNDS_NO_NEARER", 5)
+    learner = PlainLearner([0.5] * 20 + [0.9] * 9)
+    stop = {"sim_time_s": 60.0, "target_accuracy": 0.9}
+    world = simulated(NO_TIME | {"stop": stop}, learner=lambda *_: learner)
+    assert world.loop.target_round is not None and world.loop.target_round.number == 21
 
 
 def test_the_clock_goes_as_far_as_it_tells_transfers_apart() -> None:

@@ -17,6 +17,7 @@ from radio_places import place
 from small_worlds import prepared
 
 from fedsim.errors import Misfit, UserError
+from fedsim.quick import in_seconds
 from fedsim.radio import trace_file
 from fedsim.radio.settings import Rates
 from fedsim.radio.trace import Trace
@@ -118,7 +119,7 @@ def test_a_file_is_read_once_until_it_changes(trace: Write, monkeypatch: pytest.
     first = trace()
     before = story(first)
     with monkeypatch.context() as patch:
-        patch.setattr(trace_file, "_text", None)  # would fail if it were called
+        patch.setattr(trace_file, "_parse", None)  # would fail if it were called
         assert story(first) == before
     second = trace(TO_ALL + "0,1,2\n")
     os.utime(second.path, ns=(1, 1))
@@ -340,6 +341,17 @@ def test_a_path_that_leads_in_a_circle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(ValidationError, match="cannot be read"):
         Trace(path=str(tmp_path / "circle" / "hall.csv"))
+
+
+def test_a_long_trace_is_refused_where_an_answer_is_wanted_in_seconds(
+    trace: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_file, "MOST_BYTES_IN_SECONDS", 10)
+    path = Path(trace().path)
+    assert trace_file.read_trace_file(path).series
+    trace_file._read.cache_clear()
+    with in_seconds(), pytest.raises(UserError, match=r"hall\.csv: has 0 MB of a trace, and at most 0 are looked at"):
+        trace_file.read_trace_file(path)
 
 
 def test_a_file_without_end_is_not_read_to_its_end(trace: Write, monkeypatch: pytest.MonkeyPatch) -> None:

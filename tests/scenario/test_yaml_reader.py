@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedsim.errors import UserError
+from fedsim.quick import in_seconds
 from fedsim.scenario import yaml_reader
 from fedsim.scenario.document import Document, KeyPath
 from fedsim.scenario.yaml_reader import parse_yaml, read_yaml
@@ -322,6 +323,17 @@ def test_a_file_that_is_no_scenario_is_one_message(tmp_path: Path, content: byte
     with pytest.raises(UserError) as caught:
         read_yaml(path)
     assert str(caught.value) == f"{path}{message}"
+
+
+def test_a_quick_command_reads_smaller_files(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_bytes(b"a: 1\n" + b"#" * 7_999_995)
+    with in_seconds():
+        assert read_yaml(path).data == {"a": 1}
+    path.write_bytes(b"a: 1\n" + b"#" * 7_999_996)
+    with in_seconds(), pytest.raises(UserError, match=r"has 8 MB of YAML \(JSON is read faster\), and at most 8 are"):
+        read_yaml(path)
+    assert read_yaml(path).data == {"a": 1}
 
 
 def test_the_collector_of_garbage_goes_on_as_before() -> None:

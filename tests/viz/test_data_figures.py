@@ -161,7 +161,7 @@ def made(x: np.ndarray, classes: int | None = 3, encoding: Affine | OneHot = GRE
         sample_shape=encoding.sample_shape(x.shape[1:]),
         sample_bytes=None,
         client_samples=np.array([len(ids) // 2, len(ids) - len(ids) // 2]),
-        x=x,
+        stored=x,
         y=np.arange(len(x)) % classes if classes else np.zeros(len(x), np.float32),
         encoding=encoding,
         train_ids=(ids[: len(ids) // 2], ids[len(ids) // 2 :]),

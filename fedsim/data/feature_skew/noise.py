@@ -49,7 +49,8 @@ class Noise(FeatureSkewSettings):
             )
         number, numbers = numbered(clients, self.by)
         scale = abs(pile.encoding.scale)
-        far = max(abs(float(pile.x.min())), abs(float(pile.x.max())))
+        x = np.array(pile.x)
+        far = max(abs(float(x.min())), abs(float(x.max())))
         if FAR * self.variance**0.5 > (LARGEST - far) * scale:
             raise Misfit(
                 f"variance={self.variance:g}: samples are kept as numbers of up to {LARGEST:.3g} (float32), which are "
@@ -58,7 +59,6 @@ class Noise(FeatureSkewSettings):
                 "variance",
             )
         deviations = np.sqrt(self.variance * (number + 1) / numbers) / scale
-        x = pile.x.copy()
         for ids, deviation in zip(held, deviations, strict=True):
             for some in portions(ids):
                 noise = rng.standard_normal((len(some), *x.shape[1:]), dtype=np.float32)

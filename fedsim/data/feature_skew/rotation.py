@@ -42,7 +42,7 @@ class Rotation(FeatureSkewSettings):
         self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
         """Nothing is drawn. Raises `UserError` for samples that are no images, and for a spread over a single one."""
-        if not isinstance(pile.encoding, Affine) or pile.x.ndim != 4:
+        if not isinstance(pile.encoding, Affine) or len(pile.x.shape) != 4:
             shape = pile.encoding.sample_shape(pile.x.shape[1:])
             raise Misfit(
                 f"rotation needs images (channels, rows, columns), and a sample of this data set is {shape}; leave "
@@ -51,7 +51,7 @@ class Rotation(FeatureSkewSettings):
             )
         number, numbers = numbered(clients, self.by)
         angles = self._angles(numbers)
-        x = pile.x.copy()
+        x = np.array(pile.x)
         ends = np.cumsum(np.bincount(number, minlength=numbers))
         for each, members in enumerate(np.split(np.argsort(number, kind="stable"), ends[:-1])):
             for some in portions(np.concatenate([held[client] for client in members.tolist()])):
@@ -87,9 +87,15 @@ def rotated(images: NDArray[Any], degrees: float) -> NDArray[np.float32]:
     top, row = _taps(cosine * down + sine * right + (rows - 1) / 2, rows)
     left, column = _taps(cosine * right - sine * down + (columns - 1) / 2, columns)
     bottom, beside = np.minimum(top + 1, rows - 1), np.minimum(left + 1, columns - 1)
-    values = images.astype(np.float32, copy=False)
-    above = values[:, :, top, left] + column * (values[:, :, top, beside] - values[:, :, top, left])
-    below = values[:, :, bottom, left] + column * (values[:, :, bottom, beside] - values[:, :, bottom, left])
+    values = images.astype(np.float32, copy=False).reshape(*images.shape[:2], rows * columns)
+
+    def between(line: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What lies on so many lines, between two columns."""
+        before, after = (values.take(line * columns + at, axis=2) for at in (left, beside))
+        weighed: NDArray[np.float32] = before + column * (after - before)
+        return weighed
+
+    above, below = between(top), between(bottom)
     turned: NDArray[np.float32] = above + row * (below - above)
     return turned
 

@@ -7,7 +7,9 @@ downloaded. Left out: handwriting, and all that `fedsim.data.glyphs.style` and `
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,17 +19,21 @@ from numpy.typing import NDArray
 from fedsim.data.encoding import Affine
 from fedsim.data.glyphs.preference import BASE, MINIMUM_IMAGES, image_labels, images_of_device, preference
 from fedsim.data.glyphs.style import PIXELS, Style, device_style, draw
-from fedsim.data.glyphs.typefaces import CHARACTERS, template
+from fedsim.data.glyphs.typefaces import CHARACTERS, check_fonts, template
+from fedsim.data.later import Later
 from fedsim.data.partition.natural import Natural
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.errors import Misfit
+from fedsim.quick import check_samples, check_work
 from fedsim.settings import PositiveOrInfinite
 
 __all__ = ["Glyphs"]
 
 MOST_IMAGES = 10_000_000
+MOST_DRAWN = 100_000
+"""Within seconds."""
 SAMPLE_BYTES = float(PIXELS**2 + 1)  # a byte for each pixel, and one for the label
 
 
@@ -52,8 +58,8 @@ class Glyphs(SampledDataset):
         """Owner k is the k-th client, unseen ones last; its images do not depend on how many others there are.
 
         Draws from ``data/glyphs/factory/F`` for each factory, from ``data/glyphs/device/K`` for each client and from
-        ``data/glyphs/unseen/K`` for each unseen one. Raises `UserError` where matplotlib or its fonts are missing, and
-        for more than `MOST_IMAGES`.
+        ``data/glyphs/unseen/K`` for each unseen one. Images are drawn later: who only counts labels need not wait.
+        Raises `UserError` where matplotlib or its fonts are missing, and for more than `MOST_IMAGES`.
         """
         expected = clients.total * self.images_per_device
         if expected > MOST_IMAGES:
@@ -62,44 +68,75 @@ class Glyphs(SampledDataset):
                 f"{MOST_IMAGES:,} are the most (8 GB); lower it, or use fewer devices",
                 "images_per_device",
             )
-        purposes = [f"device/{k}" for k in range(clients.count)] + [f"unseen/{k}" for k in range(clients.unseen)]
-        cameras = [self._camera(generator(f"data/glyphs/{purpose}")) for purpose in purposes]
+        check_samples(expected, f"glyphs of {clients.total:,} cameras")
+        check_fonts()
         factories = [
             preference(BASE, self.factory_preference, generator(f"data/glyphs/factory/{factory}"))
             for factory in range(int(clients.factory.max()) + 1)
         ]
-        images = np.array([camera.images for camera in cameras], np.int64)
-        x = np.empty((images.sum(), 1, PIXELS, PIXELS), np.uint8)
-        y = np.empty(images.sum(), np.int64)
-        ends = np.cumsum(images)
-        for camera, factory, end in zip(cameras, clients.all_factories, ends, strict=True):
-            own = slice(end - camera.images, end)
-            y[own], x[own, 0] = self._images(camera, factories[factory])
+        purposes = [f"device/{k}" for k in range(clients.count)] + [f"unseen/{k}" for k in range(clients.unseen)]
+        factory_of = clients.all_factories.tolist()
+
+        def camera(number: int) -> _Camera:
+            return self._camera(factories[factory_of[number]], generator(f"data/glyphs/{purposes[number]}"))
+
+        labels = [camera(number).labels for number in range(clients.total)]
+        cameras = _Cameras(camera, np.array([0, *map(len, labels)]).cumsum())
+        shape = (int(cameras.begin[-1]), 1, PIXELS, PIXELS)
         return Pile(
-            x=x,
-            y=y,
+            x=Later(shape, np.dtype(np.uint8), cameras.images, cameras.some_images),
+            y=np.concatenate(labels),
             classes=len(CHARACTERS),
             class_names=tuple(CHARACTERS),
             encoding=Affine(scale=1 / 255),
             sample_bytes=SAMPLE_BYTES,
-            owner=np.repeat(np.arange(clients.total), images),
+            owner=np.repeat(np.arange(clients.total), np.diff(cameras.begin)),
             owners_are_clients=True,
         )
 
-    def _camera(self, rng: np.random.Generator) -> _Camera:
-        style = device_style(rng)
-        return _Camera(rng, style, images_of_device(self.images_per_device, self.images_spread, rng))
-
-    def _images(self, camera: _Camera, factory: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        frequencies = preference(factory, self.camera_preference, camera.rng)
-        labels = image_labels(frequencies, camera.images, camera.rng)
-        return labels, draw(template(camera.style.typeface), labels, camera.style, camera.rng)
+    def _camera(self, factory: NDArray[np.float64], rng: np.random.Generator) -> _Camera:
+        style = device_style(rng)  # and the number of images: drawn first, they stay when preferences change
+        images = images_of_device(self.images_per_device, self.images_spread, rng)
+        return _Camera(style, image_labels(preference(factory, self.camera_preference, rng), images, rng), rng)
 
 
 @dataclass(frozen=True, slots=True)
 class _Camera:
-    """What is drawn first of all, so that it stays when preferences change."""
+    """A camera before it sees anything."""
 
-    rng: np.random.Generator
     style: Style
-    images: int
+    labels: NDArray[np.int64]
+    """What it will see."""
+    rng: np.random.Generator
+    """Where images are drawn from."""
+
+    def images(self) -> NDArray[np.uint8]:
+        """(labels, 28, 28) what it sees."""
+        return draw(template(self.style.typeface), self.labels, self.style, self.rng)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cameras:
+    """All of them, one after the other."""
+
+    camera: Callable[[int], _Camera]
+    """Makes one, anew each time."""
+    begin: NDArray[np.int64]
+    """(cameras + 1,) where the images of each begin, and where the last ones end."""
+
+    def images(self) -> NDArray[np.uint8]:
+        """(images, 1, 28, 28) of all."""
+        check_work(int(self.begin[-1]), MOST_DRAWN, "images to draw", "glyphs")
+        x = np.empty((self.begin[-1], 1, PIXELS, PIXELS), np.uint8)
+        for number, (first, last) in enumerate(pairwise(self.begin.tolist())):
+            x[first:last, 0] = self.camera(number).images()
+        return x
+
+    def some_images(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """(ids, 1, 28, 28) of those whose images are asked for."""
+        x = np.empty((len(ids), 1, PIXELS, PIXELS), np.uint8)
+        owner = np.searchsorted(self.begin, ids, side="right") - 1
+        for number in np.unique(owner).tolist():
+            own = owner == number
+            x[own, 0] = self.camera(number).images()[ids[own] - self.begin[number]]
+        return x

@@ -39,8 +39,10 @@ def preference(expected: NDArray[np.float64], concentration: float, rng: np.rand
     """
     if math.isinf(concentration):
         return expected
-    drawn = np.zeros_like(expected)
     some = expected > 0
+    if some.all():
+        return rng.dirichlet(len(expected) * concentration * expected)
+    drawn = np.zeros_like(expected)
     drawn[some] = rng.dirichlet(len(expected) * concentration * expected[some])
     return drawn
 
@@ -60,6 +62,6 @@ def image_labels(frequencies: NDArray[np.float64], images: int, rng: np.random.G
     >>> image_labels(np.array([0.0, 1.0, 0.0]), 3, np.random.default_rng(1)).tolist()
     [1, 1, 1]
     """
-    cumulated = np.cumsum(frequencies)
-    drawn: NDArray[np.int64] = np.searchsorted(cumulated, cumulated[-1] * rng.random(images), side="right")
+    cumulated = frequencies.cumsum()
+    drawn: NDArray[np.int64] = cumulated.searchsorted(cumulated[-1] * rng.random(images), side="right")
     return drawn

@@ -95,21 +95,33 @@ def device_style(rng: np.random.Generator, law: Law = LAW) -> Style:
     >>> device_style(np.random.default_rng(1)).typeface
     'DejaVuSerif-Bold'
     """
-    return Style(
-        typeface=TYPEFACES[int(rng.integers(len(TYPEFACES)))],
-        size_px=rng.uniform(*law.size_px),
-        aspect=rng.uniform(*law.aspect),
-        slant=law.slant_spread * rng.standard_normal(),
-        turn=law.turn_spread * rng.standard_normal(),
-        right_px=rng.uniform(*law.offset_px),
-        down_px=rng.uniform(*law.offset_px),
-        boldness=rng.uniform(*law.boldness),
-        blur_px=rng.uniform(*law.blur_px),
-        contrast=rng.uniform(*law.contrast),
-        noise=rng.uniform(*law.noise),
-        dirt=rng.uniform(*law.dirt),
-        glare=rng.uniform(*law.glare),
+    typeface = TYPEFACES[int(rng.integers(len(TYPEFACES)))]
+    size_px, aspect = _uniform(rng, law.size_px, law.aspect)
+    slant, turn = rng.standard_normal(2).tolist()
+    right_px, down_px, boldness, blur_px, contrast, noise, dirt, glare = _uniform(
+        rng, law.offset_px, law.offset_px, law.boldness, law.blur_px, law.contrast, law.noise, law.dirt, law.glare
     )
+    return Style(
+        typeface=typeface,
+        size_px=size_px,
+        aspect=aspect,
+        slant=law.slant_spread * slant,
+        turn=law.turn_spread * turn,
+        right_px=right_px,
+        down_px=down_px,
+        boldness=boldness,
+        blur_px=blur_px,
+        contrast=contrast,
+        noise=noise,
+        dirt=dirt,
+        glare=glare,
+    )
+
+
+def _uniform(rng: np.random.Generator, *ranges: Range) -> list[float]:
+    """A number within each of *ranges*, all drawn at once: there may be a hundred thousand devices."""
+    drawn = rng.random(len(ranges)).tolist()
+    return [low + (high - low) * part for (low, high), part in zip(ranges, drawn, strict=True)]
 
 
 def draw(

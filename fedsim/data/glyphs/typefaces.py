@@ -21,7 +21,17 @@ from fedsim.data.cache import cached
 from fedsim.data.pile import Pile
 from fedsim.errors import UserError
 
-__all__ = ["CHARACTERS", "FRAME", "GRID", "TYPEFACES", "font_file", "signed_distance", "strokes", "template"]
+__all__ = [
+    "CHARACTERS",
+    "FRAME",
+    "GRID",
+    "TYPEFACES",
+    "check_fonts",
+    "font_file",
+    "signed_distance",
+    "strokes",
+    "template",
+]
 
 CHARACTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase  # the label is the position: FEMNIST's
 TYPEFACES = (
@@ -68,7 +78,7 @@ def template(typeface: str) -> NDArray[np.float32]:
         return Pile(x=np.stack(letters), y=np.arange(len(CHARACTERS)), classes=len(CHARACTERS), sample_bytes=1.0)
 
     options = {"typeface": typeface, "grid": GRID, "frame": FRAME, "pieces": PIECES}
-    made: NDArray[np.float32] = cached("glyphs-typeface", VERSION, [Path(font_file(typeface))], options, make).x
+    made = np.asarray(cached("glyphs-typeface", VERSION, [Path(font_file(typeface))], options, make).x)
     made.flags.writeable = False
     return made
 
@@ -123,6 +133,14 @@ def font_file(typeface: str) -> str:
     except ModuleNotFoundError as missing:
         raise UserError("data set 'glyphs' draws with matplotlib's fonts; install matplotlib") from missing
     return f"{get_data_path()}/fonts/ttf/{typeface}.ttf"
+
+
+def check_fonts() -> None:
+    """Raise `UserError` where matplotlib or one of its fonts is missing."""
+    for typeface in TYPEFACES:
+        file = font_file(typeface)
+        if not Path(file).is_file():
+            raise UserError(f"matplotlib's font {file} is not there; install matplotlib anew")
 
 
 def _outline(typeface: str, letter: str) -> Any:

@@ -20,6 +20,7 @@ from typing import IO, Any, BinaryIO
 from fedsim.data.reading.names import in_short
 from fedsim.errors import UserError
 from fedsim.files import open_file, shown
+from fedsim.quick import check_work
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "tar_files"]
 
@@ -27,6 +28,8 @@ MOST_BYTES = 64_000_000_000
 """Of an archive, unpacked."""
 MOST_FILES = 4_000_000
 """In an archive or a folder."""
+MOST_BYTES_IN_SECONDS = 500_000_000
+MOST_FILES_IN_SECONDS = 40_000
 MOST_AT_ONCE = 512_000_000
 CHUNK_BYTES = 1 << 20
 OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
@@ -55,8 +58,8 @@ def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], by
     no whole archive, and for links, devices and names that are absolute or go up.
     """
     with open_file(path, what=what) as file, _telling(path, what):
-        stream = _unpacked(file, what)
-        for parts, read in _files(_archive(stream, what)):
+        stream = _unpacked(file, what, shown(path))
+        for parts, read in _files(_archive(stream, what), shown(path)):
             yield parts, partial(_read, path, what, read)
         if stream.last != END:  # without it, tarfile takes what is damaged for the end
             raise EOFError("there is no end of the archive")
@@ -84,8 +87,8 @@ def _read(path: Path, what: str, read: Callable[[], bytes]) -> bytes:
 class _Bounded:
     """A stream that is read forward, never much at once, and never without end."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
+    def __init__(self, stream: IO[bytes], where: str) -> None:
+        self._stream, self._where = stream, where
         self.tell = stream.tell
         self.last = b""
         """What was read last."""
@@ -103,6 +106,7 @@ class _Bounded:
     def _bound(self, position: int) -> None:
         if position > MOST_BYTES:
             raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
+        check_work(position / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB, unpacked,", self._where)
 
 
 def _check_size(size: int) -> None:
@@ -110,7 +114,7 @@ def _check_size(size: int) -> None:
         raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
 
 
-def _unpacked(file: BinaryIO, what: str) -> _Bounded:
+def _unpacked(file: BinaryIO, what: str, where: str) -> _Bounded:
     beginning = file.read(LONGEST_BEGINNING)
     file.seek(0)
     if not beginning:
@@ -118,7 +122,7 @@ def _unpacked(file: BinaryIO, what: str) -> _Bounded:
     if beginning.startswith(b"PK"):
         raise _Bad("is a zip archive; unpack it, and give the path of the folder")
     opener = next((opener for start, opener in OPENERS.items() if beginning.startswith(start)), None)
-    return _Bounded(opener(file) if opener else file)
+    return _Bounded(opener(file) if opener else file, where)
 
 
 def _archive(stream: Any, what: str) -> tarfile.TarFile:
@@ -128,13 +132,14 @@ def _archive(stream: Any, what: str) -> tarfile.TarFile:
         raise _Bad(f"is no .tar archive ({in_short(error)}), and {what} is needed") from error
 
 
-def _files(archive: tarfile.TarFile) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
+def _files(archive: tarfile.TarFile, where: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
     number = 0
     while (member := archive.next()) is not None:
         vars(archive)["members"].clear()  # or it keeps them all
         number += 1
         if number > MOST_FILES:
             raise _Bad(f"holds more than {MOST_FILES} files")
+        check_work(number, MOST_FILES_IN_SECONDS, "files to look at for the first time", where)
         name = f"{member.name[:100]!r}"
         parts = tuple(part for part in member.name.split("/") if part not in ("", "."))
         if member.name.startswith("/") or ".." in parts or "\0" in member.name:

@@ -18,6 +18,7 @@ from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.source import Missing
 from fedsim.errors import UserError, some
 from fedsim.files import open_file, shown
+from fedsim.quick import check_bytes
 
 __all__ = ["FAULTS", "FILES", "Recording", "read_mat_files", "read_packed"]
 
@@ -89,6 +90,7 @@ def read_packed(path: Path, sensor: str) -> list[Recording]:
             f"{shown(path)}: {key}_off must rise from 0 to {len(values)}, the numbers in {key}, in {number} steps: one "
             "for each recording"
         )
+    check_bytes(np.float32().nbytes * len(values), shown(path))
     found = []
     for place in range(number):
         name, fault = str(arrays["mat_file"][place]), str(arrays["fault"][place])
@@ -128,10 +130,13 @@ def read_mat_files(folder: Path, sensor: str) -> tuple[list[Recording], int]:
             f"{shown(folder)}: has no recording of a drive-end fault at 12 kHz ({others} other .mat files); names must "
             "end with the number of the source, as 105.mat does"
         )
-    recordings = [
-        Recording(file.stem, *FILES[number], signal=_signal(file, number, SENSORS[sensor]))
-        for number, file in sorted(files.items())
-    ]
+    recordings = []
+    size = 0
+    for number, file in sorted(files.items()):
+        signal = _signal(file, number, SENSORS[sensor])
+        size += signal.nbytes
+        check_bytes(size, shown(folder))
+        recordings.append(Recording(file.stem, *FILES[number], signal=signal))
     return recordings, others
 
 

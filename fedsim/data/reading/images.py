@@ -24,6 +24,7 @@ from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
 from fedsim.errors import UserError
 from fedsim.files import open_file, shown
+from fedsim.quick import check_work
 
 __all__ = ["MOST_PIXELS", "SUFFIXES", "Images", "read_images"]
 
@@ -44,6 +45,8 @@ MOST_PIXELS = 64_000_000
 """In one image."""
 MOST_BYTES = 256_000_000
 MOST_DECODED_BYTES = 8_000_000_000
+MOST_IMAGES_IN_SECONDS = 30_000
+MOST_PIXELS_IN_SECONDS = 50_000_000
 DEEP = ("I", "F")  # modes of Pillow
 HIDDEN = (".", "__MACOSX")
 DAMAGE = (
@@ -80,6 +83,22 @@ class _Bad(Exception):
     """What is wrong with an image."""
 
 
+@dataclass
+class _Looked:
+    """How many images were looked at, and how large they were before they were squeezed."""
+
+    where: str
+    images: int = 0
+    pixels: int = 0
+
+    def at(self, pixels: int) -> None:
+        """One more, of so many pixels."""
+        self.images += 1
+        self.pixels += pixels
+        check_work(self.images, MOST_IMAGES_IN_SECONDS, "images to read for the first time", self.where)
+        check_work(self.pixels, MOST_PIXELS_IN_SECONDS, "pixels to read for the first time", self.where)
+
+
 def read_images(
     source: Path,
     levels: Sequence[str],
@@ -101,6 +120,7 @@ def read_images(
 
     found = _in_folder(source, len(levels) + 1) if source.is_dir() else tar_files(source, what=what)
     decoded: dict[Parts, NDArray[np.uint8]] = {}
+    looked = _Looked(shown(source))
     passed_over = size = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -114,7 +134,7 @@ def read_images(
             try:
                 _check_place(parts, levels, decoded)
                 if wanted(parts[-len(levels) - 1 : -1]):
-                    decoded[parts] = image = _decoded(read(), grey, pixels)
+                    decoded[parts] = image = _decoded(read(), grey, pixels, looked)
                     size += image.nbytes
                     if size > MOST_DECODED_BYTES:
                         raise _Bad(f"there are more than {MOST_DECODED_BYTES / 1e9:g} GB of pixels; set pixels")
@@ -182,7 +202,7 @@ def _check_place(parts: Parts, levels: Sequence[str], others: dict[Parts, NDArra
         raise _Bad("its name, or that of its folder, has characters that cannot be printed; rename it")
 
 
-def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8]:
+def _decoded(content: bytes, grey: bool, pixels: int | None, looked: _Looked) -> NDArray[np.uint8]:
     """(channels, height, width)."""
     from PIL import Image, UnidentifiedImageError
 
@@ -191,13 +211,16 @@ def _decoded(content: bytes, grey: bool, pixels: int | None) -> NDArray[np.uint8
             width, height = image.size
             if width * height > MOST_PIXELS:
                 raise _Bad(f"has {width} x {height} pixels, and an image may have {MOST_PIXELS / 1e6:g} million")
+            looked.at(width * height)
             if image.mode.startswith(DEEP) or any(";16" in str(tile) for tile in image.tile):
                 raise _Bad(f"has more than 8 bits a pixel and colour (Pillow's mode {image.mode}); save it with 8")
             if getattr(image, "n_frames", 1) > 1:
                 raise _Bad("is animated or has several pages; save one image in a file")
             if image.has_transparency_data and np.asarray(image.convert("RGBA"))[..., 3].min() < 255:
                 raise _Bad("has transparent pixels; save it on a background")
-            plain = image.convert("L" if grey else "RGB")
+            mode = "L" if grey else "RGB"
+            plain: Image.Image = image if image.mode == mode else image.convert(mode)  # a large image is not copied
+            plain.load()
         if pixels is not None and plain.size != (pixels, pixels):
             plain = plain.resize((pixels, pixels), Image.Resampling.BILINEAR, reducing_gap=None)
         values: NDArray[np.uint8] = np.asarray(plain)

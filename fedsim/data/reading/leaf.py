@@ -6,7 +6,6 @@ Left out: data of LEAF that are no images.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.json_pieces import JsonPieces
 from fedsim.data.source import Missing
 from fedsim.errors import UserError
 from fedsim.files import shown
+from fedsim.quick import check_work
 
 __all__ = ["LeafSamples", "leaf_files", "read_leaf"]
 
@@ -26,6 +27,8 @@ WHITE = 255
 EXACT = 1e-6
 """How far from a multiple of 1/255 a pixel may be: more than rounding in any way of writing it, less than half a grey
 level of 16 bits."""
+MOST_BYTES_IN_SECONDS = 150_000_000
+"""Of the text of all files."""
 PLACES = ("", "data")
 SUFFIXES = (".json", ".json.gz")
 WHAT = "a JSON file of LEAF"
@@ -90,8 +93,12 @@ def read_leaf(folder: Path, files: Sequence[tuple[Path, bool]], side: int) -> Le
     labels: list[NDArray[np.int64]] = []
     users: list[str] = []
     tests: list[bool] = []
+    read = 0
     for file, test in files:
-        for user, x, y in _users(file, side * side):
+        text = _text(file)
+        read += len(text)
+        check_work(read / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of JSON text up to its end", shown(file))
+        for user, x, y in _users(file, text, side * side):
             images.append(x)
             labels.append(y)
             users.append(user)
@@ -113,55 +120,92 @@ class _Bad(Exception):
     """What is wrong with a file."""
 
 
-def _users(file: Path, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
+_NO_LEAF = _Bad('is no file of LEAF: it must have "user_data" once, with "x" and "y" for each user')
+
+
+def _users(file: Path, text: str, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
     try:
-        content = _parsed(read_blob(file, what=WHAT))
-        for user, samples in content.items():
-            if not user.isprintable() or not user:
-                raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
-            yield user, *_samples(user, samples, pixels)
+        yield from _by_user(JsonPieces(text), pixels)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{shown(file)}: is no JSON text, or cut short ({str(error)[:100]})") from error
     except _Bad as error:
         raise UserError(f"{shown(file)}: {error}") from error
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _text(file: Path) -> str:
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _Bad(f"is no JSON text, or cut short ({str(error)[:100]})") from error
-    users = content.get("user_data") if isinstance(content, dict) else None
-    if not isinstance(users, dict):
-        raise _Bad('is no file of LEAF: it must have "user_data", with "x" and "y" for each user')
-    return users
+        return read_blob(file, what=WHAT, bytes_in_seconds=MOST_BYTES_IN_SECONDS).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{shown(file)}: is no JSON text ({str(error)[:100]})") from error
 
 
-def _samples(user: str, samples: Any, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    if not isinstance(samples, dict) or not all(isinstance(samples.get(key), list) for key in "xy"):
+def _by_user(content: JsonPieces, pixels: int) -> Iterator[tuple[str, NDArray[np.uint8], NDArray[np.int64]]]:
+    parts = 0
+    for part in content.names() if content.begins == "{" else ():
+        if part != "user_data":
+            content.value()
+            continue
+        parts += 1
+        if content.begins != "{" or parts > 1:
+            raise _NO_LEAF
+        found = set()
+        for user in content.names():
+            if not user.isprintable() or not user:
+                raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
+            if user in found:
+                raise _Bad(f"the user {user[:40]!r} is there twice")
+            found.add(user)
+            yield user, *_samples(user, content, pixels)
+    if not parts:
+        raise _NO_LEAF
+    content.end()
+
+
+def _samples(user: str, content: JsonPieces, pixels: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    images: NDArray[np.uint8] | None = None
+    labels: NDArray[np.int64] | None = None
+    if content.begins == "{":
+        for key in content.names():
+            if key == "x" and content.begins == "[":
+                rows = [_image(user, content.value(), number, pixels) for number, _ in enumerate(content.items())]
+                images = np.array(rows, np.uint8).reshape(-1, pixels)
+            elif key == "y" and content.begins == "[":
+                labels = _labels(user, content.value())
+            else:
+                content.value()
+    if images is None or labels is None:
         raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
-    x, y = _numbers(user, "x", samples["x"]), _numbers(user, "y", samples["y"])
-    if len(x) != len(y):
-        raise _Bad(f"the user {user!r} has {len(x)} images and {len(y)} labels")
-    if not len(y):
-        return np.empty((0, pixels), np.uint8), np.empty(0, np.int64)
-    if x.shape[1:] != (pixels,):
-        raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers")
-    if y.ndim != 1 or y.dtype.kind != "i":
-        raise _Bad(f"the labels of the user {user!r} must be whole numbers")
+    if len(images) != len(labels):
+        raise _Bad(f"the user {user!r} has {len(images)} images and {len(labels)} labels")
+    return images, labels
+
+
+def _image(user: str, values: Any, number: int, pixels: int) -> NDArray[np.uint8]:
+    x = _numbers(user, f"x[{number}]", values)
+    if x.shape != (pixels,):
+        raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers, and x[{number}] is none")
     with np.errstate(invalid="ignore", over="ignore"):  # infinite pixels
         grey = np.rint(x * WHITE)
-        wrong = np.argwhere(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
+        wrong = np.flatnonzero(~(np.abs(x * WHITE - grey) <= EXACT * WHITE) | (grey < 0) | (grey > WHITE))
     if wrong.size:
-        image, pixel = wrong[0].tolist()
-        value = f"x[{image}][{pixel}]={x[image, pixel]:g}"
+        value = f"x[{number}][{wrong[0]}]={x[wrong[0]]:g}"
         raise _Bad(f"the user {user!r} has {value}, and pixels must be multiples of 1/255 from 0 to 1")
-    return grey.astype(np.uint8), y.astype(np.int64)
+    image: NDArray[np.uint8] = grey.astype(np.uint8)
+    return image
 
 
-def _numbers(user: str, key: str, values: list[Any]) -> NDArray[Any]:
+def _labels(user: str, values: Any) -> NDArray[np.int64]:
+    y = _numbers(user, "y", values)
+    if y.size and (y.ndim != 1 or y.dtype.kind != "i"):
+        raise _Bad(f"the labels of the user {user!r} must be whole numbers")
+    return y.astype(np.int64)
+
+
+def _numbers(user: str, what: str, values: Any) -> NDArray[Any]:
     try:
         array = np.array(values)
     except (ValueError, OverflowError) as error:
-        raise _Bad(f'"{key}" of the user {user!r} has rows of different lengths, or what is no number') from error
+        raise _Bad(f"{what} of the user {user!r} has lists of different lengths, or what is no number") from error
     if array.size and array.dtype.kind not in "if":
-        raise _Bad(f'"{key}" of the user {user!r} has what is no number')
+        raise _Bad(f"{what} of the user {user!r} has what is no number")
     return array

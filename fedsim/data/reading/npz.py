@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from fedsim.data.reading.names import in_short
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import open_file, shown
+from fedsim.quick import check_bytes, check_samples
 
 __all__ = ["MOST_BYTES", "Wanted", "read_npz", "same_length"]
 
@@ -113,13 +114,16 @@ def read_npz(
             with _archive(file, what) as archive:
                 members = _members(archive)
                 names = [*_all_there(wanted, members, what), *(name for name in optional or () if name in members)]
-                arrays: dict[str, NDArray[Any]] = {}
-                left = most_bytes
+                rules = {**(optional or {}), **wanted}
+                size = 0
                 for name in names:
-                    rule = wanted[name] if name in wanted else (optional or {})[name]
-                    arrays[name] = _array(archive, members[name], name, rule, left, most_bytes)
-                    left -= arrays[name].nbytes
-                return arrays
+                    own = _declared_bytes(archive, members[name], name, rules[name])
+                    size += own
+                    if size > most_bytes:
+                        most = f"all together may have {most_bytes / 1e6:g}"
+                        raise _Bad(f"the array {name!r} has {own / 1e6:g} MB, and {most}")
+                check_bytes(size, shown(path))
+                return {name: _array(archive, members[name], name) for name in names}
         except _Bad as error:
             raise UserError(f"{shown(path)}: {error}") from error
 
@@ -138,6 +142,7 @@ def same_length(path: Path, arrays: Mapping[str, NDArray[Any]], *names: str) -> 
             )
     if not number:
         raise UserError(f"{shown(path)}: {first} is empty; at least one sample is needed")
+    check_samples(number, shown(path))
     return number
 
 
@@ -181,28 +186,34 @@ def _all_there(wanted: Mapping[str, Wanted], members: Mapping[str, zipfile.ZipIn
     return wanted
 
 
-def _array(
-    archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Wanted, left: int, most_bytes: int
-) -> NDArray[Any]:
+def _declared_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Wanted) -> int:
+    """What an array will take, by its header, which says no more than can be there."""
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 0x1:
         raise _Bad(f"the array {name!r} is encrypted or compressed in another way than numpy.savez_compressed does")
-    try:
-        with archive.open(info) as member:
-            shape, dtype = _header(member, name)
-            _check(name, rule, shape, dtype)
-            size = math.prod(shape) * dtype.itemsize
-            if size > left:
-                raise _Bad(f"the array {name!r} has {size / 1e6:g} MB, and all together may have {most_bytes / 1e6:g}")
-            packed_at_most = MOST_DEFLATED * (info.compress_size + 1)
-            if member.tell() + size != info.file_size or size > packed_at_most:
-                raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
-        with archive.open(info) as member:
-            found = np.lib.format.read_array(member, allow_pickle=False)
-    except DAMAGE as error:
-        raise _Bad(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
-    native: NDArray[Any] = np.asarray(found, dtype.newbyteorder("="), order="C")
+    with _telling_damage(name), archive.open(info) as member:
+        shape, dtype = _header(member, name)
+        _check(name, rule, shape, dtype)
+        size = math.prod(shape) * dtype.itemsize
+        packed_at_most = MOST_DEFLATED * (info.compress_size + 1)
+        if member.tell() + size != info.file_size or size > packed_at_most:
+            raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
+    return size
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> NDArray[Any]:
+    with _telling_damage(name), archive.open(info) as member:
+        found = np.lib.format.read_array(member, allow_pickle=False)
+    native: NDArray[Any] = np.asarray(found, found.dtype.newbyteorder("="), order="C")
     _check_values(name, native)
     return native
+
+
+@contextmanager
+def _telling_damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except DAMAGE as error:
+        raise _Bad(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
 
 
 def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -19,6 +19,7 @@ __all__ = ["LEAST_POWER", "LogMel", "hertz", "mel", "mel_bands"]
 
 LEAST_POWER = 1e-10
 """Added to a band's power before the logarithm, relative to full scale: what is 100 dB below it counts as silence."""
+AT_ONCE = 2**21  # numbers in the spectra of some frames: a clip of a second has 50,000
 FULL_SCALE = 32768.0  # of 16-bit samples
 CENTRE, SPREAD = -15.0, 4.0
 """ln(power) becomes (ln(power) - CENTRE) / SPREAD: -2 for silence, near 0 on average and 1 in spread for speech, and
@@ -123,15 +124,24 @@ class LogMel:
     def power(self, clip: NDArray[np.int16]) -> NDArray[np.float64]:
         """(frames, frequencies) |sum over n of h[n] x[n] exp(-2 pi i k n / fft_length)|^2 of the clip, cut or filled;
         h is the Hann window over its sum, and full scale is 1."""
-        filled = np.zeros(self.samples)
-        kept = clip[: self.samples]
-        filled[: len(kept)] = kept / FULL_SCALE
-        frames = np.lib.stride_tricks.sliding_window_view(filled, self.window)[:: self.hop]
-        spectra = np.fft.rfft(frames * self._hann, self.fft_length)
-        squared: NDArray[np.float64] = spectra.real**2 + spectra.imag**2
-        return squared
+        return self._power(self._frames(clip))
 
     def features(self, clip: NDArray[np.int16]) -> NDArray[np.float32]:
         """(1, bands, frames) (ln(band's power + LEAST_POWER) - CENTRE) / SPREAD."""
-        bands = self.weights @ self.power(clip).T
+        frames = self._frames(clip)
+        at_once = max(AT_ONCE // self.fft_length, 1)
+        parts = np.split(frames, range(at_once, len(frames), at_once))
+        bands = np.concatenate([self.weights @ self._power(part).T for part in parts], axis=1)
         return ((np.log(bands + LEAST_POWER) - CENTRE) / SPREAD).astype(np.float32)[None]
+
+    def _frames(self, clip: NDArray[np.int16]) -> NDArray[np.float64]:
+        """(frames, window) of the clip, cut or filled; they share its memory where they overlap."""
+        filled = np.zeros(self.samples)
+        kept = clip[: self.samples]
+        filled[: len(kept)] = kept / FULL_SCALE
+        return np.lib.stride_tricks.sliding_window_view(filled, self.window)[:: self.hop]
+
+    def _power(self, frames: NDArray[np.float64]) -> NDArray[np.float64]:
+        spectra = np.fft.rfft(frames * self._hann, self.fft_length)
+        squared: NDArray[np.float64] = spectra.real**2 + spectra.imag**2
+        return squared

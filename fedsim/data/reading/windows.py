@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.errors import Misfit
+from fedsim.quick import check_bytes
 
 __all__ = ["MOST_BYTES", "require_memory", "windows"]
 
@@ -39,3 +40,4 @@ def require_memory(lengths: Sequence[int], length: int, stride: int, channels: i
             f"{MOST_BYTES / 1e9:g} GB is the most; use a larger stride",
             "stride",
         )
+    check_bytes(size, f"stride={stride}")
