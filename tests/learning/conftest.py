@@ -1,4 +1,4 @@
-"""Benches whose files are closed when the test ends."""
+"""Benches whose files are closed when the test ends, and crews that end with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from obedient import crew_of
 from whole_numbers import Bench
+
+from fedsim.learning.executors.workers import Workers
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,3 +31,10 @@ def open_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
             return made
 
         yield make
+
+
+@pytest.fixture
+def crew() -> Iterator[Workers]:
+    made = crew_of(2)
+    yield made
+    made.close()

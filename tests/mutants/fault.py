@@ -1,13 +1,18 @@
-"""What a planted fault is, and the tests that most of them are for."""
+"""What a planted fault is, and the places and tests that several kinds of them are for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CHANNELS", "FAIR", "Fault", "exact", "theory"]
+__all__ = ["BATCHED", "CHANNELS", "CORNERS", "EXECUTORS", "FAIR", "LOW_RANK", "TRAINER", "Fault", "exact", "theory"]
 
 CHANNELS = "tests/network/test_channels.py"
 FAIR = "tests/network/test_fair_channel.py"
+CORNERS = "tests/learning/test_batched_corners.py"
+EXECUTORS = "fedsim/learning/executors/"
+BATCHED = EXECUTORS + "batched/"
+LOW_RANK = BATCHED + "low_rank.py"
+TRAINER = BATCHED + "trainer.py"
 
 
 def theory(*tests: str) -> tuple[str, ...]:

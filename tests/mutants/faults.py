@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mutants import (
+    in_batched,
     in_channels,
     in_comparisons,
+    in_compiled,
     in_data,
     in_dealing,
-    in_executors,
     in_fair_sharing,
     in_files,
     in_grouping,
@@ -16,9 +17,11 @@ from mutants import (
     in_models,
     in_outages,
     in_radio,
+    in_recordings,
     in_rounds,
     in_semantics,
     in_streams,
+    in_waves,
 )
 from mutants.fault import Fault
 
@@ -38,7 +41,10 @@ FAULTS: tuple[Fault, ...] = (
     *in_grouping.FAULTS,
     *in_groups.FAULTS,
     *in_models.FAULTS,
-    *in_executors.FAULTS,
+    *in_batched.FAULTS,
+    *in_compiled.FAULTS,
+    *in_recordings.FAULTS,
+    *in_waves.FAULTS,
     *in_semantics.FAULTS,
     *in_comparisons.FAULTS,
 )

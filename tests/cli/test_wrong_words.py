@@ -1,0 +1,260 @@
+"""A wrong command, option or argument is one message that helps and exit status 2; nothing is written, nothing changed.
+
+In expected messages three dots stand for anything on that line.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from refusals import PLANT, Refusals, everything_in, lay_out
+from said import assert_said
+from tiny_results import rounds_of, write_results
+
+OPTIONS: dict[str, tuple[list[str], str]] = {
+    "--set without a value": (
+        ["--set", "training.epochs"],
+        "--set training.epochs: is not of the form key.path=value, for example training.epochs=2",
+    ),
+    "--set of no section": (
+        ["--set", "trainig.epochs=2"],
+        "--set trainig.epochs=2: trainig: unknown key; did you mean 'training'? (keys: ...)",
+    ),
+    "--set of no key": (
+        ["--set", "training.epoch=2"],
+        "--set training.epoch=2: training.epoch: unknown key; did you mean 'epochs'? (keys: ...)",
+    ),
+    "--set of no position": (
+        ["--set", "protocols.7.fraction=0.2"],
+        "--set protocols.7.fraction=0.2: protocols has positions 0 to 1, and none at 7",
+    ),
+    "--set of no item": (
+        ["--set", "protocols.fedvag.fraction=0.2"],
+        "--set protocols.fedvag.fraction=0.2: protocols has no item called 'fedvag'; did you mean 'fedavg'? (...)",
+    ),
+    "--set of two protocols": (
+        ["--set", "protocols.1.label=fedavg", "--set", "protocols.fedavg.fraction=0.2"],
+        "--set protocols.fedavg.fraction=0.2: protocols has 2 items with the title 'fedavg'; "
+        "write protocols.0 or protocols.1",
+    ),
+    "--set of a wrong value in a section that is not there": (
+        ["--set", "evaluate.every=0"],
+        "--set evaluate.every=0: evaluate.every: 0 must be at least 1",
+    ),
+    "--set to a wrong value": (
+        ["--set", "training.epochs=two"],
+        "--set training.epochs=two: training.epochs: 'two' is text; a whole number is needed",
+    ),
+    "--set to half a list": (
+        ["--set", "seeds=[1, 2"],
+        "--set seeds=[1, 2: the value is not YAML: did not find expected ',' or ']' ...",
+    ),
+    "--set to what does not fit": (
+        ["--set", "model={name: hfedms_cnn}"],
+        "--set model={name: hfedms_cnn}: model: model 'hfedms_cnn' needs samples of shape (1, 28, 28), ...",
+    ),
+    "--only of no protocol": (
+        ["--only", "fedprx"],
+        "--only: the scenario has no protocol 'fedprx'; did you mean 'fedprox'? (protocols: ...)",
+    ),
+    "--only what does not fit": (
+        ["--only", "fedprox", "--set", "devices.classes.plc={compute: {name: per_sample, seconds_per_sample: 1}}"],
+        "plant.yaml:12: devices.default: sensor 'sensor-1' has no device class; ...",
+    ),
+    "--seeds that are equal": (["--seeds", "1,1"], "--set seeds=[1, 1]: seeds: [1, 1] must differ from each other"),
+    "--seeds below 0": (["--seeds=-1"], "--set seeds=[-1]: seeds[0]: -1 must be at least 0"),
+    "--executor of no name": (
+        ["--executor", "seriel"],
+        "--executor: no executor is called 'seriel'; did you mean 'serial'? (known: auto, serial, ...)",
+    ),
+    "--executor of no name, for nothing": (
+        ["--executor", "seriel", "--no-training"],
+        "--executor: no executor is called 'seriel'; did you mean 'serial'? (known: auto, serial, ...)",
+    ),
+    "--workers of one process": (
+        ["--executor", "serial", "--workers", "2"],
+        "--workers 2: executor 'serial' trains in one process; leave --workers out, or choose --executor processes, "
+        "which comes to the same numbers",
+    ),
+    "--precision that an executor does not have": (
+        ["--executor", "serial", "--precision", "bfloat16"],
+        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64",
+    ),
+    "--store in a file": (["--store", "notes.txt"], "notes.txt is not a folder; choose another store with --store"),
+    "--store below a file": (
+        ["--store", "notes.txt/store"],
+        "notes.txt is not a folder; choose another store with --store",
+    ),
+    "--out in a file": (["--out", "notes.txt"], "notes.txt is not a folder; choose another one with --out"),
+    "--out below a file": (["--out", "notes.txt/run"], "notes.txt is not a folder; choose another one with --out"),
+    "--out in a stranger's folder": (
+        ["--out", "letters"],
+        "letters is not empty and is no run folder (it has letter.txt); choose another with --out",
+    ),
+    "--out with too long a name": (["--out", "x" * 300], "... (File name too long); choose another one with --out"),
+    "no such option": (["--onyl", "fedavg"], "`fedsim run` takes no '--onyl'; did you mean '--only'?"),
+    "two scenarios": (["letters/letter.txt"], "`fedsim run` takes no 'letters/letter.txt'"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS.values(), ids=OPTIONS)
+def test_a_wrong_option(options: list[str], message: str, refused: Refusals) -> None:
+    lay_out({"plant.yaml": PLANT, "notes.txt": "notes", "letters/letter.txt": "letter"}, refused.folder)
+    refused.check("run", "plant.yaml", *options, message=message)
+
+
+WORDS: dict[str, tuple[list[str], str]] = {
+    "a misspelt command": (["rnu", "plant.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: ...)"),
+    "comparing nothing": (["compare", "runs/plnat"], "there is no run folder runs/plnat; did you mean 'runs/plant'?"),
+    "comparing a file": (["compare", "plant.yaml"], "plant.yaml is no run folder: it has no manifest.json"),
+    "comparing any folder": (["compare", "runs"], "runs is no run folder: it has no manifest.json"),
+    "plotting any folder": (["plot", "runs"], "runs is no run folder: it has no manifest.json"),
+    "numbers in a folder": (
+        ["compare", "runs/fine", "--csv", "runs"],
+        "--csv: cannot write runs: it is a folder",
+    ),
+    "numbers nowhere": (
+        ["compare", "runs/fine", "--csv", "nowhere/numbers.csv"],
+        "--csv: cannot write nowhere/numbers.csv: there is no such folder",
+    ),
+    "numbers in a file": (
+        ["compare", "runs/fine", "--csv", "plant.yaml/numbers.csv"],
+        "--csv: cannot write plant.yaml/numbers.csv: plant.yaml is not a folder",
+    ),
+    "figures in a file": (
+        ["plot", "runs/fine", "--out", "plant.yaml"],
+        "plant.yaml is not a folder; choose another folder with --out",
+    ),
+    "a manifest that is none": (
+        ["compare", "runs/list"],
+        "runs/list/manifest.json is not readable as a manifest; run the scenario again, into another folder",
+    ),
+    "half a manifest": (
+        ["plot", "runs/half"],
+        "runs/half/manifest.json is not readable as a manifest; run the scenario again, into another folder",
+    ),
+    "a run without its tables": (
+        ["plot", "runs/plant"],
+        "runs/plant has lost its rounds.parquet; run the scenario again, into another folder",
+    ),
+    "a misspelt kind": (
+        ["list", "protcols"],
+        "nothing is registered under 'protcols'; did you mean 'protocols'? (kinds: ...)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), WORDS.values(), ids=WORDS)
+def test_a_wrong_command(words: list[str], message: str, refused: Refusals) -> None:
+    manifests = {"list": "[]", "half": "{", "plant": '{"status": "finished", "scenario": "plant", "runs": []}'}
+    files = {f"runs/{name}/manifest.json": manifest for name, manifest in manifests.items()}
+    lay_out({"plant.yaml": PLANT, **files}, refused.folder)
+    write_results(refused.folder / "runs/fine", [rounds_of("fedavg", 1, [0.2, 0.8])])
+    refused.check(*words, message=message)
+
+
+ARGUMENTS: dict[str, tuple[list[str], str]] = {
+    "no scenario": (["run"], "the following arguments are required: SCENARIO"),
+    "seeds that are text": (
+        ["run", "plant.yaml", "--seeds", "one"],
+        "argument --seeds: 'one' must be whole numbers with commas between them, as in 1,2,3",
+    ),
+    "an unknown torch device": (
+        ["run", "plant.yaml", "--torch-device", "tpu"],
+        "argument --torch-device: invalid choice: 'tpu' (choose from ...cpu..., ...cuda...)",
+    ),
+    "no workers": (
+        ["run", "plant.yaml", "--workers", "0"],
+        "argument --workers: '0' must be a whole number of at least 1, as in 2",
+    ),
+    "workers in words": (
+        ["run", "plant.yaml", "--workers", "two"],
+        "argument --workers: 'two' must be a whole number of at least 1, as in 2",
+    ),
+    "an unknown precision": (
+        ["run", "plant.yaml", "--precision", "float16"],
+        "argument --precision: invalid choice: 'float16' (choose from ...float32..., ...float64..., ...bfloat16...)",
+    ),
+    "no time between checkpoints": (
+        ["run", "plant.yaml", "--checkpoint-interval-s", "0"],
+        "argument --checkpoint-interval-s: '0' must be a number of seconds above 0, as in 30",
+    ),
+    "an unknown figure format": (
+        ["plot", "runs/plant", "--format", "jpg"],
+        "argument --format: invalid choice: 'jpg' (choose from ...png..., ...svg...)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_wrong_arguments_have_their_usage_before_the_message(words: list[str], message: str, refused: Refusals) -> None:
+    lay_out({"plant.yaml": PLANT}, refused.folder)
+    command = words[0]
+    refused.check(*words, begins=f"usage: fedsim {command} ...\nfedsim {command}: error: ", message=message)
+
+
+@pytest.mark.parametrize("executor", ["auto", "serial", "batched"])
+def test_a_torch_device_that_is_not_here(refused: Refusals, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
+    lay_out({"plant.yaml": PLANT}, refused.folder)
+    words = ["run", "plant.yaml", "--torch-device", "cuda", "--executor", executor]
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    way_out = "leave the option out to compute on the CPU"
+    for cuda, why in (
+        (None, f"this torch ({torch.__version__}) is built without CUDA"),
+        ("12.6", f"torch {torch.__version__} finds no CUDA device here"),
+    ):
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        refused.check(*words, message=f"--torch-device cuda: {why}; {way_out}")
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_a_torch_device_that_an_executor_does_not_compute_on(
+    refused: Refusals, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    lay_out({"plant.yaml": PLANT}, refused.folder)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    message = (
+        f"--torch-device cuda: executor {executor!r} does not compute there, only on: cpu; "
+        "leave --executor out, or --torch-device"
+    )
+    refused.check("run", "plant.yaml", "--torch-device", "cuda", "--executor", executor, message=message)
+
+
+def test_a_store_with_something_else_in_its_place(refused: Refusals) -> None:
+    lay_out({"plant.yaml": PLANT, "store/metrics": "no folder"}, refused.folder)
+    message = "store is not empty and is no store (it has metrics); choose another store with --store, or another ..."
+    refused.check("run", "plant.yaml", "--store", "store", message=message)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "plant.yaml", "--set", "protocols.0.name=fedvag"], "... no protocol is called 'fedvag'; ..."),
+        pytest.param(
+            ["validate", "plant.yaml", "--set", "topology.devices=1500"],
+            "plant.yaml:16: data.partition: 1500 training ...",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            ["run", "plant.yaml", "--store", "plant.yaml"], "plant.yaml is not a folder; ...", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ["validate", "plnat.yaml"],
+            "plnat.yaml: there is no such file; did you mean 'plant.yaml'?",
+            marks=pytest.mark.long,
+        ),
+        (["rnu", "plant.yaml"], "there is no command 'rnu'; ..."),
+    ],
+    ids=["misspelt", "misfit", "no store", "missing", "no command"],
+)
+def test_the_process_ends_with_status_2_and_no_traceback(words: list[str], message: str, tmp_path: Path) -> None:
+    lay_out({"plant.yaml": PLANT}, tmp_path)
+    done = subprocess.run([sys.executable, "-m", "fedsim", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert_said(f"fedsim: {message}\n", done.stderr)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert list(everything_in(tmp_path)) == [str(tmp_path / "plant.yaml")]

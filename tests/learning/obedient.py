@@ -1,0 +1,123 @@
+"""Workers whose trainer does as it is told, jobs for them, and the processes that they are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from small_learner import table
+
+from fedsim.errors import Misfit
+from fedsim.kernel.streams import Stream
+from fedsim.learning.executors.crew import Crew, TrainJob
+from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.wave import Made, Training, Wave
+from fedsim.learning.executors.workers import Workers
+
+
+class NotSent(Exception):
+    """Cannot be pickled."""
+
+    def __init__(self) -> None:
+        super().__init__("a", "b")
+
+
+class Obedient(Trainer):
+    """Does what a training's parameters say; its model is the one it was given, plus a number."""
+
+    def __init__(self) -> None:
+        """It needs neither table nor data."""
+
+    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        outputs: list[dict[str, Part]] = []
+        for training in wave.trainings:
+            for what in training.parameters.get("do", ()):
+                getattr(self, what)()
+            made: dict[str, Part] = {}
+            for name in training.wanted:
+                source = training.inputs[name if name.startswith("state.") else f"model.{name}"]
+                given = outputs[source.training][source.output] if isinstance(source, Made) else values[source]
+                made[name] = {key: tensor + training.parameters.get("plus", 1) for key, tensor in given.items()}
+            outputs.append(made)
+        if wave.sum:
+            outputs.append({part: dict(values[at]) for part, at in wave.sum.base.items()})
+        return outputs
+
+    def features(self, *_: Any) -> list[torch.Tensor]:
+        raise NotImplementedError
+
+    def score(self, model: Mapping[str, Part], batches: Sequence[np.ndarray]) -> list[Score]:
+        return [Score(float(sum(part["fc.bias"].sum() for part in model.values())), len(ids)) for ids in batches]
+
+    def die(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def leave(self) -> None:
+        os._exit(3)
+
+    def sleep(self) -> None:
+        time.sleep(60)
+
+    def doze(self) -> None:
+        time.sleep(0.05)
+
+    def misfit(self) -> None:
+        raise Misfit("rate=3 must be less", "training", 2, "rate")
+
+    def divide(self) -> None:
+        assert 1 / 0
+
+    def say(self) -> None:
+        sys.stdout.write("said by a worker\n")
+
+    def not_sent(self) -> None:
+        raise NotSent
+
+
+def crew_of(workers: int, hire: Callable[[], Trainer] = Obedient) -> Workers:
+    return Workers(hire, workers, table(), torch.float32)
+
+
+def part(number: float = 0.0) -> Part:
+    return {name: torch.full(shape, float(number)) for name, shape in table().state_shapes("classifier").items()}
+
+
+def job(*values: Part, do: Sequence[str] = (), wanted: tuple[str, ...] = ("classifier",), **inputs: int) -> TrainJob:
+    """One training for each value."""
+    trainings = [
+        Training({"do": do}, Stream(1, "batches"), {"model.classifier": at} | inputs, wanted)
+        for at in range(len(values))
+    ]
+    return TrainJob(Wave(tuple(trainings), None), values)
+
+
+def done(crew: Crew, *jobs: TrainJob) -> list[list[dict[str, Part]]]:
+    return [crew.finish(ticket) for ticket in [crew.begin(job) for job in jobs]]
+
+
+def is_all(value: Part, number: float) -> bool:
+    return value.keys() == part().keys() and all((tensor == number).all() for tensor in value.values())
+
+
+def free(crew: Workers) -> int:
+    return crew._arena.free("classifier")
+
+
+def children() -> set[int]:
+    """Processes that this one has started and not waited for."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            _, parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[:2]
+        except OSError:
+            continue
+        if int(parent) == os.getpid():
+            found.add(int(folder.name))
+    return found

@@ -1,0 +1,169 @@
+"""Faults in machine code of our own: convolutions, tiles, products and corrections."""
+
+from __future__ import annotations
+
+from mutants.fault import BATCHED, Fault
+
+COMPILED = BATCHED + "compiled/"
+COMPILED_FRONT = BATCHED + "compiled_front.py"
+TEST_COMPILED = "tests/learning/test_compiled_front.py"
+TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
+TEST_CORRECTIONS = "tests/learning/test_corrections.py"
+TEST_TILES = "tests/learning/test_tiles.py"
+
+FAULTS = (
+    Fault(
+        "of equal places the last one is the largest",
+        COMPILED + "forward.py",
+        'fcmp_ordered(">", value, best)',
+        'fcmp_ordered(">=", value, best)',
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "what is no number is lost in pooling",
+        COMPILED + "forward.py",
+        'wins = e.build.or_(larger, e.build.fcmp_unordered("uno", value, value))',
+        "wins = larger",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "images are handed on without their margin",
+        COMPILED + "geometry.py",
+        "        return self.margin * (row + column)",
+        "        return 0 * (row + column)",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "where the rectifier is shut, gradients pass",
+        COMPILED + "gradients.py",
+        "                value = e.rectified(value, y.load(sample, r, c, channel))",
+        "                pass",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "gradients go to the mirrored place of a square",
+        COMPILED + "gradients.py",
+        "(down, row), (right, column))",
+        "(right, row), (down, column))",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "gradients of the step before are added once more",
+        COMPILED_FRONT,
+        "            convolution.begin_step(active)",
+        "            pass",
+        (TEST_COMPILED,),
+    ),
+    Fault(
+        "of two as near numbers of bfloat16 the odd one is taken",
+        COMPILED + "tiles.py",
+        "build.add(bits, build.add(below, odd))",
+        "build.add(bits, below)",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "terms are cut off, so what is left out of products has a sign",
+        COMPILED + "tiles.py",
+        "if number == 1 else bits",
+        "if number > 2 else bits",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "what fills up a line may be anything",
+        COMPILED + "tiled_forward.py",
+        "        behind.store(e.same_bytes(0), half)",
+        "        pass",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "later parts of a product on tiles take the place of the first one",
+        COMPILED + "tiled_products.py",
+        "e.build.select(self.is_first, e.index(0), lanes)",
+        "e.index(0)",
+        (TEST_TILES,),
+    ),
+    Fault(
+        "later terms take the place of the first ones",
+        COMPILED + "products.py",
+        "e.build.select(is_first, e.zeros, place.load_vector(i, j))",
+        "e.zeros",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "later inputs take the place of the first ones",
+        COMPILED + "products.py",
+        "e.build.select(is_first, nothing, made.load_vector(i, lanes=width))",
+        "nothing",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "a part of the inputs is always a whole one",
+        COMPILED + "products.py",
+        "e.smaller(e.index(INPUTS // LANES), e.index_sum((inputs // LANES, 1), (part, -(INPUTS // LANES))))",
+        "e.index(INPUTS // LANES)",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "rows of the matrix that fill no block are left out",
+        COMPILED + "products.py",
+        "        if in_blocks < shape.outputs:",
+        "        if False:",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "the last terms are left out where parts are not equal",
+        COMPILED + "products.py",
+        "e.build.sdiv(e.build.sub(e.build.add(terms, parts), e.index(1)), e.larger(parts, e.index(1)))",
+        "e.build.sdiv(terms, e.larger(parts, e.index(1)))",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "the last block of rows of the matrix is left out",
+        COMPILED + "products.py",
+        "e.loop(-(-blocks // BLOCKS)) as some_blocks",
+        "e.loop(blocks // BLOCKS) as some_blocks",
+        (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "numbers that fill no vector are left out of a correction",
+        COMPILED + "corrections.py",
+        "            multiply(e.index(whole), e.first_lanes(e.index(rest)))",
+        "            pass",
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "all clients' changes have the coefficients of the first one",
+        COMPILED + "corrections.py",
+        'e.array("coefficients", (1,)).at(first_row)',
+        'e.array("coefficients", (1,))',
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "made numbers that fill no vector are not corrected",
+        COMPILED + "corrections.py",
+        "            add(e.index(whole), 1, e.first_lanes(e.index(rest)))",
+        "            pass",
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "all clients' changes are made of the first one's rows",
+        COMPILED + "corrections.py",
+        'e.array("right", (made,)).at(e.build.mul(client, e.count("capacity")), strides=(made, LANES))',
+        'e.array("right", (made, LANES))',
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "rows that fill no block are left out of a correction",
+        COMPILED + "corrections.py",
+        "e.loop(e.index_sum((rows, 1), (many, -width))) as one",
+        "e.loop(0) as one",
+        (TEST_CORRECTIONS,),
+    ),
+    Fault(
+        "the last tile of rows is left out",
+        COMPILED + "products.py",
+        "(16, 8, 4, 2, 1)",
+        "(16, 8, 4, 2)",
+        (TEST_PRODUCTS,),
+    ),
+)

@@ -1,0 +1,165 @@
+"""Faults in waves, workers and their memory, and in what is computed when."""
+
+from __future__ import annotations
+
+from mutants.fault import CORNERS, EXECUTORS, Fault
+
+WAVE = EXECUTORS + "wave.py"
+WAVES = EXECUTORS + "waves.py"
+WORKERS = EXECUTORS + "workers.py"
+WORKER = EXECUTORS + "worker.py"
+ARENA = EXECUTORS + "arena.py"
+TORCH = EXECUTORS + "torch_executor.py"
+CHOICE = EXECUTORS + "choice.py"
+FORCING = "fedsim/learning/forcing.py"
+GRAPH = "fedsim/learning/graph.py"
+HOST = "fedsim/experiment/host.py"
+TEST_WAVES = "tests/learning/test_waves.py"
+TEST_MEMORY = "tests/learning/test_memory_of_workers.py"
+TEST_PROCESSES = "tests/learning/test_processes_executor.py"
+TEST_ARENA = "tests/learning/test_arena.py"
+TEST_FORCING = "tests/learning/test_forcing.py"
+WHICH = "tests/experiment/test_which_executor_trains.py"
+
+FAULTS = (
+    Fault(
+        "what somebody holds of a wave is not made",
+        WAVE,
+        "    return tuple(sorted(handle.output for handle in node.held_outputs()))",
+        "    return tuple(sorted(handle.output for handle in node.held_outputs()))[:1]",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "a wave stands where its first training stood",
+        WAVES,
+        "if node not in wave_of or wave_of[node][-1] is node]",
+        "if node not in wave_of or wave_of[node][0] is node]",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "a model that somebody needs before the sum is in its wave",
+        WAVES,
+        "taker is follower or self._order[taker] > self._order[total]",
+        "taker is follower or self._order[taker] > self._order[node]",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "parts of several models are taken for one that was handed on",
+        WAVES,
+        "        return maker if same and alike else None",
+        "        return maker if alike else None",
+        (TEST_WAVES,),
+    ),
+    Fault(
+        "what a worker was given may be written over before it is done",
+        WORKERS,
+        "        task.copies.append(block)\n",
+        "",
+        (f"{TEST_MEMORY}::test_what_several_jobs_take_is_copied_once_and_what_workers_made_never",),
+    ),
+    Fault(
+        "models that are held take the blocks that jobs need",
+        WORKERS,
+        "        if self._arena.free(made.part) >= _RESERVE:\n",
+        "        if True:\n",
+        (f"{TEST_MEMORY}::test_any_number_of_models_can_be_held_and_trained_on",),
+    ),
+    Fault(
+        "the newest job of a worker gets the oldest one's answer",
+        WORKERS,
+        "        task = tasks[0]\n",
+        "        task = tasks[-1]\n",
+        (f"{TEST_PROCESSES}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
+    ),
+    Fault(
+        "a worker uses as many threads as there are cores",
+        WORKER,
+        "        torch.set_num_threads(1)\n",
+        "        torch.set_num_threads(3)\n",
+        (f"{TEST_PROCESSES}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
+    ),
+    Fault(
+        "a block is free while somebody holds one of its tensors",
+        ARENA,
+        "weakref.finalize(memory, self._free[part].append, place.number)",
+        "weakref.finalize(self._tensors, self._free[part].append, place.number)",
+        (TEST_ARENA,),
+    ),
+    Fault(
+        "a view of a block is taken for all of it",
+        ARENA,
+        "            tensor.is_contiguous() and (tensor.data_ptr()",
+        "            (tensor.data_ptr()",
+        (TEST_ARENA,),
+    ),
+    Fault(
+        "tensors of a block are not aligned",
+        ARENA,
+        "end = _rounded_up(end + prod(shape) * dtype.itemsize, _ALIGNMENT)",
+        "end = end + prod(shape) * dtype.itemsize",
+        (TEST_ARENA,),
+    ),
+    Fault(
+        "scores of test sets are dealt out among workers by turns",
+        TORCH,
+        "np.array_split(np.arange(len(batches)), self._crew.workers)",
+        "[np.arange(len(batches))[n :: self._crew.workers] for n in range(self._crew.workers)]",
+        (f"{CORNERS}::test_each_test_sets_scores_are_its_own_in_any_number_of_workers",),
+    ),
+    Fault(
+        "auto takes batched for every model",
+        CHOICE,
+        "    if lack is None:\n        return",
+        "    if asked == AUTO:\n        return",
+        (WHICH,),
+    ),
+    Fault(
+        "a checkpoint is written while a sum is half done",
+        FORCING,
+        " and not folding.half_done:",
+        ":",
+        (TEST_FORCING,),
+    ),
+    Fault(
+        "what has begun is not dropped when a run is interrupted",
+        FORCING,
+        "            self._executor.forget()\n",
+        "",
+        (f"{CORNERS}::test_what_began_is_forgotten_when_a_run_ends_in_the_middle",),
+    ),
+    Fault(
+        "more chunks than the executor wants begin at once",
+        FORCING,
+        "                if ahead > self._executor.lookahead:\n                    return\n",
+        "",
+        (f"{CORNERS}::test_as_many_waves_begin_ahead_of_their_turn_as_the_executor_has_use_for",),
+    ),
+    Fault(
+        "a plan does not depend on those of its inputs",
+        FORCING,
+        "digest_of([[node.key for node in nodes], sorted(inputs)])",
+        "digest_of([[node.key for node in nodes]])",
+        (TEST_FORCING, TEST_WAVES),
+    ),
+    Fault(
+        "a chunk begins before the values that it needs are there",
+        GRAPH,
+        "return not self.folds and all(",
+        "return not self.folds or all(",
+        (TEST_FORCING, TEST_WAVES),
+    ),
+    Fault(
+        "precision is not in the numeric family",
+        TORCH,
+        "{cls.arithmetic}/{precision}/torch",
+        "{cls.arithmetic}/torch",
+        (WHICH,),
+    ),
+    Fault(
+        "the number of workers is in the numeric family",
+        HOST,
+        "return numeric_family(self.executor, self.torch_device, self.precision)",
+        'return numeric_family(self.executor, self.torch_device, self.precision) + f"/{self.workers}"',
+        (WHICH, "tests/laws/test_any_number_of_workers.py"),
+    ),
+)

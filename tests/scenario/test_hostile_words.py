@@ -1,0 +1,163 @@
+"""Broken and hostile overrides, words and places of a command: each is one message, and nothing else happens.
+
+In expected messages three dots stand for anything on that line.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hostile import CHECK, PLANT, Refusals
+
+# name: what is set; the message, after what was set
+SET: dict[str, tuple[str, str]] = {
+    # overrides
+    "no assignment": ("training", "is not of the form key.path=value, ..."),
+    "nothing": ("", "is not of the form key.path=value, ..."),
+    "only a sign": ("=", "is not of the form key.path=value, ..."),
+    "no key": ("=1", "is not of the form key.path=value, ..."),
+    "a key of points": ("...=1", "is not of the form key.path=value, ..."),
+    "an empty step": ("training..epochs=1", "is not of the form key.path=value, ..."),
+    "a point at the end": ("training.epochs.=1", "is not of the form key.path=value, ..."),
+    "no value": ("training.epochs=", "has no value; write null for none"),
+    "a value of blanks": ("training.epochs=  ", "has no value; write null for none"),
+    "a comment for a value": ("training.epochs=# 2",
+        "training.epochs: null is empty; a whole number is needed (leave the key out for its default)"),
+    "half a bracket": ("seeds=[1",
+        "the value is not YAML: did not find expected ',' or ']' (while parsing a flow sequence that starts in line "
+        "1)"),
+    "half a quote": ('name="plant', "the value is not YAML: found unexpected end of stream"),
+    "a tag for a value": ("seeds=!!python/object/apply:os.system [ls]",
+        "the value is not YAML: the tag '!!python/object/apply:os.system' is not allowed; ..."),
+    "an alias for a value": ("seeds=*a", "the value is not YAML: there is no anchor &a before this alias"),
+    "a value inside itself": ("seeds=&a [*a]",
+        "the value is not YAML: the alias *a stands inside its own anchor (line 1)"),
+    "a key twice in a value": ("stop={rounds: 1, rounds: 2}",
+        "the value is not YAML: the key 'rounds' stands twice: in line 1 and in line 1"),
+    "two documents for a value": ("name=a\n---\nb",
+        "the value is not YAML: a second document starts here; a file holds one"),
+    "a directive for a value": ("name=%YAML 1.2", "the value is not YAML: did not find expected <document start>"),
+    "a number too large": ("training.learning_rate=1e400",
+        "the value is not YAML: 1e400 is too large for a number; write .inf for unlimited"),
+    "a rate too large": ("network.link.rate_bps=1e300",
+        "network.link.rate_bps: 1e+300 must be at most 1e+18, or .inf for no limit"),
+    "a value on two lines": ("name=a\nseeds: [3]",
+        "the value is not YAML: mapping values are not allowed in this context"),
+    "a tab for a value": ("name=\t", "has no value; write null for none"),
+    "an escape for a value": ('name="\\e[2J"', "name: '\\x1b[2J' must be letters ...: write 2J"),
+    "a null character for a value": ('name="\\0"',
+        "the value is not YAML: the text holds a null character or half a character (by \\0 or \\ud800)"),
+    "a terminal escape for a value": ("name=\x1b[2J",
+        "the value is not YAML: the character U+001B cannot stand in YAML; is this a text file?"),
+    "half a character for a value": ("name=\udcff",
+        "the value is not YAML: the character U+DCFF cannot stand in YAML; is this a text file?"),
+    "half a character for a key": ("na\udcffme=1", "the key is no text: it holds half a character"),
+    "a terminal escape for a key": ("\x1b[2J=1", '"\\u001b[2J": unknown key (keys: ...)'),
+    "a line break for a key": ("a\nb=1", '"a\\nb": unknown key (keys: ...)'),
+    "a method": ("__class__.__init__=1", "__class__: unknown key (keys: ...)"),
+    "a private attribute": ("_written=1", "_written: unknown key (keys: ...)"),
+    "a position below nothing": ("protocols.-1.mu=1", "protocols has positions 0 to 1, and none at -1"),
+    "a position beyond all": ("protocols.99999999999999999999.mu=1",
+        "protocols has no item called '99999999999999999999' (known: ...)"),
+    "a position in brackets": ("protocols[7].mu=1", "protocols has positions 0 to 1, and none at 7"),
+    "half a bracket in a path": ("protocols[0.mu=1",
+        '"protocols[0": unknown key; did you mean \'protocols\'? (keys: ...)'),
+    "a position in decimals": ("protocols.1e3.mu=1", "protocols has no item called '1e3' (known: ...)"),
+    "a position in nothing": ("evaluate.on.0=clients",
+        "evaluate.on is empty or missing and has no item 0; write all of it"),
+    "a key of a number": ("training.epochs.x=1", "training.epochs: {x: 1} is a mapping; a whole number is needed"),
+    "a key of a text": ("name.x=1", "name is text ('plant') and has no keys"),
+    "a key of a list": ("seeds.x=1", "seeds has no item called 'x' (known: ...)"),
+    "a whole section for a number": ("seeds.0={a: 1}", "seeds[0]: {a: 1} is a mapping; a whole number is needed"),
+    "nothing for a section": ("network=null", "network: null is empty; a mapping is needed"),
+    "a device for a topology": ("topology=/dev/zero",
+        "topology: /dev/zero: is a device, and a topology file must be a regular file; ..."),
+    "a folder for a topology": ("topology=/", "topology: /: is a folder; the path of a topology file is needed"),
+    "a password for a topology": ("topology=/etc/passwd",
+        "topology: /etc/passwd: a topology file must end in .yaml, .json or .graphml; rename or convert it"),
+    "a wrong key in a new section": ("evaluate.evry=2",
+        "evaluate.evry: unknown key; did you mean 'every'? (keys: ...)"),
+    "a long path": (f"{'a.' * 60}a=1", "the path has 61 keys, and lists and mappings are at most 50 deep"),
+    "a long key": (f"{'a' * 100_000}=1", '"a...": unknown key (keys: ...)'),
+    "a long value": (f"name={'a' * 100_000}", "name: 'a...' must be letters ...: write a..."),
+    "a deep value": (f"seeds={'[' * 100_000}",
+        "the value is not YAML: lists and mappings are nested more than 50 deep"),
+    "a long number": (f"seeds=[{'9' * 100_000}]",
+        "the value is not YAML: 9... has 100000 digits; a whole number has at most 300"),
+}  # fmt: skip
+
+# name: words of the command; the message
+RUN: dict[str, tuple[list[str], str]] = {
+    # words
+    "seeds in words": (["--seeds", "one"],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: 'one' must be whole numbers with commas between them, as in 1,2,3"),
+    "no seeds": (["--seeds", ""],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: '' must be whole numbers with commas between them, as in 1,2,3"),
+    "commas for seeds": (["--seeds", ","],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: ',' must be whole numbers with commas between them, as in 1,2,3"),
+    "a gap in the seeds": (["--seeds", "1,,2"],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: '1,,2' must be whole numbers with commas between them, as in 1,2,3"),
+    "decimals for seeds": (["--seeds", "1.5"],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: '1.5' must be whole numbers with commas between them, as in 1,2,3"),
+    "exponents for seeds": (["--seeds", "1e3"],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: '1e3' must be whole numbers with commas between them, as in 1,2,3"),
+    "brackets for seeds": (["--seeds", "[1, 2]"],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: '[1, 2]' must be whole numbers with commas between them, as in 1,2,3"),
+    "an override for seeds": (["--seeds", "1]\nname: x #"],
+        "usage: ...\n"
+        "fedsim run: error: argument --seeds: '1]\\nname: x #' must be whole numbers with commas between them, as "
+        "in 1,2,3"),
+    "seeds below nothing": (["--seeds=-1"], "--set seeds=[-1]: seeds[0]: -1 must be at least 0"),
+    "seeds that are equal": (["--seeds", "1,01"], "--set seeds=[1, 1]: seeds: [1, 1] must differ from each other"),
+    "seeds beyond 64 bits": (["--seeds", "9223372036854775808"],
+        "--set seeds=[9223372036854775808]: seeds[0]: 9223372036854775808 must be less than 9223372036854775808"),
+    "only nobody": (["--only", ""], "--only: the scenario has no protocol '' (protocols: 'fedavg', 'fedprox')"),
+    "only a comma": (["--only", "fedavg,"],
+        "--only: the scenario has no protocol '' (protocols: 'fedavg', 'fedprox')"),
+    "only a terminal escape": (["--only", "\x1b[2J"],
+        "--only: the scenario has no protocol '\\x1b[2J' (protocols: 'fedavg', 'fedprox')"),
+    # places
+    "results in the process table": (["--out", "/proc/fedsim"],
+        "/proc... cannot be written to (...); choose another one with --out"),
+    "results in a process": (["--out", "/proc/self/fd/x"],
+        "/proc... cannot be written to (...); choose another one with --out"),
+    "results in a device": (["--out", "/dev/null"], "/dev/null is not a folder; choose another one with --out"),
+    "results below a device": (["--out", "/dev/null/x"], "/dev/null is not a folder; choose another one with --out"),
+    "results in the scenario": (["--out", "plant.yaml"], "plant.yaml is not a folder; choose another one with --out"),
+    "results below the scenario": (["--out", "plant.yaml/x"],
+        "plant.yaml is not a folder; choose another one with --out"),
+    "results here": (["--out", ""],
+        ". is not empty and is no run folder (it has plant.yaml); choose another with --out"),
+    "a store in the process table": (["--store", "/proc/fedsim"],
+        "/proc... cannot be written to (...); choose another store with --store"),
+    "a store in a device": (["--store", "/dev/null"], "/dev/null is not a folder; choose another store with --store"),
+    "a store below the scenario": (["--store", "plant.yaml/x"],
+        "plant.yaml is not a folder; choose another store with --store"),
+    "results in a long name": (["--out", "x" * 300],
+        "x... is no name of a folder (File name too long); choose another one with --out"),
+    "results in a path of a megabyte": (["--out", "x/" * 500_000],
+        "x/...x... is no name of a folder (File name too long); choose another one with --out"),
+    "a store in a long name": (["--store", "x" * 300],
+        "x... is no name of a folder (File name too long); choose another store with --store"),
+}  # fmt: skip
+HOSTILE: dict[str, tuple[list[str], str]] = {
+    **{name: ([*CHECK, "--set", assigned], f"--set ...: {said}") for name, (assigned, said) in SET.items()},
+    **{name: (["run", "plant.yaml", "--no-training", *words], said) for name, (words, said) in RUN.items()},
+}
+
+
+def test_no_name_stands_twice() -> None:
+    assert len(HOSTILE) == len(SET) + len(RUN)
+
+
+@pytest.mark.parametrize(("words", "message"), HOSTILE.values(), ids=HOSTILE)
+def test_what_is_broken_or_hostile_is_one_message_and_nothing_else(
+    words: list[str], message: str, refused: Refusals
+) -> None:
+    refused.check(PLANT, words, message)
