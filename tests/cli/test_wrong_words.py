@@ -95,7 +95,6 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
         ["--out", "letters"],
         "letters is not empty and is no run folder (it has letter.txt); choose another with --out",
     ),
-    "--out with too long a name": (["--out", "x" * 300], "... (File name too long); choose another one with --out"),
     "no such option": (["--onyl", "fedavg"], "`fedsim run` takes no '--onyl'; did you mean '--only'?"),
     "two scenarios": (["letters/letter.txt"], "`fedsim run` takes no 'letters/letter.txt'"),
 }

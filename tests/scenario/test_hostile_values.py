@@ -283,8 +283,6 @@ CHANGED: dict[str, tuple[str, str, str]] = {
         "6: topology: .: is a folder; the path of a topology file is needed"),
     "a topology that is not there": ("{name: star, devices: 4}", "nowhere.json",
         "6: topology: nowhere.json: there is no such file"),
-    "a topology by its name": ("{name: star, devices: 4}", "star",
-        "6: topology: star: there is no such file; for the topology of this name write {name: star}"),
     "a topology of no name": ("{name: star, devices: 4}", '""',
         "6: topology: .: is a folder; the path of a topology file is needed"),
     "a topology with a null character": ("{name: star, devices: 4}", '"a\\0b"',
