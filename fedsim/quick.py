@@ -14,7 +14,7 @@ from fedsim.errors import UserError
 __all__ = ["MOST_BYTES", "MOST_SAMPLES", "check_bytes", "check_samples", "check_work", "in_seconds"]
 
 MOST_SAMPLES = 1_500_000
-"""Each has a label, an owner and a place among some client's samples: about 80 bytes, however small it is."""
+"""However small each of them is."""
 MOST_BYTES = 200_000_000
 """Of samples as they are stored."""
 

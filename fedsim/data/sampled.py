@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.feature_skew.settings import FeatureSkewSettings
+from fedsim.data.later import Later
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
@@ -32,6 +33,9 @@ __all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]
 
 DEFAULT_TEST_FRACTION = 0.2
 MOST_SKEWED_IN_SECONDS = 100_000_000
+MOST_BYTES_IN_SECONDS = 220_000_000
+MORE_BYTES = 80
+"""A sample has a label, an owner, and a place among somebody's samples."""
 PartitionField: TypeAlias = Annotated[PartitionSettings, OneOf("partitions")]
 Ids: TypeAlias = NDArray[np.int64]
 
@@ -103,8 +107,15 @@ class SampledDataset(DatasetSettings):
             if self.origin is None:
                 raise
             raise Missing(f"{missing}; get it from {self.origin} (docs/data/{self.name}.md)") from missing
-        check_samples(len(pile.y), f"data set {self.name!r}")
+        self._check_size(pile)
         return pile
+
+    def _check_size(self, pile: Pile) -> None:
+        where = f"data set {self.name!r}"
+        check_samples(len(pile.y), where)
+        size = MORE_BYTES * len(pile.y) + (0 if isinstance(pile.x, Later) else pile.x.nbytes)
+        unit = f"MB of samples, with {MORE_BYTES} bytes more for each of {len(pile.y):,}"
+        check_work(size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, unit, where)
 
     def _dealt(self, pile: Pile, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """The test set first, the rest dealt out."""

@@ -41,7 +41,7 @@ class GraphLearner(Learner):
         self._store = store
         self._table = table
         self._dataset = dataset
-        self._data_digest = dataset.digest  # made before workers are forked: all samples are, too
+        _ = dataset.digest  # samples are made now, so that workers, who are forked later, have them
         self._training = training.model_dump(mode="json")
         self._streams = streams
         self._tags = dict(tags)
@@ -199,7 +199,7 @@ class GraphLearner(Learner):
         """Metrics on the test set *on* (``global``, ``clients`` or ``unseen``)."""
         node = self._graph.node(
             "evaluate",
-            {"model": self._table.digest, "data": self._data_digest, "on": on},
+            {"model": self._table.digest, "data": self._dataset.digest, "on": on},
             {f"model.{part}": handle for part, handle in model.items()},
             tags=self._tags | {"round": round_number},
         )
@@ -222,7 +222,7 @@ class GraphLearner(Learner):
 
     def _samples(self, capture: Capture | None) -> dict[str, Any]:
         """Which samples of a client: what a key has to hold of them."""
-        data = {"data": self._data_digest}
+        data = {"data": self._dataset.digest}
         return data if capture is None else data | stream_parameters(self._dataset, capture)
 
     @staticmethod

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tarfile
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from scipy.io import savemat
+from small_worlds import scenario
 
 from fedsim import quick
 from fedsim.data import cache
@@ -23,6 +27,7 @@ from fedsim.data.pile import Clients, Pile
 from fedsim.errors import UserError
 from fedsim.quick import in_seconds
 from fedsim.registry import load as load_class
+from fedsim.scenario.load import written_out
 
 EQUAL = {"images_per_device": 10.0, "images_spread": 0.0}
 WAY_OUT = "give --all-data to look at everything, or start the run, which always does"
@@ -164,6 +169,16 @@ def test_sources_are_refused_by_what_they_hold(
         assert data.load(Clients(1), streams(1)).clients == 1
 
 
+def test_many_small_samples_are_refused_for_what_each_takes_beside(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, streams
+) -> None:
+    monkeypatch.setattr("fedsim.data.sampled.MOST_BYTES_IN_SECONDS", 50 * (40 + 80) - 1)
+    assert Arrays(path=str(archive)).load(Clients(2), streams(1)).clients == 2
+    refused = "data set 'arrays': has 0 MB of samples, with 80 bytes more for each of 50, and at most 0 are looked at"
+    with in_seconds(), pytest.raises(UserError, match=refused):
+        Arrays(path=str(archive)).load(Clients(2), streams(1))
+
+
 def test_skews_of_many_numbers_are_refused(archive: Path, monkeypatch: pytest.MonkeyPatch, streams) -> None:
     data = Arrays.model_validate({"path": str(archive), "feature_skew": {"name": "noise"}})
     monkeypatch.setattr("fedsim.data.sampled.MOST_SKEWED_IN_SECONDS", 1_999)
@@ -222,3 +237,46 @@ def test_samples_that_are_made_later_must_be_what_was_promised() -> None:
     )
     with pytest.raises(ValueError, match=r"uint8 \(3, 3\) was made, not uint8 \(3, 2\)"):
         _ = data.x
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from fedsim.cli import main
+status = main(sys.argv[1:])
+high_water = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+print(high_water.split()[1])
+sys.exit(status)
+"""
+ROWS = 1_200_000
+
+
+def large(folder: Path, kind: str) -> dict[str, Any]:
+    """Data close to a limit, in *folder*."""
+    if kind == "cameras":
+        return {"name": "glyphs", "images_per_device": 10}
+    if kind == "floats":
+        np.savez(folder / "large.npz", x=np.zeros((49_000, 1_000), np.float32), y=np.arange(49_000) % 10)
+    else:
+        x, y = np.zeros((ROWS, 100), np.uint8), (np.arange(ROWS) % 10).astype(np.uint8)
+        np.savez(folder / "large.npz", x=x, y=y, client=np.arange(ROWS) % 100_000)
+    partition = {"name": "iid" if kind == "floats" else "natural"}
+    return {"name": "arrays", "path": "large.npz", "partition": partition}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("command", ["validate", "describe"])
+@pytest.mark.parametrize("kind", ["cameras", "floats", "bytes"])
+def test_data_close_to_a_limit_take_at_most_500_mb(command: str, kind: str, tmp_path: Path) -> None:
+    """For 100,000 devices."""
+    devices = {"topology": {"name": "star", "devices": 20_000 if kind == "floats" else 100_000}}
+    mlp = {"model": {"name": "mlp", "hidden": [10]}, "data": large(tmp_path, kind)}
+    (tmp_path / "large.yaml").write_text(written_out(scenario({**devices, **mlp})), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, command, str(tmp_path / "large.yaml")],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    high_water_kib = int(done.stdout.split()[-1])  # of the process by itself, as its parent's memory is larger
+    assert high_water_kib * 1024 <= 500_000_000
