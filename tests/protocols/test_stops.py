@@ -202,6 +202,26 @@ def test_rounds_that_bring_no_end_nearer_are_given_up(
     assert done(world) == rounds
 
 
+@pytest.mark.parametrize(("transfer_bytes", "rounds"), [(5_000.0, 51), (1_000.0, 1)])
+def test_the_one_end_that_comes_nearer_is_enough(
+    transfer_bytes: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All raw samples are sent in the first round, and none after it; no round takes any time."""
+    monkeypatch.setattr(run_loop, "MOST_ROUNDS_NO_NEARER", 50)
+    stop = {"sim_time_s": 60.0, "transfer_bytes": transfer_bytes}
+    cloud = {"devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.0}}}
+    world, protocol = prepared(NO_TIME | cloud | {"stop": stop, "protocols": [{"name": "centralised"}]})
+    world.env.process(protocol.run(world))
+    if rounds == 1:
+        world.env.run()
+    else:
+        message = "50 rounds take no simulated time, so sim_time_s=60 is never reached, and nothing was sent"
+        with pytest.raises(UserError, match=message):
+            for _ in range(100_000):
+                world.env.step()
+    assert done(world) == rounds
+
+
 def test_a_target_may_be_met_in_rounds_that_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_loop, "MOST_ROUNDS_NO_NEARER", 5)
     learner = PlainLearner([0.5] * 20 + [0.9] * 9)
