@@ -96,4 +96,5 @@ def _save(scenario: Scenario, facts: dict[str, Any], materials: Materials, folde
     path = folder / "describe.json"
     write_atomically(path, (json.dumps(plain(facts), indent=2, allow_nan=False) + "\n").encode())
     figures = save_data_figures(materials.dataset, materials.topology, folder, scenario.data.text)
-    return [path, draw_scenario(scenario, folder / "network.png"), *figures]
+    drawing = draw_scenario(scenario, folder / "network.png", topology=materials.topology)
+    return [path, drawing, *figures]

@@ -10,6 +10,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.results import Results
 from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
+from fedsim.topology.graph import Topology
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
 from fedsim.viz.topology_map.figure import network_figure
@@ -31,15 +32,23 @@ def draw_run(results: Results, path: Path, title: str | None = None) -> Path:
     return draw_scenario(load(results.folder / "scenario.yaml"), path, results, title)
 
 
-def draw_scenario(scenario: Scenario, path: Path, results: Results | None = None, title: str | None = None) -> Path:
+def draw_scenario(
+    scenario: Scenario,
+    path: Path,
+    results: Results | None = None,
+    title: str | None = None,
+    *,
+    topology: Topology | None = None,
+) -> Path:
     """Draw a scenario's topology, with the loads of a run on it if there is one, into *path*; returns *path*.
 
-    Wires with planned outages are dashed.
+    Wires with planned outages are dashed. *topology* is the scenario's, where it is already there.
 
     Raises `UserError` when the topology is none, and when the run was on another one.
     """
-    with scenario.about("topology"):
-        topology = scenario.topology.build()
+    if topology is None:
+        with scenario.about("topology"):
+            topology = scenario.topology.build()
     net, loads, seeds, subject = Net(topology, scenario.faults.scheduled), None, 1, ""
     if results is not None:
         if not (results.folder / "links.csv").is_file():
