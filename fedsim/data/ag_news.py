@@ -20,12 +20,13 @@ from fedsim.data.cache import cached
 from fedsim.data.encoding import Encoding, Ids, OneHot
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.folders import matching
+from fedsim.data.reading.lines import Lines, RowTooLong
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import no_text, open_text_file, shown
-from fedsim.quick import check_bytes, check_work
+from fedsim.quick import check_bytes, check_samples, check_work
 from fedsim.settings import Name
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ WHAT = "the folder ag_news_csv with train.csv and test.csv is needed"
 MOST_BYTES = 200_000_000
 MOST_BYTES_IN_SECONDS = 60_000_000
 """Twice as much as the source has."""
+LONGEST_ROW = 1_000_000
+"""Characters: each column has at most 131,072, by `csv`."""
 LABEL_BYTES = 1
 CLASS_NAMES = ("World", "Sports", "Business", "Sci/Tech")
 ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789-,;.!?:'\"/\\|_@#$%^&*~`+-=<>()[]{}\n"
@@ -140,12 +143,16 @@ def _read_texts(file: Path) -> list[tuple[int, str]]:
     """(label from 0, text) of each row of *file*."""
     with open_text_file(file, what="a CSV file of news", most_bytes=MOST_BYTES) as text:
         check_work(file.stat().st_size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of text", shown(file))
-        rows = csv.reader(text, strict=True)
+        lines = Lines(text, LONGEST_ROW)
+        rows = csv.reader(lines, strict=True)
+        found: list[tuple[int, str]] = []
         try:
-            found = list(_texts(rows))
+            for labelled in _texts(_one_by_one(rows, lines)):
+                found.append(labelled)
+                check_samples(len(found), shown(file))
         except UnicodeDecodeError as error:
             raise no_text(file, error, rows.line_num) from error
-        except (_Bad, csv.Error) as error:
+        except (_Bad, RowTooLong, csv.Error) as error:
             hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
             raise UserError(f"{shown(file)}:{max(rows.line_num, 1)}: {error}{hint}") from error
     if not found:
@@ -153,7 +160,13 @@ def _read_texts(file: Path) -> list[tuple[int, str]]:
     return found
 
 
-def _texts(rows: Reader) -> Iterator[tuple[int, str]]:
+def _one_by_one(rows: Reader, lines: Lines) -> Iterator[list[str]]:
+    for row in rows:
+        lines.next_row()
+        yield row
+
+
+def _texts(rows: Iterator[list[str]]) -> Iterator[tuple[int, str]]:
     """The rows of the source (class, title, description), or of a file whose first line names such columns."""
     first = next(rows, None)
     if first is None:

@@ -7,6 +7,7 @@ they are. Left out: order tracking, spectra, and any other feature.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -35,6 +36,7 @@ NAMES = dict(zip(FAULTS, ("normal", "ball", "inner race", "outer race"), strict=
 SIZES_MIL = (7, 14, 21)
 SAMPLE_BYTES = 2  # as the 16-bit converter gave them
 LABEL_BYTES = 1
+NORMALISED_AT_ONCE = 2**18  # numbers: they stay near the processor
 OPTIONS = {"window", "stride", "sensor", "classes", "clients", "test_tail", "normalise", "normal"}
 """What the samples depend on."""
 
@@ -127,11 +129,13 @@ class Cwru(SampledDataset):
 
     def _normalised(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """(samples, window) with mean 0 and deviation 1 in each row."""
-        for row in x:
-            values = row.astype(np.float64)
-            values -= values.mean()
-            deviation = values.std()
-            row[:] = values / deviation if deviation > 0 else 0.0
+        at_once = -(-NORMALISED_AT_ONCE // self.window)
+        for begin in range(0, len(x), at_once):
+            rows = x[begin : begin + at_once]
+            values = rows.astype(np.float64)
+            values -= values.mean(axis=1, keepdims=True)
+            deviation = values.std(axis=1, keepdims=True)
+            rows[:] = values / np.where(deviation > 0, deviation, math.inf)
         return x
 
     def _owners(self, kept: Sequence[Recording]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

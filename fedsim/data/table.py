@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import MinLen
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.data.pile import Clients, Pile
+from fedsim.data.reading.lines import Lines, RowTooLong
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
@@ -109,28 +110,6 @@ class _Places:
         return self._first[name]
 
 
-class _Lines:
-    """The lines of a text, one by one; those of one row, which quotes may join, have at most `LONGEST_ROW` characters.
-
-    A row's cells take many times the memory of its text, so that a row without an end must not be parsed.
-    """
-
-    def __init__(self, text: TextIO) -> None:
-        self._text = text
-        self._row = 0
-
-    def __iter__(self) -> Iterator[str]:
-        while line := self._text.readline(LONGEST_ROW + 1):
-            self._row += len(line)
-            if self._row > LONGEST_ROW:
-                raise _Bad(f"a row has more than {LONGEST_ROW} characters, and each may have so many at most")
-            yield line
-
-    def next_row(self) -> None:
-        """A new row begins."""
-        self._row = 0
-
-
 class Table(SampledDataset):
     """Your own table: a CSV file with columns of numbers, and one with the class or the number to predict."""
 
@@ -200,18 +179,18 @@ class Table(SampledDataset):
 
     def _read(self, path: Path) -> _Columns:
         with open_text_file(path, what="a CSV file", most_bytes=MOST_BYTES) as text:
-            lines = _Lines(text)
+            lines = Lines(text, LONGEST_ROW)
             rows = csv.reader(lines, strict=True)
             try:
                 return self._parse(rows, lines, shown(path))
             except UnicodeDecodeError as error:
                 raise no_text(path, error, rows.line_num) from error
-            except (_Bad, csv.Error) as error:
+            except (_Bad, RowTooLong, csv.Error) as error:
                 hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
                 line = getattr(error, "line", None) or max(rows.line_num, 1)
                 raise UserError(f"{shown(path)}:{line}: {error}{hint}") from error
 
-    def _parse(self, rows: Reader, lines: _Lines, where: str) -> _Columns:
+    def _parse(self, rows: Reader, lines: Lines, where: str) -> _Columns:
         header = [name.strip() for name in next(rows, [])]
         lines.next_row()
         if not any(header):
@@ -305,7 +284,7 @@ class Table(SampledDataset):
             return tuple(sorted(found))
 
 
-def _batches(rows: Reader, lines: _Lines, columns: int) -> Iterator[list[tuple[int, list[str]]]]:
+def _batches(rows: Reader, lines: Lines, columns: int) -> Iterator[list[tuple[int, list[str]]]]:
     """(line, cells) of the rows that are not empty, some at once; an error comes after what stands before it."""
     at_once = max(CELLS_AT_ONCE // columns, 1)
     batch: list[tuple[int, list[str]]] = []
@@ -317,7 +296,7 @@ def _batches(rows: Reader, lines: _Lines, columns: int) -> Iterator[list[tuple[i
                 batch.append((rows.line_num, row))
             elif row:
                 raise _Bad(f"{len(row)} columns, and the first line names {columns}")
-        except (StopIteration, UnicodeDecodeError, csv.Error, _Bad) as found:
+        except (StopIteration, UnicodeDecodeError, csv.Error, RowTooLong, _Bad) as found:
             error = found
         lines.next_row()
         if batch and (error or len(batch) == at_once):

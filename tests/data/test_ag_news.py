@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tiers import drawn
 
+from fedsim import quick
+from fedsim.data import ag_news
 from fedsim.data.ag_news import ALPHABET, CLASS_NAMES, AgNews, character_ids
 from fedsim.data.pile import Clients
 from fedsim.errors import UserError
@@ -128,6 +130,21 @@ def test_a_file_that_is_not_as_it_should_be_is_refused(folder, cache_folder, con
     with pytest.raises(UserError, match=message):
         pile(folder)
     assert not list(cache_folder.iterdir())
+
+
+@pytest.mark.parametrize("row", ["1" + "," * 60, '1,"a",' + '"\n",' * 20])
+def test_a_row_without_an_end_is_not_parsed(folder, monkeypatch, row):
+    monkeypatch.setattr(ag_news, "LONGEST_ROW", 50)
+    (folder / "test.csv").write_text("1,a,b\n" * 30 + "\n" * 100 + row + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"test.csv:\d+: a row has more than 50 characters"):
+        pile(folder)
+
+
+def test_no_more_texts_are_read_than_may_be_looked_at(folder, monkeypatch):
+    monkeypatch.setattr(quick, "MOST_SAMPLES", 40)
+    (folder / "train.csv").write_text("1,a,b\n" * 41 + "5,not looked at\n", encoding="utf-8")
+    with quick.in_seconds(), pytest.raises(UserError, match="train.csv: has 41 samples, and at most 40 are looked at"):
+        pile(folder)
 
 
 def test_binary_and_missing_files_are_refused(folder):

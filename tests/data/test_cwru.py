@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
+import tracemalloc
+import zlib
 
 import numpy as np
 import pytest
@@ -132,6 +135,21 @@ def test_samples_have_mean_0_and_deviation_1_unless_they_are_constant(packed):
     assert x[normal:].std(axis=1) == pytest.approx(1, rel=1e-5)
 
 
+@pytest.mark.parametrize("samples", [1, 2, 1000, 4097])
+@pytest.mark.parametrize("window", [16, 64, 129, 1024])
+def test_samples_are_normalised_by_the_same_bits_one_by_one_and_together(samples, window):
+    rng = np.random.default_rng(samples)
+    x = (rng.normal(size=(samples, window)) * rng.exponential(size=(samples, 1)) + 3).astype(np.float32)
+    x[-1] = 3.3
+    expected = x.copy()
+    for row in expected:
+        values = row.astype(np.float64)
+        values -= values.mean()
+        deviation = values.std()
+        row[:] = values / deviation if deviation > 0 else 0.0
+    assert np.array_equal(Cwru(window=window)._normalised(x), expected)
+
+
 def test_ten_classes_tell_the_sizes_and_leave_out_28_mil(packed):
     made = pile(packed(), classes="type_size")
     assert len(made.class_names) == made.classes == 10
@@ -252,6 +270,80 @@ def test_whatever_bytes_are_damaged_a_matlab_file_is_read_or_refused(folder, num
             refused += 1
             assert str(path) in str(error) or "has no recording" in str(error)
     assert refused > 100
+
+
+def variable(name: bytes, shape: tuple[int, ...], says: int, numbers: bytes, kind: int = 6, whole: int = 0) -> bytes:
+    """A MATLAB variable whose numbers are to take as many bytes as it *says*, and the *whole* of it others."""
+
+    def element(of: int, data: bytes) -> bytes:
+        return struct.pack("<II", of, len(data)) + data + bytes(-len(data) % 8)
+
+    body = element(6, struct.pack("<II", kind, 0)) + element(5, struct.pack(f"<{len(shape)}i", *shape))
+    body += element(1, name) + struct.pack("<II", 9, says) + numbers
+    return struct.pack("<II", 14, whole or len(body)) + body
+
+
+def shrunk(*parts: bytes) -> bytes:
+    """A compressed variable."""
+    packer = zlib.compressobj(9)
+    content = b"".join([packer.compress(part) for part in parts] + [packer.flush()])
+    return struct.pack("<II", 15, len(content)) + content
+
+
+MATLAB = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
+OWN = b"X105_DE_time"
+ZEROS = bytes(1_000_000)
+HOSTILE = {
+    "64 MB for 100 numbers": shrunk(variable(OWN, (100, 1), 64_000_000, b""), *[ZEROS] * 64),
+    "a name of 64 MB": shrunk(
+        struct.pack("<II", 14, 65_000_000)
+        + struct.pack("<IIII", 6, 8, 6, 0)
+        + struct.pack("<IIii", 5, 8, 10, 1)
+        + struct.pack("<II", 1, 64_000_000),
+        *[ZEROS] * 64,
+    ),
+    "64 MB of another one's numbers": shrunk(variable(b"other", (8_000_000, 1), 64_000_000, b""), *[ZEROS] * 64),
+    "4 GB of numbers that are not there": variable(OWN, (100, 1), 4_000_000_000, bytes(800)),
+    "a variable of 4 GB that is not there": variable(OWN, (100, 1), 800, bytes(800), whole=4_000_000_000),
+    "a hundred thousand variables": variable(b"other", (1, 1), 8, bytes(8)) * 100_000,
+    "one name twice": variable(OWN, (1, 1), 8, bytes(8)) + variable(OWN, (2, 1), 64_000_000, bytes(64_000_000)),
+    "a long name": variable(b"o" * 4000, (1, 1), 8, bytes(8)),
+    "a deep cell": variable(OWN, (1, 1), 8, bytes(8), kind=1),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_matlab_file_takes_little_memory(tmp_path, what):
+    """Nothing is unpacked beyond what the shape of the signal says, and nothing that is only declared is believed."""
+    (tmp_path / "105.mat").write_bytes(MATLAB + HOSTILE[what])
+    tracemalloc.start()
+    try:
+        if what == "one name twice":
+            assert len(read_mat_files(tmp_path, "drive_end")[0][0].signal) == 1
+        else:
+            with pytest.raises(UserError, match="105.mat: ") as caught:
+                read_mat_files(tmp_path, "drive_end")
+            assert len(str(caught.value)) < 600
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_matlab_files_in_both_orders_of_bytes_are_read(tmp_path):
+    numbers = np.array([1.0, -2.0, 0.5])
+    (tmp_path / "105.mat").write_bytes(MATLAB + shrunk(variable(OWN, (3, 1), 24, numbers.tobytes())))
+    big = struct.pack(">IIII", 6, 8, 6, 0) + struct.pack(">IIii", 5, 8, 3, 1)
+    big += (
+        struct.pack(">II", 1, 12)
+        + b"X106_DE_time"
+        + bytes(4)
+        + struct.pack(">II", 9, 24)
+        + numbers.astype(">f8").tobytes()
+    )
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x01\x00MI"
+    (tmp_path / "106.mat").write_bytes(header + struct.pack(">II", 14, len(big)) + big)
+    for recording in read_mat_files(tmp_path, "drive_end")[0]:
+        assert recording.signal.tolist() == numbers.tolist()
 
 
 def test_a_file_of_another_version_and_an_empty_folder_are_refused(folder, tmp_path):

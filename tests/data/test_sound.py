@@ -194,6 +194,8 @@ def test_an_extensible_form_is_read_where_the_standard_library_reads_it(tmp_path
         (lambda b: b[:24] + bytes(4) + b[28:], "has 0 samples per second, and 8000 are needed"),
         (lambda b: b[:34] + b"\0\0" + b[36:], "bad sample width"),
         (lambda b: b[:12] + b[36:], "data chunk before fmt chunk"),
+        (lambda b: b[:12] + b"junk\0\0\0\0" * 1000 + b[12:], "has more than 1000 chunks before its sound"),
+        (lambda b: b[:12] + b[12:36] * 1000 + b[12:], "has more than 1000 chunks before its sound"),
     ],
 )
 def test_what_is_no_such_sound_is_refused_in_one_sentence(tmp_path, change, message):

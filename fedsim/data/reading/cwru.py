@@ -5,10 +5,15 @@ Leaves out the base-plate sensor, faults at the fan end, and what was sampled at
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import struct
 import warnings
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +30,14 @@ __all__ = ["FAULTS", "FILES", "Recording", "read_mat_files", "read_packed"]
 FAULTS = ("normal", "B", "IR", "OR")
 MOST_SAMPLES = 10**7  # of one recording: a quarter of an hour
 MOST_BYTES = 200_000_000  # of one file
+MOST_VARIABLES = 1000  # in one file: the source's have six
 HEADER_BYTES = 128
+ORDERS = {b"IM": "<", b"MI": ">"}  # of bytes, by the end of the header
+TAG_BYTES = 8
+COMPRESSED = 15  # the kind in a variable's tag
+LONGEST_HEADER = 4096  # bytes of a variable before its numbers
+NUMBER_BYTES = 8
+CHUNK_BYTES = 1 << 16
 SENSORS = {"drive_end": "DE", "fan_end": "FE"}
 
 _GROUPS = (
@@ -142,53 +154,130 @@ def read_mat_files(folder: Path, sensor: str) -> tuple[list[Recording], int]:
 
 def _signal(path: Path, number: int, sensor: str) -> NDArray[np.float32]:
     """(samples,) of one MATLAB file; empty when the file has none of this *sensor*."""
-    import scipy.io
-
     with open_file(path, what="a MATLAB file") as file:
         header = file.read(HEADER_BYTES)
-        if not header.startswith(b"MATLAB 5.0") or len(header) < HEADER_BYTES:
+        if not header.startswith(b"MATLAB 5.0") or header[-2:] not in ORDERS:
             raise UserError(f"{shown(path)}: is no MATLAB file of version 5 (before 7.3); get it again, or save it so")
         if path.stat().st_size > MOST_BYTES:
             raise UserError(f"{shown(path)}: is too large: a recording is at most {MOST_BYTES / 1e6:g} MB")
-        file.seek(0)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                there = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(file)}
+                there = _variables(file, header)
                 name = _variable(path, number, sensor, list(there))
                 if name is None:
                     return np.empty(0, np.float32)
-                _check_shape(path, name, *there[name])
-                file.seek(0)
-                found = scipy.io.loadmat(file, variable_names=[name])[name]
+                found = _found(file, header, there[name], _size(path, name, there[name]))
         except (UserError, MemoryError):
             raise
         except Exception as error:  # whatever scipy does with what is no such file
             problem = " ".join(f"{type(error).__name__}: {error}".split())[:100]
             raise UserError(f"{shown(path)}: is cut short or damaged ({problem}); get it again") from error
     signal = np.asarray(found).reshape(-1)
-    if signal.dtype != np.float64 or not (np.abs(signal) <= 1e6).all():
+    if signal.dtype.newbyteorder("=") != np.float64 or not (np.abs(signal) <= 1e6).all():
         raise UserError(f"{shown(path)}: {name} must hold numbers, at most 1e6 (g); get the file again")
     return signal.astype(np.float32)
 
 
+@dataclass(frozen=True)
+class _There:
+    """A variable in a file."""
+
+    begin: int
+    """Where its tag stands."""
+    bytes: int
+    """That follow the tag."""
+    packed: bool
+    shape: tuple[int, ...]
+    kind: str
+
+
+def _variables(file: BinaryIO, header: bytes) -> dict[str, _There]:
+    """By name. Of each, only so much is unpacked as says its name and shape: the rest may be of any size."""
+    import scipy.io
+
+    end = file.seek(0, os.SEEK_END)
+    found: dict[str, _There] = {}
+    begin, number = HEADER_BYTES, 0
+    while begin < end:
+        number += 1
+        if number > MOST_VARIABLES:
+            raise ValueError(f"more than {MOST_VARIABLES} variables")
+        file.seek(begin)
+        kind, size = struct.unpack(f"{ORDERS[header[-2:]]}II", file.read(TAG_BYTES))
+        if begin + TAG_BYTES + size > end:
+            raise ValueError(f"a variable of {size} bytes, which are not there")
+        packed = kind == COMPRESSED
+        content = _content(file, begin, size, packed, LONGEST_HEADER)
+        _check_parts(content, header, parts=3)
+        for name, shape, what in scipy.io.whosmat(io.BytesIO(header + content)):
+            found.setdefault(name, _There(begin, size, packed, shape, what))
+        begin += TAG_BYTES + size
+    return found
+
+
+def _content(file: BinaryIO, begin: int, size: int, packed: bool, most_bytes: int) -> bytes:
+    """At most *most_bytes* of a variable and its tag, unpacked."""
+    file.seek(begin)
+    if not packed:
+        return file.read(min(TAG_BYTES + size, most_bytes))
+    file.seek(TAG_BYTES, os.SEEK_CUR)
+    unpacker = zlib.decompressobj()
+    pieces: list[bytes] = []
+    left, wanted = size, most_bytes
+    while wanted and left and not unpacker.eof:
+        packed_piece = file.read(min(CHUNK_BYTES, left))
+        left -= len(packed_piece)
+        pieces.append(unpacker.decompress(packed_piece, wanted))
+        wanted -= len(pieces[-1])
+    return b"".join(pieces)
+
+
+def _check_parts(content: bytes, header: bytes, parts: int) -> None:
+    """The first *parts* of a variable (flags, shape, name, numbers) are there: scipy makes room for what they say."""
+    at = TAG_BYTES
+    for _ in range(parts):
+        kind, size = struct.unpack_from(f"{ORDERS[header[-2:]]}II", content, at)
+        short = kind > 0xFFFF  # then kind and size share four bytes, and the part ends with the tag
+        end = at + TAG_BYTES + (0 if short else size)
+        at = end + -end % TAG_BYTES
+        if end > len(content):
+            raise ValueError(f"a part of {size} bytes, which are not there")
+
+
+def _found(file: BinaryIO, header: bytes, there: _There, size: int) -> Any:
+    """The *size* numbers of the variable that is *there*; what it holds beside them is never unpacked."""
+    import scipy.io
+
+    most_bytes = LONGEST_HEADER + NUMBER_BYTES * size
+    content = _content(file, there.begin, there.bytes, there.packed, most_bytes)
+    _check_parts(content, header, parts=4)
+    (found,) = (
+        values for name, values in scipy.io.loadmat(io.BytesIO(header + content)).items() if not name.startswith("__")
+    )
+    return found
+
+
 def _variable(path: Path, number: int, sensor: str, there: list[str]) -> str | None:
     """The name of the signal; a file may also hold another one's (99.mat has X098_DE_time and X099_DE_time)."""
-    names = [name for name in there if re.fullmatch(rf"X\d+_{sensor}_time", name)]
+    shortened = [name[:40] for name in there]
+    names = [name for name in there if re.fullmatch(rf"X\d{{1,9}}_{sensor}_time", name)]
     own = f"X{number:03d}_{sensor}_time"
     if own in names:
         return own
     if len(names) > 1:
         raise UserError(f"{shown(path)}: has {some(names)}, and none of them is {own!r}; rename the file by its number")
     if not names and not any(name.endswith("_time") for name in there):
-        raise UserError(f"{shown(path)}: has no signal {own!r}; its variables are {some(there, most=6) or 'none'}")
+        raise UserError(f"{shown(path)}: has no signal {own!r}; its variables are {some(shortened, most=6) or 'none'}")
     return names[0] if names else None
 
 
-def _check_shape(path: Path, name: str, shape: tuple[int, ...], kind: str) -> None:
-    size = int(np.prod([float(side) for side in shape]))
-    if kind != "double" or max(shape, default=0) != size or not 1 <= size <= MOST_SAMPLES:
+def _size(path: Path, name: str, there: _There) -> int:
+    """How many numbers a signal has."""
+    size = int(np.prod([float(side) for side in there.shape]))
+    if there.kind != "double" or max(there.shape, default=0) != size or not 1 <= size <= MOST_SAMPLES:
         raise UserError(
-            f"{shown(path)}: {name} is {kind} of shape {shape}, and one column of at most {MOST_SAMPLES} numbers "
-            "(double) is needed"
+            f"{shown(path)}: {name} is {there.kind} of shape {there.shape}, and one column of at most {MOST_SAMPLES} "
+            "numbers (double) is needed"
         )
+    return size

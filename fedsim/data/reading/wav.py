@@ -23,6 +23,7 @@ __all__ = ["read_wav"]
 SAMPLE_BYTES = 2
 RIFF_HEADER_BYTES = 12  # before the first chunk
 MOST_BYTES = 100_000_000
+MOST_CHUNKS = 1000  # before the sound; `wave` takes a microsecond or two for each, and some files have a dozen
 DAMAGE = (wave.Error, EOFError, RuntimeError, ValueError, OverflowError)
 """What `wave` raises for damaged or hostile files."""
 
@@ -44,6 +45,7 @@ def read_wav(path: Path, *, rate_hz: int) -> NDArray[np.int16]:
 
 
 def _data(content: bytes, rate_hz: int) -> bytes:
+    declared = _declared_bytes(content)
     try:
         with wave.open(io.BytesIO(content)) as sound:
             _check_form(sound, rate_hz)
@@ -55,19 +57,22 @@ def _data(content: bytes, rate_hz: int) -> bytes:
         raise _Bad("holds no samples")
     if len(data) != samples * SAMPLE_BYTES:
         raise _Bad(f"ends after {len(data)} of the {samples * SAMPLE_BYTES} bytes of its sound")
-    if (declared := _declared_bytes(content)) % SAMPLE_BYTES:  # `wave` rounds down to whole samples
+    if declared % SAMPLE_BYTES:  # `wave` rounds down to whole samples
         raise _Bad(f"has {declared} bytes of sound, which are no whole number of samples of {SAMPLE_BYTES} bytes")
     return data
 
 
 def _declared_bytes(content: bytes) -> int:
-    """How long the sound is by its chunk's header, in a file in which `wave` has found that chunk."""
+    """How long the sound is by its chunk's header; 0 in a file in which there is no such chunk, as `wave` will say."""
     at = RIFF_HEADER_BYTES
-    while True:
+    for _ in range(MOST_CHUNKS):
         size = int.from_bytes(content[at + 4 : at + 8], "little")
+        if at >= len(content):
+            return 0
         if content[at : at + 4] == b"data":
             return size
         at += 8 + size + size % 2
+    raise _Bad(f"has more than {MOST_CHUNKS} chunks before its sound")
 
 
 def _check_form(sound: wave.Wave_read, rate_hz: int) -> None:
