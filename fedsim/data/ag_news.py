@@ -20,17 +20,17 @@ from fedsim.data.cache import cached
 from fedsim.data.encoding import Encoding, Ids, OneHot
 from fedsim.data.pile import Clients, Pile
 from fedsim.data.reading.folders import matching
-from fedsim.data.reading.lines import Lines, RowTooLong
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import Missing, SourcePath, locate
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import no_text, open_text_file, shown
+from fedsim.lines import Lines, RowTooLong
 from fedsim.quick import check_bytes, check_samples, check_work
 from fedsim.settings import Name
 
 if TYPE_CHECKING:
-    from _csv import Reader
+    pass
 
 __all__ = ["ALPHABET", "CLASS_NAMES", "AgNews", "character_ids"]
 
@@ -147,23 +147,19 @@ def _read_texts(file: Path) -> list[tuple[int, str]]:
         rows = csv.reader(lines, strict=True)
         found: list[tuple[int, str]] = []
         try:
-            for labelled in _texts(_one_by_one(rows, lines)):
+            for labelled in _texts(lines.rows(rows)):
                 found.append(labelled)
                 check_samples(len(found), shown(file))
         except UnicodeDecodeError as error:
             raise no_text(file, error, rows.line_num) from error
-        except (_Bad, RowTooLong, csv.Error) as error:
+        except RowTooLong as error:
+            raise UserError(f"{shown(file)}:{error.line}: {error}") from error
+        except (_Bad, csv.Error) as error:
             hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
             raise UserError(f"{shown(file)}:{max(rows.line_num, 1)}: {error}{hint}") from error
     if not found:
         raise UserError(f"{shown(file)}: has no texts; {WHAT}")
     return found
-
-
-def _one_by_one(rows: Reader, lines: Lines) -> Iterator[list[str]]:
-    for row in rows:
-        lines.next_row()
-        yield row
 
 
 def _texts(rows: Iterator[list[str]]) -> Iterator[tuple[int, str]]:

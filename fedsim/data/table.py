@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from fedsim.data.pile import Clients, Pile
-from fedsim.data.reading.lines import Lines, RowTooLong
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.files import no_text, open_text_file, shown
+from fedsim.lines import Lines, RowTooLong
 from fedsim.quick import check_work
 from fedsim.settings import LONGEST_NAME, Name, Several
 

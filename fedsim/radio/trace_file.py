@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fedsim.errors import UserError, some
 from fedsim.files import no_text, open_text_file, shown
+from fedsim.lines import Lines, RowTooLong
 from fedsim.quick import check_work
 from fedsim.settings import LARGEST, SMALLEST
 
@@ -38,6 +39,8 @@ WHAT = "a trace"
 MOST_BYTES = 100_000_000
 MOST_BYTES_IN_SECONDS = 30_000_000
 CHUNK_BYTES = 2**20
+LONGEST_ROW = 100_000
+"""Characters: a few words and numbers, and whatever else a table has."""
 MOST_DB = 300.0
 
 Quantity = Literal["rate", "snr"]
@@ -106,11 +109,14 @@ def read_trace_file(path: Path) -> TraceFile:
 def _read(path: Path, version: tuple[int, int] | None) -> TraceFile:
     with open_text_file(path, what=WHAT, most_bytes=MOST_BYTES) as text:
         check_work(path.stat().st_size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, f"MB of {WHAT}", shown(path))
-        rows = csv.reader(text, strict=True)
+        lines = Lines(text, LONGEST_ROW)
+        rows = csv.reader(lines, strict=True)
         try:
-            quantity, series = _parse(rows)
+            quantity, series = _parse(rows, lines)
         except UnicodeDecodeError as error:
             raise no_text(path, error, rows.line_num) from error
+        except RowTooLong as error:
+            raise UserError(f"{path}:{error.line}: {error}") from error
         except _Bad as error:
             raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}") from error
         except csv.Error as error:
@@ -118,13 +124,14 @@ def _read(path: Path, version: tuple[int, int] | None) -> TraceFile:
     return TraceFile(quantity, series, digest(path))
 
 
-def _parse(rows: Reader) -> tuple[Quantity, dict[str, Series]]:
-    header = next(filter(_meant, rows), None)
+def _parse(rows: Reader, lines: Lines) -> tuple[Quantity, dict[str, Series]]:
+    meant = filter(_meant, lines.rows(rows))
+    header = next(meant, None)
     if header is None:
         raise _Bad(f"the file has no line with names of columns; it must begin with time_s,{','.join(COLUMNS['rate'])}")
     quantity, device_at, *numbers_at = _places([name.strip() for name in header])
     found: dict[str, Series] = {}
-    for row in filter(_meant, rows):
+    for row in meant:
         if len(row) != len(header):
             raise _Bad(f"{len(row)} columns, and the first line names {len(header)}")
         device = EVERYBODY if device_at is None else row[device_at].strip()

@@ -311,6 +311,13 @@ def test_long_files_are_refused_where_an_answer_is_wanted_in_seconds(pile, tmp_p
     assert len(pile(path=tmp_path / "leaf").y) == 18
 
 
+def test_many_users_are_refused_where_an_answer_is_wanted_in_seconds(pile, tmp_path, monkeypatch):
+    write_leaf(tmp_path / "leaf", handwriting())
+    monkeypatch.setattr("fedsim.data.reading.leaf.MOST_USERS_IN_SECONDS", 1)
+    with in_seconds(), pytest.raises(UserError, match=r"json\.gz: has 2 users, and at most 1 are"):
+        pile(path=tmp_path / "leaf")
+
+
 def test_a_folder_without_leafs_files_is_refused(pile, tmp_path):
     with pytest.raises(UserError, match="has no JSON files of LEAF; it must be a folder with train and test"):
         pile(path=tmp_path)

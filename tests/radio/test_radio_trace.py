@@ -287,7 +287,10 @@ BROKEN: dict[str, tuple[str, str]] = {
     "an open quote": (TO_ALL + '0,"1,2\n5,3,4\n', "hall.csv:3: unexpected end of data; is this a CSV file?"),
     "a stray quote": (TO_ALL + '0,"1"2,2\n', "hall.csv:2: ',' expected after '\"'; is this a CSV file?"),
     "a null character": (TO_ALL + "0,1,\0\n", "hall.csv:2: downlink_bps='\\x00' must be a finite number"),
-    "one endless line": ("x" * 200_000, "hall.csv:1: field larger than field limit (131072); is this a CSV file?"),
+    "one endless line": (
+        "x" * 200_000,
+        "hall.csv:1: a row has more than 100000 characters, and each may have so many at most",
+    ),
     "many columns": (
         ",".join(f"c{n}" for n in range(99)),
         "hall.csv:1: no column is called 'time_s'; the columns are 'c0',",
@@ -352,6 +355,12 @@ def test_a_long_trace_is_refused_where_an_answer_is_wanted_in_seconds(
     trace_file._read.cache_clear()
     with in_seconds(), pytest.raises(UserError, match=r"hall\.csv: has 0 MB of a trace, and at most 0 are looked at"):
         trace_file.read_trace_file(path)
+
+
+def test_a_row_without_end_is_not_read_to_its_end(trace: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_file, "LONGEST_ROW", 60)
+    with pytest.raises(UserError, match=r"hall\.csv:2: a row has more than 60 characters"):
+        trace_file.read_trace_file(Path(trace(TO_ALL + "0,1," + "2" * 60 + "\n").path))
 
 
 def test_a_file_without_end_is_not_read_to_its_end(trace: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ EXACT = 1e-6
 level of 16 bits."""
 MOST_TEXTS = 4096
 """Different ones of numbers that are kept: some for each grey level."""
+MOST_USERS_IN_SECONDS = 300_000
 MOST_BYTES_IN_SECONDS = 200_000_000
 """Of all files together."""
 PLACES = ("", "data")
@@ -145,7 +146,7 @@ def _users(file: Path, pixels: int, read: _Read) -> dict[str, _Samples]:
     with open_pieces(file, what=WHAT) as pieces:
         text = JsonPieces(read.counted(pieces, shown(file)))
         try:
-            users = _of_file(text, pixels)
+            users = _of_file(text, pixels, shown(file))
             text.end()
         except _Bad as error:
             raise UserError(f"{shown(file)}: {error}") from error
@@ -157,15 +158,18 @@ def _users(file: Path, pixels: int, read: _Read) -> dict[str, _Samples]:
     return users
 
 
-def _of_file(text: JsonPieces, pixels: int) -> dict[str, _Samples] | None:
-    users = None
+def _of_file(text: JsonPieces, pixels: int, where: str) -> dict[str, _Samples] | None:
+    users: dict[str, _Samples] | None = None
     if text.peek() != "{":
         text.value()
         return None
     levels = _Levels()
     for key in text.names():
         if key == "user_data" and text.peek() == "{":
-            users = {user: _samples(user, text, pixels, levels) for user in text.names()}
+            users = {}
+            for user in text.names():
+                check_work(len(users), MOST_USERS_IN_SECONDS, "users", where)
+                users[user] = _samples(user, text, pixels, levels)
         else:
             text.value()
             users = None if key == "user_data" else users
