@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 __all__ = [
+    "MOST_NODES",
     "Commands",
     "add_limits",
     "add_overrides",

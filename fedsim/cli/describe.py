@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedsim.cli.arguments import Commands, add_limits, add_overrides, add_scenario, at_least_one
+from fedsim.cli.arguments import MOST_NODES, Commands, add_limits, add_overrides, add_scenario, at_least_one
 from fedsim.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ def _execute(arguments: argparse.Namespace) -> int:
     folder: Path | None = arguments.out
     if folder is not None and (problem := why_no_folder(folder)):
         raise UserError(f"--out: {problem}; choose another folder")
-    with rare_collections(), most_nodes(arguments.most_nodes), in_seconds(not arguments.all_data):
+    with (
+        rare_collections(journeys=MOST_NODES),
+        most_nodes(arguments.most_nodes),
+        in_seconds(not arguments.all_data),
+    ):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
     broken: BrokenPipeError | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fedsim.cli.arguments import Commands, add_limits, add_overrides, add_scenario
+from fedsim.cli.arguments import MOST_NODES, Commands, add_limits, add_overrides, add_scenario
 
 __all__ = ["add_to"]
 
@@ -32,7 +32,11 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes
 
-    with rare_collections(), most_nodes(arguments.most_nodes), in_seconds(not arguments.all_data):
+    with (
+        rare_collections(journeys=MOST_NODES),
+        most_nodes(arguments.most_nodes),
+        in_seconds(not arguments.all_data),
+    ):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         materials = validate(scenario, every_seed=False)
     tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)

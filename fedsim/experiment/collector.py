@@ -23,9 +23,12 @@ _for_good: list[bool] = []
 
 @contextmanager
 def rare_collections(*, journeys: int = 0) -> Iterator[None]:
-    """Let the collector run seldom inside, and not for the sake of so many *journeys* that are under way together."""
+    """Let the collector run seldom inside, and not for the sake of so many *journeys* that are under way together.
+
+    Inside of another such block it runs no more often than there.
+    """
     thresholds = gc.get_threshold()
-    gc.set_threshold(MANY_OBJECTS + OBJECTS_PER_JOURNEY * journeys, 50, 1_000)
+    gc.set_threshold(max(MANY_OBJECTS + OBJECTS_PER_JOURNEY * journeys, thresholds[0]), 50, 1_000)
     try:
         yield
     finally:

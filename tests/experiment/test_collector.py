@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from fedsim.experiment import collector
-from fedsim.experiment.collector import set_aside, set_aside_for_good
+from fedsim.experiment.collector import rare_collections, set_aside, set_aside_for_good
 
 
 @pytest.fixture
@@ -40,3 +40,13 @@ def test_thresholds_are_what_they_were() -> None:
     with set_aside(journeys=5):
         assert gc.get_threshold()[0] > before[0]
     assert gc.get_threshold() == before
+
+
+def test_inside_of_another_block_the_collector_runs_no_more_often() -> None:
+    with rare_collections(journeys=1_000):
+        outside = gc.get_threshold()
+        with rare_collections():
+            assert gc.get_threshold() == outside
+        with rare_collections(journeys=2_000):
+            assert gc.get_threshold()[0] > outside[0]
+        assert gc.get_threshold() == outside
