@@ -5,6 +5,7 @@ Each reader says, with one of the functions here, how much it is about to read, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -45,6 +46,6 @@ def check_work(number: float, most: float, unit: str, where: str) -> None:
     """Raise `UserError` where *number* of some *unit* is more than the *most* that can be read in seconds."""
     if _in_seconds.get() and number > most:
         raise UserError(
-            f"{where}: has {number:,.0f} {unit}, and at most {most:,.0f} are looked at, which takes seconds; give "
-            "--all-data to look at everything, or start the run, which always does"
+            f"{where}: has {math.ceil(number):,} {unit}, and at most {most:,.0f} are looked at, which takes seconds; "
+            "give --all-data to look at everything, or start the run, which always does"
         )

@@ -22,7 +22,8 @@ __all__ = [
 ]
 
 MOST_NODES = 301_000
-"""A hundred thousand factories with an edge server, a base station and a sensor each."""
+"""A hundred thousand factories with an edge server, a base station and a sensor each. The garbage collector waits for
+as many journeys: what a network is made of is no garbage while it is checked."""
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -57,8 +58,8 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all-data",
         action="store_true",
-        help="Look at all samples, however many; without it, a source that takes more than seconds or 500 MB is "
-        "refused.",
+        help="Look at all samples, however many; without it, a source that takes more than some seconds or 500 MB "
+        "is refused.",
     )
 
 

@@ -130,8 +130,11 @@ def _write(place: Path, pile: Pile) -> None:
 
 
 def _bytes(place: Path) -> int:
-    """Of all that is kept there; 0 when nothing is."""
-    return sum(state.st_size for _, state in _files(place)) if place.is_dir() else 0
+    """Of the arrays that are kept there; 0 where there are none, or none that can be read, as `_read` will find."""
+    try:
+        return sum(path.stat().st_size for path in (place / f"{name}.npy" for name in ARRAYS) if path.exists())
+    except OSError:
+        return 0
 
 
 def _read(place: Path) -> Pile | None:

@@ -12,6 +12,7 @@ from small_worlds import scenario
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.settings import Arrival, StreamSettings
+from fedsim.experiment import describe_data, describe_rounds
 from fedsim.experiment.describe import describe
 from fedsim.experiment.describe_data import data_facts, model_facts
 from fedsim.learning.executors.choice import choose
@@ -49,6 +50,37 @@ def test_skew_is_the_distance_of_a_client_to_everybody() -> None:
     assert skew["kl"]["max"] == pytest.approx(math.log(2))
     assert skew["cpd"]["max"] == pytest.approx((1 - 1 / math.e) / 2)
     assert skew["classes_held"]["max"] == 1
+
+
+def test_blocks_of_clients_have_the_skew_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = dataset([[0], [1, 2], [0, 1, 2, 3, 3, 3], [2, 2, 3]])
+    whole = data_facts(data)["skew"]
+    monkeypatch.setattr(describe_data, "AT_ONCE", 8)  # two clients of four classes
+    assert data_facts(data)["skew"] == whole
+
+
+def test_too_many_counts_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = dataset([[0], [1, 2]])
+    monkeypatch.setattr(describe_data, "MOST_COUNTS", 8)
+    assert data_facts(data)["skew"] is not None and data_facts(data)["remarks"] == []
+    monkeypatch.setattr(describe_data, "MOST_COUNTS", 7)
+    assert data_facts(data)["skew"] is None
+    assert data_facts(data)["remarks"] == [
+        "who has which classes is not told: 2 clients and 4 classes are more than 7 counts"
+    ]
+
+
+def test_what_took_long_before_counts_as_hops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of four nodes are sensors; both have ten samples, of digits."""
+    nodes = {"cloud": {"kind": "cloud"}, "hall": {"kind": "base_station"}}
+    nodes |= {name: {"kind": "sensor", "attach": "hall"} for name in ("one", "two")}
+    topology = {"name": "explicit", "nodes": nodes, "links": [{"between": ["cloud", "hall"]}]}
+    listed = describe(scenario({"topology": topology}), most_hops=20)[0]["protocols"][0]
+    assert "so large a network counts as 15" in listed["not_simulated"]  # three for each of five entries
+    digits = scenario({"data": {"name": "digits"}, "model": {"name": "mlp", "hidden": [4]}})
+    monkeypatch.setattr(describe_rounds, "LARGE_SAMPLES", 1797 - 30)
+    told = describe(digits, most_hops=10)[0]["protocols"][0]
+    assert "so many samples counts as 10" in told["not_simulated"]
 
 
 def test_samples_of_a_client_are_counted() -> None:

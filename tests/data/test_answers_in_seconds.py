@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tarfile
 import wave
 from pathlib import Path
@@ -27,6 +28,7 @@ from fedsim.errors import UserError
 from fedsim.quick import in_seconds
 from fedsim.registry import load as load_class
 from fedsim.scenario.load import written_out
+from fedsim.topology.readers import read_topology_data
 
 EQUAL = {"images_per_device": 10.0, "images_spread": 0.0}
 WAY_OUT = "give --all-data to look at everything, or start the run, which always does"
@@ -54,7 +56,7 @@ def archive(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("limit", "most", "refused"),
     [
-        ("MOST_BYTES", 2_000, "plant.npz: has 0 MB of samples, and at most 0 are"),
+        ("MOST_BYTES", 2_000, "plant.npz: has 1 MB of samples, and at most 0 are"),
         ("MOST_SAMPLES", 49, "plant.npz: has 50 samples, and at most 49 are"),
     ],
 )
@@ -78,7 +80,7 @@ def test_what_the_cache_keeps_is_refused_before_it_is_read(monkeypatch: pytest.M
     kept()
     monkeypatch.setattr(cache, "_read", lambda _: pytest.fail("it was read"))
     monkeypatch.setattr(quick, "MOST_BYTES", 900)
-    with in_seconds(), pytest.raises(UserError, match=r"plant\.npz: has 0 MB of samples"):
+    with in_seconds(), pytest.raises(UserError, match=r"plant\.npz: has 1 MB of samples"):
         kept()
 
 
@@ -138,16 +140,16 @@ MANY = [
     (pictures, "images", "reading.images.MOST_PIXELS_IN_SECONDS", 79, {}, "has 80 pixels to read for the first time"),
     (pictures, "images", "cache.MOST_FILES_IN_SECONDS", 3, {}, "has 4 files"),
     (packed_pictures, "images", "reading.archive.MOST_FILES_IN_SECONDS", 7, {}, "has 8 files to look at for the first"),
-    (packed_pictures, "images", "reading.archive.MOST_BYTES_IN_SECONDS", 2_000, {}, "has 0 MB, unpacked"),
+    (packed_pictures, "images", "reading.archive.MOST_BYTES_IN_SECONDS", 2_000, {}, "has 1 MB, unpacked"),
     (words, "speech_commands", "sound.MOST_FRAMES", 293, {"words": "all"}, "has 294 frames of sound"),
-    (words, "speech_commands", "sound.MOST_BYTES_IN_SECONDS", 95_000, {"words": "all"}, "has 0 MB of sound to read"),
-    (words, "speech_commands", "quick.MOST_BYTES", 3 * 98 * 40 * 4 - 1, {"words": "all"}, "has 0 MB of samples"),
-    (recordings, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, r"cwru\.npz: has 0 MB of samples"),
-    (recordings, "cwru", "quick.MOST_BYTES", 30_000, {"stride": 100, "clients": "recording"}, "stride=100: has 0 MB"),
-    (mat_files, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, "has 0 MB of samples"),
+    (words, "speech_commands", "sound.MOST_BYTES_IN_SECONDS", 95_000, {"words": "all"}, "has 1 MB of sound to read"),
+    (words, "speech_commands", "quick.MOST_BYTES", 3 * 98 * 40 * 4 - 1, {"words": "all"}, "has 1 MB of samples"),
+    (recordings, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, r"cwru\.npz: has 1 MB of samples"),
+    (recordings, "cwru", "quick.MOST_BYTES", 30_000, {"stride": 100, "clients": "recording"}, "stride=100: has 1 MB"),
+    (mat_files, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, "has 1 MB of samples"),
     (table, "csv", "table.MOST_NUMBERS_IN_SECONDS", 11, {"target": "y"}, "has 12 numbers"),
-    (news, "ag_news", "ag_news.MOST_BYTES_IN_SECONDS", 100, {}, "has 0 MB of text"),
-    (news, "ag_news", "quick.MOST_BYTES", 6 * 1014 - 1, {}, "has 0 MB of samples"),
+    (news, "ag_news", "ag_news.MOST_BYTES_IN_SECONDS", 100, {}, "has 1 MB of text"),
+    (news, "ag_news", "quick.MOST_BYTES", 6 * 1014 - 1, {}, "has 1 MB of samples"),
 ]
 
 
@@ -173,7 +175,7 @@ def test_many_small_samples_are_refused_for_what_each_takes_beside(
 ) -> None:
     monkeypatch.setattr("fedsim.data.sampled.MOST_BYTES_IN_SECONDS", 50 * (40 + 80) - 1)
     assert Arrays(path=str(archive)).load(Clients(2), streams(1)).clients == 2
-    refused = "data set 'arrays': has 0 MB of samples, with 80 bytes more for each of 50, and at most 0 are looked at"
+    refused = "data set 'arrays': has 1 MB of samples, with 80 bytes more for each of 50, and at most 0 are looked at"
     with in_seconds(), pytest.raises(UserError, match=refused):
         Arrays(path=str(archive)).load(Clients(2), streams(1))
 
@@ -184,6 +186,33 @@ def test_skews_of_many_numbers_are_refused(archive: Path, monkeypatch: pytest.Mo
     assert data.load(Clients(2), streams(1)).clients == 2
     with in_seconds(), pytest.raises(UserError, match="data set 'arrays': has 2,000 numbers to skew"):
         data.load(Clients(2), streams(1))
+
+
+def test_an_entry_that_cannot_be_looked_at_is_made_anew(monkeypatch: pytest.MonkeyPatch, archive: Path) -> None:
+    def made() -> Pile:
+        return Pile(x=np.zeros((9, 100), np.uint8), y=np.zeros(9, np.int64), classes=2, sample_bytes=1.0)
+
+    cache.cached("few", 1, [archive], {}, made)
+    stat = Path.stat
+
+    def forbidden(path: Path, **keys: Any) -> Any:
+        if path.suffix == ".npy":
+            raise PermissionError(13, "Permission denied")
+        return stat(path, **keys)
+
+    monkeypatch.setattr(Path, "stat", forbidden)
+    assert len(cache.cached("few", 1, [archive], {}, made).y) == 9
+
+
+def test_a_topology_of_many_nodes_and_links_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [{"id": "cloud", "kind": "cloud"}, {"id": "hall", "kind": "base_station"}, {"id": "one", "kind": "sensor"}]
+    links = [{"source": "cloud", "target": "hall"}, {"source": "hall", "target": "one"}]
+    path = tmp_path / "town.json"
+    path.write_text(json.dumps({"nodes": nodes, "links": links}), encoding="utf-8")
+    monkeypatch.setattr("fedsim.topology.files.drawn.MOST_ITEMS_IN_SECONDS", 4)
+    assert read_topology_data(path, path.read_text())
+    with in_seconds(), pytest.raises(UserError, match=r"town\.json: has 5 nodes and links, and at most 4 are"):
+        read_topology_data(path, path.read_text())
 
 
 def test_glyphs_are_refused_by_their_number_before_any_is_drawn(monkeypatch: pytest.MonkeyPatch, streams) -> None:

@@ -306,7 +306,7 @@ def test_text_that_is_not_leafs_is_refused(pile, tmp_path, text):
 def test_long_files_are_refused_where_an_answer_is_wanted_in_seconds(pile, tmp_path, monkeypatch):
     write_leaf(tmp_path / "leaf", handwriting())
     monkeypatch.setattr("fedsim.data.reading.leaf.MOST_BYTES_IN_SECONDS", 1_000)
-    with in_seconds(), pytest.raises(UserError, match=r"json\.gz: has 0 MB of JSON up to here, and at most 0 are"):
+    with in_seconds(), pytest.raises(UserError, match=r"json\.gz: has 1 MB of JSON up to here, and at most 0 are"):
         pile(path=tmp_path / "leaf")
     assert len(pile(path=tmp_path / "leaf").y) == 18
 

@@ -51,7 +51,7 @@ class Obedient(Trainer):
         return outputs
 
     def features(self, *_: Any) -> list[torch.Tensor]:
-        raise NotImplementedError
+        raise AssertionError("no job of these tests asks for features")
 
     def score(self, model: Mapping[str, Part], batches: Sequence[np.ndarray]) -> list[Score]:
         return [Score(float(sum(part["fc.bias"].sum() for part in model.values())), len(ids)) for ids in batches]

@@ -353,7 +353,7 @@ def test_a_long_trace_is_refused_where_an_answer_is_wanted_in_seconds(
     path = Path(trace().path)
     assert trace_file.read_trace_file(path).series
     trace_file._read.cache_clear()
-    with in_seconds(), pytest.raises(UserError, match=r"hall\.csv: has 0 MB of a trace, and at most 0 are looked at"):
+    with in_seconds(), pytest.raises(UserError, match=r"hall\.csv: has 1 MB of a trace, and at most 0 are looked at"):
         trace_file.read_trace_file(path)
 
 

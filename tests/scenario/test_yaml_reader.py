@@ -331,7 +331,7 @@ def test_a_quick_command_reads_smaller_files(tmp_path: Path) -> None:
     with in_seconds():
         assert read_yaml(path).data == {"a": 1}
     path.write_bytes(b"a: 1\n" + b"#" * 5_999_996)
-    with in_seconds(), pytest.raises(UserError, match=r"has 6 MB of YAML \(JSON is read faster\), and at most 6 are"):
+    with in_seconds(), pytest.raises(UserError, match=r"has 7 MB of YAML \(JSON is read faster\), and at most 6 are"):
         read_yaml(path)
     assert read_yaml(path).data == {"a": 1}
 

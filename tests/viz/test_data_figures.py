@@ -152,6 +152,12 @@ GREY_LEVELS = Affine(1 / 255)
 GREY = np.random.default_rng(1).integers(0, 256, (13, 1, 5, 4)).astype(np.uint8)
 
 
+def test_clients_of_whom_some_are_shown_keep_their_numbers() -> None:
+    ax, _ = classes_by_client(np.ones((3, 2), np.int64), Figure(), one_in=20)
+    assert ax.get_xlabel() == "client (1 in 20 shown)"
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "20", "40"]
+
+
 def made(x: np.ndarray, classes: int | None = 3, encoding: Affine | OneHot = GREY_LEVELS) -> FederatedDataset:
     """Samples of classes in turn, half of them with each of two clients; the last one is for tests."""
     ids = np.arange(len(x) - 1)
