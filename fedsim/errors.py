@@ -65,11 +65,11 @@ def within(*key: str | int) -> Iterator[None]:
     """A block in which every `Misfit` is one about settings that stand under *key* in those at hand.
 
     >>> try:
-    ...     with within("synchronise"):
+    ...     with within("exchange"):
     ...         raise Misfit("needs labels", "scc", "quota")
     ... except Misfit as misfit:
     ...     print(misfit.key)
-    ('synchronise', 'scc', 'quota')
+    ('exchange', 'scc', 'quota')
     """
     try:
         yield

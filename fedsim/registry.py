@@ -16,7 +16,9 @@ __all__ = ["KINDS", "first_sentence", "load", "names"]
 
 KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REGISTRY
     "protocols": "fedsim.protocols",
-    "synchronised_parts": "fedsim.protocols.synchronisation",
+    "exchanges": "fedsim.protocols.exchanges",
+    "objectives": "fedsim.learning.objectives",
+    "rules": "fedsim.learning.rules",
     "topologies": "fedsim.topology",
     "radios": "fedsim.radio",
     "snrs": "fedsim.radio.snr",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fedsim import registry
 from fedsim.errors import UserError, nearest
 from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
-from fedsim.learning.learner import SUMMATION
+from fedsim.learning.rules.changes import SUMMATION
 from fedsim.models.table import ModelTable
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -13,16 +14,15 @@ import numpy.typing as npt
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.captures import Capture, capture_samples
 from fedsim.kernel.streams import Stream, Streams
+from fedsim.learning.training import TrainingSettings
 
 __all__ = [
     "POOL",
     "BatchSizes",
-    "batch_sizes",
+    "Seen",
     "batches",
     "mini_batches",
-    "samples_of",
     "samples_seen",
-    "stream_parameters",
     "training_samples",
 ]
 
@@ -87,56 +87,60 @@ class BatchSizes:
         return self.epochs * self.samples
 
 
-def samples_of(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> int:
-    """How many samples a node with these *parameters* sees."""
-    if "capture" in parameters:
-        return Capture(*parameters["capture"]).samples
-    return len(training_samples(dataset, parameters["client"]))
+@dataclass(frozen=True)
+class Seen:
+    """Which samples of a client a node sees: what its key has to hold of them."""
+
+    data: str
+    """The data set's digest."""
+    client: int
+    """Or `POOL`."""
+    samples: int
+    capture: Capture | None = None
+    """Where they stand in the client's stream; None: they are all of its own."""
+    augmentation: Mapping[str, Any] | None = None
+    """What a stream does to its samples."""
+    drift_strength: float | None = None
+
+    @classmethod
+    def of(cls, dataset: FederatedDataset, client: int, capture: Capture | None = None) -> Seen:
+        """A *capture* of the client's stream; None: all training samples of its own."""
+        if capture is None:
+            return cls(dataset.digest, client, len(training_samples(dataset, client)))
+        assert dataset.stream is not None
+        augmentation, drift = dataset.stream.augmentation, dataset.stream.drift
+        return cls(
+            dataset.digest,
+            client,
+            capture.samples,
+            capture,
+            None if augmentation is None else augmentation.model_dump(mode="json"),
+            None if drift is None else drift.strength,
+        )
 
 
-def batch_sizes(dataset: FederatedDataset, parameters: Mapping[str, Any]) -> BatchSizes:
-    """The sizes of the mini-batches of a training with these *parameters* of its node."""
-    samples = parameters["rows"] if "rows" in parameters else samples_of(dataset, parameters)
-    training = parameters["training"]
-    return BatchSizes(samples, training["batch_size"], training["epochs"])
-
-
-def stream_parameters(dataset: FederatedDataset, capture: Capture) -> dict[str, Any]:
-    """What a training's key has to hold when it sees a capture of the client's stream."""
-    assert dataset.stream is not None
-    augmentation, drift = dataset.stream.augmentation, dataset.stream.drift
-    return {
-        "capture": [capture.first, capture.samples, capture.mixture],
-        "augmentation": augmentation and augmentation.model_dump(mode="json"),
-        "drift_strength": drift and drift.strength,
-    }
-
-
-def samples_seen(
-    dataset: FederatedDataset, parameters: Mapping[str, Any], streams: Streams
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Decoded samples and labels that a node with these *parameters* sees, in the order in which they came."""
+def samples_seen(dataset: FederatedDataset, seen: Seen, streams: Streams) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Decoded samples and labels, in the order in which they came."""
     assert dataset.y is not None
-    if "capture" in parameters:
-        return capture_samples(dataset, parameters["client"], Capture(*parameters["capture"]), streams)
-    ids = training_samples(dataset, parameters["client"])
+    if seen.capture is not None:
+        return capture_samples(dataset, seen.client, seen.capture, streams)
+    ids = training_samples(dataset, seen.client)
     return dataset.samples(ids), dataset.y[ids]
 
 
 def mini_batches(
-    dataset: FederatedDataset, parameters: Mapping[str, Any], stream: Stream
+    dataset: FederatedDataset, seen: Seen, training: TrainingSettings, stream: Stream
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Decoded samples and labels (or values) of each mini-batch of a training with these *parameters* of its node.
+    """Decoded samples and labels (or values) of each mini-batch of a training.
 
     *stream* is the node's own random stream; what a capture draws beside it comes from others of the same seed.
     """
-    settings, client, rng = parameters["training"], parameters["client"], stream.generator()
-    sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
+    order = partial(batches, batch_size=training.batch_size, epochs=training.epochs, rng=stream.generator())
     assert dataset.y is not None
-    if "capture" not in parameters:
-        for ids in batches(training_samples(dataset, client), **sizes, rng=rng):
+    if seen.capture is None:
+        for ids in order(training_samples(dataset, seen.client)):
             yield dataset.samples(ids), dataset.y[ids]
         return
-    x, y = samples_seen(dataset, parameters, Streams(stream.seed))
-    for rows in batches(np.arange(len(y)), **sizes, rng=rng):
+    x, y = samples_seen(dataset, seen, Streams(stream.seed))
+    for rows in order(np.arange(len(y))):
         yield x[rows], y[rows]

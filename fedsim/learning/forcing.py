@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.graph import Chunk, Graph, Handle, Node, digest_of
+from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.partial_sum import TERM
 from fedsim.learning.store import Store
 
 __all__ = ["Forcer"]
@@ -42,12 +44,12 @@ class Forcer:
         self._checkpoint_due_s = monotonic() + checkpoint_interval_s
         self._sequence = itertools.count()
 
-    def force(self, handle: Handle) -> bool:
-        """Give *handle* its value: from memory, from the store, or by computing what it needs; whether it did that."""
-        if handle.computed:
-            return False
-        self._plan(handle)
-        chunks = self._needed(handle)
+    def force(self, *handles: Handle) -> bool:
+        """Give each its value: from memory, from the store, or by computing what it needs; whether it did that."""
+        pending = [handle for handle in handles if not handle.computed]
+        for handle in pending:
+            self._plan(handle)
+        chunks = self._needed(pending)
         folding = _Folding(self._executor, chunks)
         try:
             for number, chunk in enumerate(chunks):
@@ -84,10 +86,10 @@ class Forcer:
             for node in nodes:
                 node.chunk = chunk
 
-    def _needed(self, handle: Handle) -> list[Chunk]:
+    def _needed(self, handles: Sequence[Handle]) -> list[Chunk]:
         """The chunks to compute, in order; on the way, whatever the store has is read from it."""
         needed: set[Chunk] = set()
-        waiting = [handle]
+        waiting = list(handles)
         while waiting:
             wanted = waiting.pop()
             chunk = wanted.node.chunk
@@ -100,10 +102,10 @@ class Forcer:
 
     def _stored(self, handle: Handle) -> bool:
         """Whether the store has it; if so, it is read."""
-        if not handle.node.operation.scalar:
+        if not handle.scalar:
             found = self._store.read_tensors(handle)
-        elif (metrics := self._store.metrics(handle)) is not None:
-            handle.value, found = metrics, True
+        elif (scalar := self._store.scalar(handle)) is not None:
+            handle.value, found = scalar, True
         else:
             found = False
         if found and handle.node.chunk is not None:
@@ -117,8 +119,9 @@ class Forcer:
         for node, values in zip(nodes, outputs, strict=True):
             node.finish(values)
         self._store.log(*({"event": "computed", "key": node.key, **node.description} for node in nodes))
-        for handle in [handle for node in nodes if node.operation.scalar for handle in node.held_outputs()]:
-            self._store.keep_metrics(handle)
+        for handle in [handle for node in nodes if node.operation.scalars for handle in node.held_outputs()]:
+            if handle.scalar:
+                self._store.keep_scalar(handle)
         folding.advance(nodes)
 
     def _checkpoint(self) -> None:
@@ -127,7 +130,7 @@ class Forcer:
 
 
 class _Folding:
-    """Feeds each folding node with its numbered inputs as they are made, in their order, and lets go of them."""
+    """Feeds each folding node with its terms as they are made, in their order, and lets go of them."""
 
     def __init__(self, executor: Executor, chunks: list[Chunk]) -> None:
         self._executor = executor
@@ -143,7 +146,7 @@ class _Folding:
 
     @property
     def half_done(self) -> bool:
-        """Whether some contributions are in a sum that is not finished, and so in no value that could be stored."""
+        """Whether some terms are in a sum that is not finished, and so in no value that could be stored."""
         return bool(self._folds)
 
     def advance(self, made: tuple[Node, ...]) -> None:
@@ -157,21 +160,20 @@ class _Folding:
         return self._folds.pop(node).result()
 
     def _take(self, node: Node) -> None:
-        if not all(handle.computed for name, handle in node.inputs.items() if not name[0].isdigit()):
+        if not all(handle.computed for slot, handle in node.inputs.items() if slot.role != TERM):
             return
-        while contribution := self._next_contribution(node):
+        while slots := self._next_term(node):
             if node not in self._folds:
                 self._folds[node] = self._executor.fold(node)
-            self._folds[node].add({name.split(".", 1)[1]: node.inputs[name].value for name in contribution})
-            for name in contribution:
-                del node.inputs[name]
+            self._folds[node].add({slot.part: node.inputs[slot].value for slot in slots})
+            for slot in slots:
+                del node.inputs[slot]
             self._taken[node] += 1
 
-    def _next_contribution(self, node: Node) -> list[str]:
-        """The names of the next numbered input's parts, if all of them are there."""
-        prefix = f"{self._taken[node]}."
-        names = [name for name in node.inputs if name.startswith(prefix)]
-        return names if all(node.inputs[name].computed for name in names) else []
+    def _next_term(self, node: Node) -> list[Slot]:
+        """Where the parts of the next term are, if all of them are there."""
+        slots = [slot for slot in node.inputs if slot.role == TERM and slot.number == self._taken[node]]
+        return slots if all(node.inputs[slot].computed for slot in slots) else []
 
 
 def _unplanned_ancestry(handle: Handle) -> list[Node]:

@@ -1,6 +1,6 @@
 """The graph: an expression is a node with a key; a handle is one of its outputs, pending or computed.
 
-A key is a hash of the operation, its version, its parameters, its inputs' keys, its random stream and the numeric
+A key is a hash of the operation with its version and fields, its inputs' keys, its random stream and the numeric
 family, so equal keys mean equal numbers, in this process or in another. A pending handle keeps its node, and with it
 the whole expression, alive; a computed one keeps only its value. A value therefore lives exactly as long as somebody
 can still ask for it, and memory needs no bookkeeping of its own. Nothing here knows tensors or the simulated clock.
@@ -16,42 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedsim.kernel.streams import Stream
+from fedsim.learning.keyed import described
+from fedsim.learning.operations.operation import Inputs, Operation, Slot, Value
 
-__all__ = ["OPERATIONS", "SEMANTICS", "Chunk", "Graph", "Handle", "Node", "Operation", "Value", "digest_of"]
-
-Value = Any  # a part (name -> tensor), or metrics (name -> number): the graph never opens it
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A kind of node. Raise ``version`` when its numbers change."""
-
-    name: str
-    version: int
-    scalar: bool = False
-    """Its value is metrics (JSON), kept for ever; otherwise tensors, kept while they are needed."""
-    folds: bool = False
-    """It takes its inputs called ``0``, ``1``, … one at a time, as soon as each is there."""
-
-
-OPERATIONS = {
-    operation.name: operation
-    for operation in (
-        Operation("init", 1),
-        Operation("train", 1),
-        Operation("partial_sum", 1, folds=True),
-        Operation("add", 1),
-        Operation("mean", 1),
-        Operation("evaluate", 3, scalar=True),
-        Operation("extract", 1),
-        Operation("compensate", 1),
-        Operation("keep", 1),
-    )
-}
-
-
-SEMANTICS = "semantics"
-"""The output of an operation that makes rows of semantics."""
+__all__ = ["Chunk", "Graph", "Handle", "Node", "digest_of"]
 
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
@@ -76,6 +44,11 @@ class Handle:
     def reference(self) -> tuple[str, str]:
         """The node's key and the output's name."""
         return self.node.key, self.output
+
+    @property
+    def scalar(self) -> bool:
+        """Whether its value is a number or metrics, kept for ever."""
+        return self.output in self.node.operation.scalars
 
     @property
     def value(self) -> Value:
@@ -103,7 +76,6 @@ class Node:
         "inputs",
         "key",
         "operation",
-        "parameters",
         "stream",
         "tags",
     )
@@ -111,24 +83,20 @@ class Node:
     def __init__(
         self,
         operation: Operation,
-        parameters: Mapping[str, Any],
-        inputs: dict[str, Handle],
+        inputs: dict[Slot, Handle],
         stream: Stream | None,
         family: str,
         tags: Mapping[str, Any],
     ) -> None:
         self.operation = operation
-        self.parameters = parameters
         self.inputs = inputs
         self.stream = stream
         self.tags = tags
         """For the ledger only: round and client. Not in the key."""
         self.key = digest_of(
             {
-                "operation": operation.name,
-                "version": operation.version,
-                "parameters": parameters,
-                "inputs": {name: handle.reference for name, handle in inputs.items()},
+                "operation": described(operation),
+                "inputs": {slot.text: handle.reference for slot, handle in inputs.items()},
                 "stream": stream.text if stream else None,
                 "family": family,
             }
@@ -143,6 +111,16 @@ class Node:
     def description(self) -> dict[str, Any]:
         """What the ledger says of it."""
         return {"operation": self.operation.name, "inputs": list(self.input_keys), **self.tags}
+
+    @property
+    def sources(self) -> Inputs[Handle]:
+        """Its inputs by role, as handles."""
+        return Inputs(self.inputs)
+
+    @property
+    def values(self) -> Inputs[Value]:
+        """Its inputs by role, computed."""
+        return Inputs({slot: handle.value for slot, handle in self.inputs.items()})
 
     def output(self, name: str) -> Handle:
         """The handle of an output; the same object for everybody who holds it."""
@@ -177,7 +155,7 @@ class Chunk:
 
     @property
     def folds(self) -> bool:
-        """Whether it is one node that takes its numbered inputs as they are made elsewhere."""
+        """Whether it is one node that takes its terms as they are made elsewhere."""
         return bool(self.nodes) and self.nodes[0].operation.folds
 
     @property
@@ -227,15 +205,14 @@ class Graph:
 
     def node(
         self,
-        operation: str,
-        parameters: Mapping[str, Any],
-        inputs: dict[str, Handle],
+        operation: Operation,
+        inputs: dict[Slot, Handle],
         *,
         stream: Stream | None = None,
         tags: Mapping[str, Any] | None = None,
     ) -> Node:
         """The node of an expression, made or found."""
-        made = Node(OPERATIONS[operation], parameters, inputs, stream, self.family, tags or {})
+        made = Node(operation, inputs, stream, self.family, tags or {})
         found = self._pending.get(made.key)
         if found is not None and not found.done:
             return found

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.stream.captures import Capture
-from fedsim.kernel.streams import Streams
-from fedsim.learning.batches import stream_parameters
+from fedsim.kernel.streams import Stream, Streams
+from fedsim.learning.batches import Seen
 from fedsim.learning.forcing import Forcer
-from fedsim.learning.graph import SEMANTICS, Graph, Handle, Node
-from fedsim.learning.learner import CalibrationSet, Contribution, Learner, Model, Trained, partial_sums
-from fedsim.learning.objectives import Objective
+from fedsim.learning.graph import Graph, Handle
+from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
+from fedsim.learning.operations.evaluate import METRICS, Evaluate
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Operation, Slot
+from fedsim.learning.operations.train import Train
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -42,174 +44,85 @@ class GraphLearner(Learner):
         self._table = table
         self._dataset = dataset
         _ = dataset.digest  # samples are made now, so that workers, who are forked later, have them
-        self._training = training.model_dump(mode="json")
+        self._training = training
         self._streams = streams
         self._tags = dict(tags)
         self._soon: list[weakref.ref[Handle]] = []
-        """Semantics by an extractor that one client alone has, which would live until somebody asks for them."""
+        """What holds something large that nobody else holds, which would live until somebody asks for it."""
+        self._asked_next: list[weakref.ref[Handle]] = []
+        """Numbers that the clock may ask for."""
 
     def initial_model(self) -> Model:
         """Drawn by the layer table's initialisation from the stream ``model/init``."""
-        node = self._graph.node(
-            "init", {"model": self._table.digest}, {}, stream=self._streams("model/init"), tags=self._tags
-        )
-        return self._outputs(node, self._table.parts)
+        stream = self._streams("model/init")
+        node = self._graph.node(Init(self._table.digest), {}, stream=stream, tags=self._tags)
+        return {part: node.output(part) for part in self._table.parts}
 
-    def train(
-        self,
-        model: Model,
-        client: int,
-        *,
-        objective: Objective,
-        use: int,
-        round_number: int,
-        state: Model | None = None,
-        capture: Capture | None = None,
-        calibration_set: CalibrationSet | None = None,
-        teacher: Model | None = None,
-    ) -> Trained:
+    def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
         """A node for one local training; batches come from the stream ``batches/client/use``."""
-        parameters = {
-            "model": self._table.digest,
-            "client": client,
-            "training": self._training,
-            "objective": objective.parameters(),
-        }
-        inputs = {f"model.{part}": handle for part, handle in model.items()}
-        inputs |= {f"state.{name}": handle for name, handle in (state or {}).items()}
-        if objective.reads_teacher:
-            inputs |= {f"teacher.{part}": handle for part, handle in (teacher or {}).items()}
-        if calibration_set is not None:
-            parameters["rows"] = calibration_set.rows
-            parameters["training"] = self._training | {"epochs": calibration_set.epochs}
-            inputs |= {f"rows.{number}": handle for number, handle in enumerate(calibration_set.handles)}
-        else:
-            parameters |= self._samples(capture)
-        node = self._graph.node(
-            "train",
-            parameters,
-            inputs,
-            stream=self._streams("batches", client, use),
-            tags=self._tags | {"round": round_number, "client": client},
+        client, objective, rows = task.client, task.objective, task.rows
+        operation = Train(
+            model=self._table.digest,
+            training=self._training if rows is None else self._training.model_copy(update={"epochs": rows.epochs}),
+            objective=objective,
+            seen=Seen.of(self._dataset, client, task.capture),
+            rows=None if rows is None else rows.number,
         )
-        return Trained(self._outputs(node, model), {name: node.output(f"state.{name}") for name in objective.remembers})
+        inputs: dict[str, Model | Sequence[Model]] = {"model": model, "state": state}
+        inputs |= {name: further[name] for name in objective.receives}
+        if rows is not None:
+            inputs["rows"] = rows.rows
+        node = self._graph.node(
+            operation,
+            _slots(inputs),
+            stream=self._streams("batches", client, task.use),
+            tags=self._tags | {"round": task.round_number, "client": client},
+        )
+        remembered = {name: node.output(f"state.{name}") for name in objective.remembers}
+        return Trained({part: node.output(part) for part in model}, remembered)
 
-    def extract(
+    def apply(
         self,
-        extractor: Model,
-        client: int,
+        operation: Operation,
+        inputs: Mapping[str, Model | Sequence[Model]],
+        outputs: Iterable[str],
         *,
         round_number: int,
-        capture: Capture | None = None,
-        remembered: Handle | None = None,
-        with_samples: bool = False,
-    ) -> Handle:
-        """A node for the extractor's forward pass; what is random about a capture comes from its own streams."""
-        parameters = {"model": self._table.digest, "client": client, "with_samples": with_samples}
-        inputs = {f"model.{part}": handle for part, handle in extractor.items()}
-        if remembered is not None:
-            inputs["remembered"] = remembered
-        else:
-            parameters |= self._samples(capture)
-        node = self._graph.node(
-            "extract",
-            parameters,
-            inputs,
-            stream=self._streams("semantics", client),
-            tags=self._tags | {"round": round_number, "client": client},
-        )
-        semantics = node.output(SEMANTICS)
-        if any(handle.node.operation.name == "train" for handle in extractor.values()):
-            self._soon.append(weakref.ref(semantics))
-        return semantics
-
-    def compensate(
-        self,
-        remembered: Handle,
-        now: Handle,
-        before: Handle,
-        *,
-        client: int,
-        round_number: int,
-        by: Literal["per_class", "mean"],
-        absent: Literal["stays", "mean"],
-    ) -> Handle:
-        """A node for the drift of the means."""
-        node = self._graph.node(
-            "compensate",
-            {"by": by, "absent": absent},
-            {"remembered": remembered, "now": now, "before": before},
-            tags=self._tags | {"round": round_number, "client": client},
-        )
-        return node.output(SEMANTICS)
-
-    def keep(
-        self,
-        candidates: Sequence[Handle],
-        *,
-        client: int,
-        use: int,
-        round_number: int,
-        rows: int,
-        quotas: Sequence[int] | None,
-        at_random: bool,
-    ) -> Handle:
-        """A node for the choice; a random one comes from the stream ``semantics/kept/client/use``."""
-        node = self._graph.node(
-            "keep",
-            {"rows": rows, "quotas": quotas, "at_random": at_random},
-            {f"rows.{number}": handle for number, handle in enumerate(candidates)},
-            stream=self._streams("semantics/kept", client, use) if at_random else None,
-            tags=self._tags | {"round": round_number, "client": client},
-        )
-        return node.output(SEMANTICS)
-
-    def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
-        """Partial sums of the weighted deltas, then their sum on top of *base*."""
-        ordered = sorted(contributions, key=lambda contribution: contribution.client)
-        total_weight = sum(contribution.weight for contribution in ordered)
-        tags = self._tags | {"round": round_number}
-        bases = {f"base.{part}": handle for part, handle in base.items()}
-        total: Model = {}
-        for some_of_them in partial_sums(len(ordered)):
-            some = self._partial_sum(bases, ordered[some_of_them], total_weight, tags)
-            total = self._add(total, some, tags) if total else some
-        totals = {f"total.{part}": handle for part, handle in total.items()}
-        return self._outputs(self._graph.node("mean", {}, bases | totals, tags=tags), base)
-
-    def _partial_sum(
-        self, bases: dict[str, Handle], some: Sequence[Contribution], total_weight: float, tags: Mapping[str, Any]
+        client: int | None = None,
+        stream: Stream | None = None,
+        soon: bool = False,
     ) -> Model:
-        """The weighted deltas of a few contributions, added up in their order."""
-        inputs = {
-            f"{number}.{part}": handle
-            for number, contribution in enumerate(some)
-            for part, handle in contribution.model.items()
-        }
-        weights = [contribution.weight / total_weight for contribution in some]
-        node = self._graph.node("partial_sum", {"weights": weights}, bases | inputs, tags=tags)
-        return self._outputs(node, some[0].model)
+        """A node for it."""
+        tags = self._tags | {"round": round_number} | ({} if client is None else {"client": client})
+        node = self._graph.node(operation, _slots(inputs), stream=stream, tags=tags)
+        made = {name: node.output(name) for name in outputs}
+        if soon:
+            self._soon += map(weakref.ref, made.values())
+        self._asked_next += [weakref.ref(handle) for handle in made.values() if handle.scalar]
+        return made
 
-    def _add(self, total: Model, some: Model, tags: Mapping[str, Any]) -> Model:
-        inputs = {f"total.{part}": handle for part, handle in total.items()}
-        inputs |= {f"some.{part}": handle for part, handle in some.items()}
-        return self._outputs(self._graph.node("add", {}, inputs, tags=tags), total)
+    def value(self, handle: Handle) -> float:
+        """Forces it, and every number that is not known yet: so trainings of one instant run side by side."""
+        pending = [held for number in self._asked_next if (held := number()) is not None and not held.computed]
+        self._asked_next.clear()
+        self._forcer.force(handle, *pending)
+        value: float = handle.value
+        return value
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
         """Metrics on the test set *on* (``global``, ``clients`` or ``unseen``)."""
         node = self._graph.node(
-            "evaluate",
-            {"model": self._table.digest, "data": self._dataset.digest, "on": on},
-            {f"model.{part}": handle for part, handle in model.items()},
+            Evaluate(self._table.digest, self._dataset.digest, on),
+            _slots({"model": model}),
             tags=self._tags | {"round": round_number},
         )
-        handle = node.output("metrics")
+        handle = node.output(METRICS)
         new = self._forcer.force(handle)
-        for semantics in [held for soon in self._soon if (held := soon()) is not None]:
+        for large in [held for soon in self._soon if (held := soon()) is not None]:
             if new:
-                self._forcer.force(semantics)
+                self._forcer.force(large)
             else:  # what stood behind it may have been deleted since
-                self._forcer.look_up(semantics)
+                self._forcer.look_up(large)
         self._soon.clear()
         metrics: dict[str, Any] = handle.value
         return metrics
@@ -220,11 +133,12 @@ class GraphLearner(Learner):
             self._forcer.force(handle)
         return self._store.keep_final(model)
 
-    def _samples(self, capture: Capture | None) -> dict[str, Any]:
-        """Which samples of a client: what a key has to hold of them."""
-        data = {"data": self._dataset.digest}
-        return data if capture is None else data | stream_parameters(self._dataset, capture)
 
-    @staticmethod
-    def _outputs(node: Node, parts: Iterable[str]) -> dict[str, Handle]:
-        return {part: node.output(part) for part in parts}
+def _slots(inputs: Mapping[str, Model | Sequence[Model]]) -> dict[Slot, Handle]:
+    """Where each handle goes."""
+    return {
+        Slot(role, index, part): handle
+        for role, given in inputs.items()
+        for index, model in enumerate([given] if isinstance(given, Mapping) else given)
+        for part, handle in model.items()
+    }

@@ -1,65 +1,51 @@
 """What a protocol may ask of learning. Nothing is computed when it asks: it gets handles, and the clock runs on.
 
 A model is a mapping part -> handle (``{"extractor": …, "classifier": …}``), so a protocol can send or train one part.
-Learning never sees the simulated clock.
+Whatever else is learned is such a mapping too, and an empty one where nothing is learned. Learning never sees the
+simulated clock.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from fedsim.data.stream.captures import Capture
+from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Handle
-from fedsim.learning.objectives import Objective
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.operations.operation import Operation
 
-__all__ = [
-    "PARTIAL_SUM",
-    "SUMMATION",
-    "CalibrationSet",
-    "Contribution",
-    "Learner",
-    "Model",
-    "NoLearner",
-    "Trained",
-    "partial_sums",
-]
+__all__ = ["Learner", "LocalTraining", "Model", "NoLearner", "Rows", "Trained"]
 
 Model = Mapping[str, Handle]
 
-PARTIAL_SUM = 8
-"""Contributions in one partial sum of a mean, at most. It decides the order of additions, so the family has it."""
 
-SUMMATION = f"even-sums{PARTIAL_SUM}"
-"""What the rule of `partial_sums` is called in the numeric family."""
+class Rows(NamedTuple):
+    """What a classifier is trained on in place of samples: rows of features with their labels."""
 
-
-def partial_sums(contributions: int) -> list[slice]:
-    """Which contributions are in which partial sum: an even number of sums (or one), as equal as can be.
-
-    Even, so that two workers, or four, have the same to do. A function of the number alone, never of the workers.
-
-    >>> [some.stop - some.start for some in partial_sums(30)], [some.stop - some.start for some in partial_sums(1)]
-    ([8, 8, 7, 7], [1])
-    """
-    sums = min(contributions, 2 * math.ceil(contributions / (2 * PARTIAL_SUM)))
-    size, longer = divmod(contributions, sums)
-    ends = [number * size + min(number, longer) for number in range(sums + 1)]
-    return [slice(first, last) for first, last in pairwise(ends)]
-
-
-class CalibrationSet(NamedTuple):
-    """What a classifier is trained on: rows of features with their labels."""
-
-    handles: tuple[Handle, ...]
+    rows: tuple[Model, ...]
     """One after the other."""
-    rows: int
+    number: int
     """In all of them."""
     epochs: int
     """Passes over them."""
+
+
+class LocalTraining(NamedTuple):
+    """What a client is asked to learn."""
+
+    round_number: int
+    client: int
+    """Or `fedsim.learning.batches.POOL`."""
+    use: int
+    """Counts the client's trainings so far."""
+    objective: Objective
+    capture: Capture | None = None
+    """Which samples of its stream it sees; None: all of its own."""
+    rows: Rows | None = None
+    """What its classifier alone is trained on; None: samples."""
 
 
 class Trained(NamedTuple):
@@ -69,103 +55,46 @@ class Trained(NamedTuple):
     state: Model
 
 
-class Contribution(NamedTuple):
-    """One client's part in a mean; weights are normalised by the mean."""
-
-    client: int
-    model: Model
-    weight: float
-
-
 NOTHING = Trained({}, {})
 """What comes of training when nothing is learned."""
 
 
 class Learner(ABC):
-    """Initial model, local training, mean, evaluation."""
+    """Initial model, local training, any operation on what was learned, evaluation."""
 
     @abstractmethod
     def initial_model(self) -> Model:
         """The model that everybody starts from."""
 
     @abstractmethod
-    def train(
-        self,
-        model: Model,
-        client: int,
-        *,
-        objective: Objective,
-        use: int,
-        round_number: int,
-        state: Model | None = None,
-        capture: Capture | None = None,
-        calibration_set: CalibrationSet | None = None,
-        teacher: Model | None = None,
-    ) -> Trained:
-        """Local training of *client* (or `fedsim.learning.batches.POOL`), starting from *model*.
+    def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
+        """Local training, starting from *model*.
 
-        *use* counts the client's trainings so far; *state* is what it remembers of them. *capture* says which samples
-        of its stream it sees; None: all of its own. With *calibration_set*, *model* is the classifier alone, and is
-        trained on that. *teacher* is the global model that some objectives look at.
+        *state* is what the client remembers of its trainings so far. *further* are the models that its objective
+        ``receives``, by their names.
         """
 
     @abstractmethod
-    def extract(
+    def apply(
         self,
-        extractor: Model,
-        client: int,
+        operation: Operation,
+        inputs: Mapping[str, Model | Sequence[Model]],
+        outputs: Iterable[str],
         *,
         round_number: int,
-        capture: Capture | None = None,
-        remembered: Handle | None = None,
-        with_samples: bool = False,
-    ) -> Handle | None:
-        """What *extractor*, frozen, makes of a client's samples, with their labels: rows of semantics.
+        client: int | None = None,
+        stream: Stream | None = None,
+        soon: bool = False,
+    ) -> Model:
+        """The *outputs*, by name, of an *operation* on what was learned; the *inputs* are models by role.
 
-        The samples are those of *capture* (None: all of its own), or the raw ones in *remembered*. *with_samples* says
-        whether the raw samples are kept beside their semantics. None when nothing is learned.
+        *stream* is where its random numbers come from. With *soon* it is computed with the next evaluation, whoever
+        needs it: it alone holds something large. Empty when nothing is learned.
         """
 
     @abstractmethod
-    def compensate(
-        self,
-        remembered: Handle,
-        now: Handle,
-        before: Handle,
-        *,
-        client: int,
-        round_number: int,
-        by: Literal["per_class", "mean"],
-        absent: Literal["stays", "mean"],
-    ) -> Handle:
-        """*remembered* rows, moved by the drift of the means from *before* to *now*: the same samples, extracted anew.
-
-        Each row by that of its class, or of all samples; *absent* says what becomes of classes that have none.
-        """
-
-    @abstractmethod
-    def keep(
-        self,
-        candidates: Sequence[Handle],
-        *,
-        client: int,
-        use: int,
-        round_number: int,
-        rows: int,
-        quotas: Sequence[int] | None,
-        at_random: bool,
-    ) -> Handle | None:
-        """*rows* of the candidates' rows, which come newest first: the nearest to the mean of their class, or any.
-
-        *quotas* says how many of each class. None when nothing is learned.
-        """
-
-    @abstractmethod
-    def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
-        """``base + sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, in the precision of models.
-
-        Contributions are added in the order of client indices, in `partial_sums`, and the partial sums in their order.
-        """
+    def value(self, handle: Handle) -> float:
+        """The number that *handle* stands for: this forces it, and all numbers that may be asked for next."""
 
     @abstractmethod
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any] | None:
@@ -183,37 +112,17 @@ class NoLearner(Learner):
         """An empty model."""
         return {}
 
-    def train(
-        self,
-        model: Model,
-        client: int,
-        *,
-        objective: Objective,
-        use: int,
-        round_number: int,
-        state: Model | None = None,
-        capture: Capture | None = None,
-        calibration_set: CalibrationSet | None = None,
-        teacher: Model | None = None,
-    ) -> Trained:
+    def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
         """Nothing."""
         return NOTHING
 
-    def extract(self, extractor: Model, client: int, **_: Any) -> None:
-        """Nothing."""
-        return
-
-    def compensate(self, remembered: Handle, now: Handle, before: Handle, **_: Any) -> Handle:
-        """As it was."""
-        return remembered
-
-    def keep(self, candidates: Sequence[Handle], **_: Any) -> None:
-        """Nothing."""
-        return
-
-    def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
+    def apply(self, *_: Any, **__: Any) -> Model:
         """Nothing."""
         return {}
+
+    def value(self, handle: Handle) -> float:
+        """There is none: whoever needs one cannot run without learning, and was refused before."""
+        raise AssertionError(f"{handle!r} without learning")
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> None:
         """Nothing to evaluate."""

@@ -25,7 +25,8 @@ from typing import Any, Protocol, Self
 
 from fedsim.errors import UserError
 from fedsim.files import own_file_opener, read_own_file, shown, write_atomically
-from fedsim.learning.graph import Handle, Value
+from fedsim.learning.graph import Handle
+from fedsim.learning.operations.operation import Value
 from fedsim.learning.store_folder import ELSEWHERE, StoreFolder
 from fedsim.learning.stored_values import (
     Damaged,
@@ -89,14 +90,14 @@ class Store:
         view._label, view._files = label, files
         return view
 
-    # -- metrics, for ever ------------------------------------------------------------------------------------------
+    # -- metrics and numbers, for ever ------------------------------------------------------------------------------
 
-    def metrics(self, handle: Handle) -> Value | None:
-        """The stored metrics of a planned evaluation, or None."""
+    def scalar(self, handle: Handle) -> Value | None:
+        """The stored metrics, or the number, that a planned *handle* stands for; None when there is none."""
         return self.all_metrics.get(_name(handle))
 
-    def keep_metrics(self, handle: Handle) -> None:
-        """Store the metrics of a computed evaluation for ever."""
+    def keep_scalar(self, handle: Handle) -> None:
+        """Store computed metrics, or a number, for ever."""
         name = _name(handle)
         self.all_metrics[name] = handle.value
         self._metrics_file.append(metrics_line(name, handle.value))
@@ -146,7 +147,7 @@ class Store:
 
     def _keep_tensors(self, handle: Handle) -> str | None:
         """The name under which an output is on disk, written now if need be; None if it has no tensors yet."""
-        if handle.node.operation.scalar or handle.node.chunk is None:
+        if handle.scalar or handle.node.chunk is None:
             return None
         name = _name(handle)
         path = Path(self._tensor_file(name))

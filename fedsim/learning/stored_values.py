@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedsim.learning.graph import Value
+from fedsim.learning.operations.operation import Value
 
 __all__ = [
     "NAME",
@@ -97,6 +97,8 @@ def read_metrics(line: bytes) -> tuple[str, Value]:
     _check_digest(row.get("digest"), [name, metrics])
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Impossible("is no name of a value")
+    if type(metrics) in (int, float):
+        return name, metrics
     if not isinstance(metrics, dict) or not {type(number) for number in metrics.values()} <= {int, float, type(None)}:
         raise Impossible("has metrics that are no numbers")
     accuracy = metrics.get("accuracy")

@@ -14,7 +14,8 @@ from simpy import Event
 from fedsim.errors import UserError
 from fedsim.kernel.gather import gather
 from fedsim.learning.batches import POOL
-from fedsim.learning.objectives import Plain
+from fedsim.learning.learner import LocalTraining
+from fedsim.learning.objectives.plain import Plain
 from fedsim.network.network import TransferLost
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import NobodyLeft
@@ -61,9 +62,8 @@ class Centralised(Protocol):
             if round_number == 1:
                 yield gather(world.env, uploads)
             yield world.env.timeout(world.cloud_seconds(samples, round_number))
-            trained = world.learner.train(
-                model, POOL, objective=Plain(), use=round_number - 1, round_number=round_number
-            )
+            task = LocalTraining(round_number, POOL, round_number - 1, Plain())
+            trained = world.learner.train(task, model, state={}, further={})
             model = trained.model
             world.loop.finish_round(model, selected=everybody, participants=everybody)
 

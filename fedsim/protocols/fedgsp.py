@@ -19,9 +19,9 @@ from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.random_groups import RandomGroups
 from fedsim.grouping.settings import GroupingSettings
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.stp import GroupedTraining
-from fedsim.protocols.synchronisation.settings import SynchronisedPart
-from fedsim.protocols.synchronisation.whole import Whole
 from fedsim.settings import Count, OneOf
 
 __all__ = ["DynamicGroups", "FedGSP", "NaiveGSP", "NaiveGSPWithICG"]
@@ -35,7 +35,7 @@ class DynamicGroups(GroupedTraining):
     grouping: ICG = Field(default_factory=ICG)
     """Inter-cluster grouping, by its keys."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
         """ICG, growth, the whole model."""
         return self.grouping, self.growth, Whole()
 
@@ -55,7 +55,7 @@ class NaiveGSP(GroupedTraining):
     leftover: Literal["idle", "spread"] = "idle"
     """Clients that equal groups have no place for: they sit out, or go to one group each."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
         """Random groups, formed once, always as many, of whole models."""
         return RandomGroups(leftover=self.leftover), Constant(beta=self.groups), Whole()
 
@@ -81,6 +81,6 @@ class NaiveGSPWithICG(GroupedTraining):
             object.__setattr__(self, "grouping", self.grouping.model_copy(update={"once": True}))
         return self
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
         """ICG, once, always as many groups, of whole models."""
         return self.grouping, Constant(beta=self.groups), Whole()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedsim.learning.objectives import Objective, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.protocols.fedavg import Averaging
 from fedsim.settings import NonNegative
 
@@ -22,6 +23,6 @@ class FedProx(Averaging):
     mu: NonNegative
     """Strength of the proximal term ``(mu / 2) ||w - w_received||^2``; 0 is FedAvg."""
 
-    def objective(self) -> Objective:
+    def local_objective(self) -> Objective:
         """Loss plus proximal term."""
-        return Proximal(self.mu)
+        return Proximal(mu=self.mu)

@@ -20,7 +20,7 @@ from simpy import Event
 from fedsim.data.stream.captures import classes_seen
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.kernel.gather import Gathered, gather
+from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.rounds import Cohort, Group
 from fedsim.protocols.selection import eligible_clients
@@ -59,71 +59,69 @@ class GroupedCohort(Cohort):
     _chosen: list[Group] = field(default_factory=list)
     """Those that take part."""
 
-    def groups(self, world: World, place: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
+    def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
         """The groups that take part in a round."""
-        if place.first:
+        if at.first:
             if not self._formed or not self.grouping.once:
-                self._formed = yield from self._form(world, place)
+                self._formed = yield from self._form(world, at)
             elif self.shuffle == "round":
-                self._formed = _in_another_order(world, place, self._formed)
+                self._formed = _in_another_order(world, at, self._formed)
             there = list(range(len(self._formed)))
             if self.grouping.once:  # they may have been formed long ago
                 free = set((yield from eligible_clients(world)))
                 there = [number for number in there if not free.isdisjoint(self._formed[number])]
-            rng = world.streams("selection", 0, place.number).generator()
+            rng = world.streams("selection", 0, at.number).generator()
             some = rng.permutation(there)[: sampled_groups(len(self._formed), self.sampling_rate)]
             self._chosen = [self._formed[number] for number in some]
-            self._note(world, place, set(some.tolist()))
+            self._note(world, at, set(some.tolist()))
         elif self.shuffle == "round":
-            self._chosen = _in_another_order(world, place, self._chosen)
+            self._chosen = _in_another_order(world, at, self._chosen)
         return self._chosen
 
-    def _form(self, world: World, place: BlockRound) -> Generator[Event, Any, list[Group]]:
+    def _form(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """Groups of all clients, or of those whose report has arrived; none when none has."""
         if not self.grouping.needs_counts and self.grouping.once:
             clients: Sequence[Client] = world.clients
             counts = np.zeros((len(clients), 1), np.int64)
         else:
-            clients, counts = yield from self._reported(world, place)
+            clients, counts = yield from self._reported(world, at)
         if not clients:
             return []
-        number = self.growth.groups(place.block, len(clients))
-        rng = world.streams("grouping", 0, place.block).generator()
+        number = self.growth.groups(at.block, len(clients))
+        rng = world.streams("grouping", 0, at.block).generator()
         formed = self.grouping.groups(counts, number, rng)
         if self.grouping_s:
             yield world.env.timeout(self.grouping_s)
         return [[clients[at] for at in members] for members in formed]
 
     def _reported(
-        self, world: World, place: BlockRound
+        self, world: World, at: BlockRound
     ) -> Generator[Event, Any, tuple[list[Client], npt.NDArray[np.int64]]]:
         """Those who can take part, and their samples of each class."""
         clients = yield from eligible_clients(world)
         if not self.grouping.needs_counts:
             return clients, np.zeros((len(clients), 1), np.int64)
-        trips = [world.start(client, _report(world, client, place)) for client in clients]
+        trips = [world.start(client, _report(world, client, at)) for client in clients]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
-        for late in gathered.late:
-            if late.is_alive:
-                late.interrupt("its groups are formed")
+        give_up(gathered.late, "its groups are formed")
         reports = sorted(gathered.arrived, key=lambda report: report[0])
         return [world.clients[index] for index, _ in reports], np.array([counts for _, counts in reports], np.int64)
 
-    def _note(self, world: World, place: BlockRound, chosen: set[int]) -> None:
+    def _note(self, world: World, at: BlockRound, chosen: set[int]) -> None:
         for number, group in enumerate(self._formed):
             for position, client in enumerate(group):
-                world.trace.groups.append((place.number, number, position, client.index, number in chosen))
+                world.trace.groups.append((at.number, number, position, client.index, number in chosen))
 
 
-def _in_another_order(world: World, place: BlockRound, groups: Sequence[Group]) -> list[Group]:
+def _in_another_order(world: World, at: BlockRound, groups: Sequence[Group]) -> list[Group]:
     """The same groups, the members of each in a new order."""
-    rng = world.streams("grouping/order", 0, place.number).generator()
+    rng = world.streams("grouping/order", 0, at.number).generator()
     return [[group[at] for at in rng.permutation(len(group))] for group in groups]
 
 
-def _report(world: World, client: Client, place: BlockRound) -> Generator[Any, Any, tuple[int, npt.NDArray[np.int64]]]:
+def _report(world: World, client: Client, at: BlockRound) -> Generator[Any, Any, tuple[int, npt.NDArray[np.int64]]]:
     """The class counts of the samples that the client would train on now go up to the cloud."""
-    capture = None if client.stream is None else client.stream.capture(world.env.now, place.number)
+    capture = None if client.stream is None else client.stream.capture(world.env.now, at.number)
     counts = classes_seen(world.dataset, client.index, capture, world.streams)
     yield world.network.send(client.index, client.uplink, float(BYTES_PER_COUNT * len(counts)))
     return client.index, counts

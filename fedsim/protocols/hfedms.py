@@ -13,10 +13,10 @@ from pydantic import Field
 
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.settings import GroupingSettings
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.exchanges.lasp import LASP
+from fedsim.protocols.exchanges.scc import SCC
 from fedsim.protocols.fedgsp import DynamicGroups
-from fedsim.protocols.synchronisation.lasp import LASP
-from fedsim.protocols.synchronisation.scc import SCC
-from fedsim.protocols.synchronisation.settings import SynchronisedPart
 from fedsim.settings import Count
 
 __all__ = ["HFedMSD", "HFedMSS"]
@@ -39,6 +39,6 @@ class HFedMSD(DynamicGroups):
     scc: SCC | None = Field(default_factory=SCC)
     """Semantic compression and compensation, by its keys; `null` to calibrate on new samples only."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
         """ICG, growth, and the whole model and its classifier in turns."""
         return self.grouping, self.growth, LASP(calibration_epochs=self.calibration_epochs, scc=self.scc)

@@ -14,32 +14,20 @@ to the cloud pass. Leaves out direct radio between sensors.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from simpy import Interrupt
-
-from fedsim.kernel.gather import Gathered, gather
-from fedsim.kernel.trip import Abandoned, Lost
+from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.kernel.trip import Lost
+from fedsim.learning.rules.update import Update
 from fedsim.network.attachment import Backbone, between
-from fedsim.protocols.journey import Task, Update, journey
-from fedsim.protocols.world import Client, World
+from fedsim.protocols.message import Message
+from fedsim.protocols.round_trip import round_trip
+from fedsim.protocols.site import RoundGate
+from fedsim.protocols.task import GLOBAL, Task
+from fedsim.protocols.world import SERVERS, Client, World
 
-__all__ = ["Relay", "Turns", "may_begin"]
-
-SERVERS = -1  # who sends what no client sends
-
-
-def may_begin(client: Client, task: Task) -> bool:
-    """Whether *client* can be reached, is free, and has what *task* needs."""
-    return client.attachment.reachable and not client.busy and task.suits(client)
-
-
-@dataclass
-class Turns:
-    """Whether clients of a round's groups may still begin; once it is over, only who has begun goes on."""
-
-    open: bool = True
+__all__ = ["Relay"]
 
 
 @dataclass(frozen=True)
@@ -51,52 +39,66 @@ class Relay:
     turn_s: float | None = None
     """The longest that the group waits for one client."""
 
-    def run(self, world: World, members: Sequence[Client], task: Task, turns: Turns) -> Generator[Any, Any, Update]:
+    def run(self, world: World, members: Sequence[Client], task: Task, gate: RoundGate) -> Generator[Any, Any, Update]:
         """The group's update, as from its last client.
 
         Raises `fedsim.kernel.trip.Lost` when nobody has trained, when the group is abandoned, when the round is over
         before it is the next one's turn, or when the way home loses the model.
         """
-        so_far = Update(-1, task.model, 0, clients=0)
+        so_far: Update | None = None
         holder: Backbone | None = None  # the base station that has the model; none: the cloud
         for client in members:
-            if not turns.open:
+            if not gate.open:
                 raise Lost("its round is over")
             home = client is members[-1]
-            update = yield from self._turn(world, client, replace(task, model=so_far.model), holder, home=home)
+            update = yield from self._turn(world, client, task, so_far, holder, home=home)
             if update is not None:
-                so_far = update._replace(samples=so_far.samples + update.samples, clients=so_far.clients + 1)
+                so_far = update if so_far is None else _joined(so_far, update)
                 holder = client.attachment.backbone
                 if home:
                     return so_far
             elif self.on_loss == "abandon":
                 raise Lost("a client of the group is lost or late")
-        if holder is None or not turns.open:
+        if holder is None or so_far is None or not gate.open:
             raise Lost("no client of the group has trained in time")
         if holder.uplink:
-            yield world.network.send(SERVERS, holder.uplink, task.uplink_bytes)
+            yield world.send(SERVERS, holder.uplink, Message(so_far.models, task.up_bytes))
         return so_far
 
     def _turn(
-        self, world: World, client: Client, task: Task, holder: Backbone | None, *, home: bool
+        self,
+        world: World,
+        client: Client,
+        task: Task,
+        so_far: Update | None,
+        holder: Backbone | None,
+        *,
+        home: bool,
     ) -> Generator[Any, Any, Update | None]:
         """What *client* makes of the model; None when it is lost or late.
 
         The last one sends it all the way home, the others to their base station.
         """
-        if not may_begin(client, task):
+        if not task.may_begin(client):
             return None
-        if holder is not None and task.objective.reads_teacher:  # the global model goes along
-            task = replace(task, downlink_bytes=task.downlink_bytes + world.model.bytes())
+        if so_far is not None:
+            with_it = GLOBAL in task.objective.receives  # it is no longer the one to begin with
+            task = task.handed_on(so_far, world.model.bytes() if with_it else 0.0)
         place = client.attachment
         down = None if holder is None else (*between(holder, place.backbone), place.air_downlink)
-        trip = world.start(client, journey(world, client, task, down, None if home else (place.air_uplink,)))
-        try:
-            gathered: Gathered = yield gather(world.env, [trip], deadline_s=self.turn_s)
-        except Interrupt as interrupt:
-            if trip.is_alive:
-                trip.interrupt(*interrupt.args)
-            raise Abandoned(*interrupt.args) from None
-        if gathered.late and world.cancel_late and trip.is_alive:
-            trip.interrupt("its turn is over")
+        trip = world.start(client, round_trip(world, client, task, down, None if home else (place.air_uplink,)))
+        gathered: Gathered = yield gather(world.env, [trip], deadline_s=self.turn_s)
+        if world.cancel_late:
+            give_up(gathered.late, "its turn is over")
         return gathered.arrived[0] if gathered.arrived else None
+
+
+def _joined(so_far: Update, update: Update) -> Update:
+    """The update of a chain, whose last client has sent *update*."""
+    return update._replace(
+        base=so_far.base,
+        samples=so_far.samples + update.samples,
+        steps=so_far.steps + update.steps,
+        weight=so_far.weight + update.weight,
+        clients=so_far.clients + 1,
+    )

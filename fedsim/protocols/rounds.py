@@ -1,8 +1,8 @@
 """The schedule of most protocols: in each round groups train in parallel, and the cloud waits for them.
 
 A group is one client, or several that train in sequence. The round ends when enough groups have answered, when none can
-answer any more, or at the deadline; the mean of what arrived is the next round's model, or the part of it that is
-synchronised in this round. A round in which nothing arrived leaves the model as it was. Rounds come in blocks: who
+answer any more, or at the deadline; the server's rule makes the next round's model of what arrived, or the part of it
+that this round has exchanged. A round in which nothing arrived leaves the model as it was. Rounds come in blocks: who
 takes part is chosen when a block begins.
 """
 
@@ -15,14 +15,16 @@ from typing import Any, Literal
 
 from simpy import Event
 
-from fedsim.kernel.gather import Gathered, Journey, at_the_end_of, gather
-from fedsim.kernel.trip import Lost, Trip
-from fedsim.learning.learner import Contribution, Model
-from fedsim.learning.objectives import Objective
+from fedsim.kernel.gather import Journey, at_the_end_of
+from fedsim.kernel.trip import Trip
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.journey import Task, Update, journey
-from fedsim.protocols.relay import Relay, Turns, may_begin
-from fedsim.protocols.synchronisation.settings import SynchronisedPart
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.relay import Relay
+from fedsim.protocols.site import RoundGate, Site
+from fedsim.protocols.task import Task
 from fedsim.protocols.world import Client, World
 
 __all__ = ["Cohort", "Group", "Rounds"]
@@ -35,7 +37,7 @@ class Cohort(ABC):
     """Who takes part, for one run."""
 
     @abstractmethod
-    def groups(self, world: World, place: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
+    def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
         """The groups of a round, in the order in which they are asked; waits until there can be some."""
 
     def enough(self, world: World) -> int | None:
@@ -45,81 +47,63 @@ class Cohort(ABC):
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds in parallel, in sequence, or both, of the whole model or of a part, averaged in the cloud."""
+    """Rounds in parallel, in sequence, or both, of the whole model or of a part, folded in the cloud."""
 
     cohort: Cohort
-    part: SynchronisedPart
+    exchange: Exchange
     objective: Objective
     weighting: Literal["samples", "uniform"]
     interval: int = 1
     """Rounds in a block."""
     deadline_s: float | None = None
     relay: Relay = field(default_factory=Relay)
+    rule: ServerRule = field(default_factory=Mean)
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
-        model = world.learner.initial_model()
+        cloud = Site(world)
         for round_number in world.loop.rounds():
-            place = BlockRound.of(round_number, interval=self.interval)
-            groups = yield from self.cohort.groups(world, place)
-            model, counts = yield from self._round(world, place, groups, model)
+            at = BlockRound.of(round_number, interval=self.interval)
+            groups = yield from self.cohort.groups(world, at)
+            counts = yield from self._round(cloud, at, groups)
             members = [client for group in groups for client in group]
-            yield from self.part.spread(world, place, model, members, self.deadline_s)
-            world.loop.finish_round(model, **counts)
+            yield from self.exchange.spread(cloud, at, members, self.deadline_s)
+            world.loop.finish_round(cloud.state["model"], **counts)
 
-    def _round(
-        self, world: World, place: BlockRound, groups: Sequence[Group], model: Model
-    ) -> Generator[Event, Any, tuple[Model, dict[str, int]]]:
+    def _round(self, cloud: Site, at: BlockRound, groups: Sequence[Group]) -> Generator[Event, Any, dict[str, int]]:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
-        task = self.part.task(world, place, model, self.objective)
-        yield from _until_somebody_can_begin(world, groups, task)
-        turns, sizes = Turns(), dict[Journey, int]()
-        for group in groups:
-            trip = self._sent_out(world, group, task, turns)
-            if trip is not None:
-                sizes[trip] = len(group)
-        enough = self.cohort.enough(world)
+        task = self.exchange.task(cloud, at, self.objective)
+        yield from _until_somebody_can_begin(cloud.world, groups, task)
+        gate = RoundGate()
+        sizes: dict[Journey, int] = {self._sent_out(cloud, group, task, gate): len(group) for group in groups}
+        enough = self.cohort.enough(cloud.world)
         wanted = len(sizes) if enough is None else min(len(sizes), enough)
-        gathered: Gathered = yield gather(world.env, list(sizes), deadline_s=self.deadline_s, count=wanted)
-        turns.open = False
-        if world.cancel_late:
-            for late in gathered.late:
-                if late.is_alive:  # it may have ended since, in the very instant in which enough others had arrived
-                    late.interrupt("its round is over")
-            yield world.env.timeout(0)  # what is late has stopped before the round ends
-        if gathered.arrived:
-            yield world.env.timeout(world.cloud.aggregation_s)
-            contributions = [self._contribution(update) for update in gathered.arrived]
-            mean = world.learner.mean(task.model, contributions, round_number=place.number)
-            model = {**model, **mean}
+        gathered = yield from cloud.collect(list(sizes), count=wanted, deadline_s=self.deadline_s, gate=gate)
+        updates = gathered.arrived
+        if self.weighting == "uniform":
+            updates = [update._replace(weight=1.0) for update in updates]
+        yield from cloud.fold(self.rule, updates, round_number=at.number)
         selected = sum(map(len, groups))
-        participants = sum(update.clients for update in gathered.arrived)
+        participants = sum(update.clients for update in updates)
         late_ones = sum(sizes[late] for late in gathered.late)
-        return model, {
+        return {
             "selected": selected,
             "participants": participants,
             "lost": selected - participants - late_ones,
             "late": late_ones,
         }
 
-    def _sent_out(self, world: World, group: Group, task: Task, turns: Turns) -> Trip | None:
-        """A group on its way; None when it is lost at once, as its clients cannot begin."""
+    def _sent_out(self, cloud: Site, group: Group, task: Task, gate: RoundGate) -> Trip:
+        """A group on its way, or lost at once, as its clients cannot begin."""
         if len(group) > 1:
-            try:
-                return Trip(self.relay.run(world, group, task, turns), of=group)
-            except Lost:
-                return None
-        (client,) = group
-        return world.start(client, journey(world, client, task)) if may_begin(client, task) else None
-
-    def _contribution(self, update: Update) -> Contribution:
-        return Contribution(update.client, update.model, update.samples if self.weighting == "samples" else 1.0)
+            return Trip(cloud.world.env, self.relay.run(cloud.world, group, task, gate), of=group)
+        return cloud.visit(group[0], task)
 
 
 def _until_somebody_can_begin(world: World, groups: Sequence[Group], task: Task) -> Generator[Event, Any, None]:
     """Wait while clients of the block have what they need, but none can be reached and is free; not without hope."""
     members = [client for group in groups for client in group]
-    while not any(may_begin(client, task) for client in members):
+    while not any(task.may_begin(client) for client in members):
         if not any(task.suits(client) and not world.outages.fate(client.attachment) for client in members):
             return
         yield world.outages.changed

@@ -16,7 +16,7 @@ from pydantic import model_validator
 from simpy import Event
 
 from fedsim.errors import Misfit
-from fedsim.kernel.gather import at_the_end_of
+from fedsim.kernel.gather import at_the_end_of, give_up
 from fedsim.network.faults.outages import Fate
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.rounds import Cohort, Group
@@ -83,21 +83,20 @@ class RandomCohort(Cohort):
         self._settings = settings
         self._chosen: list[Client] = []
 
-    def groups(self, world: World, place: BlockRound) -> Generator[Event, Any, list[Group]]:
+    def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """The clients of a round, in the order in which they were drawn; waits until at least one can be chosen.
 
         The cloud asks them in this order, so that nobody is always first or last on the air. A client that is asked
         while busy gives up what it does, if the scenario says so.
         """
         abort = self._settings.busy == "abort"
-        if place.first:
+        if at.first:
             eligible = yield from eligible_clients(world, even_if_busy=abort)
             asked = min(len(eligible), self._settings.asked(len(world.clients)))
-            rng = world.streams("selection", 0, place.number).generator()
+            rng = world.streams("selection", 0, at.number).generator()
             self._chosen = [eligible[position] for position in rng.permutation(len(eligible))[:asked]]
-        for client in self._chosen:
-            if abort and client.journey is not None and client.busy:
-                client.journey.interrupt("asked again")
+        if abort:
+            give_up((client.journey for client in self._chosen), "asked again")
         return [(client,) for client in self._chosen]
 
     def enough(self, world: World) -> int:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Iterator
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from simpy import Event
 
 from fedsim.errors import Misfit, within
@@ -23,15 +23,18 @@ from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.learning.objectives import Distilled, Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.grouped import GroupedCohort
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.relay import Relay
 from fedsim.protocols.rounds import Rounds
-from fedsim.protocols.synchronisation.settings import SynchronisedPart
-from fedsim.protocols.synchronisation.whole import Whole
 from fedsim.protocols.world import World
 from fedsim.settings import Count, Fraction, NonNegative, OneOf, Positive, Settings
 
@@ -56,11 +59,13 @@ class GroupedSettings(Settings):
     deadline_s: Positive | None = None
     """A round, its reports and its scatter each end at the latest after so many seconds."""
     weighting: Literal["samples", "uniform"] = "uniform"
-    """Weights of the mean over groups: all equal (the papers), or by the samples that a group has trained on (the
+    """Weights of the groups' updates: all equal (the papers), or by the samples that a group has trained on (the
     authors' public code)."""
-    distillation: NonNegative = 0.0
-    """Weight of a term that keeps a client's scores near those of the round's global model: 0.1 in the authors' public
-    code, 0 in the papers. The global model then goes along from client to client, and is counted."""
+    objective: Annotated[Objective, OneOf("objectives")] = Plain()
+    """What clients minimise beside the loss on their samples. The authors' public code has ``{name: distilled,
+    coefficient: 0.1}``; the global model then goes along from client to client, and is counted."""
+    server: Annotated[ServerRule, OneOf("rules")] = Mean()
+    """How updates become the next model."""
     grouping_s: NonNegative = 0.0
     """Simulated seconds that the cloud takes to form groups; HFedMS reports up to 0.1."""
 
@@ -68,23 +73,21 @@ class GroupedSettings(Settings):
 class GroupedTraining(Protocol, GroupedSettings):
     """What protocols with groups have in common: they name three parts."""
 
-    place_of_part: ClassVar[tuple[str, ...]] = ()
-    """The key under which the keys of the synchronised part stand."""
+    place_of_exchange: ClassVar[tuple[str, ...]] = ()
+    """The key under which the keys of the exchange stand."""
 
     @abstractmethod
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
-        """How groups are formed, how many there are, and what of the model is synchronised."""
-
-    def objective(self) -> Objective:
-        """The clients' local objective."""
-        return Distilled(self.distillation) if self.distillation else Plain()
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
+        """How groups are formed, how many there are, and what of the model is exchanged."""
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """Rounds of groups in parallel, and of their members in sequence."""
-        grouping, growth, part = self.parts()
+        grouping, growth, exchange = self.parts()
         cohort = GroupedCohort(grouping, growth, self.sampling_rate, self.shuffle, self.grouping_s, self.deadline_s)
         relay = Relay(self.on_loss, self.turn_s)
-        schedule = Rounds(cohort, part, self.objective(), self.weighting, self.interval, self.deadline_s, relay)
+        schedule = Rounds(
+            cohort, exchange, self.objective, self.weighting, self.interval, self.deadline_s, relay, self.server
+        )
         yield from schedule.run(world)
 
     @property
@@ -93,9 +96,9 @@ class GroupedTraining(Protocol, GroupedSettings):
         return False
 
     def check(self, world: World) -> None:
-        """Every client needs a compute time, grouping its class counts, and the synchronised part what it needs."""
+        """Every client needs a compute time, grouping its class counts, and each part what it needs."""
         super().check(world)
-        grouping, _, part = self.parts()
+        grouping, _, exchange = self.parts()
         if grouping.needs_counts and (world.dataset.y is None or world.dataset.classes is None):
             why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
             raise Misfit(
@@ -103,17 +106,13 @@ class GroupedTraining(Protocol, GroupedSettings):
                 f"{why}; choose another data set, or random groups",
                 "grouping",
             )
-        if self.distillation and world.dataset.regression:
-            raise Misfit(
-                f"distillation compares scores of classes, and data set {world.dataset.name!r} has numbers to predict; "
-                "leave it out",
-                "distillation",
-            )
-        with within(*self.place_of_part):
-            part.check(world)
+        with within("objective"):
+            self.objective.check(world.dataset)
+        with within(*self.place_of_exchange):
+            exchange.check(world)
 
     def columns(self, world: World) -> dict[str, float]:
-        """Those of the synchronised part."""
+        """Those of the exchange."""
         return self.parts()[2].columns(world)
 
     def cohort_size(self, clients: int) -> float:
@@ -126,49 +125,37 @@ class GroupedTraining(Protocol, GroupedSettings):
         if not grouping.needs_counts:
             return super().groups_by_counts(clients, rounds)
         return tuple(
-            growth.groups(place.block, clients) if place.first and (place.block == 1 or not grouping.once) else 0
-            for place in self._places(rounds)
+            growth.groups(at.block, clients) if at.first and (at.block == 1 or not grouping.once) else 0
+            for at in self._places(rounds)
         )
 
     def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
         """What the growth has for each round's block, or for the first one when groups are formed once."""
         grouping, growth, _ = self.parts()
-        return tuple(growth.groups(1 if grouping.once else place.block, clients) for place in self._places(rounds))
+        return tuple(growth.groups(1 if grouping.once else at.block, clients) for at in self._places(rounds))
 
     def _places(self, rounds: int) -> Iterator[BlockRound]:
         return (BlockRound.of(number, interval=self.interval) for number in range(1, rounds + 1))
 
     def alternation(self, model: ModelTable) -> Alternation:
-        """As the synchronised part has it."""
-        _, _, part = self.parts()
-        return part.alternation(self.interval, model)
+        """As the exchange has it."""
+        _, _, exchange = self.parts()
+        return exchange.alternation(self.interval, model)
 
 
 class STP(GroupedTraining):
     """Sequential-to-parallel training: ever more groups, in sequence inside and in parallel among each other."""
 
-    place_of_part: ClassVar[tuple[str, ...]] = ("synchronise",)
+    place_of_exchange: ClassVar[tuple[str, ...]] = ("exchange",)
 
     name: Literal["stp"] = "stp"
     grouping: Annotated[GroupingSettings, OneOf("groupings")] = Field(default_factory=ICG)
     """How groups are formed."""
     growth: Annotated[GrowthSettings, OneOf("growths")] = Field(default_factory=Logarithmic)
     """How many groups there are in which block."""
-    synchronise: Annotated[SynchronisedPart, OneOf("synchronised_parts")] = Field(default_factory=Whole)
-    """What of the model is trained, sent and averaged in which round of a block."""
-    mu: NonNegative = 0.0
-    """Strength of FedProx's proximal term, by which a client's model is kept near the one that it received; 0: none."""
+    exchange: Annotated[Exchange, OneOf("exchanges")] = Field(default_factory=Whole)
+    """What of the model is sent, trained and sent back in which round of a block."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, SynchronisedPart]:
+    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
         """As the scenario names them."""
-        return self.grouping, self.growth, self.synchronise
-
-    def objective(self) -> Objective:
-        """Loss, and a proximal term if there is to be one."""
-        return Proximal(self.mu) if self.mu else super().objective()
-
-    @model_validator(mode="after")
-    def _one_term(self) -> Self:
-        if self.mu and self.distillation:
-            raise Misfit(f"distillation={self.distillation:g} cannot be combined with mu={self.mu:g}", "distillation")
-        return self
+        return self.grouping, self.growth, self.exchange

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,20 +12,27 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
+from fedsim.kernel.gather import give_up
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
-from fedsim.learning.learner import Learner, Model
+from fedsim.learning.graph import Handle
+from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 from fedsim.network.attachment import Attachment
 from fedsim.network.faults.outages import Outages
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
+from fedsim.network.transfer import Transfer
 from fedsim.network.wires import Wires
+from fedsim.protocols.message import Message
 from fedsim.protocols.run_loop import NobodyLeft, RunLoop
 
-__all__ = ["Client", "Cloud", "World"]
+__all__ = ["SERVERS", "Client", "Cloud", "World"]
+
+SERVERS = -1
+"""Who sends what no client sends."""
 
 
 @dataclass(eq=False, slots=True)
@@ -48,10 +55,8 @@ class Client:
     """Local trainings finished so far; each one's batches are drawn from a stream of its own."""
     attempts: int = 0
     """Local trainings begun so far; each one's compute time is drawn from a stream of its own."""
-    state: Model = field(default_factory=dict)
-    """What its objective remembers from one training to the next."""
-    memory: object | None = None
-    """What else it keeps from one round to the next, as its protocol says."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What it keeps from one round to the next, by who keeps it: its "objective", an exchange, a codec."""
     journey: Trip | None = None
     work: object | None = None
     """The local training that it does now."""
@@ -116,15 +121,23 @@ class World:
         """Local work is given up; what is on the air is the network's affair."""
         client = self.clients[attachment.client]
         if client.work is not None and client.journey is not None:
-            client.journey.interrupt("the device failed")
+            give_up([client.journey], "the device failed")
         if self.forgetful:
-            client.state, client.memory = {}, None
+            client.kept.clear()
             if client.stream is not None:
                 client.stream.forget(self.env.now)
 
+    def send(self, client: int, route: Sequence[Hop], message: Message) -> Transfer:
+        """Send *message* for a client, or `SERVERS`, over the hops of *route*; may be waited for.
+
+        Where its size is measured, it is asked for now.
+        """
+        size = message.bytes
+        return self.network.send(client, route, self.learner.value(size) if isinstance(size, Handle) else size)
+
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
         """Send a client on a journey, now; it is busy until the journey ends."""
-        trip = client.journey = Trip(journey, of=client)
+        trip = client.journey = Trip(self.env, journey, of=client)
         if trip.callbacks is None:
             client.journey = None
         else:

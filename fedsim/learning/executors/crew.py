@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fedsim.learning.executors.trainer import Part, Score, Trainer
 from fedsim.learning.executors.wave import Extraction, Wave
-from fedsim.learning.graph import SEMANTICS
+from fedsim.learning.operations.extract import SEMANTICS
 
 __all__ = ["Crew", "ExtractJob", "Here", "Job", "ScoreJob", "TrainJob"]
 

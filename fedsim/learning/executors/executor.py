@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from fedsim.learning.graph import Handle, Node, Value
+from fedsim.learning.graph import Handle, Node
+from fedsim.learning.operations.operation import Value
 
 __all__ = ["Executor", "Fold"]
 

@@ -13,10 +13,10 @@ from typing import TypeAlias
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.batches import samples_of
 from fedsim.learning.executors.part import Part
-from fedsim.learning.executors.semantics import FEATURES, LABELS, SAMPLES
-from fedsim.learning.graph import SEMANTICS, Handle
+from fedsim.learning.graph import Handle
+from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANTICS, Extract
+from fedsim.learning.operations.keep import Keep
 from fedsim.models.layers import Shape
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.user_module import UserTable
@@ -68,22 +68,25 @@ class Expected:
 
     def _rows(self, handle: Handle) -> int:
         while not handle.computed:
-            parameters = handle.node.parameters
-            if "rows" in parameters:
-                return int(parameters["rows"])
-            if "remembered" not in handle.node.inputs:
-                return samples_of(self._dataset, parameters)
-            handle = handle.node.inputs["remembered"]
+            match handle.node.operation:
+                case Keep(rows=rows):
+                    return rows
+                case Extract(seen=seen) if "remembered" not in handle.node.sources:
+                    return seen.samples
+            handle = handle.node.sources.one("remembered")
         return len(handle.value[LABELS])
 
 
 def _with_samples(handle: Handle) -> bool:
     """Whether the raw samples stand beside the rows."""
     while not handle.computed:
-        node = handle.node
-        if "with_samples" in node.parameters:
-            return bool(node.parameters["with_samples"])
-        handle = node.inputs["rows.0" if node.operation.name == "keep" else "remembered"]
+        match handle.node.operation:
+            case Extract(with_samples=with_samples):
+                return with_samples
+            case Keep():
+                handle = handle.node.sources.each("rows")[0]
+            case _:
+                handle = handle.node.sources.one("remembered")
     return SAMPLES in handle.value
 
 

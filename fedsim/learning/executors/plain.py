@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
+from fedsim.learning.executors.part import by_full_name
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.trainer import (
     Part,
@@ -32,11 +32,12 @@ from fedsim.learning.executors.trainer import (
     scores_from,
 )
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
-from fedsim.learning.objectives import objective_from
+from fedsim.learning.objectives.objective import Given
+from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build
 
-__all__ = ["PartialSum", "PlainTrainer"]
+__all__ = ["PlainTrainer", "Summing"]
 
 
 class PlainTrainer(Trainer):
@@ -52,7 +53,7 @@ class PlainTrainer(Trainer):
 
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         """One training after the other; the sum takes each model as soon as it is made."""
-        total = wave.sum and PartialSum({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
+        total = wave.sum and Summing({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
         outputs: list[dict[str, Part]] = []
         for number, training in enumerate(wave.trainings):
             with arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
@@ -68,16 +69,22 @@ class PlainTrainer(Trainer):
         def given(source: Source) -> Part:
             return made[source.training][source.output] if isinstance(source, Made) else values[source]
 
-        model, state = (
-            {name: given(source) for name, source in training.sources(group).items()} for group in ("model", "state")
-        )
-        settings, objective = training.parameters["training"], objective_from(training.parameters["objective"])
-        teach = self._teacher({part: given(source) for part, source in training.sources("teacher").items()})
+        about, sources = training.about, training.sources
+        objective, settings = about.objective, about.training
+        model = {part: given(source) for part, source in sources.model("model").items()}
+        further = {role: {part: given(at) for part, at in sources.model(role).items()} for role in objective.receives}
+        others = {role: self._frozen(further[role]) for role in objective.scores}
         weights = self._load(model)
         self._module.train()
         rows = [given(source) for source in training.rows]
         forward = self._module.classify if rows else self._module
-        start = {name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {}
+        has = Given(
+            start={name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {},
+            state={name: given(source) for name, source in sources.model("state").items()},
+            models={role: by_full_name(parts) for role, parts in further.items()},
+            training=settings,
+            steps=about.sizes.steps,
+        )
         momenta: dict[str, torch.Tensor | None] = dict.fromkeys(weights)
         with _torch_draws(training.stream, self.torch_device):
             for x, y in self._mini_batches(training, rows):
@@ -85,21 +92,19 @@ class PlainTrainer(Trainer):
                     weight.grad = None
                 scores = forward(x)
                 loss = self._loss(scores, y, "mean")
-                if teach is not None:
-                    loss = loss + objective.loss(scores, teach(x))
+                if others:
+                    loss = loss + objective.loss(scores, {role: other(x) for role, other in others.items()})
                 torch.autograd.backward(loss)
                 with torch.no_grad():
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
-                    objective.add_gradient(gradients, weights, start, state)
+                    objective.add_gradient(gradients, weights, has)
                     _step(weights, gradients, momenta, settings)
         with torch.no_grad():
-            remembered = objective.remember(state, weights, start)
+            remembered = objective.remember(weights, has)
         return self._trained(model) | {f"state.{name}": dict(value) for name, value in remembered.items()}
 
-    def _teacher(self, model: Mapping[str, Part]) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        """A frozen model's scores, as in tests; None without a model."""
-        if not model:
-            return None
+    def _frozen(self, model: Mapping[str, Part]) -> Callable[[torch.Tensor], torch.Tensor]:
+        """A frozen model's scores, as in tests."""
         module = build(self._table).to(self.torch_device, self.dtype)
         for part, tensors in model.items():
             module.load(part, tensors)
@@ -108,9 +113,9 @@ class PlainTrainer(Trainer):
 
     def _mini_batches(self, training: Training, rows: Sequence[Part]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         if rows:
-            yield from shuffled(joined(rows), training.parameters, training.stream)
+            yield from shuffled(joined(rows), training.about.training, training.stream)
             return
-        for x, y in mini_batches(self.dataset, training.parameters, training.stream):
+        for x, y in mini_batches(self.dataset, training.about.seen, training.about.training, training.stream):
             yield self.tensor(x), self.tensor(y)
 
     def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -163,7 +168,7 @@ def _step(
     weights: Mapping[str, torch.Tensor],
     gradients: Mapping[str, torch.Tensor],
     momenta: dict[str, torch.Tensor | None],
-    settings: Mapping[str, Any],
+    settings: TrainingSettings,
 ) -> None:
     """One step of `torch.optim.SGD`, by its own function: to make the optimiser itself loads PyTorch's compiler."""
     buffers = [momenta[name] for name in gradients]
@@ -173,9 +178,9 @@ def _step(
         buffers,
         foreach=False,
         fused=False,
-        lr=settings["learning_rate"],
-        momentum=settings["momentum"],
-        weight_decay=settings["weight_decay"],
+        lr=settings.learning_rate,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
         dampening=0.0,
         nesterov=False,
         maximize=False,
@@ -183,7 +188,7 @@ def _step(
     momenta.update(zip(gradients, buffers, strict=True))
 
 
-class PartialSum:
+class Summing:
     """``sum of w_i (model_i - base)``, added up in the order of the contributions."""
 
     def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:

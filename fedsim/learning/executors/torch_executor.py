@@ -17,17 +17,25 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.executors.applied import applied
 from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
+from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
-from fedsim.learning.executors.plain import PartialSum
-from fedsim.learning.executors.semantics import compensated, joined, kept
+from fedsim.learning.executors.plain import Summing
 from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
-from fedsim.learning.graph import SEMANTICS, Handle, Node, Value
+from fedsim.learning.graph import Handle, Node
+from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.evaluate import METRICS, Evaluate
+from fedsim.learning.operations.extract import Extract
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Value
+from fedsim.learning.operations.partial_sum import PartialSum
+from fedsim.learning.operations.train import Train
 from fedsim.learning.spread import spread
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import initial_parameters
@@ -72,7 +80,7 @@ class TorchExecutor(Executor):
     ) -> None:
         torch.set_num_threads(1)
         self.family = self.numeric_family(torch_device, precision)
-        self._torch_device = torch_device
+        self._torch_device, self._precision = torch_device, precision
         self._dtype = number_type(precision)
         self._table = table
         self._dataset = dataset
@@ -96,43 +104,41 @@ class TorchExecutor(Executor):
         return waves(nodes)
 
     def begin(self, chunk: Sequence[Node]) -> None:
-        """Give trainings and scores to the crew; sums need no start."""
+        """Give trainings and scores to the crew; what else there is needs no start."""
         node = chunk[0]
         if node in self._tickets:
             return
-        if node.operation.name == "train":
-            self._tickets[node] = self._crew.begin(TrainJob(*detached(chunk)))
-        elif node.operation.name == "evaluate":
-            self._tickets[node] = self._begin_scores(node)
-        elif node.operation.name == "extract":
-            self._tickets[node] = self._begin_extraction(chunk)
+        match node.operation:
+            case Train():
+                self._tickets[node] = self._crew.begin(TrainJob(*detached(chunk)))
+            case Evaluate() as evaluation:
+                self._tickets[node] = self._begin_scores(node, evaluation)
+            case Extract():
+                self._tickets[node] = self._begin_extraction(chunk)
 
     def compute(self, chunk: Sequence[Node]) -> list[dict[str, Value]]:
         """The outputs of a wave, or of one node."""
         node = chunk[0]
         self.begin(chunk)
-        match node.operation.name:
-            case "train" | "extract":
+        match node.operation:
+            case Train() | Extract():
                 outputs: list[dict[str, Value]] = self._crew.finish(self._tickets.pop(node))
                 return outputs
-            case "evaluate":
-                return [{"metrics": self._metrics(node, self._tickets.pop(node))}]
-            case "init":
+            case Evaluate() as evaluation:
+                return [{METRICS: self._metrics(evaluation, self._tickets.pop(node))}]
+            case Init():
                 return [self._init(node)]
-            case "add" | "mean":
+            case Add():
                 return [self._sum(node)]
-            case "compensate":
-                remembered, now, before = (node.inputs[name].value for name in ("remembered", "now", "before"))
-                return [{SEMANTICS: compensated(remembered, now, before, node.parameters)}]
-            case "keep":
-                candidates = joined(list(_inputs(node, "rows").values()))
-                return [{SEMANTICS: kept(candidates, node.parameters, node.stream)}]
-            case name:
-                raise NotImplementedError(f"no arithmetic for operation {name!r}")
+            case _:
+                with arithmetic(self._torch_device, self._precision):
+                    return [applied(node)]
 
     def fold(self, node: Node) -> Fold:
         """A partial sum of models that were made elsewhere."""
-        return _Fold(_inputs(node, "base"), node.parameters["weights"])
+        assert isinstance(node.operation, PartialSum)
+        base = {slot.part: handle.value for slot, handle in node.inputs.items() if slot.role == "base"}
+        return _Fold(base, node.operation.weights)
 
     def dump(self, value: Value) -> bytes:
         """Contiguous tensors by name, no metadata: equal parts, equal bytes."""
@@ -169,10 +175,8 @@ class TorchExecutor(Executor):
         }
 
     def _sum(self, node: Node) -> dict[str, Value]:
-        """``add``: a partial sum on top of those before it. ``mean``: the base and the sum of all weighted deltas."""
-        first, second = {"add": ("total", "some"), "mean": ("base", "total")}[node.operation.name]
-        left, right = _inputs(node, first), _inputs(node, second)
-        return {part: self._added(part, left[part], right[part]) for part in left}
+        base, change = node.values.model("base"), node.values.model("change")
+        return {part: self._added(part, base[part], change[part]) for part in base}
 
     def _added(self, part: str, left: Part, right: Part) -> Part:
         made = self._crew.new_part(part) or {name: torch.empty_like(tensor) for name, tensor in left.items()}
@@ -181,37 +185,36 @@ class TorchExecutor(Executor):
         return made
 
     def _begin_extraction(self, chunk: Sequence[Node]) -> Any:
-        extractor = _inputs(chunk[0], "model")
+        extractor = chunk[0].values.model("model")
         extractions = []
         for node in chunk:
-            assert node.stream is not None
-            remembered = node.inputs["remembered"].value if "remembered" in node.inputs else None
-            extractions.append(Extraction(node.parameters, node.stream, remembered))
+            assert node.stream is not None and isinstance(node.operation, Extract)
+            remembered = node.values.one("remembered") if "remembered" in node.sources else None
+            extractions.append(Extraction(node.operation, node.stream, remembered))
         return self._crew.begin(ExtractJob(tuple(extractor), tuple(extractor.values()), tuple(extractions)))
 
-    def _begin_scores(self, node: Node) -> list[Any]:
-        model = _inputs(node, "model")
-        batches = [ids for group in self._test_sets(node) for ids in _batches(group)]
+    def _begin_scores(self, node: Node, evaluation: Evaluate) -> list[Any]:
+        model = node.values.model("model")
+        batches = [ids for group in self._test_sets(evaluation) for ids in _batches(group)]
         shards = [shard for shard in np.array_split(np.arange(len(batches)), self._crew.workers) if len(shard)]
         return [
             self._crew.begin(ScoreJob(tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
             for shard in shards
         ]
 
-    def _metrics(self, node: Node, tickets: Sequence[Any]) -> dict[str, Any]:
+    def _metrics(self, evaluation: Evaluate, tickets: Sequence[Any]) -> dict[str, Any]:
         """Score and mean loss on the global test set, on the clients' own, or on those of unseen clients."""
         scores = iter([score for ticket in tickets for score in self._crew.finish(ticket)])
         metrics = [
-            self._summary([next(scores) for _ in _batches(group)], len(group)) for group in self._test_sets(node)
+            self._summary([next(scores) for _ in _batches(group)], len(group)) for group in self._test_sets(evaluation)
         ]
-        return metrics[0] if node.parameters["on"] == "global" else spread(metrics)
+        return metrics[0] if evaluation.on == "global" else spread(metrics)
 
-    def _test_sets(self, node: Node) -> list[npt.NDArray[np.int64]]:
+    def _test_sets(self, evaluation: Evaluate) -> list[npt.NDArray[np.int64]]:
         """Sample ids: of the global test set, or of each client that has some."""
-        if node.parameters["on"] == "global":
+        if evaluation.on == "global":
             return [self._dataset.test_ids]
-        unseen = node.parameters["on"] == "unseen"
-        held = self._dataset.unseen_test_ids if unseen else self._dataset.client_test_ids
+        held = self._dataset.unseen_test_ids if evaluation.on == "unseen" else self._dataset.client_test_ids
         return [ids for ids in held if len(ids)]
 
     def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float | None]:
@@ -226,7 +229,7 @@ class TorchExecutor(Executor):
 
 class _Fold(Fold):
     def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:
-        self._sum = PartialSum(base, weights)
+        self._sum = Summing(base, weights)
 
     def add(self, value: Mapping[str, Value]) -> None:
         self._sum.add(value)
@@ -237,12 +240,3 @@ class _Fold(Fold):
 
 def _batches(ids: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
     return [ids[first : first + EVALUATION_BATCH] for first in range(0, len(ids), EVALUATION_BATCH)]
-
-
-def _inputs(node: Node, group: str) -> dict[str, Value]:
-    """The values of a node's inputs ``group.part``, by part."""
-    return {
-        name.removeprefix(f"{group}."): handle.value
-        for name, handle in node.inputs.items()
-        if name.startswith(f"{group}.")
-    }

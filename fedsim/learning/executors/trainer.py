@@ -15,8 +15,9 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import samples_seen
 from fedsim.learning.executors.part import Part
-from fedsim.learning.executors.semantics import LABELS, SAMPLES, rows_of
+from fedsim.learning.executors.semantics import rows_of
 from fedsim.learning.executors.wave import Extraction, Wave
+from fedsim.learning.operations.extract import LABELS, SAMPLES
 from fedsim.models.table import ModelTable
 
 __all__ = ["Part", "Score", "Tally", "Trainer", "infinite_unless_finite", "number_type", "scores_from"]
@@ -95,7 +96,7 @@ class Trainer(ABC):
             given = [self._given(extraction) for extraction in extractions]
             features = self.features(extractor, [x for x, _ in given])
         return [
-            rows_of(made, xy[1], xy[0] if extraction.parameters["with_samples"] else None)
+            rows_of(made, xy[1], xy[0] if extraction.about.with_samples else None)
             for made, xy, extraction in zip(features, given, extractions, strict=True)
         ]
 
@@ -103,7 +104,7 @@ class Trainer(ABC):
         """Samples and labels."""
         if extraction.remembered is not None:
             return extraction.remembered[SAMPLES], extraction.remembered[LABELS]
-        x, y = samples_seen(self.dataset, extraction.parameters, Streams(extraction.stream.seed))
+        x, y = samples_seen(self.dataset, extraction.about.seen, Streams(extraction.stream.seed))
         return self.tensor(x), self.tensor(y)
 
     @abstractmethod

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from fedsim.kernel.streams import Stream
-from fedsim.learning.graph import Node, Value
+from fedsim.learning.graph import Node
+from fedsim.learning.operations.extract import Extract
+from fedsim.learning.operations.operation import Inputs, Slot, Value
+from fedsim.learning.operations.partial_sum import PartialSum
+from fedsim.learning.operations.train import Train
 
 __all__ = ["Extraction", "Made", "Source", "Training", "Wave", "WeightedSum", "detached"]
 
@@ -32,31 +35,28 @@ Source = int | Made
 class Training:
     """One local training."""
 
-    parameters: Mapping[str, Any]
-    """Those of its node: client, training options, objective, capture."""
+    about: Train
     stream: Stream
-    inputs: Mapping[str, Source]
-    """``model.PART``, ``state.NAME``, ``teacher.PART``, and ``rows.NUMBER`` where it trains on rows of semantics."""
+    inputs: Mapping[Slot, Source]
     wanted: tuple[str, ...]
     """The outputs that somebody outside of the wave holds."""
 
-    def sources(self, group: str) -> dict[str, Source]:
-        """The inputs ``group.name``, by name."""
-        prefix = f"{group}."
-        return {name.removeprefix(prefix): source for name, source in self.inputs.items() if name.startswith(prefix)}
+    @property
+    def sources(self) -> Inputs[Source]:
+        """Its inputs by role."""
+        return Inputs(self.inputs)
 
     @property
     def rows(self) -> list[Source]:
         """The rows of semantics that it trains on, in their order; none when it trains on samples."""
-        return list(self.sources("rows").values())
+        return self.sources.each("rows")
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """One client's samples on their way through a frozen extractor."""
 
-    parameters: Mapping[str, Any]
-    """Those of its node: client, capture, whether raw samples are kept."""
+    about: Extract
     stream: Stream
     remembered: Value | None
     """Rows whose raw samples they are; None: samples of the data set."""
@@ -88,29 +88,31 @@ def detached(nodes: Sequence[Node]) -> tuple[Wave, list[Value]]:
     """
     values: list[Value] = []
     positions: dict[int, int] = {}
-    trainings = {node: number for number, node in enumerate(nodes) if node.operation.name == "train"}
-    sources = [_take_inputs(node, trainings, values, positions) for node in nodes]
-    made = tuple(
-        Training(node.parameters, _stream(node), inputs, _held(node))
-        for node, inputs in zip(trainings, sources[: len(trainings)], strict=True)
-    )
-    if len(made) == len(nodes):
-        return Wave(made, None), values
-    return Wave(made, _weighted_sum(nodes[-1], sources[-1])), values
+    trainings = {node: number for number, node in enumerate(nodes) if isinstance(node.operation, Train)}
+    made: list[Training] = []
+    for node in nodes:
+        inputs = _take_inputs(node, trainings, values, positions)
+        if isinstance(node.operation, Train):
+            assert node.stream is not None
+            made.append(Training(node.operation, node.stream, inputs, _held(node)))
+        else:
+            assert isinstance(node.operation, PartialSum)
+            return Wave(tuple(made), _weighted_sum(node.operation.weights, inputs)), values
+    return Wave(tuple(made), None), values
 
 
 def _take_inputs(
     node: Node, trainings: Mapping[Node, int], values: list[Value], positions: dict[int, int]
-) -> dict[str, Source]:
-    inputs: dict[str, Source] = {}
-    for name, handle in list(node.inputs.items()):
+) -> dict[Slot, Source]:
+    inputs: dict[Slot, Source] = {}
+    for slot, handle in list(node.inputs.items()):
         training = trainings.get(handle.node)
         if training is not None:
-            inputs[name] = Made(training, handle.output)
-            del node.inputs[name]
+            inputs[slot] = Made(training, handle.output)
+            del node.inputs[slot]
         else:
             value = handle.value
-            inputs[name] = position = positions.setdefault(id(value), len(values))
+            inputs[slot] = position = positions.setdefault(id(value), len(values))
             if position == len(values):
                 values.append(value)
     return inputs
@@ -120,13 +122,7 @@ def _held(node: Node) -> tuple[str, ...]:
     return tuple(sorted(handle.output for handle in node.held_outputs()))
 
 
-def _stream(node: Node) -> Stream:
-    assert node.stream is not None
-    return node.stream
-
-
-def _weighted_sum(node: Node, inputs: Mapping[str, Source]) -> WeightedSum:
-    base = {name.removeprefix("base."): source for name, source in inputs.items() if isinstance(source, int)}
-    terms = {int(name.split(".")[0]): source.training for name, source in inputs.items() if isinstance(source, Made)}
-    weights = tuple(node.parameters["weights"])
+def _weighted_sum(weights: tuple[float, ...], inputs: Mapping[Slot, Source]) -> WeightedSum:
+    base = {slot.part: source for slot, source in inputs.items() if slot.role == "base" and isinstance(source, int)}
+    terms = {slot.number: source.training for slot, source in inputs.items() if isinstance(source, Made)}
     return WeightedSum(weights, base, tuple(terms[number] for number in range(len(weights))))

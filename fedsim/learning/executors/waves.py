@@ -11,6 +11,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fedsim.learning.graph import Handle, Node
+from fedsim.learning.operations.extract import Extract
+from fedsim.learning.operations.partial_sum import TERM
+from fedsim.learning.operations.train import Train
 
 __all__ = ["waves"]
 
@@ -41,10 +44,10 @@ def _extracted_together(chunks: Sequence[Sequence[Node]]) -> list[Sequence[Node]
     open_for: dict[tuple[Handle, ...], list[Node]] = {}
     for chunk in chunks:
         node = chunk[0]
-        if node.operation.name != "extract" or "remembered" in node.inputs:
+        if not isinstance(node.operation, Extract) or "remembered" in node.sources:
             made.append(chunk)
             continue
-        extractor = tuple(_model(node).values())
+        extractor = tuple(node.sources.model("model").values())
         together = open_for.get(extractor)
         if together is None or len(together) == EXTRACTED_TOGETHER:
             together = open_for[extractor] = []
@@ -81,17 +84,17 @@ class _Planner:
 
         It has the same options and objective: a chain follows one recipe.
         """
-        model = _model(node)
+        model = node.sources.model("model")
         before = {handle.node for handle in model.values() if self._is_training(handle.node)}
         if len(before) != 1:
             return None
         (maker,) = before
-        same = all(handle.node is maker or _model(maker).get(part) is handle for part, handle in model.items())
-        alike = all(maker.parameters.get(name) == node.parameters.get(name) for name in ("training", "objective"))
-        return maker if same and alike else None
+        received = maker.sources.model("model")
+        same = all(handle.node is maker or received.get(part) is handle for part, handle in model.items())
+        return maker if same and _recipe(maker) == _recipe(node) else None
 
     def _is_training(self, node: Node) -> bool:
-        return node in self._order and node.operation.name == "train"
+        return node in self._order and isinstance(node.operation, Train)
 
     def _free(self, chain: Sequence[Node], total: Node) -> bool:
         """Whether nothing that the wave needs needs a part of *chain*: who else takes something of it comes later."""
@@ -104,18 +107,19 @@ class _Planner:
 
 
 def _last_trainings(total: Node) -> list[Node | None]:
-    """For each contribution the training that made all of it; None where there is no such training."""
-    makers: defaultdict[str, set[Node | None]] = defaultdict(set)
-    for name, handle in total.inputs.items():
-        number, _, part = name.partition(".")
-        if number.isdigit():
-            makers[number].add(handle.node if handle.output == part else None)
+    """For each term the training that made all of it; None where there is no such training."""
+    makers: defaultdict[int, set[Node | None]] = defaultdict(set)
+    for slot, handle in total.inputs.items():
+        if slot.role == TERM:
+            makers[slot.number].add(handle.node if handle.output == slot.part else None)
     return [nodes.pop() if len(nodes) == 1 else None for nodes in makers.values()]
 
 
 def _bases(total: Node) -> set[Node]:
-    return {handle.node for name, handle in total.inputs.items() if name.startswith("base.")}
+    return {handle.node for slot, handle in total.inputs.items() if slot.role == "base"}
 
 
-def _model(node: Node) -> dict[str, Handle]:
-    return {name: handle for name, handle in node.inputs.items() if name.startswith("model.")}
+def _recipe(node: Node) -> object:
+    operation = node.operation
+    assert isinstance(operation, Train)
+    return operation.model, operation.training, operation.objective

@@ -25,8 +25,8 @@ from fedsim.learning.executors.arena import Arena, Block, Place
 from fedsim.learning.executors.crew import Crew, ExtractJob, Job, ScoreJob
 from fedsim.learning.executors.trainer import Part, Trainer
 from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, packed, uninterrupted, unpacked
-from fedsim.learning.graph import SEMANTICS
-from fedsim.learning.learner import PARTIAL_SUM
+from fedsim.learning.operations.extract import SEMANTICS
+from fedsim.learning.rules.changes import PARTIAL_SUM
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.user_module import UserTable
 

@@ -16,12 +16,10 @@ from typing import NamedTuple
 
 import torch
 
-from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.batches import BatchSizes, batch_sizes
 from fedsim.learning.executors.batched.samples import XY
 from fedsim.learning.executors.wave import Training
 
-__all__ = ["Chain", "Course", "Draw", "MiniBatch", "Stage", "sizes_of"]
+__all__ = ["Chain", "Course", "Draw", "MiniBatch", "Stage"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +53,9 @@ class MiniBatch(NamedTuple):
 class Course:
     """The steps of a group of chains."""
 
-    def __init__(self, dataset: FederatedDataset, draw: Draw, chains: Sequence[Chain]) -> None:
+    def __init__(self, draw: Draw, chains: Sequence[Chain]) -> None:
         self._draw = draw
-        sizes = [[sizes_of(dataset, stage) for stage in chain] for chain in chains]
+        sizes = [[stage.training.about.sizes for stage in chain] for chain in chains]
         steps = [sum(stage.steps for stage in own) for own in sizes]
         order = sorted(range(len(chains)), key=lambda number: (-steps[number], number))
         self.chains = tuple(chains[number] for number in order)
@@ -93,8 +91,3 @@ class Course:
         for stage in chain:
             for x, y in self._draw(stage):
                 yield MiniBatch(stage, x, y)
-
-
-def sizes_of(dataset: FederatedDataset, stage: Stage) -> BatchSizes:
-    """How many samples are in each mini-batch of a training."""
-    return batch_sizes(dataset, stage.training.parameters)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fedsim.learning.executors.batched.course import Chain, Stage
 from fedsim.learning.executors.trainer import Part
 from fedsim.learning.executors.wave import Made, Source, Wave
+from fedsim.learning.operations.train import Train
 
-__all__ = ["Change", "Group", "groups", "recipe_text"]
+__all__ = ["Change", "Group", "groups", "recipe_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +28,14 @@ class Group:
     """Of a chain's last model in that sum, by the number of its training."""
 
     @property
-    def parameters(self) -> Mapping[str, Any]:
-        """Those of a node whose options of training and objective are everybody's."""
-        return self.chains[0][0].training.parameters
+    def about(self) -> Train:
+        """A training whose options and objective are everybody's."""
+        return self.chains[0][0].training.about
 
     @property
     def on_rows(self) -> bool:
         """Whether it trains on rows of semantics, not on samples."""
-        return "rows" in self.parameters
+        return self.about.rows is not None
 
     @property
     def stages(self) -> list[Stage]:
@@ -56,30 +56,30 @@ def groups(wave: Wave, values: Sequence[Part]) -> Iterator[Group]:
     total = wave.sum
     summed = () if total is None else tuple(total.base)
     weights = None if total is None else dict(zip(total.trainings, total.weights, strict=True))
-    found: defaultdict[tuple[frozenset[tuple[str, Source]], str], list[Chain]] = defaultdict(list)
+    found: defaultdict[tuple[frozenset[tuple[str, Source]], Hashable], list[Chain]] = defaultdict(list)
     for chain in _chains(wave):
         first = chain[0].training
-        found[frozenset(first.sources("model").items()), recipe_text(first.parameters)].append(chain)
+        found[frozenset(first.sources.model("model").items()), recipe_of(first.about)].append(chain)
     for chains in found.values():
-        model = chains[0][0].training.sources("model")
+        model = chains[0][0].training.sources.model("model")
         base = {part: values[source] for part, source in model.items() if isinstance(source, int)}
         yield Group(tuple(chains), base, summed, weights)
 
 
-def recipe_text(parameters: Mapping[str, Any]) -> str:
-    """The options of training and objective: the same text, the same recipe."""
-    return json.dumps([parameters[name] for name in ("training", "objective")], sort_keys=True)
+def recipe_of(about: Train) -> Hashable:
+    """The options of training and the objective: if equal, so are the steps."""
+    return about.training, about.objective
 
 
 def _chains(wave: Wave) -> list[Chain]:
     needed = [set(training.wanted) for training in wave.trainings]
     for training in wave.trainings:
-        for name, source in training.inputs.items():
-            if isinstance(source, Made) and not name.startswith("model."):
+        for slot, source in training.inputs.items():
+            if isinstance(source, Made) and slot.role != "model":
                 needed[source.training].add(source.output)
     chains: dict[int, list[Stage]] = {}
     for number, training in enumerate(wave.trainings):
-        model = training.sources("model")
+        model = training.sources.model("model")
         before = {source.training for source in model.values() if isinstance(source, Made)}
         restarts = (
             frozenset(part for part, source in model.items() if isinstance(source, int)) if before else frozenset()

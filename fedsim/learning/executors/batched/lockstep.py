@@ -19,6 +19,7 @@ from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
 from fedsim.learning.executors.trainer import Part
 from fedsim.learning.executors.wave import Source
+from fedsim.learning.objectives.objective import Given
 
 __all__ = ["Lockstep"]
 
@@ -45,7 +46,7 @@ class Lockstep:
         self._group = group
         self._architecture, self._recipe = architecture, recipe
         self._regression = dataset.regression
-        self._course = Course(dataset, draw, chains)
+        self._course = Course(draw, chains)
         clients = len(chains)
         back = [layer_tensors(base, block) for block in architecture.back]
         rows = self._course.rows(max(rows_that_pay(*weight.shape) for weight, _ in back))
@@ -56,6 +57,7 @@ class Lockstep:
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
         self._like = layer_tensors(base, blocks[-1])[0]
         self._states: list[Mapping[str, Part]] = [{} for _ in chains]
+        self._steps = [0 for _ in chains]
         self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 
     def run(self, made: Callable[[Source], Part], finished: Callable[[int, dict[str, Part]], None]) -> Change:
@@ -104,7 +106,9 @@ class Lockstep:
                 if part in stage.restarts:
                     layer.restart(client)
                 layer.begin(client)
-        self._states[client] = {name: made(source) for name, source in stage.training.sources("state").items()}
+        remembered = stage.training.sources.model("state")
+        self._states[client] = {name: made(source) for name, source in remembered.items()}
+        self._steps[client] = stage.training.about.sizes.steps
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, Part]], None]) -> None:
         outputs: dict[str, Part] = {name: {} for name in stage.needed if not name.startswith("state.")}
@@ -113,7 +117,7 @@ class Lockstep:
                 outputs[part].update(_named(name, layer.state(client)))
         objective = self._recipe.objective
         if any(f"state.{name}" in stage.needed for name in objective.remembers):
-            remembered = objective.remember(self._states[client], self._weights(client), self._starts(client))
+            remembered = objective.remember(self._weights(client), self._given(client))
             outputs |= {f"state.{name}": dict(value) for name, value in remembered.items()}
         finished(stage.number, outputs)
 
@@ -180,10 +184,7 @@ class Lockstep:
         }
         for client in range(active):
             self._recipe.objective.add_gradient(
-                {name: tensors[client] for name, tensors in held.items()},
-                self._weights(client),
-                self._starts(client),
-                self._states[client],
+                {name: tensors[client] for name, tensors in held.items()}, self._weights(client), self._given(client)
             )
         for _, _, layer in self._layers:
             layer.release()
@@ -194,6 +195,11 @@ class Lockstep:
             for part, layer_name, layer in self._layers
             for name, tensor in _named(layer_name, layer.views(client)).items()
         }
+
+    def _given(self, client: int) -> Given:
+        # Trainings that get further models do not come here.
+        options = self._group.about.training
+        return Given(self._starts(client), self._states[client], {}, options, self._steps[client])
 
     def _starts(self, client: int) -> dict[str, torch.Tensor]:
         if not self._recipe.objective.reads_start:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from fedsim.learning.objectives import Objective, objective_from
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.operations.train import Train
 
 __all__ = ["Recipe"]
 
@@ -28,16 +27,10 @@ class Recipe:
     """The type in which the factors of large products are rounded; None: they are taken as they are."""
 
     @classmethod
-    def of(cls, parameters: Mapping[str, Any], products: torch.dtype | None = None) -> Recipe:
-        """The recipe in a training's parameters."""
-        settings = parameters["training"]
-        return cls(
-            settings["learning_rate"],
-            settings["momentum"],
-            settings["weight_decay"],
-            objective_from(parameters["objective"]),
-            products,
-        )
+    def of(cls, about: Train, products: torch.dtype | None = None) -> Recipe:
+        """The recipe of a training."""
+        options = about.training
+        return cls(options.learning_rate, options.momentum, options.weight_decay, about.objective, products)
 
     @property
     def pull(self) -> float:

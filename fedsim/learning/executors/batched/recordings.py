@@ -26,8 +26,8 @@ import torch
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.batches import BatchSizes
-from fedsim.learning.executors.batched.course import Draw, Stage, sizes_of
-from fedsim.learning.executors.batched.group import Change, Group, recipe_text
+from fedsim.learning.executors.batched.course import Draw, Stage
+from fedsim.learning.executors.batched.group import Change, Group, recipe_of
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import XY, ResidentSamples
@@ -85,9 +85,9 @@ class Recordings:
 
     def trained(self, group: Group, finished: Callable[[int, dict[str, Part]], None]) -> Change | None:
         """As `Lockstep.run`, by a recording; None if there is none: then nothing has happened."""
-        if self._recorder is None or not self._samples.all_there or not Recipe.of(group.parameters).linear:
+        if self._recorder is None or not self._samples.all_there or not Recipe.of(group.about).linear:
             return None
-        sizes = {stage.number: sizes_of(self._dataset, stage) for stage in group.stages}
+        sizes = {stage.number: stage.training.about.sizes for stage in group.stages}
         kind = kind_of(group, sizes)
         self._groups += 1
         if not self._seen_before(kind) or not (kind in self._recordings or self._has_room(group, sizes)):
@@ -139,7 +139,8 @@ class Recordings:
         """The samples that the group's trainings see, one after the other; None where ids do not say all of it."""
         found: list[npt.NDArray[np.int64]] = []
         for stage in group.stages:
-            feed = self._samples.ids(stage.training.parameters, stage.training.stream)
+            about = stage.training.about
+            feed = self._samples.ids(about.seen, about.training, stage.training.stream)
             if feed is None:
                 return None
             found += feed
@@ -153,7 +154,7 @@ def kind_of(group: Group, sizes: Sizes) -> Hashable:
         for chain in group.chains
     )
     weights = None if group.weights is None else tuple(group.weights[chain[-1].number] for chain in group.chains)
-    return recipe_text(group.parameters), chains, group.summed, weights
+    return recipe_of(group.about), chains, group.summed, weights
 
 
 class _Recording:

@@ -8,8 +8,8 @@ copied.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Sized
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence, Sized
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,10 @@ import torch
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
-from fedsim.data.stream.captures import Capture, captured_ids
+from fedsim.data.stream.captures import captured_ids
 from fedsim.kernel.streams import Stream, Streams
-from fedsim.learning.batches import batches, mini_batches, training_samples
+from fedsim.learning.batches import Seen, batches, mini_batches, training_samples
+from fedsim.learning.training import TrainingSettings
 
 __all__ = ["AHEAD_BYTES", "XY", "ResidentSamples", "Samples", "padded"]
 
@@ -41,23 +42,21 @@ class Samples:
         self._dataset = dataset
         self._dtype = dtype
 
-    def mini_batches(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
+    def mini_batches(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
         """`fedsim.learning.batches.mini_batches`, as tensors, some of them from one decoding."""
-        feed = self.ids(parameters, stream)
+        feed = self.ids(seen, training, stream)
         if feed is None:
-            yield from self._decoded(parameters, stream)
+            yield from self._decoded(seen, training, stream)
             return
         for some in _together(feed, self._ahead):
             yield from _apart(self.of(np.concatenate(some)), some)
 
-    def ids(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[npt.NDArray[np.int64]] | None:
+    def ids(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[npt.NDArray[np.int64]] | None:
         """The ids of each mini-batch's samples; None where ids do not say all of it."""
-        ids = self._ids(parameters, stream)
+        ids = self._ids(seen, stream)
         if ids is None:
             return None
-        settings = parameters["training"]
-        sizes = {"batch_size": settings["batch_size"], "epochs": settings["epochs"]}
-        return batches(ids, **sizes, rng=stream.generator())
+        return batches(ids, batch_size=training.batch_size, epochs=training.epochs, rng=stream.generator())
 
     @property
     def _ahead(self) -> int:
@@ -70,20 +69,20 @@ class Samples:
         assert self._dataset.y is not None
         return torch.from_numpy(self._dataset.samples(ids)).to(self._dtype), torch.from_numpy(self._dataset.y[ids])
 
-    def _decoded(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
+    def _decoded(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
         """Mini-batches of samples that have no ids, as each is drawn anew."""
-        for x, y in mini_batches(self._dataset, parameters, stream):
+        for x, y in mini_batches(self._dataset, seen, training, stream):
             yield torch.from_numpy(x).to(self._dtype), torch.from_numpy(y)
 
-    def _ids(self, parameters: Mapping[str, Any], stream: Stream) -> npt.NDArray[np.int64] | None:
+    def _ids(self, seen: Seen, stream: Stream) -> npt.NDArray[np.int64] | None:
         """What a training sees, as ids of samples; None where ids do not say all of it."""
-        dataset, client = self._dataset, parameters["client"]
-        if "capture" not in parameters:
-            return training_samples(dataset, client)
+        dataset = self._dataset
+        if seen.capture is None:
+            return training_samples(dataset, seen.client)
         assert dataset.stream is not None
         if dataset.stream.augmentation is not None:
             return None
-        return captured_ids(dataset, client, Capture(*parameters["capture"]), Streams(stream.seed))
+        return captured_ids(dataset, seen.client, seen.capture, Streams(stream.seed))
 
 
 class ResidentSamples(Samples):
@@ -129,8 +128,8 @@ class ResidentSamples(Samples):
             values += self._encoding.offset
         return values.to(self._dtype), self._y.index_select(0, rows)
 
-    def _decoded(self, parameters: Mapping[str, Any], stream: Stream) -> Iterator[XY]:
-        for x, y in super()._decoded(parameters, stream):
+    def _decoded(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
+        for x, y in super()._decoded(seen, training, stream):
             yield x.to(self._torch_device), y.to(self._torch_device)
 
 

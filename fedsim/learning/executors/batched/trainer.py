@@ -77,8 +77,8 @@ class BatchedTrainer(Trainer):
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
-        """Group after group; what looks at a second model is trained in the plain loop."""
-        if any(training.sources("teacher") for training in wave.trainings):
+        """Group after group; what looks at a further model is trained in the plain loop."""
+        if any(training.about.objective.receives for training in wave.trainings):
             with torch.enable_grad():
                 return self._plain.train(wave, values)
         with arithmetic(self.torch_device, self._precision):
@@ -112,12 +112,13 @@ class BatchedTrainer(Trainer):
 
         def draw(stage: Stage) -> Iterator[XY]:
             rows = joined([made(source) for source in stage.training.rows])
-            return shuffled(rows, stage.training.parameters, stage.training.stream)
+            return shuffled(rows, stage.training.about.training, stage.training.stream)
 
         return _lockstep(self._parts["classifier"], self.dataset, self._products, group, draw)
 
     def _draw(self, stage: Stage) -> Iterator[XY]:
-        return self._samples.mini_batches(stage.training.parameters, stage.training.stream)
+        about = stage.training.about
+        return self._samples.mini_batches(about.seen, about.training, stage.training.stream)
 
     @torch.no_grad()
     def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -163,7 +164,7 @@ def _products(precision: str) -> torch.dtype | None:
 def _lockstep(
     layers: _Layers, dataset: FederatedDataset, products: torch.dtype | None, group: Group, draw: Draw
 ) -> Lockstep:
-    recipe = Recipe.of(group.parameters, products)
+    recipe = Recipe.of(group.about, products)
     return Lockstep(layers.architecture, dataset, draw, group, recipe, layers.front_kind)
 
 

@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fedsim.data.stream.captures import Capture
-from fedsim.learning.graph import Handle
+from fedsim.learning.batches import Seen
 from fedsim.learning.learner import Model
-from fedsim.protocols.world import Client
+from fedsim.learning.operations.extract import SEMANTICS, Extract
+from fedsim.protocols.world import Client, World
 
-__all__ = ["Batch", "Memory", "Semantics"]
+__all__ = ["Batch", "Memory", "Semantics", "extracted"]
+
+KEPT = "semantics"
+"""Under which a client keeps it."""
 
 
 class Batch(NamedTuple):
@@ -33,8 +37,8 @@ class Batch(NamedTuple):
 class Semantics(NamedTuple):
     """Rows of features, each with its label."""
 
-    handle: Handle | None
-    """None without learning."""
+    learned: Model
+    """The rows themselves; empty without learning."""
     rows: int
     capture: Capture | None
     """Whose rows they are, in their order; None of all of a client's own samples, and in a database."""
@@ -70,9 +74,15 @@ class Memory:
     @staticmethod
     def of(client: Client) -> Memory:
         """The memory of *client*, which may be new."""
-        if not isinstance(client.memory, Memory):
-            client.memory = Memory()
-        return client.memory
+        memory: Memory | None = client.kept.get(KEPT)
+        if memory is None:
+            memory = client.kept[KEPT] = Memory()
+        return memory
+
+    @staticmethod
+    def held_by(client: Client) -> Memory | None:
+        """The memory of *client*, if there is one."""
+        return client.kept.get(KEPT)
 
     @property
     def outdated(self) -> bool:
@@ -104,3 +114,32 @@ class Memory:
         self.most_rows = max(self.most_rows, rows)
         own = self.first_batch_of_block is not None and self.first_batch_of_block.keeps_extractor
         self.most_extractors = max(self.most_extractors, 1 + (self.keeps_backup and self.outdated) + own)
+
+
+def extracted(
+    world: World,
+    client: Client,
+    extractor: Model,
+    *,
+    round_number: int,
+    with_samples: bool,
+    capture: Capture | None = None,
+    remembered: Model | None = None,
+    soon: bool = False,
+) -> Model:
+    """What *extractor*, frozen, makes of a client's samples: rows of semantics; nothing when nothing is learned.
+
+    The samples are those of *capture* (None: all of its own), or the raw ones in *remembered*. *with_samples* says
+    whether the raw samples are kept beside their semantics, and *soon* whether the extractor is of no other use.
+    """
+    if not extractor:
+        return {}
+    return world.learner.apply(
+        Extract(world.model.digest, Seen.of(world.dataset, client.index, capture), with_samples),
+        {"model": extractor} | ({} if remembered is None else {"remembered": remembered}),
+        [SEMANTICS],
+        round_number=round_number,
+        client=client.index,
+        stream=world.streams("semantics", client.index),
+        soon=soon,
+    )

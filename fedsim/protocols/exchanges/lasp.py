@@ -15,16 +15,19 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedsim.errors import Misfit, within
-from fedsim.kernel.gather import Gathered, gather
+from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.learning.learner import Model
-from fedsim.learning.objectives import Objective, Plain
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
-from fedsim.protocols.journey import Task
-from fedsim.protocols.synchronisation.calibration import Calibration, FullTraining
-from fedsim.protocols.synchronisation.memory import Memory
-from fedsim.protocols.synchronisation.scc import SCC
-from fedsim.protocols.synchronisation.settings import SynchronisedPart
+from fedsim.protocols.exchanges.calibration import Calibration, FullTraining
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.exchanges.memory import Memory
+from fedsim.protocols.exchanges.scc import SCC
+from fedsim.protocols.message import Message
+from fedsim.protocols.site import Site
+from fedsim.protocols.task import GLOBAL, Task
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count
 
@@ -34,7 +37,7 @@ CLASSIFIER = "classifier"
 EXTRACTOR = "extractor"
 
 
-class LASP(SynchronisedPart):
+class LASP(Exchange):
     """HFedMS's alternation: one round of the whole model, then rounds of its classifier alone."""
 
     name: Literal["lasp"] = "lasp"
@@ -63,7 +66,7 @@ class LASP(SynchronisedPart):
         Numbers and labels of semantics have 4 bytes, kept samples as many as on the wire. Both are nan where a size is
         not known.
         """
-        memories = [client.memory for client in world.clients if isinstance(client.memory, Memory)]
+        memories = [memory for client in world.clients if (memory := Memory.held_by(client)) is not None]
         extractors = max((memory.most_extractors for memory in memories), default=0)
         columns = {"extractor_bytes": extractors * world.model.bytes(EXTRACTOR)}
         if self.scc is not None:
@@ -71,55 +74,54 @@ class LASP(SynchronisedPart):
             columns["semantics_bytes"] = rows * self.scc.row_bytes(world) if rows else 0.0
         return columns
 
-    def task(self, world: World, place: BlockRound, model: Model, objective: Objective) -> Task:
+    def task(self, site: Site, at: BlockRound, objective: Objective) -> Task:
         """Train all of the model, or calibrate its classifier."""
-        if place.first:
-            size = world.model.bytes()
-            if place.interval == 1 or self.scc is None:
-                return Task(place.number, model, objective, size, size, model)
+        about = site.world, at.number, site.version
+        if at.first:
+            if at.interval == 1 or self.scc is None:
+                return Task.of(*about, objective, state=site.state)
             local = self.scc.first_extractor == "local"
-            return FullTraining(
-                place.number, model, objective, size, size, model, block=place.block, keeps_extractor=local
-            )
-        size = world.model.bytes(CLASSIFIER)
-        classifier = {part: handle for part, handle in model.items() if part == CLASSIFIER}
-        if objective.reads_teacher:  # the authors' code distils in full rounds only
+            return FullTraining.of(*about, objective, state=site.state, block=at.block, keeps_extractor=local)
+        if GLOBAL in objective.receives:  # the authors' code distils in full rounds only
             objective = Plain()
-        return Calibration(
-            place.number, classifier, objective, size, size, place=place, epochs=self.calibration_epochs, scc=self.scc
+        return Calibration.of(
+            *about, objective, state=site.state, part=CLASSIFIER, at=at, epochs=self.calibration_epochs, scc=self.scc
         )
 
     def spread(
-        self, world: World, place: BlockRound, model: Model, clients: Sequence[Client], deadline_s: float | None
+        self, site: Site, at: BlockRound, clients: Sequence[Client], deadline_s: float | None
     ) -> Generator[Any, Any, None]:
         """After a full round that calibration rounds follow, the whole model goes to those who can be reached.
 
         Who does not get it, lost or late, sits the block's calibration rounds out. After the last one clients let go
         of what they hold for the block, but those who are late and still at it.
         """
-        if place.last:
+        if at.last:
             for client in clients:
-                if isinstance(client.memory, Memory) and not client.busy:
-                    client.memory.end_block()
-        if not place.first or place.interval == 1:
+                if not client.busy and (memory := Memory.held_by(client)) is not None:
+                    memory.end_block()
+        if not at.first or at.interval == 1:
             return
+        world, model = site.world, site.state["model"]
         extractor = {part: handle for part, handle in model.items() if part == EXTRACTOR}
+        message = Message({"model": model}, world.model.bytes())
         trips = [
-            world.start(client, _scatter(world, client, place, extractor))
+            world.start(client, _scatter(world, client, at, message, extractor))
             for client in clients
             if client.attachment.reachable and not client.busy
         ]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=deadline_s)
-        for late in gathered.late:
-            if world.cancel_late and late.is_alive:
-                late.interrupt("its round is over")
+        if world.cancel_late:
+            give_up(gathered.late, "its round is over")
 
     def alternation(self, interval: int, model: ModelTable) -> Alternation:
         """In the first of a block; the classifier is sent in the others."""
         return Alternation(interval, model.bytes(CLASSIFIER))
 
 
-def _scatter(world: World, client: Client, place: BlockRound, extractor: Model) -> Generator[Any, Any, None]:
+def _scatter(
+    world: World, client: Client, at: BlockRound, message: Message, extractor: Model
+) -> Generator[Any, Any, None]:
     """The whole model goes down to a client, who keeps its extractor."""
-    yield world.network.send(client.index, client.downlink, world.model.bytes())
-    Memory.of(client).receive(place.block, extractor)
+    yield world.send(client.index, client.downlink, message)
+    Memory.of(client).receive(at.block, extractor)

@@ -19,9 +19,12 @@ import numpy as np
 
 from fedsim.data.stream.captures import classes_seen
 from fedsim.errors import Misfit
+from fedsim.learning.operations.compensate import Compensate
+from fedsim.learning.operations.extract import SEMANTICS
+from fedsim.learning.operations.keep import Keep
 from fedsim.models.table import BYTES_PER_PARAMETER
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.synchronisation.memory import Memory, Semantics
+from fedsim.protocols.exchanges.memory import Memory, Semantics, extracted
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Settings
 
@@ -101,80 +104,77 @@ class SCC(Settings):
         self, world: World, client: Client, memory: Memory, database: Semantics, now: Semantics, round_number: int
     ) -> Semantics:
         """The database as the block's extractor would have it (Eqs. 13 to 15)."""
-        if database.handle is None or now.handle is None:
-            return database
+        renewed = database.learned
         if self.keep == "samples":
-            handle = world.learner.extract(
+            renewed = extracted(
+                world,
+                client,
                 memory.extractor,
-                client.index,
-                remembered=database.handle,
+                remembered=database.learned,
                 with_samples=True,
                 round_number=round_number,
             )
-            return database._replace(handle=handle)
-        if self.compensation == "none":
-            return database
-        before = world.learner.extract(
-            memory.backup, client.index, capture=now.capture, with_samples=False, round_number=round_number
-        )
-        assert before is not None
-        handle = world.learner.compensate(
-            database.handle,
-            now.handle,
-            before,
-            client=client.index,
-            by=self.compensation,
-            absent=self.absent,
-            round_number=round_number,
-        )
-        return database._replace(handle=handle)
+        elif self.compensation != "none":
+            before = extracted(
+                world, client, memory.backup, capture=now.capture, with_samples=False, round_number=round_number
+            )
+            renewed = world.learner.apply(
+                Compensate(self.compensation, self.absent),
+                {"remembered": database.learned, "now": now.learned, "before": before},
+                [SEMANTICS],
+                round_number=round_number,
+                client=client.index,
+            )
+        return database._replace(learned=renewed)
 
-    def remember(self, world: World, client: Client, now: Semantics, place: BlockRound) -> None:
+    def remember(self, world: World, client: Client, now: Semantics, at: BlockRound) -> None:
         """A round's semantics join those of the block; in its last round, the database is made anew (Eq. 17)."""
         memory = Memory.of(client)
-        if not memory.seen and (first := self._first(world, client, memory, place)) is not None:
+        if not memory.seen and (first := self._first(world, client, memory, at)) is not None:
             memory.seen.append(first)
         if all(some.capture != now.capture for some in memory.seen):  # samples may stay for a whole block
             memory.seen.append(now)
         memory.note()
-        if place.last:
-            self._store(world, client, memory, place)
+        if at.last:
+            self._store(world, client, memory, at)
 
-    def _first(self, world: World, client: Client, memory: Memory, place: BlockRound) -> Semantics | None:
+    def _first(self, world: World, client: Client, memory: Memory, at: BlockRound) -> Semantics | None:
         """The semantics of the block's full round, if the client took part in it."""
         batch = memory.first_batch_of_block
         if batch is None:
             return None
         local = self.first_extractor == "local"
-        handle = world.learner.extract(
+        learned = extracted(
+            world,
+            client,
             batch.local_extractor if local else memory.extractor,
-            client.index,
             capture=batch.capture,
             with_samples=self.keep == "samples",
-            round_number=place.number,
+            round_number=at.number,
+            soon=local,
         )
         memory.first_batch = None
-        return Semantics(handle, batch.samples, batch.capture)
+        return Semantics(learned, batch.samples, batch.capture)
 
-    def _store(self, world: World, client: Client, memory: Memory, place: BlockRound) -> None:
+    def _store(self, world: World, client: Client, memory: Memory, at: BlockRound) -> None:
         """Keep the rows that represent their classes best (Eqs. 17 and 18); of equally good ones, the newest."""
         newest_first = [*reversed(memory.seen), *([memory.database] if memory.database else [])]
         quotas = self._quotas(world, client, newest_first)
         rows = min(self.capacity, sum(some.rows for some in newest_first)) if quotas is None else sum(quotas)
-        handle = world.learner.keep(
-            [some.handle for some in newest_first if some.handle is not None],
+        at_random = self.storage == "random"
+        learned = world.learner.apply(
+            Keep(rows, quotas),
+            {"rows": [some.learned for some in newest_first]},
+            [SEMANTICS],
+            round_number=at.number,
             client=client.index,
-            rows=rows,
-            quotas=quotas,
-            at_random=self.storage == "random",
-            use=place.block,
-            round_number=place.number,
+            stream=world.streams("semantics/kept", client.index, at.block) if at_random else None,
         )
-        database = Semantics(handle, rows, None, None if quotas is None else tuple(quotas))
+        database = Semantics(learned, rows, None, quotas)
         memory.fit(database, keeps_backup=self.compensates)
         memory.seen = []
 
-    def _quotas(self, world: World, client: Client, candidates: list[Semantics]) -> list[int] | None:
+    def _quotas(self, world: World, client: Client, candidates: list[Semantics]) -> tuple[int, ...] | None:
         """Rows of each class to keep, when the capacity is shared out: evenly, and no more than there are."""
         if self.quota == "none":
             return None
@@ -188,5 +188,4 @@ class SCC(Settings):
         shares = np.zeros_like(there)
         whole, rest = divmod(self.capacity, len(present))
         shares[present] = whole + (np.arange(len(present)) < rest)
-        kept: list[int] = np.minimum(shares, there).tolist()
-        return kept
+        return tuple(np.minimum(shares, there).tolist())

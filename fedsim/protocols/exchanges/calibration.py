@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedsim.data.stream.captures import Capture
-from fedsim.learning.learner import CalibrationSet, Model
+from fedsim.learning.learner import LocalTraining, Model, Rows
 from fedsim.models.table import FORWARDS_PER_TRAINING_STEP
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.journey import Task
-from fedsim.protocols.synchronisation.memory import Batch, Memory, Semantics
-from fedsim.protocols.synchronisation.scc import SCC
+from fedsim.protocols.exchanges.memory import Batch, Memory, Semantics, extracted
+from fedsim.protocols.exchanges.scc import SCC
+from fedsim.protocols.message import Message
+from fedsim.protocols.task import Task
 from fedsim.protocols.world import Client, World
 
 __all__ = ["Calibration", "FullTraining"]
@@ -27,33 +28,39 @@ class FullTraining(Task):
     keeps_extractor: bool
     """Whether the extractor is kept too, as the client has trained it."""
 
-    def learn(self, world: World, client: Client, capture: Capture | None) -> Model:
+    def learn(self, world: World, client: Client, capture: Capture | None) -> Message:
         """The trained model."""
-        model = super(FullTraining, self).learn(world, client, capture)
+        message = super(FullTraining, self).learn(world, client, capture)
+        model = message.models["model"]
         extractor = {part: model[part] for part in model if self.keeps_extractor and part == "extractor"}
         samples = client.samples if capture is None else capture.samples
         memory = Memory.of(client)
         if memory.first_batch is None or memory.first_batch.block <= self.block:  # a late one may end after the next
             memory.first_batch = Batch(self.block, samples, capture, extractor, self.keeps_extractor)
-        return model
+        return message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration(Task):
     """Train the classifier on semantics: of the new batch, and of what is remembered; the extractor is frozen."""
 
-    place: BlockRound
+    at: BlockRound
     epochs: int
     scc: SCC | None
 
     def suits(self, client: Client) -> bool:
         """Whether it has the extractor of this block."""
-        return Memory.of(client).block == self.place.block
+        return Memory.of(client).block == self.at.block
 
     def passes(self, world: World, client: Client, samples: int) -> int:
         """New samples and remembered rows, each once in every epoch."""
         remembered = self._remembered(client)
         return 0 if remembered is None else (samples + remembered) * self.epochs
+
+    def steps(self, world: World, client: Client, samples: int) -> int:
+        """One for each mini-batch of a calibration set."""
+        remembered = self._remembered(client)
+        return 0 if remembered is None else self.epochs * -(-(samples + remembered) // world.training.batch_size)
 
     def effort(self, world: World, client: Client, samples: int) -> float:
         """Passes of the frozen extractor forward, and of the classifier in training."""
@@ -65,39 +72,32 @@ class Calibration(Task):
         flops = extracted * table.part_flops("extractor") + trained * table.part_flops("classifier")
         return flops / table.training_flops_per_sample
 
-    def learn(self, world: World, client: Client, capture: Capture | None) -> Model:
+    def learn(self, world: World, client: Client, capture: Capture | None) -> Message:
         """The calibrated classifier; as it came, when there is nothing to calibrate on."""
         memory = Memory.of(client)
-        handle = world.learner.extract(
+        rows_now = extracted(
+            world,
+            client,
             memory.extractor,
-            client.index,
             capture=capture,
             with_samples=self.scc is not None and self.scc.keep == "samples",
             round_number=self.round_number,
         )
-        now = Semantics(handle, client.samples if capture is None else capture.samples, capture)
+        now = Semantics(rows_now, client.samples if capture is None else capture.samples, capture)
         remembered = self.scc.recalled(world, client, now, self.round_number) if self.scc else None
         skips = self._remembered(client) is None
         rows = [now] if remembered is None else [now, remembered]
         model = self.model if skips else self._trained(world, client, rows)
         if self.scc is not None:
-            self.scc.remember(world, client, now, self.place)
-        return model
+            self.scc.remember(world, client, now, self.at)
+        return Message({"model": model}, self.up_bytes)
 
     def _trained(self, world: World, client: Client, rows: list[Semantics]) -> Model:
-        trained = world.learner.train(
-            self.model,
-            client.index,
-            objective=self.objective,
-            use=client.trainings,
-            round_number=self.round_number,
-            calibration_set=CalibrationSet(
-                tuple(some.handle for some in rows if some.handle is not None),
-                sum(some.rows for some in rows),
-                self.epochs,
-            ),
+        calibration_set = Rows(
+            tuple(some.learned for some in rows if some.learned), sum(some.rows for some in rows), self.epochs
         )
-        return trained.model
+        task = LocalTraining(self.round_number, client.index, client.trainings, self.objective, rows=calibration_set)
+        return world.learner.train(task, self.model, state={}, further=self.down.models).model
 
     def _remembered(self, client: Client) -> int | None:
         """Rows that are calibrated on beside the new ones; None when nothing is calibrated at all."""

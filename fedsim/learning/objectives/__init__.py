@@ -1,0 +1,7 @@
+"""Local objectives: what a client minimises beside the loss on its samples."""
+
+REGISTRY = {
+    "plain": "fedsim.learning.objectives.plain:Plain",
+    "proximal": "fedsim.learning.objectives.proximal:Proximal",
+    "distilled": "fedsim.learning.objectives.distilled:Distilled",
+}

@@ -1,0 +1,74 @@
+"""What a local objective is: a term beside the loss on a client's samples, and what a client remembers for it.
+
+Torch-free: objectives only call tensors' methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.table import ModelTable
+from fedsim.settings import Component
+
+__all__ = ["Given", "Objective", "State", "Tensors"]
+
+Tensors = Mapping[str, Any]
+State = Mapping[str, Tensors]
+
+
+class Given(NamedTuple):
+    """What a client has in a local training, beside the weights that it trains."""
+
+    start: Tensors
+    """The model as it was received; empty unless the objective ``reads_start``."""
+    state: State
+    """What it remembers, by name; empty at its first training."""
+    models: Mapping[str, Tensors]
+    """The further models that came with it, by name; of each the tensors by ``part.name``."""
+    training: TrainingSettings
+    steps: int
+    """How many steps of SGD the whole training has."""
+
+
+class Objective(Component):
+    """A term of the local objective, as its exact gradient. Registered under "objectives"."""
+
+    version: ClassVar[int] = 1
+    """Belongs to the numbers that it makes."""
+    remembers: ClassVar[tuple[str, ...]] = ()
+    """Names of what a client keeps from one training to the next."""
+    reads_start: ClassVar[bool] = False
+    """Whether it looks at the model as it was received; only then is a copy kept."""
+    receives: ClassVar[tuple[str, ...]] = ()
+    """Names of the further models that it needs: whoever sends the model sends them too."""
+    sends: ClassVar[tuple[str, ...]] = ()
+    """Names among ``remembers`` that go up beside the trained model."""
+    scores: ClassVar[tuple[str, ...]] = ()
+    """Those among ``receives`` whose scores on each mini-batch `loss` looks at."""
+
+    @property
+    def pull(self) -> float | None:
+        """The number k if the term's gradient is ``k (w - w_start)`` and nothing else; None if it is not."""
+        return None
+
+    def check(self, dataset: FederatedDataset) -> None:
+        """Raise `Misfit` when it cannot be minimised on such data."""
+        return
+
+    def bytes_of(self, name: str, table: ModelTable) -> float:
+        """How large the further model *name*, received or sent, is on the wire: as a rule, like the model."""
+        return table.bytes()
+
+    def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
+        """Add this term's gradient to *gradients*, in place."""
+
+    def loss(self, scores: Any, others: Mapping[str, Any]) -> Any:
+        """A term of the loss of a mini-batch from its *scores*, (samples, classes), and those of other models."""
+        raise NotImplementedError
+
+    def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
+        """What the client keeps for the next training, in new memory, by the names in ``remembers``."""
+        return {}

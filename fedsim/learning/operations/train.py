@@ -1,0 +1,37 @@
+"""Local training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from fedsim.learning.batches import BatchSizes, Seen
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.operations.operation import Operation
+from fedsim.learning.training import TrainingSettings
+
+__all__ = ["Train"]
+
+
+@dataclass(frozen=True)
+class Train(Operation):
+    """SGD on a client's samples, or on rows of semantics.
+
+    Inputs: the "model"; what the client remembers, "state", by name; each further model that the objective reads, in
+    the role of its name; and "rows". Outputs: the model's parts, and ``state.NAME`` for what the client remembers.
+    """
+
+    name: ClassVar[str] = "train"
+    model: str
+    """The table's digest."""
+    training: TrainingSettings
+    objective: Objective
+    seen: Seen
+    rows: int | None = None
+    """How many rows of semantics it trains on; None: on the samples that are *seen*."""
+
+    @property
+    def sizes(self) -> BatchSizes:
+        """How many samples, or rows, are in each mini-batch."""
+        samples = self.seen.samples if self.rows is None else self.rows
+        return BatchSizes(samples, self.training.batch_size, self.training.epochs)

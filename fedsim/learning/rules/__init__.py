@@ -1,0 +1,5 @@
+"""Server rules: how updates become the next model."""
+
+REGISTRY = {
+    "mean": "fedsim.learning.rules.mean:Mean",
+}

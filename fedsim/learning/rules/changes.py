@@ -1,0 +1,54 @@
+"""The weighted change of all updates: what most server rules begin with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from fedsim.learning.learner import Learner, Model
+from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.partial_sum import TERM, PartialSum
+from fedsim.learning.rules.update import Update
+
+__all__ = ["PARTIAL_SUM", "SUMMATION", "partial_sums", "weighted_change"]
+
+PARTIAL_SUM = 8
+"""Updates in one partial sum, at most. It decides the order of additions, so the family has it."""
+
+SUMMATION = f"even-sums{PARTIAL_SUM}"
+"""What the rule of `partial_sums` is called in the numeric family."""
+
+
+def partial_sums(updates: int) -> list[slice]:
+    """Which updates are in which partial sum: an even number of sums (or one), as equal as can be.
+
+    Even, so that two workers, or four, have the same to do. A function of the number alone, never of the workers.
+
+    >>> [some.stop - some.start for some in partial_sums(30)], [some.stop - some.start for some in partial_sums(1)]
+    ([8, 8, 7, 7], [1])
+    """
+    sums = min(updates, 2 * math.ceil(updates / (2 * PARTIAL_SUM)))
+    size, longer = divmod(updates, sums)
+    ends = [number * size + min(number, longer) for number in range(sums + 1)]
+    return [slice(first, last) for first, last in pairwise(ends)]
+
+
+def weighted_change(
+    learner: Learner, base: Model, updates: Sequence[Update], *, round_number: int, name: str = "model"
+) -> Model:
+    """``sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, of the models called *name*.
+
+    Updates are added in the order of their senders, in `partial_sums`, and the partial sums in their order.
+    """
+    ordered = sorted(updates, key=lambda update: update.sender)  # so it does not depend on who was faster
+    total_weight = sum(update.weight for update in ordered)
+    total: Model = {}
+    for some_of_them in partial_sums(len(ordered)):
+        some = ordered[some_of_them]
+        terms = [update.models[name] for update in some]
+        weights = PartialSum(tuple(update.weight / total_weight for update in some))
+        change = learner.apply(weights, {"base": base, TERM: terms}, terms[0], round_number=round_number)
+        given = {"base": total, "change": change}
+        total = learner.apply(Add(), given, total, round_number=round_number) if total else change
+    return total

@@ -1,0 +1,43 @@
+"""What an exchange decides on, for any schedule: the task of a round, and what follows its mean."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from fedsim.learning.objectives.objective import Objective
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation, BlockRound
+from fedsim.protocols.site import Site
+from fedsim.protocols.task import Task
+from fedsim.protocols.world import Client, World
+from fedsim.settings import Component
+
+__all__ = ["Exchange"]
+
+
+class Exchange(Component):
+    """Registered under "exchanges"."""
+
+    def check(self, world: World) -> None:
+        """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
+        return
+
+    def columns(self, world: World) -> dict[str, float]:
+        """More columns of the summary of a run that has ended in *world*."""
+        return {}
+
+    @abstractmethod
+    def task(self, site: Site, at: BlockRound, objective: Objective) -> Task:
+        """What clients do in a round that begins with the state of *site*."""
+
+    def spread(
+        self, site: Site, at: BlockRound, clients: Sequence[Client], deadline_s: float | None
+    ) -> Generator[Any, Any, None]:
+        """What is sent to the block's *clients* when *site* has made its next model: as a rule, nothing."""
+        yield from ()
+
+    def alternation(self, interval: int, model: ModelTable) -> Alternation:
+        """In which rounds the whole *model* is sent when blocks have *interval* rounds: as a rule, in each."""
+        return Alternation()

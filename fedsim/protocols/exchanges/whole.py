@@ -1,0 +1,23 @@
+"""The whole model in every round, as in FedAvg (McMahan et al., AISTATS 2017)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fedsim.learning.objectives.objective import Objective
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.site import Site
+from fedsim.protocols.task import Task
+
+__all__ = ["Whole"]
+
+
+class Whole(Exchange):
+    """The whole model is sent, trained and sent back in every round."""
+
+    name: Literal["whole"] = "whole"
+
+    def task(self, site: Site, at: BlockRound, objective: Objective) -> Task:
+        """Train all of it."""
+        return Task.of(site.world, at.number, site.version, objective, state=site.state)

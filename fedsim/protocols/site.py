@@ -1,0 +1,109 @@
+"""Where updates come together: the cloud, an edge server or a base station.
+
+A site asks its clients, waits for what comes home, and makes its next model of it. Its state is handles, so it needs no
+code of its own to be resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simpy import Event
+
+from fedsim.kernel.gather import Gathered, Journey, gather, give_up
+from fedsim.kernel.trip import Lost, Trip
+from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.update import Update
+from fedsim.network.attachment import Backbone, between
+from fedsim.protocols.message import Message
+from fedsim.protocols.round_trip import round_trip
+from fedsim.protocols.task import Task
+from fedsim.protocols.world import SERVERS, Client, World
+
+__all__ = ["RoundGate", "Site"]
+
+
+@dataclass
+class RoundGate:
+    """Whether clients may still begin; once a round is over, only who has begun goes on."""
+
+    open: bool = True
+
+
+class Site:
+    """The cloud, or the node that *backbone* leads from."""
+
+    def __init__(self, world: World, backbone: Backbone | None = None, state: State | None = None) -> None:
+        """It begins with the *state*, or with the initial model."""
+        self.world = world
+        self.backbone = backbone
+        self.state: State = {"model": world.learner.initial_model()} if state is None else state
+        self.version = 0
+        """How many models it has made."""
+
+    def visit(self, client: Client, task: Task) -> Trip:
+        """Send *client* on a round trip from here and back; it has failed at once where the client cannot begin."""
+        if not task.may_begin(client):
+            return Trip(self.world.env, _not_begun(client), of=client)
+        down, up = self._way(client)
+        return self.world.start(client, round_trip(self.world, client, task, down, up))
+
+    def _way(self, client: Client) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
+        """The hops down to *client* and back up; None: all the way from the cloud."""
+        if self.backbone is None:
+            return None, None
+        place = client.attachment
+        down = (*between(self.backbone, place.backbone), place.air_downlink)
+        return down, (place.air_uplink, *between(place.backbone, self.backbone))
+
+    def collect(
+        self,
+        trips: Sequence[Journey],
+        *,
+        count: int | None = None,
+        deadline_s: float | None = None,
+        gate: RoundGate | None = None,
+    ) -> Generator[Event, Any, Gathered]:
+        """What has come home once *count* trips have arrived (None: all), none is under way, or time is up.
+
+        Then the *gate* closes, and what is late is given up, if the scenario says so, before this goes on.
+        """
+        gathered: Gathered = yield gather(self.world.env, trips, deadline_s=deadline_s, count=count)
+        if gate is not None:
+            gate.open = False
+        if self.world.cancel_late:
+            give_up(gathered.late, "its round is over")
+            yield self.world.env.timeout(0)  # what is late has stopped before the round ends
+        return gathered
+
+    def fold(self, rule: ServerRule, updates: Sequence[Update], *, round_number: int) -> Generator[Event, Any, None]:
+        """Make the next model of *updates*, if there are any; it takes a while."""
+        if not updates:
+            return
+        yield self.world.env.timeout(self.world.cloud.aggregation_s)
+        if self.state["model"]:  # without learning there is nothing to be made
+            self.state = rule.apply(self.world.learner, self.state, updates, round_number=round_number)
+        self.version += 1
+
+    def report_up(self, base: State, updates: Sequence[Update]) -> Generator[Any, Any, Update]:
+        """The site's model goes up to the cloud, as one update of all who have trained it since it was *base*."""
+        assert self.backbone is not None, "the cloud is at the top"
+        message = Message(self.state, self.world.model.bytes())
+        yield self.world.send(SERVERS, self.backbone.uplink, message)
+        samples = sum(update.samples for update in updates)
+        last = updates[-1]
+        return last._replace(
+            models=self.state,
+            base=base["model"],
+            samples=samples,
+            steps=sum(update.steps for update in updates),
+            weight=samples,
+            clients=sum(update.clients for update in updates),
+        )
+
+
+def _not_begun(client: Client) -> Generator[Event, Any, Update]:
+    yield from ()
+    raise Lost(f"{client.name!r} cannot begin")
