@@ -19,7 +19,7 @@ from fedsim.learning.executors.semantics import FEATURES, LABELS, SAMPLES
 from fedsim.learning.graph import SEMANTICS, Handle
 from fedsim.models.layers import Shape
 from fedsim.models.table import LayerTable, ModelTable
-from fedsim.models.user_module import UserTable
+from fedsim.models.user_table import UserTable
 
 __all__ = ["Expected"]
 
