@@ -17,11 +17,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
 from fedsim.learning.executors.plain import PartialSum
+from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.semantics import compensated, joined, kept
 from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
