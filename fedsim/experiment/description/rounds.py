@@ -160,22 +160,17 @@ def _rounds(trace: Trace) -> list[dict[str, Any]]:
 
 def _run(stop: Stop, rounds: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The whole run, as if all later rounds were like the last one simulated; None where its end cannot be told."""
-    if not rounds:
-        return None
     first, later = rounds[0], rounds[-1]
 
     def after(count: float, key: str) -> float:
         return float(first[key] + (count - 1) * later[key])
 
-    def traffic(count: float) -> float:
-        return after(count, "uplink_bytes") + after(count, "downlink_bytes")
-
     ends = {"rounds": math.inf if stop.rounds is None else float(stop.rounds)}
     if stop.sim_time_s is not None:
         ends["sim_time_s"] = _rounds_within(stop.sim_time_s, first["seconds"], later["seconds"])
     if stop.transfer_bytes is not None:
-        grows = later["uplink_bytes"] + later["downlink_bytes"]
-        ends["transfer_bytes"] = _rounds_until(stop.transfer_bytes, traffic(1), grows)
+        begins, grows = (one["uplink_bytes"] + one["downlink_bytes"] for one in (first, later))
+        ends["transfer_bytes"] = _rounds_until(stop.transfer_bytes, begins, grows)
     by = min(ends, key=ends.__getitem__)
     count = ends[by]
     if not math.isfinite(count):
