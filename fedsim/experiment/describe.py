@@ -10,9 +10,11 @@ import math
 from typing import Any
 
 from fedsim.experiment.collector import rare_collections
-from fedsim.experiment.describe_data import data_facts, model_facts
-from fedsim.experiment.describe_network import network_facts
-from fedsim.experiment.describe_rounds import MOST_HOPS, protocol_facts
+from fedsim.experiment.description.data import data_facts
+from fedsim.experiment.description.model import model_facts
+from fedsim.experiment.description.network import network_facts
+from fedsim.experiment.description.rounds import protocol_facts
+from fedsim.experiment.description.simulations import MOST_HOPS
 from fedsim.experiment.validate import validate
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials

@@ -70,7 +70,7 @@ def _way_out(before: Mapping[str, Any]) -> str:
     executor = before.get("executor")
     if executor is None or executor["name"] not in registry.names("executors"):
         return elsewhere
-    from fedsim.learning.executors.batched.compiled.processor import instruction_set
+    from fedsim.learning.executors.processor import instruction_set
 
     kind = registry.load("executors", executor["name"])
     ours, begun = numeric_family(kind, executor["torch_device"], executor["precision"]), before["numeric_family"]

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from fedsim.models.user_module import Head, Recipe, State
+from fedsim.models.user_table import Head, Recipe, State
 
 __all__ = ["Call", "calls_of", "find_head"]
 

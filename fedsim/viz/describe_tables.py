@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
-from fedsim.scenario.scalars import printable
 from fedsim.units import si
+from fedsim.viz.description_table import DescriptionTable, Show, count, many, pairs, rate, spreads
 from fedsim.viz.human import duration, number, size
 
-__all__ = ["WIDTH", "DescriptionTable", "description_tables"]
+__all__ = ["description_tables"]
 
-WIDTH = 100
 LONGEST_LABEL = 24
-FRAME = 7  # "| ", " | " and " |" of a table of two columns
 MOST_NAMES = 20
-Show = Callable[[float], str]
-
-
-class DescriptionTable(NamedTuple):
-    """One table, and which of its columns are flush left."""
-
-    cells: pd.DataFrame
-    left: tuple[str, ...]
 
 
 def description_tables(facts: dict[str, Any]) -> list[DescriptionTable]:
@@ -40,26 +28,23 @@ def description_tables(facts: dict[str, Any]) -> list[DescriptionTable]:
     return [table for table in tables if len(table.cells)]
 
 
-# -- sections ---------------------------------------------------------------------------------------------------------
-
-
 def _data(data: dict[str, Any]) -> Iterator[DescriptionTable]:
-    yield _pairs("data", data["name"], _data_rows(data))
+    yield pairs("data", data["name"], _data_rows(data))
     rows: list[tuple[str, Any, Show]] = [
-        ("training samples", data["samples_per_client"], _count),
-        ("test samples of its own", data["client_test_samples"], _count),
-        ("test samples of an unseen client", data["unseen_test_samples"], _count),
+        ("training samples", data["samples_per_client"], count),
+        ("test samples of its own", data["client_test_samples"], count),
+        ("test samples of an unseen client", data["unseen_test_samples"], count),
     ]
     if data["skew"] is not None:
         rows += [
-            ("classes among its training samples", data["skew"]["classes_held"], _count),
+            ("classes among its training samples", data["skew"]["classes_held"], count),
             ("EMD of its classes to all (0 to 1)", data["skew"]["earth_movers"], number),
             ("KL divergence from all (nats)", data["skew"]["kl"], number),
             ("CPD to all (0 to 1.26)", data["skew"]["cpd"], number),
         ]
     if data["stream"] is not None:
         rows.append(("passes over its samples in a training", data["stream"]["passes_per_training"], number))
-    yield _spreads("each client", rows)
+    yield spreads("each client", rows)
 
 
 def _data_rows(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -104,18 +89,18 @@ def _stream(stream: dict[str, Any]) -> str:
 
 
 def _network(network: dict[str, Any]) -> Iterator[DescriptionTable]:
-    nodes = (_many(count, kind.replace("_", " ")) for kind, count in network["nodes"].items() if count)
-    yield _pairs("network", ", ".join(nodes), _network_rows(network))
-    yield _spreads(
+    nodes = (many(count, kind.replace("_", " ")) for kind, count in network["nodes"].items() if count)
+    yield pairs("network", ", ".join(nodes), _network_rows(network))
+    yield spreads(
         "at time zero",
         [
-            ("sensors in a cell", network["sensors_per_cell"], _count),
+            ("sensors in a cell", network["sensors_per_cell"], count),
             ("way from sensor to base station", network["distance_m"], lambda value: f"{number(value)} m"),
-            ("uplink of a sensor, alone", network["uplink_bps"], _rate),
-            ("downlink of a sensor, alone", network["downlink_bps"], _rate),
-            ("rate of a wire", network["wire_rate_bps"], _rate),
+            ("uplink of a sensor, alone", network["uplink_bps"], rate),
+            ("downlink of a sensor, alone", network["downlink_bps"], rate),
+            ("rate of a wire", network["wire_rate_bps"], rate),
             ("delay of a wire", network["wire_delay_s"], duration),
-            ("wires from a cell to the server", network["wires_to_server"], _count),
+            ("wires from a cell to the server", network["wires_to_server"], count),
         ],
     )
     yield _link_budget(network["link_budget"])
@@ -127,12 +112,12 @@ def _network_rows(network: dict[str, Any]) -> Iterator[tuple[str, str]]:
         profile = f" {air['profile']}" if air["profile"] else ""
         delay = f", delay {duration(air['delay_s'])}" if air["delay_s"] else ""
         yield (
-            _many(air["cells"], "cell"),
+            many(air["cells"], "cell"),
             f"radio {air['radio']}{profile}, {air['duplex']} duplex, shared by {air['discipline']}{delay}",
         )
-    yield "out of coverage for ever", _many(network["out_of_coverage"], "sensor")
+    yield "out of coverage for ever", many(network["out_of_coverage"], "sensor")
     if network["without_coverage_now"]:
-        yield "out of coverage at first", _many(network["without_coverage_now"], "sensor")
+        yield "out of coverage at first", many(network["without_coverage_now"], "sensor")
     yield "wires", f"{network['wires']:,}, {network['wires_used']:,} of them on the way to the server"
 
 
@@ -154,7 +139,7 @@ def _term(spread: dict[str, float], unit: str) -> str:
 
 
 def _model(model: dict[str, Any]) -> Iterator[DescriptionTable]:
-    yield _pairs("model", model["name"], _model_rows(model))
+    yield pairs("model", model["name"], _model_rows(model))
     whole = {"part": "all", "parameters": model["parameters"], "bytes": model["bytes"], "share": 1.0}
     rows = [
         {
@@ -192,7 +177,7 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
     yield DescriptionTable(pd.DataFrame([_run_row(one) for one in protocols]), ("protocol", "estimate of the run"))
     left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
     if left_out:
-        yield _pairs("protocol", "why that is unknown", left_out)
+        yield pairs("protocol", "why that is unknown", left_out)
 
 
 def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
@@ -267,40 +252,3 @@ def _run_row(protocol: dict[str, Any]) -> dict[str, str]:
 def _label(protocol: dict[str, Any]) -> str:
     label: str = protocol["protocol"]
     return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 3]}..."
-
-
-# -- cells ------------------------------------------------------------------------------------------------------------
-
-
-def _pairs(title: str, value: str, rows: Iterable[tuple[str, str]]) -> DescriptionTable:
-    """Two columns; what is too long for the second is folded."""
-    listed = list(rows)
-    room = WIDTH - FRAME - max(len(name) for name, _ in [(title, ""), *listed])
-    folded: list[tuple[str, str]] = []
-    for name, text in listed:
-        for position, line in enumerate(textwrap.wrap(printable(text), room) or [""]):
-            folded.append(("" if position else name, line))
-    heading = textwrap.shorten(printable(value), room, placeholder=" ...")
-    return DescriptionTable(pd.DataFrame(folded, columns=[title, heading]), (title, heading))
-
-
-def _spreads(title: str, rows: Iterable[tuple[str, dict[str, float] | None, Show]]) -> DescriptionTable:
-    """A row for each spread that is known."""
-    cells = [
-        {title: name, **{which: show(spread[which]) for which in ("min", "median", "mean", "max")}}
-        for name, spread, show in rows
-        if spread is not None
-    ]
-    return DescriptionTable(pd.DataFrame(cells), (title,))
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
-
-
-def _rate(value: float) -> str:
-    return "unlimited" if math.isinf(value) else si(value, "bit/s")
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -26,7 +26,8 @@ from fedsim.network.hop import Direction
 from fedsim.protocols.fedavg import FedAvg
 from fedsim.scenario.load import load
 from fedsim.viz.describe_figures import save_data_figures
-from fedsim.viz.describe_tables import WIDTH, description_tables
+from fedsim.viz.describe_tables import description_tables
+from fedsim.viz.description_table import WIDTH
 
 ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]
@@ -187,7 +188,7 @@ def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
     world = scenario()
     asking = world.model_copy(update={"learn": True, "protocols": (Curious(clients=2),)})
     facts, _ = describe(world)
-    from fedsim.experiment.describe_rounds import protocol_facts
+    from fedsim.experiment.description.rounds import protocol_facts
 
     (told,) = facts["protocols"] = protocol_facts(asking, describe(world)[1], 0.0)
     assert (told["rounds"], told["run"], told["mean_cohort"]) == ([], None, 2.0)

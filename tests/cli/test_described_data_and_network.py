@@ -12,9 +12,11 @@ from small_worlds import scenario
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.settings import Arrival, StreamSettings
-from fedsim.experiment import describe_data, describe_rounds
 from fedsim.experiment.describe import describe
-from fedsim.experiment.describe_data import data_facts, model_facts
+from fedsim.experiment.description import data as data_description
+from fedsim.experiment.description import simulations
+from fedsim.experiment.description.data import data_facts
+from fedsim.experiment.description.model import model_facts
 from fedsim.learning.executors.choice import choose
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.gru import GruModel
@@ -55,15 +57,15 @@ def test_skew_is_the_distance_of_a_client_to_everybody() -> None:
 def test_blocks_of_clients_have_the_skew_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset([[0], [1, 2], [0, 1, 2, 3, 3, 3], [2, 2, 3]])
     whole = data_facts(data)["skew"]
-    monkeypatch.setattr(describe_data, "AT_ONCE", 8)  # two clients of four classes
+    monkeypatch.setattr(data_description, "AT_ONCE", 8)  # two clients of four classes
     assert data_facts(data)["skew"] == whole
 
 
 def test_too_many_counts_are_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     data = dataset([[0], [1, 2]])
-    monkeypatch.setattr(describe_data, "MOST_COUNTS", 8)
+    monkeypatch.setattr(data_description, "MOST_COUNTS", 8)
     assert data_facts(data)["skew"] is not None and data_facts(data)["remarks"] == []
-    monkeypatch.setattr(describe_data, "MOST_COUNTS", 7)
+    monkeypatch.setattr(data_description, "MOST_COUNTS", 7)
     assert data_facts(data)["skew"] is None
     assert data_facts(data)["remarks"] == [
         "who has which classes is not told: 2 clients and 4 classes are more than 7 counts"
@@ -78,7 +80,7 @@ def test_what_took_long_before_counts_as_hops(monkeypatch: pytest.MonkeyPatch) -
     listed = describe(scenario({"topology": topology}), most_hops=20)[0]["protocols"][0]
     assert "so large a network counts as 15" in listed["not_simulated"]  # three for each of five entries
     digits = scenario({"data": {"name": "digits"}, "model": {"name": "mlp", "hidden": [4]}})
-    monkeypatch.setattr(describe_rounds, "LARGE_SAMPLES", 1797 - 30)
+    monkeypatch.setattr(simulations, "LARGE_SAMPLES", 1797 - 30)
     told = describe(digits, most_hops=10)[0]["protocols"][0]
     assert "so many samples counts as 10" in told["not_simulated"]
 

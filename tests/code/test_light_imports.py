@@ -18,6 +18,7 @@ TRAINERS = (
     "fedsim.models.torch_layers",
     "fedsim.models.torch_module",
     "fedsim.models.user_head",
+    "fedsim.models.user_measurement",
     "fedsim.models.user_torch",
 )
 

@@ -147,7 +147,7 @@ MANY = [
     (recordings, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, r"cwru\.npz: has 1 MB of samples"),
     (recordings, "cwru", "quick.MOST_BYTES", 30_000, {"stride": 100, "clients": "recording"}, "stride=100: has 1 MB"),
     (mat_files, "cwru", "quick.MOST_BYTES", 23_999, {"clients": "recording"}, "has 1 MB of samples"),
-    (table, "csv", "table.MOST_NUMBERS_IN_SECONDS", 11, {"target": "y"}, "has 12 numbers"),
+    (table, "csv", "reading.csv_columns.MOST_NUMBERS_IN_SECONDS", 11, {"target": "y"}, "has 12 numbers"),
     (news, "ag_news", "ag_news.MOST_BYTES_IN_SECONDS", 100, {}, "has 1 MB of text"),
     (news, "ag_news", "quick.MOST_BYTES", 6 * 1014 - 1, {}, "has 1 MB of samples"),
 ]

@@ -13,6 +13,7 @@ from tiers import drawn
 
 from fedsim.data import table
 from fedsim.data.pile import Clients
+from fedsim.data.reading import csv_columns
 from fedsim.data.table import Table
 from fedsim.errors import UserError
 
@@ -214,7 +215,7 @@ def test_columns_are_found_without_looking_through_the_header_again():
 
         index = count = __contains__
 
-    places = table._Places(Header(f"c{number}" for number in range(1000)))
+    places = csv_columns._Places(Header(f"c{number}" for number in range(1000)))
     assert [places.of(f"c{number}") for number in range(1000)] == list(range(1000))
     assert looks <= 2000
 
@@ -224,13 +225,13 @@ def test_columns_are_found_without_looking_through_the_header_again():
 )
 def test_a_row_without_an_end_is_not_read(write, monkeypatch, text):
     """Neither a long line nor one that goes on and on in quotes."""
-    monkeypatch.setattr(table, "LONGEST_ROW", 40)
+    monkeypatch.setattr(csv_columns, "LONGEST_ROW", 40)
     with pytest.raises(UserError, match="a row has more than 40 characters"):
         pile(write(text), target="label", client=None, test=None)
 
 
 def test_many_rows_may_have_more_characters_than_one(write, monkeypatch):
-    monkeypatch.setattr(table, "LONGEST_ROW", 40)
+    monkeypatch.setattr(csv_columns, "LONGEST_ROW", 40)
     text = "a,label\r\n" + "1,x\r2,y\n" * 100
     assert pile(write(text), target="label", client=None, test=None).x.shape == (200, 1)
 
@@ -244,8 +245,8 @@ def test_clients_with_names_of_any_length_are_numbered_in_their_order(write):
 
 @pytest.mark.parametrize(("key", "most"), [("MOST_ROWS", 4), ("MOST_NUMBERS", 8)])
 def test_a_table_has_at_most_so_many_rows_and_numbers(write, monkeypatch, key, most):
-    monkeypatch.setattr(table, key, most)
-    monkeypatch.setattr(table, "CELLS_AT_ONCE", 3)
+    monkeypatch.setattr(csv_columns, key, most)
+    monkeypatch.setattr(csv_columns, "CELLS_AT_ONCE", 3)
     row = "1,2,x\n3,4,y\n"
     assert pile(write("a,b,label\n" + row * 2), target="label", client=None, test=None).x.shape == (4, 2)
     with pytest.raises(
@@ -266,7 +267,7 @@ def test_a_table_has_at_most_so_many_rows_and_numbers(write, monkeypatch, key, m
     ],
 )
 def test_the_line_that_is_wrong_is_named_however_many_are_read_at_once(write, monkeypatch, at_once, wrong, message):
-    monkeypatch.setattr(table, "CELLS_AT_ONCE", at_once)
+    monkeypatch.setattr(csv_columns, "CELLS_AT_ONCE", at_once)
     lines = ["a,b,label", *["1,2,x", "3,4,y"] * 4]
     for number, line in wrong.items():
         lines[number - 1] = line

@@ -23,9 +23,9 @@ from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
-from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose
 from fedsim.learning.executors.processes import Processes
+from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.serial import Serial
 from fedsim.models.table import ModelTable
 

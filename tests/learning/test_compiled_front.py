@@ -13,7 +13,7 @@ from tiers import FULL, mostly_long
 
 from fedsim.learning.executors.batched import fronts
 from fedsim.learning.executors.batched.compiled import machine_code
-from fedsim.learning.executors.batched.compiled.emitter import Machine
+from fedsim.learning.executors.batched.compiled.arithmetic import Machine
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.fronts import FrontKind, front_kind, new_front

@@ -15,7 +15,7 @@ from tiers import drawn, mostly_long
 
 from fedsim.learning.executors.batched import shared
 from fedsim.learning.executors.batched.compiled import machine_code
-from fedsim.learning.executors.batched.compiled.emitter import Machine
+from fedsim.learning.executors.batched.compiled.arithmetic import Machine
 from fedsim.learning.executors.batched.compiled.machine_code import ENOUGH_HELD, ProductKernels
 from fedsim.learning.executors.batched.compiled.products import MatrixShape
 from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for

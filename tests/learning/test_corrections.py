@@ -13,8 +13,8 @@ from llvmlite import ir
 from tiers import drawn
 
 from fedsim.learning.executors.batched.compiled import machine_code
+from fedsim.learning.executors.batched.compiled.arithmetic import Element, Machine
 from fedsim.learning.executors.batched.compiled.corrections import emit_add_correction
-from fedsim.learning.executors.batched.compiled.emitter import Element, Machine
 from fedsim.learning.executors.batched.compiled.machine_code import ENOUGH_HELD, Kernel, Program, correction_kernel
 
 EXACT = 1e-12

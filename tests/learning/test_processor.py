@@ -7,10 +7,10 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from fedsim.learning.executors.batched.compiled import processor
-from fedsim.learning.executors.batched.compiled.processor import VARIABLES, instruction_set
+from fedsim.learning.executors import processor
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.processes import Processes
+from fedsim.learning.executors.processor import VARIABLES, instruction_set
 from fedsim.learning.executors.serial import Serial
 
 AVX2 = ("avx", "avx2", "fma")

@@ -27,7 +27,8 @@ from fedsim.learning.training import TrainingSettings
 from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import build, initial_parameters
-from fedsim.models.user_module import TorchModule, UserTable
+from fedsim.models.user_module import TorchModule
+from fedsim.models.user_table import UserTable
 from fedsim.scenario.yaml_reader import parse_yaml
 
 SHAPE, CLASSES = (1, 8, 8), 10

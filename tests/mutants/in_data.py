@@ -15,6 +15,7 @@ ENCODING = "fedsim/data/encoding.py"
 DIGITS = "fedsim/data/digits.py"
 ARRAYS = "fedsim/data/arrays.py"
 TABLE = "fedsim/data/table.py"
+CSV_COLUMNS = "fedsim/data/reading/csv_columns.py"
 TEST_CMAPSS = "tests/data/test_cmapss.py"
 TEST_CWRU = "tests/data/test_cwru.py"
 TEST_SPEECH_COMMANDS = "tests/data/test_speech_commands.py"
@@ -329,9 +330,9 @@ FAULTS = (
     ),
     Fault(
         "columns stand in alphabetical order",
-        TABLE,
-        "places.of(name) for name in self.features]",
-        "places.of(name) for name in sorted(self.features)]",
+        CSV_COLUMNS,
+        "places.of(name) for name in named]",
+        "places.of(name) for name in sorted(named)]",
         (f"{TEST_TABLE}::test_features_stand_in_the_order_in_which_they_are_named",),
     ),
 )

@@ -13,8 +13,8 @@ from small_worlds import scenario, simulated
 
 from fedsim.cli import main
 from fedsim.errors import UserError
-from fedsim.experiment import describe_rounds
 from fedsim.experiment.describe import describe
+from fedsim.experiment.description import simulations
 from fedsim.experiment.validate import validate
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
@@ -112,7 +112,7 @@ def test_nodes_beyond_a_number_leave_less_to_simulate(
     most_hops: int, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Four nodes, of which two count as two hops each; a round of one client has four."""
-    monkeypatch.setattr(describe_rounds, "LARGE_NODES", 2)
+    monkeypatch.setattr(simulations, "LARGE_NODES", 2)
     settings = scenario({"stop": {"rounds": 2}, "protocols": [{"name": "fedavg", "clients": 1}]})
     facts, _ = describe(settings, most_hops=most_hops)
     (told,) = facts["protocols"]

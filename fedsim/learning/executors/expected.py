@@ -19,7 +19,7 @@ from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANT
 from fedsim.learning.operations.keep import Keep
 from fedsim.models.layers import Shape
 from fedsim.models.table import LayerTable, ModelTable
-from fedsim.models.user_module import UserTable
+from fedsim.models.user_table import UserTable
 
 __all__ = ["Expected"]
 

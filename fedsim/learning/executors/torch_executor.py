@@ -18,12 +18,12 @@ from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.applied import applied
-from fedsim.learning.executors.batched.compiled.processor import instruction_set
 from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
 from fedsim.learning.executors.plain import Summing
+from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached

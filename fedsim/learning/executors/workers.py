@@ -28,7 +28,7 @@ from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, pack
 from fedsim.learning.operations.extract import SEMANTICS
 from fedsim.learning.rules.changes import PARTIAL_SUM
 from fedsim.models.table import LayerTable, ModelTable
-from fedsim.models.user_module import UserTable
+from fedsim.models.user_table import UserTable
 
 __all__ = ["Workers"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 from fedsim.errors import Misfit
 from fedsim.settings import LARGEST
@@ -13,21 +12,19 @@ from fedsim.topology.cells import add_sensors, numbered
 from fedsim.topology.files.drawn import Drawn, DrawnLink
 from fedsim.topology.files.geography import great_circle_m, on_a_map_m
 from fedsim.topology.files.nodes import node_coordinates, node_kinds, node_names, require_attribute
+from fedsim.topology.files.settings import DrawnSettings
 from fedsim.topology.files.wires import Wire, delay_s, joined, rate_bps
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
 from fedsim.topology.settings import refuse_too_many
 from fedsim.topology.sketch import Sketch
 
-if TYPE_CHECKING:
-    from fedsim.topology.imported import Imported
-
 __all__ = ["network"]
 
 Places = Mapping[str, tuple[float, float]]
 
 
-def network(drawn: Drawn, settings: Imported) -> Topology:
+def network(drawn: Drawn, settings: DrawnSettings) -> Topology:
     """The network that *settings* make of *drawn*.
 
     Raises `UserError` that begins with the file and the place in it, as a `Misfit` where a key of *settings* can help.
@@ -40,7 +37,7 @@ def network(drawn: Drawn, settings: Imported) -> Topology:
 class _Translation:
     """One drawn graph under one reading; names are the network's, ids the file's."""
 
-    def __init__(self, drawn: Drawn, settings: Imported) -> None:
+    def __init__(self, drawn: Drawn, settings: DrawnSettings) -> None:
         self._drawn = drawn
         self._settings = settings
         self._called = node_names(drawn, settings.name_attribute)

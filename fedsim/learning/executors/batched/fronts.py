@@ -9,7 +9,6 @@ import torch
 
 from fedsim.learning.executors.batched.client_front import ClientFront, faster_kind
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.processor import fuses, has_tiles
 from fedsim.learning.executors.batched.compiled_front import CompiledConvolution, CompiledFront
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.front import Front
@@ -17,6 +16,7 @@ from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_front import StackedConvolution, StackedFront
 from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.executors.processor import fuses, has_tiles
 from fedsim.learning.executors.trainer import Part
 
 __all__ = ["FrontKind", "front_kind", "new_front"]

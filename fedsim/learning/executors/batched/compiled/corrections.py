@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Emitter, Machine, Value
+from fedsim.learning.executors.batched.compiled.arithmetic import Machine, Value
+from fedsim.learning.executors.batched.compiled.emitter import Emitter
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 from fedsim.learning.executors.batched.compiled.products import MOST_TOGETHER, in_tiles, width_of
 

@@ -11,12 +11,11 @@ import llvmlite.binding as llvm
 import torch
 from llvmlite import ir
 
+from fedsim.learning.executors.batched.compiled.arithmetic import Element, Machine
 from fedsim.learning.executors.batched.compiled.corrections import emit_add_correction
-from fedsim.learning.executors.batched.compiled.emitter import Element, Machine
 from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.batched.compiled.gradients import emit_backward, emit_first_backward
-from fedsim.learning.executors.batched.compiled.processor import has_tiles, is_amd
 from fedsim.learning.executors.batched.compiled.products import (
     MatrixShape,
     emit_sum_of_products,
@@ -37,6 +36,7 @@ from fedsim.learning.executors.batched.compiled.tiled_products import (
     tiled_product_room,
 )
 from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED
+from fedsim.learning.executors.processor import has_tiles, is_amd
 
 __all__ = [
     "ENOUGH_HELD",

@@ -11,7 +11,8 @@ from itertools import product
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Index, Machine, Value
+from fedsim.learning.executors.batched.compiled.arithmetic import Machine, Value
+from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Index
 from fedsim.learning.executors.batched.compiled.forward import Pooling, runs
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.batched.compiled.tiles import ROWS, STEP, SUMS, TILE, Tiles

@@ -15,7 +15,8 @@ from itertools import product
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter, Value
+from fedsim.learning.executors.batched.compiled.arithmetic import Value
+from fedsim.learning.executors.batched.compiled.emitter import Array, Emitter
 from fedsim.learning.executors.batched.compiled.geometry import LANES
 
 __all__ = ["EXACT", "ROUNDED", "ROWS", "STEP", "SUMS", "TILE", "Tiles"]

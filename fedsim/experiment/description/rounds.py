@@ -4,144 +4,30 @@ Two rounds tell one that comes before all others (raw samples that are sent once
 takes is then extrapolated, as if all later rounds were like the second; cohorts, losses and faults make them differ.
 A protocol whose rounds are not alike is simulated to the end of the run, if that comes within some rounds, and after
 the first rounds of all protocols.
-
-How much is simulated is bounded over all protocols together: what would be too much is said to be unknown.
 """
 
 from __future__ import annotations
 
-import gc
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedsim.experiment.describe_parts import part_facts
-from fedsim.experiment.simulate import simulate
-from fedsim.experiment.validate import seen_by
+from fedsim.experiment.description.parts import part_facts
+from fedsim.experiment.description.simulations import MOST_HOPS, Simulations
 from fedsim.kernel.trace import Trace
-from fedsim.learning.learner import NoLearner
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
-from fedsim.scenario.build import Materials, build_world
+from fedsim.scenario.build import Materials
 from fedsim.scenario.schema import Scenario
-from fedsim.topology.explicit import Explicit
 
-__all__ = ["MOST_HOPS", "protocol_facts"]
+__all__ = ["protocol_facts"]
 
 ROUNDS = 2
 """That are simulated, and shown."""
-MOST_HOPS = 500_000
-"""Over which the messages of all protocols go together: a round of a hundred thousand devices in a star has 400,000."""
-WORLD_HOPS, NODE_HOPS = 100, 3
-"""A world takes as long to build as so many hops to simulate, and as so many for each of its nodes."""
-LARGE_NODES, LARGE_NODE_HOPS = 100_000, 2
-"""A network of more nodes has taken as long before as so many hops for each further one."""
-LISTED_HOPS = 3
-"""And one that is listed node by node, for each entry."""
-LARGE_SAMPLES, SAMPLES_PER_HOP = 100_000, 3
-"""And more samples, for three further ones each."""
-PAIRS_PER_HOP = 3
-"""Of clients and clusters, when groups are formed by class counts: some take 1 us, some 5, and a hop 10."""
 MOST_ROUNDS = 1_000
 """That are simulated of a protocol whose rounds are not alike."""
-MOST_LEFT_BEHIND = 20_000
-"""Clients and hops of worlds that are over: those are full of cycles, and large ones leave little room for others."""
-
-
-@dataclass
-class _Simulations:
-    """Of one scenario: what is left of as many hops as may be simulated, and worlds for it."""
-
-    scenario: Scenario
-    materials: Materials
-    wires_to_server: float
-    most: int
-    left: float
-    fresh: list[World]
-    _left_behind: int = field(init=False, default=0)
-
-    def __post_init__(self) -> None:
-        self.left -= self._large_hops + self._data_hops
-
-    def affordable_rounds(self, protocol: Protocol, most: int) -> int:
-        """How many rounds may be simulated, of the first *most*, in a world of their own."""
-        hops = np.cumsum(self._message_hops(protocol, most) + self._grouping_hops(protocol, most))
-        return int(np.searchsorted(hops, self.left - self._world_hops, side="right"))
-
-    def why_not(self, protocol: Protocol) -> str:
-        """That a round is too much."""
-        hops = float(self._message_hops(protocol, 1)[0])
-        extras = {
-            "forming its groups": self._grouping_hops(protocol, 1)[0],
-            "building its network": self._world_hops,
-            "so large a network": self._large_hops,
-            "so many samples": self._data_hops,
-        }
-        counted = "".join(f", {what} counts as {extra:,.0f}" for what, extra in extras.items() if extra)
-        return f"the messages of a round lead over about {hops:,.0f} hops{counted}, and {self._limit}"
-
-    def why_not_all(self, rounds: int) -> str:
-        """That a run of more than so many *rounds* is too much."""
-        return f"the run has more than {rounds:,} rounds, and {self._limit}"
-
-    def simulated(self, protocol: Protocol, few: Stop, most_rounds: int) -> World:
-        """A world in which *few* rounds have happened, at most *most_rounds* of them."""
-        self.left -= self._world_hops
-        short = protocol.model_copy(update={"stop": few})
-        if self.fresh:
-            world = seen_by(short, self.fresh.pop(), self.scenario)
-        else:
-            world = build_world(self.scenario, short, self.materials, lambda *_: NoLearner())
-        simulate(world, short, few)
-        begun = min(len(world.loop.rounds_done) + 1, most_rounds)
-        self.left -= len(world.trace.hops) + float(self._grouping_hops(protocol, begun).sum())
-        self._left_behind += len(world.clients) + len(world.trace.hops)
-        return world
-
-    def sweep(self) -> None:
-        """Give back the memory of worlds that are over, once it is some."""
-        if self._left_behind > MOST_LEFT_BEHIND:
-            gc.collect()
-            self._left_behind = 0
-
-    @property
-    def _limit(self) -> str:
-        return f"describe simulates at most {self.most:,} for all protocols together; more with --most-hops"
-
-    @property
-    def _world_hops(self) -> int:
-        return 0 if self.fresh else WORLD_HOPS + NODE_HOPS * len(self.materials.topology.graph)
-
-    @property
-    def _large_hops(self) -> int:
-        topology = self.scenario.topology
-        listed = len(topology.nodes) + len(topology.links) if isinstance(topology, Explicit) else 0
-        return LARGE_NODE_HOPS * max(0, len(self.materials.topology.graph) - LARGE_NODES) + LISTED_HOPS * listed
-
-    @property
-    def _data_hops(self) -> int:
-        targets = self.materials.dataset.y
-        return 0 if targets is None else max(0, len(targets) - LARGE_SAMPLES) // SAMPLES_PER_HOP
-
-    def _message_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
-        """Of each of so many rounds."""
-        sensors = len(self.materials.topology.sensors)
-        models = 2 * (protocol.cohort_size(sensors) or sensors)
-        reports = sensors * (np.array(protocol.groups_by_counts(sensors, rounds)) > 0)
-        hops: NDArray[np.float64] = np.maximum((models + reports) * (1 + self.wires_to_server), 1.0)
-        return hops
-
-    def _grouping_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
-        """The same, of what it takes to form groups: M groups are made of *sensors* / M clusters."""
-        sensors = len(self.materials.topology.sensors)
-        groups = np.array(protocol.groups_by_counts(sensors, rounds), np.float64)
-        groups[groups == 0] = np.inf
-        hops: NDArray[np.float64] = sensors**2 / groups / PAIRS_PER_HOP
-        return hops
 
 
 def protocol_facts(
@@ -158,7 +44,7 @@ def protocol_facts(
     simulated, ``not_simulated`` says so, and there is only one round, or none, or no estimate. *fresh* worlds, at time
     zero and of whatever protocol, are used up before others are built.
     """
-    simulations = _Simulations(scenario, materials, wires_to_server, most_hops, most_hops, fresh or [])
+    simulations = Simulations(scenario, materials, wires_to_server, most_hops, most_hops, fresh or [])
     facts = [_facts(protocol, simulations) for protocol in scenario.protocols]
     for protocol, of_protocol in zip(scenario.protocols, facts, strict=True):
         if of_protocol["rounds"] and of_protocol["cut_short"] is None and of_protocol["not_simulated"] is None:
@@ -170,7 +56,7 @@ def protocol_facts(
     return facts
 
 
-def _facts(protocol: Protocol, simulations: _Simulations) -> dict[str, Any]:
+def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
     """Those of the first rounds."""
     stop = protocol.stop or simulations.scenario.stop
     facts: dict[str, Any] = {
@@ -210,7 +96,7 @@ def _ends_at_accuracy(stop: Stop) -> bool:
     return stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None
 
 
-def _whole(protocol: Protocol, simulations: _Simulations) -> dict[str, Any]:
+def _whole(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
     """The whole run, simulated, or why not; no estimate where its end does not come within `MOST_ROUNDS`."""
     stop = protocol.stop or simulations.scenario.stop
     if _ends_at_accuracy(stop):
@@ -274,22 +160,17 @@ def _rounds(trace: Trace) -> list[dict[str, Any]]:
 
 def _run(stop: Stop, rounds: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The whole run, as if all later rounds were like the last one simulated; None where its end cannot be told."""
-    if not rounds:
-        return None
     first, later = rounds[0], rounds[-1]
 
     def after(count: float, key: str) -> float:
         return float(first[key] + (count - 1) * later[key])
 
-    def traffic(count: float) -> float:
-        return after(count, "uplink_bytes") + after(count, "downlink_bytes")
-
     ends = {"rounds": math.inf if stop.rounds is None else float(stop.rounds)}
     if stop.sim_time_s is not None:
         ends["sim_time_s"] = _rounds_within(stop.sim_time_s, first["seconds"], later["seconds"])
     if stop.transfer_bytes is not None:
-        grows = later["uplink_bytes"] + later["downlink_bytes"]
-        ends["transfer_bytes"] = _rounds_until(stop.transfer_bytes, traffic(1), grows)
+        begins, grows = (one["uplink_bytes"] + one["downlink_bytes"] for one in (first, later))
+        ends["transfer_bytes"] = _rounds_until(stop.transfer_bytes, begins, grows)
     by = min(ends, key=ends.__getitem__)
     count = ends[by]
     if not math.isfinite(count):

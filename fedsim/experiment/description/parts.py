@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.experiment.describe_spread import Spread, spread_of
+from fedsim.experiment.description.spread import Spread, spread_of
 from fedsim.kernel.trace import Outcome, Trace
 
 __all__ = ["part_facts"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedsim.experiment.describe_spread import spread_of
+from fedsim.experiment.description.spread import spread_of
 from fedsim.kernel.streams import Streams
 from fedsim.network.settings import CellSettings
 from fedsim.network.wires import Wires

@@ -1,9 +1,8 @@
-"""What a scenario's data and model are like, in numbers, before anybody trains on them."""
+"""What a scenario's data are like, in numbers: who holds how many samples of which classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,9 @@ from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.data.distances import cpd, earth_movers, kl, mixtures
-from fedsim.errors import UserError
-from fedsim.experiment.describe_spread import Spread, spread_of
-from fedsim.learning.executors.choice import AUTO, choose
-from fedsim.learning.training import TrainingSettings
-from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
+from fedsim.experiment.description.spread import Spread, spread_of
 
-__all__ = ["data_facts", "model_facts"]
+__all__ = ["data_facts"]
 
 MOST_COUNTS = 10_000_000
 """Of a class at a client: 100 classes at each of a hundred thousand clients, which take seconds."""
@@ -101,48 +96,4 @@ def _stream(data: FederatedDataset) -> dict[str, Any] | None:
         "arrival_samples_per_s": arrival and arrival.samples_per_s,
         "seconds_per_capture": arrival and stream.samples / arrival.samples_per_s,
         "buffer_samples": arrival and arrival.buffer_samples,
-    }
-
-
-def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dict[str, Any]:
-    """The model's parts and work, and the least memory that training takes; None where it is not declared.
-
-    ``training_memory_bytes`` holds weights, gradients and momentum, and what every layer gives for each sample of a
-    mini-batch, as far as layers are known; all as float32. Left out: what a deep-learning library needs beside them.
-    ``executor`` is what ``--executor auto`` stands for on a CPU, and why.
-    """
-    parameters = table.parameters()
-    parts = [
-        {
-            "part": part,
-            "parameters": table.parameters(part),
-            "bytes": table.bytes(part),
-            "share": table.bytes(part) / table.bytes(),
-        }
-        for part in table.parts
-    ]
-    forward: float | None
-    step: float | None
-    try:
-        forward, step = table.forward_flops_per_sample, table.training_flops_per_sample
-    except UserError:  # only declared, and not needed
-        forward = step = None
-    activations = None
-    if isinstance(table, LayerTable):
-        numbers = prod(table.input_shape) + sum(map(prod, table.activation_shapes.values()))
-        activations = float(BYTES_PER_PARAMETER * numbers * training.batch_size)
-    choice = choose(AUTO, table, "cpu") if table.trainable else None
-    copies = 3 if training.momentum else 2
-    return {
-        "name": name,
-        "parameters": parameters,
-        "bytes": table.bytes(),
-        "parts": parts,
-        "outputs": getattr(table, "outputs", None),
-        "initialisation": getattr(table, "initialisation", None),
-        "forward_flops_per_sample": forward,
-        "training_flops_per_sample": step,
-        "activation_bytes": activations,
-        "training_memory_bytes": copies * table.bytes() + (activations or 0.0) if table.trainable else None,
-        "executor": choice and {"name": choice.name, "reason": choice.reason},
     }

@@ -1,0 +1,1 @@
+"""What `fedsim describe` tells of a scenario, subject by subject, before anything is trained."""
