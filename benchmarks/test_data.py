@@ -31,7 +31,7 @@ from fedsim.data.glyphs.typefaces import CHARACTERS, font_file, template
 from fedsim.data.partition.dirichlet import Dirichlet
 from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.settings import Labels, PartitionSettings
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.data.stream.augment import augmented
@@ -144,9 +144,9 @@ def test_json_load(benchmark: BenchmarkFixture, leaf_folder: Path) -> None:
 def test_cifar10(benchmark: BenchmarkFixture, cache_folder: Path, time: str) -> None:
     data = Cifar10(path="cifar10/cifar10_jpeg_full.tar.xz")
     if time == "second":
-        data.pile(Clients(1), _streams)
-    pile = benchmark.pedantic(lambda: data.pile(Clients(1), _streams), rounds=1 if time == "first" else 5)  # type: ignore[no-untyped-call]
-    assert len(pile.y) == 60_000
+        data.raw(Clients(1), _streams)
+    raw = benchmark.pedantic(lambda: data.raw(Clients(1), _streams), rounds=1 if time == "first" else 5)  # type: ignore[no-untyped-call]
+    assert len(raw.y) == 60_000
 
 
 # Generated characters
@@ -316,11 +316,11 @@ class TenEach(SampledDataset):
     name: Literal["ten_each"] = "ten_each"
     partition: PartitionSettings = Natural()
 
-    def pile(self, clients: Clients, stream: Generators) -> Pile:
+    def raw(self, clients: Clients, stream: Generators) -> RawDataset:
         number = 10 * clients.total
         facts: dict[str, Any] = {"classes": 10, "sample_bytes": 5.0, "encoding": Affine(1 / 255)}
         y, owner = np.arange(number) % 10, np.repeat(np.arange(clients.total), 10)
-        return Pile(x=np.zeros((number, 1, 2, 2), np.uint8), y=y, owner=owner, **facts)
+        return RawDataset(x=np.zeros((number, 1, 2, 2), np.uint8), y=y, owner=owner, **facts)
 
 
 @pytest.mark.benchmark(group="spread ten samples each over clients")

@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """What has been loaded stays, so the collector need not look at it again and again."""
-    from fedsim.experiment.collector import set_aside_for_good
+    from fedsim.experiment.gc_policy import set_aside_for_good
 
     set_aside_for_good()
     gc.enable()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.learning.graph import Handle
 from fedsim.learning.learner import CalibrationSet, Contribution, Learner, Model, Trained
 from fedsim.learning.objectives import Objective

@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 
 from fedsim import registry
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.kernel.streams import Streams
 from fedsim.viz.sample_sheet import sample_sheet
 from fedsim.viz.save import save_figure

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from fedsim.data.dataset import class_counts
 from fedsim.data.digits import Digits
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.kernel.streams import Streams
 from fedsim.viz.data_figures import classes_by_client
 from fedsim.viz.save import save_figure

@@ -44,8 +44,8 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.experiment.collector import rare_collections
     from fedsim.experiment.describe import MOST_HOPS, describe
+    from fedsim.experiment.gc_policy import rare_collections
     from fedsim.files import why_no_folder
     from fedsim.quick import in_seconds
     from fedsim.scenario.load import load

@@ -25,7 +25,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.experiment.collector import rare_collections
+    from fedsim.experiment.gc_policy import rare_collections
     from fedsim.experiment.validate import seeds_tried, validate
     from fedsim.quick import in_seconds
     from fedsim.scenario.load import load

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Encoding, Ids, OneHot
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.folders import matching
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
@@ -82,20 +82,20 @@ class AgNews(SampledDataset):
         ids = stored[::-1] if self.reverse else stored
         return "".join(ALPHABET[place - 1] if place else " " for place in ids).strip()
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of *length* characters, one byte each; on the wire as many bytes, and one for the label."""
         path = locate(self.path, what=WHAT)
         files = [path] if not path.is_dir() else [_inside(path, name) for name in (self.train, self.test)]
         options = {"length": self.length, "reverse": self.reverse, "encoding": self.encoding}
         return cached(self.name, VERSION, files, options, lambda: self._read(files))
 
-    def _read(self, files: Sequence[Path]) -> Pile:
+    def _read(self, files: Sequence[Path]) -> RawDataset:
         parts = [_read_texts(file) for file in files]
         texts = [text for part in parts for _, text in part]
         check_bytes(len(texts) * self.length, shown(files[0]))
         encoding: Encoding = OneHot(len(ALPHABET)) if self.encoding == "one_hot" else Ids(len(ALPHABET) + 1)
         longer = sum(len(text) > self.length for text in texts)
-        return Pile(
+        return RawDataset(
             x=character_ids(texts, self.length, reverse=self.reverse),
             y=np.array([label for part in parts for label, _ in part], np.int64),
             classes=len(CLASS_NAMES),

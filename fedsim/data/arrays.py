@@ -15,7 +15,7 @@ from pydantic import model_validator
 
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.iid import Iid
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.names import numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
@@ -62,7 +62,7 @@ class Arrays(SampledDataset):
             raise Misfit(f"classes={self.classes} must be left out with target value: there are none", "classes")
         return self
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of the shape of x, without its first dimension; on the wire, what one row of x and y takes."""
         path = locate(self.path, what=f"{WHAT}, is needed")
         arrays = read_npz(path, WANTED, what=WHAT, optional=OPTIONAL)
@@ -72,7 +72,7 @@ class Arrays(SampledDataset):
         y, classes = self._targets(path, arrays["y"])
         owner, owner_names = numbered(arrays["client"]) if "client" in arrays else (None, ())
         label_bytes = VALUE_BYTES if classes is None else 1 if classes <= BYTE else 2
-        return Pile(
+        return RawDataset(
             x=x,
             y=y,
             classes=classes,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import ENCODINGS
-from fedsim.data.pile import Pile
+from fedsim.data.raw_dataset import RawDataset
 from fedsim.errors import UserError
 from fedsim.files import shown
 from fedsim.quick import check_bytes, check_work
@@ -47,12 +47,12 @@ def folder() -> Path | None:
 
 
 def cached(
-    name: str, version: int, sources: Sequence[Path], options: Mapping[str, Any], make: Callable[[], Pile]
-) -> Pile:
+    name: str, version: int, sources: Sequence[Path], options: Mapping[str, Any], make: Callable[[], RawDataset]
+) -> RawDataset:
     """What *make* returns, kept under *name*, its *version*, the content of *sources* and *options* (JSON-able).
 
     A file counts by its content; a folder by the names, sizes and times of all files below it. An entry that is
-    damaged is made anew. Where nothing can be written, nothing is kept, and the pile's remarks say so. Raises
+    damaged is made anew. Where nothing can be written, nothing is kept, and the raw data set's remarks say so. Raises
     `UserError` for sources that cannot be read.
     """
     identity = json.dumps([LAYOUT, name, version, options], sort_keys=True, allow_nan=False)
@@ -65,20 +65,20 @@ def cached(
     home = folder()
     if home is None:
         why = f"not kept in a cache: this user has no home folder (HOME); {VARIABLE} may name a folder"
-        pile = make()
-        return replace(pile, remarks=(*pile.remarks, why))
+        raw = make()
+        return replace(raw, remarks=(*raw.remarks, why))
     place = home / f"{name}-{key.hexdigest()}"
     check_bytes(_bytes(place), " and ".join(map(shown, sources)))
     found = _read(place)
     if found is not None:
         return found
-    pile = make()
+    raw = make()
     try:
-        _write(place, pile)
+        _write(place, raw)
     except OSError as error:
         why = f"not kept in {home}, the cache: {error.strerror or error}; {VARIABLE} may name another folder"
-        return replace(pile, remarks=(*pile.remarks, why))
-    return pile
+        return replace(raw, remarks=(*raw.remarks, why))
+    return raw
 
 
 def _add_source(key: hashlib.blake2b, source: Path) -> None:
@@ -107,7 +107,7 @@ def _files(folder: str | Path, above: str = "") -> Iterator[tuple[str, os.stat_r
                 yield f"{above}{entry.name}", entry.stat()
 
 
-def _write(place: Path, pile: Pile) -> None:
+def _write(place: Path, raw: RawDataset) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     scratch = place.with_name(f".{place.name}.{os.getpid()}.tmp")
     shutil.rmtree(scratch, ignore_errors=True)
@@ -115,13 +115,13 @@ def _write(place: Path, pile: Pile) -> None:
         scratch.mkdir()
         digests = {}
         for name in ARRAYS:
-            array = getattr(pile, name)
+            array = getattr(raw, name)
             if array is not None:
                 digests[name] = _digest(array)
                 np.save(scratch / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-        encoding = {"kind": type(pile.encoding).__name__, **vars(pile.encoding)}
-        facts = {name: getattr(pile, name) for name in FACTS} | {"encoding": encoding, "digests": digests}
-        (scratch / "pile.json").write_text(json.dumps(facts), encoding="utf-8")
+        encoding = {"kind": type(raw.encoding).__name__, **vars(raw.encoding)}
+        facts = {name: getattr(raw, name) for name in FACTS} | {"encoding": encoding, "digests": digests}
+        (scratch / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
         if place.exists():  # damaged, or somebody else was faster
             shutil.rmtree(place, ignore_errors=True)
         scratch.rename(place)
@@ -137,17 +137,17 @@ def _bytes(place: Path) -> int:
         return 0
 
 
-def _read(place: Path) -> Pile | None:
+def _read(place: Path) -> RawDataset | None:
     """The entry, or None when there is none, or one that is not what was written."""
     try:
-        facts = json.loads((place / "pile.json").read_bytes())
+        facts = json.loads((place / "facts.json").read_bytes())
         digests, encoding = facts.pop("digests"), facts.pop("encoding")
         arrays = {name: np.load(place / f"{name}.npy", allow_pickle=False) for name in digests}
         if any(_digest(arrays[name]) != digest for name, digest in digests.items()):
             return None
         kind = {known.__name__: known for known in ENCODINGS}[encoding.pop("kind")]
         lists = {name: tuple(facts[name]) for name in ("class_names", "owner_names", "remarks")}
-        return Pile(**arrays, **{**facts, **lists}, encoding=kind(**encoding))
+        return RawDataset(**arrays, **{**facts, **lists}, encoding=kind(**encoding))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):
         return None
 

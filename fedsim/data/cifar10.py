@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.archive import tar_files
 from fedsim.data.reading.blobs import read_blob
 from fedsim.data.reading.images import Images, read_images
@@ -51,13 +51,13 @@ class Cifar10(SampledDataset):
     """The folder of the binary version, or of images in train/<class> and test/<class>, or an archive (.tar, .tar.gz,
     .tar.xz) of either; beside the scenario, or in the folder FEDSIM_DATA names."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
         return cached(self.name, VERSION, [path], {}, lambda: _read(path))
 
 
-def _read(path: Path) -> Pile:
+def _read(path: Path) -> RawDataset:
     batches = _batches_in_folder(path) if path.is_dir() else _batches_in_archive(path)
     x, y, test, passed_over = _of_batches(path, batches) if batches else _of_images(path)
     remarks = []
@@ -65,7 +65,7 @@ def _read(path: Path) -> Pile:
         remarks.append(f"{len(y)} images, and CIFAR-10 has {PUBLISHED}")
     if passed_over:
         remarks.append(f"{passed_over} files that are no images were passed over")
-    return Pile(
+    return RawDataset(
         x=x,
         y=y,
         classes=len(CLASSES),

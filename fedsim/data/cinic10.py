@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from fedsim.data.cache import cached
 from fedsim.data.cifar10 import CLASSES, COLOURS, LABEL_BYTES, SIDE, labels_of, only
 from fedsim.data.encoding import Affine
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.images import read_images
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
@@ -38,12 +38,12 @@ class Cinic10(SampledDataset):
     validation: Literal["train", "test", "drop"] = "train"
     """What becomes of the 90,000 images in valid: clients get them too, they are for tests, or they are left out."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
         return cached(self.name, VERSION, [path], {"validation": self.validation}, lambda: self._read(path))
 
-    def _read(self, path: Path) -> Pile:
+    def _read(self, path: Path) -> RawDataset:
         left_out = VALIDATION if self.validation == "drop" else ""
         found = read_images(
             path, ("part", "class"), what=WHAT, grey=False, wanted=lambda folders: folders[0] != left_out
@@ -57,7 +57,7 @@ class Cinic10(SampledDataset):
             remarks.append(f"{len(found.x)} images, and CINIC-10 has {expected} here")
         if found.passed_over:
             remarks.append(f"{found.passed_over} files that are no images were passed over")
-        return Pile(
+        return RawDataset(
             x=found.x,
             y=labels_of(path, found, kind),
             classes=len(CLASSES),

@@ -20,7 +20,7 @@ from pydantic import model_validator
 
 from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.cmapss import Engines, read_engines, read_lives
 from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
@@ -96,7 +96,7 @@ class Cmapss(SampledDataset):
             raise Misfit(f"bounds={list(self.bounds)} must ascend", "bounds")
         return self
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (channels, window), owned by their engines.
 
         The last window of each test engine is a test sample; its remaining life is told by the RUL file.
@@ -107,7 +107,7 @@ class Cmapss(SampledDataset):
         sources = [file for part in files.values() for file in part]
         return cached(self.name, VERSION, sources, options, lambda: self._read(files))
 
-    def _read(self, files: dict[str, list[Path]]) -> Pile:
+    def _read(self, files: dict[str, list[Path]]) -> RawDataset:
         training = [read_engines(file) for file in files["train"]]
         testing = [read_engines(file) for file in files["test"]]
         lives = [read_lives(file, engines.number) for file, engines in zip(files["RUL"], testing, strict=True)]
@@ -129,7 +129,7 @@ class Cmapss(SampledDataset):
         values = self.target == "value"
         bounds = np.array(self.bounds)
         y = np.minimum(life, self.cap) / self.cap if values else np.searchsorted(bounds, life, side="right")
-        return Pile(
+        return RawDataset(
             x=x,
             y=y.astype(np.float32 if values else np.int64),
             classes=None if values else len(bounds) + 1,

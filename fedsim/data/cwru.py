@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.cwru import FAULTS, Recording, read_mat_files, read_packed
 from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
@@ -72,13 +72,13 @@ class Cwru(SampledDataset):
     """Whether recordings without a fault are used. It is disputed whether they were sampled at 48 kHz, unlike all
     others; a model may then tell them by their speed alone."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (1, window), owned by loads or recordings."""
         source = _source(locate(self.path, what=WHAT))
         options = self.model_dump(mode="json", include=OPTIONS)
         return cached(self.name, VERSION, [source], options, lambda: self._read(source))
 
-    def _read(self, source: Path) -> Pile:
+    def _read(self, source: Path) -> RawDataset:
         if source.is_dir():
             recordings, others = read_mat_files(source, self.sensor)
         else:
@@ -96,7 +96,7 @@ class Cwru(SampledDataset):
             raise Misfit(f"window={self.window}: recordings have at most {longest} measurements to train on", "window")
         x = np.concatenate(cut)
         names, owner = self._owners(kept)
-        return Pile(
+        return RawDataset(
             x=(self._normalised(x) if self.normalise == "window" else x)[:, None],
             y=np.repeat([groups.index(self._group(recording)) for recording in kept], number[0::2] + number[1::2]),
             classes=len(groups),

@@ -1,6 +1,6 @@
-"""A federated data set is one pile of samples and, for each client, the ids of those it owns.
+"""A federated data set is one array of samples and, for each client, the ids of those it owns.
 
-The pile is shared, so that 100 clients cost no more memory than one, and stays as it was measured: a byte for a pixel.
+The array is shared, so that 100 clients cost no more memory than one, and stays as it was measured: a byte for a pixel.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 from annotated_types import Interval
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.settings import Count
 

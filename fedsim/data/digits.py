@@ -13,7 +13,7 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
 
@@ -32,14 +32,14 @@ class Digits(SampledDataset):
     pixels: Annotated[int, Interval(ge=8, le=192)] = 8
     """Pixels per side. 8 is as they are; a larger size is bilinear interpolation."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (1, pixels, pixels) in [0, 1]; on the wire one byte for each pixel and one for the label."""
         images, y = _handwritten()
         x = np.empty((len(images), 1, self.pixels, self.pixels), np.float32)
         for begin in range(0, len(images), BLOCK):  # all at once would take gigabytes
             some = slice(begin, begin + BLOCK)
             x[some, 0] = bilinear(images[some], self.pixels)
-        return Pile(
+        return RawDataset(
             x=x,
             y=y,
             classes=CLASSES,

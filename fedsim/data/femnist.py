@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.natural import Natural
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.leaf import LeafSamples, leaf_files, read_leaf
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
@@ -60,7 +60,7 @@ class Femnist(SampledDataset):
     transposed: bool = False
     """Whether the file has rows and columns the other way round, as EMNIST."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (1, 28, 28) in [0, 1]; on the wire one byte for each pixel and one for the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
         if path.is_dir():
@@ -68,10 +68,12 @@ class Femnist(SampledDataset):
             folders = list(dict.fromkeys(file.parent for file, _ in files))  # beside them LEAF keeps a million images
             options = self.model_dump(mode="json", include={"duplicates", "ink", "transposed"})
             options["test"] = [test for _, test in files]
-            return cached(self.name, VERSION, folders, options, lambda: self._piled(path, read_leaf(path, files, SIDE)))
-        return self._piled(path, _of_npz(path))
+            return cached(
+                self.name, VERSION, folders, options, lambda: self._raw_of(path, read_leaf(path, files, SIDE))
+            )
+        return self._raw_of(path, _of_npz(path))
 
-    def _piled(self, path: Path, found: LeafSamples) -> Pile:
+    def _raw_of(self, path: Path, found: LeafSamples) -> RawDataset:
         _check(path, found)
         remarks: list[str] = []
         if self.duplicates == "drop":
@@ -86,7 +88,7 @@ class Femnist(SampledDataset):
             remarks.append(f"the source has samples for {only} only, so that test_fraction says which are for tests")
         x = found.images.transpose(0, 2, 1) if self.transposed else found.images
         _check_ink(path, x, self.ink)
-        return Pile(
+        return RawDataset(
             x=np.ascontiguousarray(x)[:, None],
             y=found.label,
             classes=len(CHARACTERS),

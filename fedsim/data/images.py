@@ -14,7 +14,7 @@ from pydantic import model_validator
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.natural import Natural
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.images import read_images
 from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import PartitionField, SampledDataset
@@ -54,7 +54,7 @@ class ImageFolders(SampledDataset):
             )
         return self
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (3, height, width), or (1, height, width) when grey, in [0, 1]; on the wire a byte for each
         pixel and colour, and the label."""
         path = locate(self.path, what=f"{self._what} are needed")
@@ -65,14 +65,14 @@ class ImageFolders(SampledDataset):
     def _what(self) -> str:
         return f"images in folders <{'>/<'.join(LEVELS[self.layout])}>"
 
-    def _read(self, path: Path) -> Pile:
+    def _read(self, path: Path) -> RawDataset:
         found = read_images(path, LEVELS[self.layout], what=self._what, grey=self.grey, pixels=self.pixels)
         y, class_names = numbered(found.folders[-1])
         if len(class_names) < 2:
             raise UserError(f"{shown(path)}: all images are of class {class_names[0]!r}; at least 2 are needed")
         owner, owner_names = numbered(found.folders[0]) if self.layout == "client_class" else (None, ())
         passed_over = f"{found.passed_over} files that are no images were passed over"
-        return Pile(
+        return RawDataset(
             x=found.x,
             y=y,
             classes=len(class_names),

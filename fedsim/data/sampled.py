@@ -21,7 +21,7 @@ from fedsim.data.later import Later
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.settings import DatasetSettings, Generators
 from fedsim.data.source import Missing
 from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
@@ -41,7 +41,7 @@ Ids: TypeAlias = NDArray[np.int64]
 
 
 class SampledDataset(DatasetSettings):
-    """Base of data sets that have samples: a subclass only says where its `Pile` comes from."""
+    """Base of data sets that have samples: a subclass only says where its `RawDataset` comes from."""
 
     origin: ClassVar[str | None] = None
     """Where people get the files, for messages; None when there are none to get."""
@@ -60,7 +60,7 @@ class SampledDataset(DatasetSettings):
     """Clients beside those of the topology that never take part and only test what the others have learned."""
 
     @abstractmethod
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """All samples of the source. Raises `UserError` with file, value, rule and way out when it is not as it should
         be."""
 
@@ -71,70 +71,70 @@ class SampledDataset(DatasetSettings):
         itself. Raises `UserError` for a source that is not as it should be, and for too many clients.
         """
         clients = Clients(clients.count, clients.factories, self.unseen_clients)
-        pile = self._found(clients, generator)
+        raw = self._found(clients, generator)
         split = self._natural if self.partition.natural else self._dealt
-        train, own_tests, test_ids = split(pile, clients, generator)
+        train, own_tests, test_ids = split(raw, clients, generator)
         if self.feature_skew is not None:
-            check_work(math.prod(pile.x.shape), MOST_SKEWED_IN_SECONDS, "numbers to skew", f"data set {self.name!r}")
-            pile = replace(pile, x=np.asarray(pile.x))
+            check_work(math.prod(raw.x.shape), MOST_SKEWED_IN_SECONDS, "numbers to skew", f"data set {self.name!r}")
+            raw = replace(raw, x=np.asarray(raw.x))
             skewed = self.feature_skew.apply(
-                pile, clients, _everything(train, own_tests), generator("data/feature_skew")
+                raw, clients, _everything(train, own_tests), generator("data/feature_skew")
             )
-            pile = replace(pile, x=skewed)
+            raw = replace(raw, x=skewed)
         seen, unseen = slice(clients.count), range(clients.count, clients.total)
         return FederatedDataset(
             name=self.name,
-            classes=pile.classes,
-            class_names=pile.class_names,
-            sample_shape=pile.encoding.sample_shape(pile.x.shape[1:]),
-            encoding=pile.encoding,
-            sample_bytes=pile.sample_bytes,
+            classes=raw.classes,
+            class_names=raw.class_names,
+            sample_shape=raw.encoding.sample_shape(raw.x.shape[1:]),
+            encoding=raw.encoding,
+            sample_bytes=raw.sample_bytes,
             client_samples=np.array([len(ids) for ids in train[seen]], np.int64),
-            stored=pile.x,
-            y=pile.y,
+            stored=raw.x,
+            y=raw.y,
             train_ids=tuple(train[seen]),
             test_ids=test_ids,
             client_test_ids=tuple(own_tests[seen]),
             unseen_test_ids=tuple(_both(train[client], own_tests[client]) for client in unseen),
             stream=self.stream,
-            remarks=pile.remarks,
+            remarks=raw.remarks,
         )
 
-    def _found(self, clients: Clients, generator: Generators) -> Pile:
+    def _found(self, clients: Clients, generator: Generators) -> RawDataset:
         try:
-            pile = self.pile(clients, generator)
+            raw = self.raw(clients, generator)
         except Missing as missing:
             if self.origin is None:
                 raise
             raise Missing(f"{missing}; get it from {self.origin} (docs/data/{self.name}.md)") from missing
-        self._check_size(pile)
-        return pile
+        self._check_size(raw)
+        return raw
 
-    def _check_size(self, pile: Pile) -> None:
+    def _check_size(self, raw: RawDataset) -> None:
         where = f"data set {self.name!r}"
-        check_samples(len(pile.y), where)
-        size = MORE_BYTES * len(pile.y) + (0 if isinstance(pile.x, Later) else pile.x.nbytes)
-        unit = f"MB of samples, with {MORE_BYTES} bytes more for each of {len(pile.y):,}"
+        check_samples(len(raw.y), where)
+        size = MORE_BYTES * len(raw.y) + (0 if isinstance(raw.x, Later) else raw.x.nbytes)
+        unit = f"MB of samples, with {MORE_BYTES} bytes more for each of {len(raw.y):,}"
         check_work(size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, unit, where)
 
-    def _dealt(self, pile: Pile, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
+    def _dealt(self, raw: RawDataset, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """The test set first, the rest dealt out."""
-        test_ids = self._global_test(pile, generator)
-        training = np.delete(np.arange(len(pile.y)), test_ids)
-        labels = Labels(pile.y[training], None if pile.owner is None else pile.owner[training])
+        test_ids = self._global_test(raw, generator)
+        training = np.delete(np.arange(len(raw.y)), test_ids)
+        labels = Labels(raw.y[training], None if raw.owner is None else raw.owner[training])
         shares = self.partition.split(labels, clients, generator("data/partition"))
         rng = generator("data/client_test")
         held = [hold_out(training[share], self.client_test_fraction, rng) for share in shares]
         return [kept for kept, _ in held], [out for _, out in held], test_ids
 
-    def _global_test(self, pile: Pile, generator: Generators) -> Ids:
-        if self.test_fraction is None and pile.test is not None:
-            return np.flatnonzero(pile.test)
+    def _global_test(self, raw: RawDataset, generator: Generators) -> Ids:
+        if self.test_fraction is None and raw.test is not None:
+            return np.flatnonzero(raw.test)
         fraction = self.test_fraction or DEFAULT_TEST_FRACTION
-        strata = pile.y if pile.classes is not None else np.zeros(len(pile.y), np.int64)
+        strata = raw.y if raw.classes is not None else np.zeros(len(raw.y), np.int64)
         return stratified_sample(strata, fraction, generator("data/test_split"))
 
-    def _natural(self, pile: Pile, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
+    def _natural(self, raw: RawDataset, clients: Clients, generator: Generators) -> tuple[list[Ids], list[Ids], Ids]:
         """Everybody's own samples first, some of them set aside.
 
         Owners all of whose samples the source sets aside for tests are nobody's clients: they test everybody.
@@ -145,13 +145,13 @@ class SampledDataset(DatasetSettings):
                 "clients' own tests are their parts of the global test set; set test_fraction",
                 "client_test_fraction",
             )
-        owner, test = told(pile.owner), pile.test if self.test_fraction is None else None
+        owner, test = told(raw.owner), raw.test if self.test_fraction is None else None
         testers: Ids = np.empty(0, np.int64)
         if test is not None:
             trains = np.bincount(owner[~test], minlength=int(owner.max()) + 1) > 0
             testers = np.flatnonzero(~trains[owner])
-        members = np.delete(np.arange(len(pile.y)), testers)
-        labels = Labels(pile.y[members], owner[members], pile.owners_are_clients)
+        members = np.delete(np.arange(len(raw.y)), testers)
+        labels = Labels(raw.y[members], owner[members], raw.owners_are_clients)
         shares = self.partition.split(labels, clients, generator("data/partition"))
         shares = [members[share] for share in shares]
         if test is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.settings import Component
 

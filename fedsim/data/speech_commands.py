@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.folders import matching
 from fedsim.data.reading.names import numbered
 from fedsim.data.reading.wav import read_wav
@@ -50,13 +50,13 @@ class SpeechCommands(SoundDataset):
     validation: Literal["train", "test", "drop"] = "train"
     """Where the clips go that the source names in ``validation_list.txt``."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (1, bands, frames), owned by their speakers; tests by ``testing_list.txt``."""
         folder = locate(self.path, what=WHAT)
         options = {**self.feature_options, "words": self.words, "validation": self.validation}
         return cached(self.name, VERSION, [folder], options, lambda: self._read(folder))
 
-    def _read(self, folder: Path) -> Pile:
+    def _read(self, folder: Path) -> RawDataset:
         words = self._words(folder)
         listed = {part: _listed(folder / name) for part, name in LISTS.items()}
         files = [(label, file) for label, word in enumerate(words) for file in _clips(folder / word)]
@@ -69,7 +69,7 @@ class SpeechCommands(SoundDataset):
         test, remarks = self._tests(listed, [_key(file) for _, file in files])
         clips = (read_wav(file, rate_hz=self.rate_hz) for _, file in files)
         x, said = self.features(clips, len(files))
-        return Pile(
+        return RawDataset(
             x=x,
             y=np.array([label for label, _ in files], np.int64),
             classes=len(words),

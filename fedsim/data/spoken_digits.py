@@ -14,7 +14,7 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.folders import matching
 from fedsim.data.reading.names import numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
@@ -66,17 +66,17 @@ class SpokenDigits(SoundDataset):
     test_recordings: Annotated[int, Interval(ge=1, le=10**6)] = 5
     """Of each digit and speaker, recordings numbered below this are the test set. The source says 5, of 50."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (1, bands, frames), owned by their speakers."""
         source = _source(locate(self.path, what=WHAT))
         options = {**self.feature_options, "test_recordings": self.test_recordings}
         return cached(self.name, VERSION, [source], options, lambda: self._read(source))
 
-    def _read(self, source: Path) -> Pile:
+    def _read(self, source: Path) -> RawDataset:
         recordings = _from_folder(source, self.rate_hz) if source.is_dir() else _from_npz(source, self.rate_hz)
         x, remarks = self.features(recordings.clips, len(recordings.label))
         owner, names = numbered(recordings.speaker)
-        return Pile(
+        return RawDataset(
             x=x,
             y=recordings.label,
             classes=CLASSES,

@@ -14,7 +14,7 @@ from annotated_types import MinLen
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.csv_columns import LARGEST, Purposes, read_columns
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
@@ -70,7 +70,7 @@ class Table(SampledDataset):
             raise Misfit(problem, "partition")
         return self
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (features,), four bytes for each number and for the target on the wire."""
         path = locate(self.path, what=WHAT)
         regression = self.task == "regression"
@@ -87,7 +87,7 @@ class Table(SampledDataset):
         else:
             class_names = self._classes(path, columns.target.place.keys())
             y = columns.target.numbered(class_names)
-        return Pile(
+        return RawDataset(
             x=self._standardised(path, x, slice(None) if test is None else ~test) if self.standardise else x,
             y=y,
             classes=None if class_names is None else len(class_names),

@@ -1,9 +1,9 @@
 """A data set that a function of one's own makes. What it returns is checked before anything is done with it.
 
 The function is called as ``function(clients, rng, **options)``: how many clients there are, a
-`numpy.random.Generator` that is the only source of chance it may use, and the scenario's options. It returns a `Pile`,
-or a mapping with ``x``, ``y`` and any other of `KEYS`. Nothing is kept in the cache: only the function knows what its
-result depends on.
+`numpy.random.Generator` that is the only source of chance it may use, and the scenario's options. It returns a
+`RawDataset`, or a mapping with ``x``, ``y`` and any other of `KEYS`. Nothing is kept in the cache: only the function
+knows what its result depends on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from fedsim.data.encoding import ENCODINGS
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading.names import in_short, numbered
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.settings import Generators
@@ -48,17 +48,17 @@ class UserCode(SampledDataset):
     options: dict[str, JsonValue] = Field(default_factory=dict)
     """What the function is called with, beside the number of clients and a generator."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """What the function returns for all clients, unseen ones included; it draws from ``data/source``."""
         function, sha256 = load_function(self.path, what=WHAT)
         made = self._called(function, clients.total, generator("data/source"))
         try:
-            pile = made if isinstance(made, Pile) else _pile(made)
-            _check(pile)
-            _check_owners(pile, clients.total)
+            raw = made if isinstance(made, RawDataset) else _raw(made)
+            _check(raw)
+            _check_owners(raw, clients.total)
         except _Bad as error:
             raise UserError(f"{self.path}: {error}") from error
-        return replace(pile, remarks=(*pile.remarks, f"made by {self.path}, SHA-256 {sha256}"))
+        return replace(raw, remarks=(*raw.remarks, f"made by {self.path}, SHA-256 {sha256}"))
 
     def _called(self, function: Callable[..., Any], clients: int, rng: np.random.Generator) -> object:
         before = _global_generators()
@@ -86,10 +86,10 @@ def _global_generators() -> dict[str, object]:
     return {"numpy.random": (np.asarray(numbers).tobytes(), *rest), "the module random": random.getstate()}
 
 
-def _pile(made: object) -> Pile:
-    """The pile that a mapping describes."""
+def _raw(made: object) -> RawDataset:
+    """The raw data set that a mapping describes."""
     if not isinstance(made, Mapping):
-        raise _Bad(f"returned {type(made).__name__}, and must return a mapping with x and y, or a Pile")
+        raise _Bad(f"returned {type(made).__name__}, and must return a mapping with x and y, or a RawDataset")
     for key in made:
         if key not in KEYS:
             raise _Bad(
@@ -103,7 +103,7 @@ def _pile(made: object) -> Pile:
     owner, names = _owners(made) if made.get("client") is not None else (None, ())
     test = made.get("test")
     each_bytes = int(np.prod(x.shape[1:])) * x.itemsize + (FLOAT_BYTES if regression else LABEL_BYTES)
-    return Pile(
+    return RawDataset(
         x=x,
         y=y,
         classes=_classes(made, y),
@@ -186,40 +186,40 @@ def _bytes(number: object) -> float:
     return float(number)
 
 
-def _check(pile: Pile) -> None:
-    """Raise unless *pile* is what its fields promise, first things first."""
-    _check_samples(pile)
-    _check_targets(pile)
-    samples = pile.x.shape[0]
-    for name, array, kind in (("client", pile.owner, np.int64), ("test", pile.test, np.bool_)):
+def _check(raw: RawDataset) -> None:
+    """Raise unless *raw* is what its fields promise, first things first."""
+    _check_samples(raw)
+    _check_targets(raw)
+    samples = raw.x.shape[0]
+    for name, array, kind in (("client", raw.owner, np.int64), ("test", raw.test, np.bool_)):
         if array is not None and (
             not isinstance(array, np.ndarray) or array.shape != (samples,) or array.dtype != kind
         ):
             raise _Bad(f"{name} is {_said(array)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
-    if pile.owner is not None and pile.owner.min() < 0:
-        raise _Bad(f"client={pile.owner.min()} must be at least 0")
-    if pile.test is not None and pile.test.all():
+    if raw.owner is not None and raw.owner.min() < 0:
+        raise _Bad(f"client={raw.owner.min()} must be at least 0")
+    if raw.test is not None and raw.test.all():
         raise _Bad("test sets all samples aside for tests; some must be left to train on")
-    if not isinstance(pile.sample_bytes, float) or not 0 < pile.sample_bytes < np.inf:
-        raise _Bad(f"sample_bytes={pile.sample_bytes!r} must be a number above 0")
+    if not isinstance(raw.sample_bytes, float) or not 0 < raw.sample_bytes < np.inf:
+        raise _Bad(f"sample_bytes={raw.sample_bytes!r} must be a number above 0")
 
 
-def _check_owners(pile: Pile, clients: int) -> None:
+def _check_owners(raw: RawDataset, clients: int) -> None:
     """Raise unless owners that are said to be the clients are just these, each with a sample to train on."""
-    if not pile.owners_are_clients:
+    if not raw.owners_are_clients:
         return
-    if pile.owner is None:
+    if raw.owner is None:
         raise _Bad("owners_are_clients is set, but there is no owner")
-    trains = pile.owner if pile.test is None else pile.owner[~pile.test]
-    if not np.array_equal(np.unique(trains), np.arange(clients)) or pile.owner.max() >= clients:
+    trains = raw.owner if raw.test is None else raw.owner[~raw.test]
+    if not np.array_equal(np.unique(trains), np.arange(clients)) or raw.owner.max() >= clients:
         raise _Bad(
             f"owners_are_clients is set, so owners must be all from 0 to {clients - 1}, each with a sample that is not "
             "set aside for tests"
         )
 
 
-def _check_samples(pile: Pile) -> None:
-    x = pile.x
+def _check_samples(raw: RawDataset) -> None:
+    x = raw.x
     if not isinstance(x, np.ndarray) or x.dtype not in STORED or x.ndim < 2 or 0 in x.shape:
         raise _Bad(
             f"x is {_said(x)}, and must be uint8, int16 or floating-point numbers of shape (samples, ...), with one "
@@ -228,20 +228,20 @@ def _check_samples(pile: Pile) -> None:
     if x.dtype == np.float32 and not np.isfinite(x).all():
         at = np.argwhere(~np.isfinite(x))[0]
         raise _Bad(f"x{at.tolist()}={x[tuple(at)]} must be a finite number (of 32 bits)")
-    if type(pile.encoding) not in ENCODINGS:  # what another one does would not be part of the data's address
+    if type(raw.encoding) not in ENCODINGS:  # what another one does would not be part of the data's address
         known = ", ".join(kind.__name__ for kind in ENCODINGS)
-        raise _Bad(f"encoding is {_said(pile.encoding)}, and must be one of fedsim.data.encoding ({known})")
+        raise _Bad(f"encoding is {_said(raw.encoding)}, and must be one of fedsim.data.encoding ({known})")
     try:
-        pile.encoding.sample_shape(x.shape[1:])
+        raw.encoding.sample_shape(x.shape[1:])
     except (TypeError, ValueError) as error:
-        raise _Bad(f"encoding {pile.encoding!r:.100} does not fit x, {_said(x)}") from error
-    vocabulary = pile.encoding.vocabulary
+        raise _Bad(f"encoding {raw.encoding!r:.100} does not fit x, {_said(x)}") from error
+    vocabulary = raw.encoding.vocabulary
     if vocabulary is not None and not 0 <= x.min() <= x.max() < vocabulary:
         raise _Bad(f"ids run from {x.min()} to {x.max()}, and must be from 0 to {vocabulary - 1}")
 
 
-def _check_targets(pile: Pile) -> None:
-    y, classes, samples = pile.y, pile.classes, pile.x.shape[0]
+def _check_targets(raw: RawDataset) -> None:
+    y, classes, samples = raw.y, raw.classes, raw.x.shape[0]
     kind = np.float32 if classes is None else np.int64
     if not isinstance(y, np.ndarray) or y.dtype != kind or y.shape != (samples,):
         raise _Bad(f"y is {_said(y)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
@@ -249,16 +249,16 @@ def _check_targets(pile: Pile) -> None:
         if not np.isfinite(y).all():
             at = int(np.flatnonzero(~np.isfinite(y))[0])
             raise _Bad(f"y[{at}]={y[at]} must be a finite number (of 32 bits)")
-        if pile.class_names:
-            raise _Bad(f"class_names are {some(pile.class_names)}, but y holds values, not labels")
+        if raw.class_names:
+            raise _Bad(f"class_names are {some(raw.class_names)}, but y holds values, not labels")
         return
     if not 1 <= classes <= MOST_CLASSES:
         raise _Bad(f"classes={classes} must be from 1 to {MOST_CLASSES}")
     wrong = np.flatnonzero((y < 0) | (y >= classes))
     if wrong.size:
         raise _Bad(f"y[{wrong[0]}]={y[wrong[0]]} must be a label from 0 to {classes - 1}")
-    if pile.class_names and len(pile.class_names) != classes:
-        raise _Bad(f"there are {len(pile.class_names)} class_names for {classes} classes")
+    if raw.class_names and len(raw.class_names) != classes:
+        raise _Bad(f"there are {len(raw.class_names)} class_names for {classes} classes")
 
 
 def _said(array: object) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.data.stream.settings import Arrival, StreamSettings
 
 __all__ = ["StreamBuffer"]

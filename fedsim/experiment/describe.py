@@ -9,12 +9,12 @@ import gc
 import math
 from typing import Any
 
-from fedsim.experiment.collector import rare_collections
 from fedsim.experiment.description.data import data_facts
 from fedsim.experiment.description.model import model_facts
 from fedsim.experiment.description.network import network_facts
 from fedsim.experiment.description.rounds import protocol_facts
 from fedsim.experiment.description.simulations import MOST_HOPS
+from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.validate import validate
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials

@@ -16,7 +16,7 @@ from fedsim import registry
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import here
 from fedsim.experiment.host import Host, numeric_family
-from fedsim.experiment.kept import AGAIN
+from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.shell import command_line
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES

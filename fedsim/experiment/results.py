@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
-from fedsim.experiment.kept import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
+from fedsim.experiment.read_results import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
 from fedsim.files import read_own_file
 from fedsim.learning.store_folder import WEIGHTS

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedsim.experiment.collector import rare_collections
+from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, host_for
 from fedsim.experiment.learners import Learners
 from fedsim.experiment.manifest import new_manifest, take_peaks

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.experiment.at_work import LOCK, why_busy
-from fedsim.experiment.kept import read_manifest
+from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.shell import command_line
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simpy import AnyOf, Event
 
-from fedsim.experiment.collector import set_aside
+from fedsim.experiment.gc_policy import set_aside
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import NobodyLeft, Stop

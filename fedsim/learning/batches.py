@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedsim.data.captures import Capture, capture_samples
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.stream.captures import Capture, capture_samples
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.training import TrainingSettings
 

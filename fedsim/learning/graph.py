@@ -145,7 +145,10 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Chunk:
-    """Nodes that are computed together. ``digest`` covers them and the chunks of their inputs."""
+    """Nodes that are computed together; trainings and the sum of their models reach a trainer as one `Wave`.
+
+    ``digest`` covers the nodes and the chunks of their inputs.
+    """
 
     sequence: int
     """Chunks are computed in the order of these numbers."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Handle
 from fedsim.learning.objectives.objective import Objective

@@ -21,7 +21,7 @@ from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import CellSettings, NetworkSettings
-from fedsim.radio.settings import Place, RadioSettings, Rates
+from fedsim.radio.settings import RadioSettings, Rates, SensorSite
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
 from fedsim.topology.routing import next_hops
@@ -100,7 +100,7 @@ class Wires:
             radio = self.cells[station].settings.radio
             if type(radio).changes is not RadioSettings.changes:
                 with self._about_radio(station):
-                    coverage.follow(attachment, radio.changes(self._place(attachment.client, attachment.sensor)))
+                    coverage.follow(attachment, radio.changes(self._site(attachment.client, attachment.sensor)))
 
     def used(self) -> list[Link]:
         """The wires between the base stations and the server when nothing has failed, each once."""
@@ -181,10 +181,10 @@ class Wires:
     def _attach(self, index: int, sensor: str) -> Attachment:
         station = self._topology.cell_of(sensor)
         cell = self.cells[station]
-        place, radio = self._place(index, sensor), cell.settings.radio
+        site, radio = self._site(index, sensor), cell.settings.radio
         try:
-            rates = radio.rates(place)
-            uncovered = radio.why_no_coverage(place) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
+            rates = radio.rates(site)
+            uncovered = radio.why_no_coverage(site) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
             if uncovered is not None and not radio.excludes_uncovered:
                 raise UserError(uncovered)
         except UserError as error:
@@ -214,11 +214,11 @@ class Wires:
             return Misfit(error.problem, *section, *error.key)
         return Misfit(str(error), *section)
 
-    def _place(self, index: int, sensor: str) -> Place:
+    def _site(self, index: int, sensor: str) -> SensorSite:
         nodes, station = self._topology.graph.nodes, self._topology.cell_of(sensor)
         one, other = nodes[sensor]["position_m"], nodes[station]["position_m"]
         distance_m = None if one is None or other is None else math.dist(one, other)
-        return Place(sensor, index, distance_m, self._streams)
+        return SensorSite(sensor, index, distance_m, self._streams)
 
     def _add_wire(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> None:
         medium = self._media.get((rate_bps, delay_s))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from simpy import Event
 
-from fedsim.data.stream.captures import classes_seen
+from fedsim.data.captures import classes_seen
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.gather import Gathered, gather, give_up

@@ -17,7 +17,7 @@ from typing import Any
 
 from simpy.events import NORMAL
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Lost
 from fedsim.learning.rules.update import Update

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.learning.learner import LocalTraining, Model
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import State

@@ -13,7 +13,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from fedsim.errors import Misfit, nearest
-from fedsim.radio.settings import Place, RadioSettings, Rates
+from fedsim.radio.settings import RadioSettings, Rates, SensorSite
 from fedsim.settings import Fraction, PositiveOrInfinite
 
 __all__ = ["Fixed", "profiles"]
@@ -72,7 +72,7 @@ class Fixed(RadioSettings):
             )
         return self
 
-    def rates(self, place: Place) -> Rates:
+    def rates(self, site: SensorSite) -> Rates:
         """The same for every device, for ever."""
         if self.profile is not None:
             return profiles()[self.profile]

@@ -13,7 +13,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from fedsim.kernel.streams import Streams
 from fedsim.settings import Component
 
-__all__ = ["PartialCoverage", "Place", "RadioSettings", "Rates", "UpDown"]
+__all__ = ["PartialCoverage", "RadioSettings", "Rates", "SensorSite", "UpDown"]
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SensorSite:
     """What a radio may know of one sensor."""
 
     sensor: str
@@ -61,10 +61,10 @@ class RadioSettings(Component):
     """
 
     @abstractmethod
-    def rates(self, place: Place) -> Rates:
+    def rates(self, site: SensorSite) -> Rates:
         """The device's rates at time zero. Raises `UserError` when they cannot be known."""
 
-    def changes(self, place: Place) -> Iterator[tuple[float, Rates]]:
+    def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
         """What the rates become later: (seconds, rates), in strictly increasing time; may be endless.
 
         Every call tells the same from the beginning. By default there is none.
@@ -76,7 +76,7 @@ class RadioSettings(Component):
         """Whether a device that never has an uplink and a downlink together is left out, rather than refused."""
         return False
 
-    def why_no_coverage(self, place: Place) -> str | None:
+    def why_no_coverage(self, site: SensorSite) -> str | None:
         """Why the device never has an uplink and a downlink together, and the way out; None when it has."""
         return None
 

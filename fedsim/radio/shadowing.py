@@ -19,7 +19,7 @@ from annotated_types import Interval
 from pydantic import model_validator
 
 from fedsim.errors import Misfit
-from fedsim.radio.settings import Place
+from fedsim.radio.settings import SensorSite
 from fedsim.settings import Positive, Settings
 
 __all__ = ["Shadowing"]
@@ -47,12 +47,12 @@ class Shadowing(Settings):
             )
         return self
 
-    def losses_db(self, place: Place) -> Iterator[tuple[float, float]]:
+    def losses_db(self, site: SensorSite) -> Iterator[tuple[float, float]]:
         """The losses of a device: (seconds from which it holds, decibels), the first at 0; endless with redraws.
 
         The n-th draw is a function of the seed, the device and n.
         """
-        rng = place.streams("radio/shadowing", place.index).generator()
+        rng = site.streams("radio/shadowing", site.index).generator()
         loss_db = self.sigma_db * rng.standard_normal()
         yield 0.0, loss_db
         if self.redraw_every_s is None:
@@ -65,8 +65,8 @@ class Shadowing(Settings):
             loss_db = kept * loss_db + fresh_db * rng.standard_normal()
             yield number * self.redraw_every_s, loss_db
 
-    def least_db(self, place: Place) -> float:
+    def least_db(self, site: SensorSite) -> float:
         """The least loss to count on: the only draw, or what one draw in a million falls below."""
         if self.redraw_every_s is None:
-            return next(self.losses_db(place))[1]
+            return next(self.losses_db(site))[1]
         return -UNLIKELY * self.sigma_db

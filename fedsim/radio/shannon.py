@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from fedsim.radio.budget import LinkBudget
 from fedsim.radio.carrier import Carrier
-from fedsim.radio.settings import PartialCoverage, Place, Rates, UpDown
+from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
 from fedsim.radio.snr.settings import SnrSettings
 from fedsim.settings import OneOf
 
@@ -25,21 +25,21 @@ class Shannon(Carrier, PartialCoverage):
     snr: Annotated[SnrSettings, OneOf("snrs")]
     """Where a device's signal-to-noise ratios come from."""
 
-    def rates(self, place: Place) -> Rates:
+    def rates(self, site: SensorSite) -> Rates:
         """With the first draw of shadowing."""
-        _, loss_db = next(self.snr.losses_db(place))
-        return self._rates(self.snr.median_db(place, self.bandwidths_hz), loss_db)
+        _, loss_db = next(self.snr.losses_db(site))
+        return self._rates(self.snr.median_db(site, self.bandwidths_hz), loss_db)
 
-    def changes(self, place: Place) -> Iterator[tuple[float, Rates]]:
+    def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
         """With every later draw of shadowing."""
-        median_db = self.snr.median_db(place, self.bandwidths_hz)
-        for time_s, loss_db in islice(self.snr.losses_db(place), 1, None):
+        median_db = self.snr.median_db(site, self.bandwidths_hz)
+        for time_s, loss_db in islice(self.snr.losses_db(site), 1, None):
             yield time_s, self._rates(median_db, loss_db)
 
-    def budgets(self, place: Place) -> UpDown[LinkBudget]:
+    def budgets(self, site: SensorSite) -> UpDown[LinkBudget]:
         """How the device comes to its rates at time zero."""
-        _, loss_db = next(self.snr.losses_db(place))
-        median_db, power = self.snr.median_db(place, self.bandwidths_hz), self.snr.power(place, self.bandwidths_hz)
+        _, loss_db = next(self.snr.losses_db(site))
+        median_db, power = self.snr.median_db(site, self.bandwidths_hz), self.snr.power(site, self.bandwidths_hz)
 
         def budget(way: Literal[0, 1]) -> LinkBudget:
             snr_db, bandwidth_hz = median_db[way] - loss_db, self.bandwidths_hz[way]
@@ -55,22 +55,22 @@ class Shannon(Carrier, PartialCoverage):
 
         return UpDown(budget(0), budget(1))
 
-    def why_no_coverage(self, place: Place) -> str | None:
+    def why_no_coverage(self, site: SensorSite) -> str | None:
         """Of a direction whose ratio stays below the profile's minimum; one redraw in a million does not count."""
-        best_rates = self._rates(self.snr.median_db(place, self.bandwidths_hz), self.snr.least_loss_db(place))
+        best_rates = self._rates(self.snr.median_db(site, self.bandwidths_hz), self.snr.least_loss_db(site))
         if best_rates.uplink_bps == 0.0:
-            return self._why(place, "uplink")
-        return self._why(place, "downlink") if best_rates.downlink_bps == 0.0 else None
+            return self._why(site, "uplink")
+        return self._why(site, "downlink") if best_rates.downlink_bps == 0.0 else None
 
-    def _why(self, place: Place, direction: Literal["uplink", "downlink"]) -> str:
-        power = self.snr.power(place, self.bandwidths_hz)
-        median_db = getattr(self.snr.median_db(place, self.bandwidths_hz), direction)
-        loss_db = self.snr.least_loss_db(place)
+    def _why(self, site: SensorSite, direction: Literal["uplink", "downlink"]) -> str:
+        power = self.snr.power(site, self.bandwidths_hz)
+        median_db = getattr(self.snr.median_db(site, self.bandwidths_hz), direction)
+        loss_db = self.snr.least_loss_db(site)
         needed_db = getattr(self.efficiency, direction).snr_min_db
-        origin = f" (path loss {power.uplink.path_loss_db:.1f} dB over {place.distance_m:.1f} m)" if power else ""
+        origin = f" (path loss {power.uplink.path_loss_db:.1f} dB over {site.distance_m:.1f} m)" if power else ""
         best = f" and at best {median_db - loss_db:.2f} dB with shadowing" if self.snr.shadowing else ""
         return (
-            f"sensor {place.sensor!r} has no coverage in the {direction}: its SNR is {median_db:.2f} dB{origin}{best}, "
+            f"sensor {site.sensor!r} has no coverage in the {direction}: its SNR is {median_db:.2f} dB{origin}{best}, "
             f"and {self.profile} needs {needed_db:g} dB; move it, raise the power, or leave such sensors out with "
             "out_of_coverage: exclude"
         )

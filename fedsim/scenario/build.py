@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import Misfit, nearest

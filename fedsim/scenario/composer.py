@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from fedsim.errors import nearest
-from fedsim.scenario.document import NOTHING_INSIDE, Mark, Place
+from fedsim.scenario.document import NOTHING_INSIDE, Mark, SourceLocation
 from fedsim.scenario.scalars import kind_of, scalar, show, show_text
 
 __all__ = [
@@ -43,11 +43,11 @@ _MOST_SHARED = 1_000
 
 
 class YamlError(Exception):
-    """The text is not what a scenario may be; *place* says where. Becomes a `UserError` where the source is known."""
+    """The text is not what a scenario may be; *location* says where. A `UserError` where the source is known."""
 
-    def __init__(self, place: Place, problem: str) -> None:
-        super().__init__(place, problem)
-        self.place = place
+    def __init__(self, location: SourceLocation, problem: str) -> None:
+        super().__init__(location, problem)
+        self.location = location
         self.problem = problem
 
 
@@ -107,28 +107,28 @@ class Composer:
             case yaml.SequenceStartEvent():
                 self._begin([], event, line, column)
             case yaml.AliasEvent():
-                self._put(self._named(event.anchor or "", Place(line, column)), line, column)
+                self._put(self._named(event.anchor or "", SourceLocation(line, column)), line, column)
             case yaml.DocumentStartEvent() if self._root is not None:
-                raise YamlError(Place(line, column), "a second document starts here; a file holds one")
+                raise YamlError(SourceLocation(line, column), "a second document starts here; a file holds one")
 
     def _take_scalar(self, event: yaml.ScalarEvent, line: int, column: int) -> None:
         if event.tag is not None:
-            raise _tagged(event.tag, Place(line, column))
+            raise _tagged(event.tag, SourceLocation(line, column))
         text: str = event.value
         if event.style == '"' and UNUSABLE.search(text):
             problem = "the text holds a null character or half a character (by \\0 or \\ud800)"
-            raise YamlError(Place(line, column), problem)
+            raise YamlError(SourceLocation(line, column), problem)
         parent = self._open[-1] if self._open else None
         if parent is not None and parent.is_mapping and parent.key is None:
             self._put_key(parent, self._key_of(event, parent, line, column), line, column)
             return
         if len(text) > MAX_TEXT:
             problem = f"the text has {len(text)} characters, and a text has at most {MAX_TEXT}"
-            raise YamlError(Place(line, column), problem)
+            raise YamlError(SourceLocation(line, column), problem)
         try:
             value = text if event.style else scalar(text)
         except ValueError as error:
-            raise YamlError(Place(line, column), str(error)) from None
+            raise YamlError(SourceLocation(line, column), str(error)) from None
         if isinstance(value, str):
             value = self._one_of(value)
         if parent is None or event.anchor is not None:
@@ -139,7 +139,7 @@ class Composer:
     def _key_of(self, event: yaml.ScalarEvent, mapping: _Node, line: int, column: int) -> str:
         text: str = event.value
         if event.style or text not in self._keys:
-            _check_key(event, Place(line, column), mapping.value)
+            _check_key(event, SourceLocation(line, column), mapping.value)
             if not event.style and len(self._keys) < _MOST_SHARED:
                 self._keys.add(text)
         return self._one_of(text)
@@ -151,11 +151,11 @@ class Composer:
         return self._shared.get(text, text)
 
     def _begin(self, value: object, event: yaml.CollectionStartEvent, line: int, column: int) -> None:
-        place = Place(line, column)
+        location = SourceLocation(line, column)
         if event.tag is not None:
-            raise _tagged(event.tag, place)
+            raise _tagged(event.tag, location)
         if self._wants_key():
-            raise YamlError(place, f"a key is text; this is {kind_of(value)} (put text with brackets into quotes)")
+            raise YamlError(location, f"a key is text; this is {kind_of(value)} (put text with brackets into quotes)")
         is_mapping = isinstance(value, dict)
         node = _Node(value, line, column, event.anchor, depth=1, open=True, is_mapping=is_mapping)
         self._open.append(self._anchored(node))
@@ -163,25 +163,25 @@ class Composer:
 
     def _anchored(self, node: _Node) -> _Node:
         if node.anchor is not None:
-            place = Place(node.line, node.column)
+            location = SourceLocation(node.line, node.column)
             if node.anchor in self._anchors:
                 name, first = show_text(node.anchor), self._anchors[node.anchor].line
-                raise YamlError(place, f"the anchor &{name} stands twice: in line {first} and here")
+                raise YamlError(location, f"the anchor &{name} stands twice: in line {first} and here")
             if len(self._anchors) == MAX_ANCHORS:
-                raise YamlError(place, f"there are more than {MAX_ANCHORS} anchors; put data into another file")
+                raise YamlError(location, f"there are more than {MAX_ANCHORS} anchors; put data into another file")
             self._anchors[node.anchor] = node
         return node
 
-    def _named(self, anchor: str, place: Place) -> _Node:
+    def _named(self, anchor: str, location: SourceLocation) -> _Node:
         if self._wants_key():
-            raise YamlError(place, f"the alias *{show_text(anchor)} cannot be a key; write the key out")
+            raise YamlError(location, f"the alias *{show_text(anchor)} cannot be a key; write the key out")
         if anchor not in self._anchors:
             near = nearest(show_text(anchor), islice(self._anchors, _MOST_COMPARED))
-            raise YamlError(place, f"there is no anchor &{show_text(anchor)} before this alias{near}")
+            raise YamlError(location, f"there is no anchor &{show_text(anchor)} before this alias{near}")
         node = self._anchors[anchor]
         if node.open:
             problem = f"the alias *{show_text(anchor)} stands inside its own anchor (line {node.line})"
-            raise YamlError(place, problem)
+            raise YamlError(location, problem)
         return node
 
     def _wants_key(self) -> bool:
@@ -211,39 +211,39 @@ class Composer:
         if len(parent.parts) > MAX_ENTRIES:
             kind = kind_of(parent.value)
             problem = f"{kind} has more than {MAX_ENTRIES} entries here; put data into another file"
-            raise YamlError(Place(line, column), problem)
+            raise YamlError(SourceLocation(line, column), problem)
         self._check_size(line, column)
 
     def _put_key(self, mapping: _Node, key: str, line: int, column: int) -> None:
         if key in mapping.parts:
             first = mapping.parts[key].line
             raise YamlError(
-                Place(line, column), f"the key {show(key)} stands twice: in line {first} and in line {line}"
+                SourceLocation(line, column), f"the key {show(key)} stands twice: in line {first} and in line {line}"
             )
         mapping.key = key, line, column
 
     def _check_size(self, line: int, column: int) -> None:
         latest = self._open[-1]
         if len(self._open) - 1 + latest.depth > MAX_DEPTH:
-            raise YamlError(Place(line, column), f"lists and mappings are nested more than {MAX_DEPTH} deep")
+            raise YamlError(SourceLocation(line, column), f"lists and mappings are nested more than {MAX_DEPTH} deep")
         if latest.values > MAX_VALUES:
             problem = f"more than {MAX_VALUES} values (aliases written out); put data into another file"
-            raise YamlError(Place(line, column), problem)
+            raise YamlError(SourceLocation(line, column), problem)
 
 
-def _tagged(tag: str, place: Place) -> YamlError:
+def _tagged(tag: str, location: SourceLocation) -> YamlError:
     shown = show(tag.replace("tag:yaml.org,2002:", "!!"))
-    return YamlError(place, f"the tag {shown} is not allowed; write the plain value (text in quotes)")
+    return YamlError(location, f"the tag {shown} is not allowed; write the plain value (text in quotes)")
 
 
-def _check_key(event: yaml.ScalarEvent, place: Place, mapping: dict[str, object]) -> None:
+def _check_key(event: yaml.ScalarEvent, location: SourceLocation, mapping: dict[str, object]) -> None:
     text: str = event.value
     if len(text) > MAX_KEY:
-        raise YamlError(place, f"the key {show(text)} has {len(text)} characters, and a key has at most {MAX_KEY}")
+        raise YamlError(location, f"the key {show(text)} has {len(text)} characters, and a key has at most {MAX_KEY}")
     if event.style:
         return
     if text == "<<":
-        raise YamlError(place, "merge keys (<<) are not part of YAML 1.2; write the keys out")
+        raise YamlError(location, "merge keys (<<) are not part of YAML 1.2; write the keys out")
     try:
         value = scalar(text)
     except ValueError:
@@ -253,4 +253,4 @@ def _check_key(event: yaml.ScalarEvent, place: Place, mapping: dict[str, object]
         decimal = isinstance(before, int) and not isinstance(before, bool) and text.isdecimal()
         hand = f" (for a decimal comma write a point: {before}.{show_text(text)})" if decimal else ""
         problem = f"a key is text; {show_text(text) or 'this'} is {kind_of(value)}: put it into quotes{hand}"
-        raise YamlError(place, problem)
+        raise YamlError(location, problem)

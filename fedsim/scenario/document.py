@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from fedsim.scenario.scalars import printable
 
-__all__ = ["NOTHING_INSIDE", "Document", "KeyPath", "Mark", "Place", "Places", "dotted"]
+__all__ = ["NOTHING_INSIDE", "Document", "KeyPath", "Mark", "SourceLocation", "SourceLocations", "dotted"]
 
 KeyPath = tuple[str | int, ...]
 """The way to a value: keys of mappings and positions in lists, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Where something was written: line and column, both counted from 1.
 
     *origin* replaces the document's own source where a value came from elsewhere: the path of another file, as it is,
@@ -32,7 +32,7 @@ class Place:
     def text(self, source: str) -> str:
         """The place as messages print it.
 
-        >>> Place(12, 3).text("scenario.yaml"), Place(0, 0, "--set seeds=[1]").text("scenario.yaml")
+        >>> SourceLocation(12, 3).text("scenario.yaml"), SourceLocation(0, 0, "--set seeds=[1]").text("scenario.yaml")
         ('scenario.yaml:12', '--set seeds=[1]')
         """
         origin = printable(source if self.origin is None else self.origin)
@@ -56,7 +56,7 @@ class Mark(NamedTuple):
     origin: str | None = None
 
 
-class Places(Mapping[KeyPath, Place]):
+class SourceLocations(Mapping[KeyPath, SourceLocation]):
     """Path -> place, for every value of a document. A tree inside, so that an alias costs no memory."""
 
     def __init__(self, root: Mark) -> None:
@@ -67,11 +67,11 @@ class Places(Mapping[KeyPath, Place]):
         """The mark of the whole document."""
         return self._root
 
-    def __getitem__(self, path: KeyPath) -> Place:
-        place, missing = self._walked(path)
+    def __getitem__(self, path: KeyPath) -> SourceLocation:
+        location, missing = self._walked(path)
         if missing:
             raise KeyError(path)
-        return place
+        return location
 
     def __iter__(self) -> Iterator[KeyPath]:
         pending: list[tuple[KeyPath, Mark]] = [((), self._root)]
@@ -83,23 +83,23 @@ class Places(Mapping[KeyPath, Place]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def nearest(self, path: KeyPath) -> Place:
+    def nearest(self, path: KeyPath) -> SourceLocation:
         """The place of *path*, or of its nearest ancestor that has one."""
         return self._walked(path)[0]
 
-    def _walked(self, path: KeyPath) -> tuple[Place, KeyPath]:
+    def _walked(self, path: KeyPath) -> tuple[SourceLocation, KeyPath]:
         """The place as near to *path* as there is one, and the steps from there that lead nowhere."""
         mark, origin = self._root, self._root.origin
         for walked, step in enumerate(path):
             if step not in mark.parts:
-                return Place(mark.line, mark.column, origin), path[walked:]
+                return SourceLocation(mark.line, mark.column, origin), path[walked:]
             mark = mark.parts[step]
             origin = origin if mark.origin is None else mark.origin
-        return Place(mark.line, mark.column, origin), ()
+        return SourceLocation(mark.line, mark.column, origin), ()
 
-    def replaced(self, path: KeyPath, place: Place) -> Places:
-        """A copy in which the value at *path* (whose parent exists) and all that is inside it stand at *place*."""
-        new = Mark(place.line, place.column, NOTHING_INSIDE, place.origin)
+    def replaced(self, path: KeyPath, location: SourceLocation) -> SourceLocations:
+        """A copy in which the value at *path* (whose parent exists) and all that is inside it stand at *location*."""
+        new = Mark(location.line, location.column, NOTHING_INSIDE, location.origin)
 
         def renewed(mark: Mark, rest: KeyPath) -> Mark:
             if not rest:
@@ -107,12 +107,12 @@ class Places(Mapping[KeyPath, Place]):
             inner = mark.parts.get(rest[0], new)
             return mark._replace(parts={**mark.parts, rest[0]: renewed(inner, rest[1:])})
 
-        return Places(renewed(self._root, path))
+        return SourceLocations(renewed(self._root, path))
 
-    def grafted(self, key: str, inner: Places, source: str) -> Places:
+    def grafted(self, key: str, inner: SourceLocations, source: str) -> SourceLocations:
         """A copy in which what is below the top-level *key* was read from another document, *source*."""
         graft = inner._root._replace(origin=source)
-        return Places(self._root._replace(parts={**self._root.parts, key: graft}))
+        return SourceLocations(self._root._replace(parts={**self._root.parts, key: graft}))
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,15 @@ class Document:
 
     data: dict[str, object]
     source: str
-    places: Places
+    locations: SourceLocations
 
-    def place_of(self, path: KeyPath) -> Place:
+    def location_of(self, path: KeyPath) -> SourceLocation:
         """The place of *path*, or of its nearest ancestor that was written down."""
-        return self.places.nearest(path)
+        return self.locations.nearest(path)
 
     def where(self, path: KeyPath) -> str:
         """The place of *path* as messages print it: ``scenario.yaml:12`` or ``--set seeds=[1]``."""
-        return self.place_of(path).text(self.source)
+        return self.location_of(path).text(self.source)
 
 
 def dotted(path: KeyPath) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedsim.errors import UserError, nearest
-from fedsim.scenario.document import Document, Mark, Places
+from fedsim.scenario.document import Document, Mark, SourceLocations
 from fedsim.scenario.scalars import kind_of, message_line, show
 from fedsim.scenario.yaml_reader import read_yaml
 
@@ -63,9 +63,9 @@ def _named(document: Document, before: list[Path]) -> Path:
 
 def _laid_over(below: Document, above: Document) -> Document:
     own = {key: value for key, value in above.data.items() if key != KEY}
-    root = _from(below.source, below.places.root)
-    data, mark = _merged_mappings(below.data, root, own, above.places.root)
-    return replace(above, data=data, places=Places(mark))
+    root = _from(below.source, below.locations.root)
+    data, mark = _merged_mappings(below.data, root, own, above.locations.root)
+    return replace(above, data=data, locations=SourceLocations(mark))
 
 
 def _from(source: str | None, mark: Mark) -> Mark:

@@ -17,7 +17,7 @@ from fedsim.errors import Misfit, UserError
 from fedsim.files import read_text_file
 from fedsim.registry import names
 from fedsim.scenario.checking import checked
-from fedsim.scenario.document import Document, Mark, Places
+from fedsim.scenario.document import Document, Mark, SourceLocations
 from fedsim.scenario.extending import read_extended
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
@@ -80,13 +80,13 @@ def _with_topology(document: Document, folder: Path) -> Document:
     except UserError as error:
         meant = f"; for the topology of this name write {{name: {named}}}" if named in names("topologies") else ""
         raise UserError(message_line(f"{document.where(('topology',))}: topology: {error}{meant}")) from None
-    places = document.places.grafted("topology", inner.places, inner.source)
-    return dataclasses.replace(document, data={**document.data, "topology": inner.data}, places=places)
+    locations = document.locations.grafted("topology", inner.locations, inner.source)
+    return dataclasses.replace(document, data={**document.data, "topology": inner.data}, locations=locations)
 
 
 def _read_topology(path: Path) -> Document:
     if path.suffix.lower() in (".yaml", ".yml"):
         return read_yaml(path, holds="a topology")
-    nowhere = Places(Mark(0, 0))  # these formats' readers keep no lines
+    nowhere = SourceLocations(Mark(0, 0))  # these formats' readers keep no lines
     text = read_text_file(path, what="a topology file", most_bytes=MOST_BYTES)
     return Document(read_topology_data(path, text), str(path), nowhere)

@@ -70,8 +70,8 @@ def _all_missing(group: Sequence[Sentence]) -> Sentence:
 
 def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
     """Missing keys come last; among themselves: the command line, the document, files that it names."""
-    place = document.place_of(said.path)
-    return said.missing is not None, place.origin is not None and place.line > 0, place.line, place.column
+    location = document.location_of(said.path)
+    return said.missing is not None, location.origin is not None and location.line > 0, location.line, location.column
 
 
 def _line(said: Sentence, document: Document) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from fedsim.errors import UserError, nearest
 from fedsim.scenario.composer import MAX_DEPTH, UNUSABLE
-from fedsim.scenario.document import Document, KeyPath, Place, dotted
+from fedsim.scenario.document import Document, KeyPath, SourceLocation, dotted
 from fedsim.scenario.scalars import kind_of, message_line, show, show_text
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
@@ -64,7 +64,7 @@ def _applied(document: Document, assignment: str) -> Document:
     path = _path(document.data, segments, refusal)
     data = _replaced(document.data, path, value)
     assert isinstance(data, dict)  # the path is not empty, so the root is only copied
-    return Document(data, document.source, document.places.replaced(path, Place(0, 0, origin)))
+    return Document(data, document.source, document.locations.replaced(path, SourceLocation(0, 0, origin)))
 
 
 def _path(data: object, segments: Sequence[str], refusal: _Refusal) -> KeyPath:

@@ -19,7 +19,7 @@ from fedsim.errors import UserError
 from fedsim.files import read_text_file, shown
 from fedsim.quick import check_work
 from fedsim.scenario.composer import Composer, YamlError
-from fedsim.scenario.document import Document, KeyPath, Mark, Place, Places
+from fedsim.scenario.document import Document, KeyPath, Mark, SourceLocation, SourceLocations
 from fedsim.scenario.scalars import kind_of, message_line
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Document",
     "KeyPath",
     "Mark",
-    "Place",
+    "SourceLocation",
     "YamlError",
     "parse_value",
     "parse_yaml",
@@ -65,12 +65,12 @@ def parse_yaml(text: str, source: str, *, holds: str = "a scenario") -> Document
         data, mark = parse_value(text)
         if not isinstance(data, dict):
             raise YamlError(
-                Place(mark.line, mark.column), f"{holds} is a mapping (key: value); this is {kind_of(data)}"
+                SourceLocation(mark.line, mark.column), f"{holds} is a mapping (key: value); this is {kind_of(data)}"
             )
     except YamlError as error:
-        place = f"{source}:{error.place.line}:{error.place.column}"
-        raise UserError(message_line(f"{place}: {error.problem}")) from error
-    return Document(data, source, Places(mark))
+        location = f"{source}:{error.location.line}:{error.location.column}"
+        raise UserError(message_line(f"{location}: {error.problem}")) from error
+    return Document(data, source, SourceLocations(mark))
 
 
 def parse_value(text: str) -> tuple[object, Mark]:
@@ -78,8 +78,10 @@ def parse_value(text: str) -> tuple[object, Mark]:
     unprintable = _UNPRINTABLE.search(text)
     if unprintable:
         start = unprintable.start()
-        place = Place(text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
-        raise YamlError(place, f"the character U+{ord(unprintable[0]):04X} cannot stand in YAML; is this a text file?")
+        location = SourceLocation(text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start))
+        raise YamlError(
+            location, f"the character U+{ord(unprintable[0]):04X} cannot stand in YAML; is this a text file?"
+        )
     composer = Composer()
     try:
         with _no_collection():
@@ -113,12 +115,12 @@ def _no_collection() -> Iterator[None]:
 
 def _syntax_error(error: Exception, text: str) -> YamlError:
     if not isinstance(error, yaml.MarkedYAMLError) or not error.problem_mark:
-        return YamlError(Place(1, 1), " ".join(str(error).split()))
-    place = Place(error.problem_mark.line + 1, error.problem_mark.column + 1)
+        return YamlError(SourceLocation(1, 1), " ".join(str(error).split()))
+    location = SourceLocation(error.problem_mark.line + 1, error.problem_mark.column + 1)
     problem = " ".join((error.problem or "the YAML cannot be read").split())
-    if error.context and error.context_mark and error.context_mark.line + 1 != place.line:
+    if error.context and error.context_mark and error.context_mark.line + 1 != location.line:
         problem += f" ({error.context} that starts in line {error.context_mark.line + 1})"
-    lines = text.split("\n", place.line)
-    if len(lines) >= place.line and lines[place.line - 1][place.column - 1 : place.column] == "\t":
+    lines = text.split("\n", location.line)
+    if len(lines) >= location.line and lines[location.line - 1][location.column - 1 : location.column] == "\t":
         problem += "; YAML indents with spaces, not with tabs"
-    return YamlError(place, problem)
+    return YamlError(location, problem)

@@ -75,9 +75,10 @@ def self_contained(topology: TopologySettings) -> TopologySettings:
 def _folder(document: object) -> Path:
     """The folder of the file in which these settings are written, which the validation's context tells.
 
-    The scenario's document has its *source* and, for what was read from another file, that one as the place's origin.
+    The scenario's document has its *source* and, for what was read from another file, that one as its origin.
     """
-    place_of, source = getattr(document, "place_of", None), getattr(document, "source", "")
-    place = place_of(("topology", "path")) if callable(place_of) else None
-    other = place.origin if place is not None and place.line else None  # without a line, it is the command line's
+    location_of, source = getattr(document, "location_of", None), getattr(document, "source", "")
+    location = location_of(("topology", "path")) if callable(location_of) else None
+    # Without a line, it is the command line's.
+    other = location.origin if location is not None and location.line else None
     return Path(other or source).parent

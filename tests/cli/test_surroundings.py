@@ -24,7 +24,7 @@ from tiers import mostly_long
 from fedsim.cli import main
 from fedsim.cli.progress import Lines, progress
 from fedsim.data import cache
-from fedsim.data.pile import Pile
+from fedsim.data.raw_dataset import RawDataset
 from fedsim.experiment import run as running
 from fedsim.learning.executors.workers import Workers
 
@@ -282,13 +282,13 @@ def test_a_user_without_a_home_has_no_cache_and_is_told(monkeypatch: pytest.Monk
     for name in (cache.VARIABLE, "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(Path, "home", unknown)
-    pile = a_pile()
-    found = cache.cached("some", 1, [], {}, lambda: pile)
-    assert found.x is pile.x
+    raw = a_raw_dataset()
+    found = cache.cached("some", 1, [], {}, lambda: raw)
+    assert found.x is raw.x
     assert found.remarks == (
         "not kept in a cache: this user has no home folder (HOME); FEDSIM_CACHE may name a folder",
     )
 
 
-def a_pile() -> Pile:
-    return Pile(x=np.zeros((1, 1)), y=np.zeros(1, np.int64), classes=1, sample_bytes=8.0)
+def a_raw_dataset() -> RawDataset:
+    return RawDataset(x=np.zeros((1, 1)), y=np.zeros(1, np.int64), classes=1, sample_bytes=8.0)

@@ -12,7 +12,7 @@ from tiers import drawn
 from fedsim import quick
 from fedsim.data import ag_news
 from fedsim.data.ag_news import ALPHABET, CLASS_NAMES, AgNews, character_ids
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 TRAIN = '''"3","Oil, up","Prices rose\\\\by  #36;2 ""today"""
@@ -32,8 +32,8 @@ def folder(tmp_path):
     return place
 
 
-def pile(path, **options):
-    return AgNews(path=str(path), **options).pile(Clients(2), np.random.default_rng)
+def raw(path, **options):
+    return AgNews(path=str(path), **options).raw(Clients(2), np.random.default_rng)
 
 
 def text(ids) -> str:
@@ -49,7 +49,7 @@ def test_the_alphabet_is_that_of_the_paper():
 
 
 def test_texts_are_read_as_the_source_has_them(folder):
-    made = pile(folder, reverse=False)
+    made = raw(folder, reverse=False)
     assert (made.x.shape, made.x.dtype, made.classes, made.class_names) == ((6, 1014), np.uint8, 4, CLASS_NAMES)
     assert text(made.x[0]) == 'oil, up prices rose\\\\by  #36;2 "today"'
     assert made.y.tolist() == [2, 0, 1, 3, 3, 0]
@@ -58,18 +58,18 @@ def test_texts_are_read_as_the_source_has_them(folder):
 
 
 def test_characters_stand_in_backward_order_unless_asked_otherwise(folder):
-    assert text(pile(folder).x[1]) == "talks a, b and c"[::-1]
+    assert text(raw(folder).x[1]) == "talks a, b and c"[::-1]
 
 
 def test_what_is_longer_loses_its_end_and_the_remarks_count_it(folder):
-    made = pile(folder, length=16)
+    made = raw(folder, length=16)
     assert text(made.x[4]) == "robot it walks"[::-1]
     assert text(made.x[2]) == "cup they won 3-1"[::-1]
     assert made.remarks == ("of 6 texts, 2 are longer than 16 characters and lost their end",)
 
 
 def test_one_hot_rows_say_which_character_stands_where(folder):
-    made = pile(folder, encoding="one_hot")
+    made = raw(folder, encoding="one_hot")
     assert made.encoding.sample_shape(made.x.shape[1:]) == (70, 1014)
     decoded = made.encoding.decode(made.x[:2])
     assert decoded.sum() == (made.x[:2] > 0).sum()
@@ -77,7 +77,7 @@ def test_one_hot_rows_say_which_character_stands_where(folder):
 
 
 def test_ids_are_for_an_embedding_of_71(folder):
-    made = pile(folder, length=1024)
+    made = raw(folder, length=1024)
     assert (made.encoding.vocabulary, made.encoding.sample_shape(made.x.shape[1:])) == (71, (1024,))
 
 
@@ -96,17 +96,17 @@ def test_ids_spell_the_text_whatever_it_is(words, length):
 
 def test_a_line_of_names_says_where_class_and_text_stand(folder):
     (folder / "named.csv").write_text('"source","label","text"\nx,2,"They won"\ny,4,"It runs"\n')
-    made = pile(folder, train="named.csv", reverse=False)
+    made = raw(folder, train="named.csv", reverse=False)
     assert (text(made.x[0]), made.y.tolist()) == ("they won", [1, 3, 3, 0])
 
 
 def test_one_file_is_read_without_a_test_set_of_its_own(folder):
-    made = pile(folder / "train.csv")
+    made = raw(folder / "train.csv")
     assert (len(made.y), made.test) == (4, None)
 
 
 def test_what_was_read_is_kept(folder, cache_folder):
-    assert np.array_equal(pile(folder).x, pile(folder).x)
+    assert np.array_equal(raw(folder).x, raw(folder).x)
     assert len(list(cache_folder.iterdir())) == 1
 
 
@@ -128,7 +128,7 @@ def test_what_was_read_is_kept(folder, cache_folder):
 def test_a_file_that_is_not_as_it_should_be_is_refused(folder, cache_folder, content, message):
     (folder / "train.csv").write_text(content)
     with pytest.raises(UserError, match=message):
-        pile(folder)
+        raw(folder)
     assert not list(cache_folder.iterdir())
 
 
@@ -137,25 +137,25 @@ def test_a_row_without_an_end_is_not_parsed(folder, monkeypatch, row, line):
     monkeypatch.setattr(ag_news, "LONGEST_ROW", 50)
     (folder / "test.csv").write_text("1,a,b\n" * 30 + "\n" * 100 + row + "\n", encoding="utf-8")
     with pytest.raises(UserError, match=rf"test.csv:{line}: a row has more than 50 characters"):
-        pile(folder)
+        raw(folder)
 
 
 def test_no_more_texts_are_read_than_may_be_looked_at(folder, monkeypatch):
     monkeypatch.setattr(quick, "MOST_SAMPLES", 40)
     (folder / "train.csv").write_text("1,a,b\n" * 41 + "5,not looked at\n", encoding="utf-8")
     with quick.in_seconds(), pytest.raises(UserError, match="train.csv: has 41 samples, and at most 40 are looked at"):
-        pile(folder)
+        raw(folder)
 
 
 def test_binary_and_missing_files_are_refused(folder):
     (folder / "train.csv").write_bytes(b"\x1f\x8b\x08\0\xff\xff")
     with pytest.raises(UserError, match=r"is compressed .gzip."):
-        pile(folder)
+        raw(folder)
     (folder / "train.csv").rename(folder / "train2.csv")
     with pytest.raises(UserError, match=r"has no 'train\.csv'; did you mean 'train2\.csv'\?"):
-        pile(folder)
+        raw(folder)
     with pytest.raises(UserError, match="is not there; the folder ag_news_csv"):
-        pile(folder / "none")
+        raw(folder / "none")
 
 
 @pytest.mark.parametrize("options", [{"length": 15}, {"encoding": "words"}, {"reverse": 1}, {"train": ""}])

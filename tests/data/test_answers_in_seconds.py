@@ -23,7 +23,7 @@ from fedsim.data.encoding import Affine
 from fedsim.data.glyphs import dataset as glyphs
 from fedsim.data.glyphs.dataset import Glyphs
 from fedsim.data.later import Later
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import UserError
 from fedsim.quick import in_seconds
 from fedsim.registry import load as load_class
@@ -71,10 +71,10 @@ def test_arrays_are_refused_by_what_they_declare(
 
 
 def test_what_the_cache_keeps_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch, archive: Path) -> None:
-    def made() -> Pile:
-        return Pile(x=np.zeros((9, 100), np.uint8), y=np.zeros(9, np.int64), classes=2, sample_bytes=1.0)
+    def made() -> RawDataset:
+        return RawDataset(x=np.zeros((9, 100), np.uint8), y=np.zeros(9, np.int64), classes=2, sample_bytes=1.0)
 
-    def kept() -> Pile:
+    def kept() -> RawDataset:
         return cache.cached("few", 1, [archive], {}, made)
 
     kept()
@@ -189,8 +189,8 @@ def test_skews_of_many_numbers_are_refused(archive: Path, monkeypatch: pytest.Mo
 
 
 def test_an_entry_that_cannot_be_looked_at_is_made_anew(monkeypatch: pytest.MonkeyPatch, archive: Path) -> None:
-    def made() -> Pile:
-        return Pile(x=np.zeros((9, 100), np.uint8), y=np.zeros(9, np.int64), classes=2, sample_bytes=1.0)
+    def made() -> RawDataset:
+        return RawDataset(x=np.zeros((9, 100), np.uint8), y=np.zeros(9, np.int64), classes=2, sample_bytes=1.0)
 
     cache.cached("few", 1, [archive], {}, made)
     stat = Path.stat
@@ -217,9 +217,9 @@ def test_a_topology_of_many_nodes_and_links_is_refused(tmp_path: Path, monkeypat
 
 def test_glyphs_are_refused_by_their_number_before_any_is_drawn(monkeypatch: pytest.MonkeyPatch, streams) -> None:
     monkeypatch.setattr(quick, "MOST_SAMPLES", 39)
-    assert len(Glyphs(**EQUAL).pile(Clients(4), streams(1)).y) == 40
+    assert len(Glyphs(**EQUAL).raw(Clients(4), streams(1)).y) == 40
     with in_seconds(), pytest.raises(UserError, match="glyphs of 4 cameras: has 40 samples, and at most 39 are"):
-        Glyphs(**EQUAL).pile(Clients(4), streams(1))
+        Glyphs(**EQUAL).raw(Clients(4), streams(1))
 
 
 def test_a_hundred_thousand_cameras_are_not_too_many() -> None:

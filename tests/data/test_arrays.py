@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.data.arrays import Arrays
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 X = np.arange(24, dtype=np.float32).reshape(6, 2, 2)
@@ -15,10 +15,10 @@ Y = np.array([0, 1, 2, 0, 1, 2])
 
 
 @pytest.fixture
-def pile(tmp_path, streams):
+def raw(tmp_path, streams):
     def made(options=None, **arrays):
         np.savez(tmp_path / "own.npz", **{"x": X, "y": Y, **arrays})
-        return Arrays(path=str(tmp_path / "own.npz"), **(options or {})).pile(Clients(2), streams(1))
+        return Arrays(path=str(tmp_path / "own.npz"), **(options or {})).raw(Clients(2), streams(1))
 
     return made
 
@@ -36,59 +36,59 @@ def pile(tmp_path, streams):
         (X > 5, np.uint8),
     ],
 )
-def test_samples_are_what_they_were(pile, x, stored):
-    made = pile(x=x)
+def test_samples_are_what_they_were(raw, x, stored):
+    made = raw(x=x)
     assert (made.x.dtype, made.x.shape, made.classes) == (stored, (6, 2, 2), 3)
     assert np.array_equal(made.encoding.decode(made.x), x.astype(np.float32))
     assert made.x.flags.c_contiguous
     assert made.sample_bytes == 4 * np.dtype(stored).itemsize + 1
 
 
-def test_grey_levels_may_be_scaled(pile):
-    made = pile({"scale": 1 / 255, "offset": -0.5}, x=np.full((6, 1), 255, np.uint8))
+def test_grey_levels_may_be_scaled(raw):
+    made = raw({"scale": 1 / 255, "offset": -0.5}, x=np.full((6, 1), 255, np.uint8))
     assert np.allclose(made.encoding.decode(made.x), 0.5)
 
 
-def test_clients_are_numbers_or_names(pile):
-    by_number = pile(client=np.array([10, 2, 10, 2, -1, -1]))
+def test_clients_are_numbers_or_names(raw):
+    by_number = raw(client=np.array([10, 2, 10, 2, -1, -1]))
     assert (by_number.owner.tolist(), by_number.owner_names) == ([2, 1, 2, 1, 0, 0], ("-1", "2", "10"))
-    by_name = pile(client=np.array(["press", "saw", "press", "saw", "drill", "drill"]))
+    by_name = raw(client=np.array(["press", "saw", "press", "saw", "drill", "drill"]))
     assert (by_name.owner.tolist(), by_name.owner_names) == ([1, 2, 1, 2, 0, 0], ("drill", "press", "saw"))
-    assert pile().owner is None
+    assert raw().owner is None
 
 
-def test_tests_are_those_of_the_file(pile, tmp_path, streams):
+def test_tests_are_those_of_the_file(raw, tmp_path, streams):
     test = np.array([0, 0, 1, 0, 0, 1])
-    assert np.array_equal(pile(test=test).test, test == 1)
-    assert np.array_equal(pile(test=test == 1).test, test == 1)
+    assert np.array_equal(raw(test=test).test, test == 1)
+    assert np.array_equal(raw(test=test == 1).test, test == 1)
     data = Arrays(path=str(tmp_path / "own.npz")).load(Clients(2), streams(1))
     assert data.test_ids.tolist() == [2, 5]
     half = Arrays(path=str(tmp_path / "own.npz"), test_fraction=0.5).load(Clients(2), streams(1))
     assert len(half.test_ids) == 3
 
 
-def test_clients_of_the_file_keep_their_samples(pile, tmp_path, streams):
-    pile(client=np.array([1, 0, 1, 0, 1, 0]), test=np.array([0, 0, 0, 0, 1, 1]))
+def test_clients_of_the_file_keep_their_samples(raw, tmp_path, streams):
+    raw(client=np.array([1, 0, 1, 0, 1, 0]), test=np.array([0, 0, 0, 0, 1, 1]))
     natural = Arrays(path=str(tmp_path / "own.npz"), partition={"name": "natural"})
     data = natural.load(Clients(2), streams(1))
     assert [ids.tolist() for ids in data.train_ids] == [[1, 3], [0, 2]]
     assert [ids.tolist() for ids in data.client_test_ids] == [[5], [4]]
 
 
-def test_values_are_learned_as_numbers(pile):
-    made = pile({"target": "value"}, y=np.linspace(-1, 1, 6))
+def test_values_are_learned_as_numbers(raw):
+    made = raw({"target": "value"}, y=np.linspace(-1, 1, 6))
     assert (made.classes, made.y.dtype, made.sample_bytes) == (None, np.float32, 4 * 4 + 4)
-    assert pile({"target": "value"}).y.tolist() == Y.tolist()
+    assert raw({"target": "value"}).y.tolist() == Y.tolist()
 
 
-def test_more_classes_than_labels_may_be_declared(pile):
-    assert pile({"classes": 7}).classes == 7
-    assert [pile({"classes": number}).sample_bytes - 4 * 4 for number in (256, 257)] == [1, 2]
+def test_more_classes_than_labels_may_be_declared(raw):
+    assert raw({"classes": 7}).classes == 7
+    assert [raw({"classes": number}).sample_bytes - 4 * 4 for number in (256, 257)] == [1, 2]
 
 
-def test_labels_that_do_not_begin_at_0_are_remarked(pile):
-    assert pile().remarks == pile({"target": "value"}, y=Y + 1).remarks == ()
-    (remark,) = pile(y=Y + 1).remarks
+def test_labels_that_do_not_begin_at_0_are_remarked(raw):
+    assert raw().remarks == raw({"target": "value"}, y=Y + 1).remarks == ()
+    (remark,) = raw(y=Y + 1).remarks
     assert remark.startswith("the smallest label is 1: labels count from 0")
 
 
@@ -118,15 +118,15 @@ def test_labels_that_do_not_begin_at_0_are_remarked(pile):
         ({"scale": 1e18}, {"x": np.full((6, 2), 1e38)}, "larger than 3.4e"),
     ],
 )
-def test_arrays_that_cannot_be_learned_are_refused(pile, tmp_path, options, arrays, message):
+def test_arrays_that_cannot_be_learned_are_refused(raw, tmp_path, options, arrays, message):
     with pytest.raises(UserError, match=f"^{tmp_path}/own.npz: .*{message}"):
-        pile(options, **arrays)
+        raw(options, **arrays)
 
 
 def test_a_misspelt_array_is_named(tmp_path, streams):
     np.savez(tmp_path / "own.npz", x=X, yy=Y)
     with pytest.raises(UserError, match=r"no array is called 'y', .*; did you mean 'yy'\?; there are 'x', 'yy'"):
-        Arrays(path=str(tmp_path / "own.npz")).pile(Clients(2), streams(1))
+        Arrays(path=str(tmp_path / "own.npz")).raw(Clients(2), streams(1))
 
 
 @pytest.mark.parametrize(

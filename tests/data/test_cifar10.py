@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from fedsim.data.cifar10 import BATCHES, CLASSES, Cifar10
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 PER_BATCH = 10
@@ -35,14 +35,14 @@ def write(folder, files) -> None:
 
 
 @pytest.fixture
-def pile(streams):
-    return lambda path: Cifar10(path=str(path)).pile(Clients(2), streams(1))
+def raw(streams):
+    return lambda path: Cifar10(path=str(path)).raw(Clients(2), streams(1))
 
 
-def test_records_are_read_byte_by_byte(pile, tmp_path):
+def test_records_are_read_byte_by_byte(raw, tmp_path):
     files = batches()
     write(tmp_path / "cifar-10-batches-bin", files)
-    made = pile(tmp_path)
+    made = raw(tmp_path)
     assert (made.x.shape, made.x.dtype, made.classes, made.class_names) == ((60, 3, 32, 32), np.uint8, 10, CLASSES)
     third = files["data_batch_1.bin"][2]
     assert made.y[2] == third[0]
@@ -54,20 +54,20 @@ def test_records_are_read_byte_by_byte(pile, tmp_path):
     assert 0 <= decoded.min() < decoded.max() <= 1
 
 
-def test_what_is_not_the_whole_data_set_is_said(pile, tmp_path):
+def test_what_is_not_the_whole_data_set_is_said(raw, tmp_path):
     write(tmp_path, batches())
-    assert pile(tmp_path).remarks == ("60 images, and CIFAR-10 has 60000",)
+    assert raw(tmp_path).remarks == ("60 images, and CIFAR-10 has 60000",)
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
-def test_an_archive_gives_what_its_folder_gives(pile, tmp_path, mode):
+def test_an_archive_gives_what_its_folder_gives(raw, tmp_path, mode):
     write(tmp_path / "cifar-10-batches-bin", batches())
     with tarfile.open(tmp_path / "cifar", mode) as archive:
         archive.add(tmp_path / "cifar-10-batches-bin", "cifar-10-batches-bin")
-    assert np.array_equal(pile(tmp_path / "cifar").x, pile(tmp_path).x)
+    assert np.array_equal(raw(tmp_path / "cifar").x, raw(tmp_path).x)
 
 
-def test_lossless_images_give_what_the_batches_give(pile, tmp_path):
+def test_lossless_images_give_what_the_batches_give(raw, tmp_path):
     files = batches()
     write(tmp_path / "bin", files)
     for name, records in files.items():
@@ -77,7 +77,7 @@ def test_lossless_images_give_what_the_batches_give(pile, tmp_path):
             place.mkdir(parents=True, exist_ok=True)
             image = record[1:].reshape(3, 32, 32).transpose(1, 2, 0)
             Image.fromarray(image).save(place / f"{name}_{number:04}.png")
-    binary, images = pile(tmp_path / "bin"), pile(tmp_path / "tree")
+    binary, images = raw(tmp_path / "bin"), raw(tmp_path / "tree")
 
     def samples(made):
         return sorted((bytes(x), int(y), bool(test)) for x, y, test in zip(made.x, made.y, made.test, strict=True))
@@ -86,7 +86,7 @@ def test_lossless_images_give_what_the_batches_give(pile, tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_the_python_version_is_refused_and_never_opened(pile, tmp_path, packed):
+def test_the_python_version_is_refused_and_never_opened(raw, tmp_path, packed):
     class Trap:
         def __reduce__(self):
             return (open, (str(tmp_path / "sprung"), "w"))
@@ -101,16 +101,16 @@ def test_the_python_version_is_refused_and_never_opened(pile, tmp_path, packed):
     with pytest.raises(
         UserError, match="'data_batch_1' is of the Python version.*execute code; get the binary version"
     ):
-        pile(path)
+        raw(path)
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_missing_batch_is_named(pile, tmp_path):
+def test_a_missing_batch_is_named(raw, tmp_path):
     files = batches()
     del files["data_batch_4.bin"]
     write(tmp_path, files)
     with pytest.raises(UserError, match=r"data_batch_4.bin is not there"):
-        pile(tmp_path)
+        raw(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ def test_a_missing_batch_is_named(pile, tmp_path):
         (lambda records: np.where(np.arange(3073) == 0, 10, records).astype(np.uint8), "record 0 .* has label 10"),
     ],
 )
-def test_batches_that_are_not_cifars_are_refused(pile, tmp_path, cache_folder, change, message):
+def test_batches_that_are_not_cifars_are_refused(raw, tmp_path, cache_folder, change, message):
     files = batches()
     files["test_batch.bin"] = change(files["test_batch.bin"])
     write(tmp_path, files)
     with pytest.raises(UserError, match=f"^{tmp_path}: {message}"):
-        pile(tmp_path)
+        raw(tmp_path)
     assert list(cache_folder.iterdir()) == []
 
 
@@ -153,21 +153,21 @@ def png(side: int = 32) -> bytes:
         ({"readme.txt": b""}, "no images in folders <train or test>/<class>/<image>"),
     ],
 )
-def test_folders_that_are_not_cifars_are_refused(pile, tmp_path, files, message):
+def test_folders_that_are_not_cifars_are_refused(raw, tmp_path, files, message):
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=message):
-        pile(tmp_path)
+        raw(tmp_path)
 
 
-def test_a_second_look_comes_from_the_cache(pile, tmp_path, monkeypatch, cache_folder):
+def test_a_second_look_comes_from_the_cache(raw, tmp_path, monkeypatch, cache_folder):
     write(tmp_path / "bin", batches())
-    first = pile(tmp_path / "bin")
+    first = raw(tmp_path / "bin")
     [entry] = cache_folder.iterdir()
     assert entry.name.startswith("cifar10-")
     monkeypatch.setattr("fedsim.data.cifar10._read", lambda path: pytest.fail("read again"))
-    again = pile(tmp_path / "bin")
+    again = raw(tmp_path / "bin")
     assert (again.class_names, again.remarks, again.encoding) == (first.class_names, first.remarks, first.encoding)
     assert all(np.array_equal(getattr(again, name), getattr(first, name)) for name in ("x", "y", "test"))
 
@@ -177,7 +177,7 @@ def test_a_second_look_comes_from_the_cache(pile, tmp_path, monkeypatch, cache_f
 def test_the_published_images(data_folder, streams):
     """5,000 for training and 1,000 for tests of each class; the mean colours are those that are published for the
     training images, (0.4914, 0.4822, 0.4465) (e.g. K. Liu, pytorch-cifar), to what JPEG changes."""
-    made = Cifar10(path=str(data_folder / "cifar10/cifar10_jpeg_full.tar.xz")).pile(Clients(2), streams(1))
+    made = Cifar10(path=str(data_folder / "cifar10/cifar10_jpeg_full.tar.xz")).raw(Clients(2), streams(1))
     assert np.bincount(made.y[~made.test]).tolist() == [5000] * 10
     assert np.bincount(made.y[made.test]).tolist() == [1000] * 10
     assert made.remarks == ()

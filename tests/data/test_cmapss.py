@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.data.cmapss import Cmapss
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 TRAIN, TEST, LIVES = (6, 4, 9), (5, 3), (130, 7)
@@ -42,31 +42,31 @@ def write(path, lines):
     path.write_text("\n".join(lines) + "\n")
 
 
-def pile(folder, **options):
-    return Cmapss(path=str(folder), **{"window": 4, **options}).pile(Clients(2), np.random.default_rng)
+def raw(folder, **options):
+    return Cmapss(path=str(folder), **{"window": 4, **options}).raw(Clients(2), np.random.default_rng)
 
 
 def test_windows_of_an_engine_end_at_each_cycle_from_the_windows_length_on(folder):
     """Engines of 6, 4 and 9 cycles have 3, 1 and 6 windows of 4; in the last one 0 cycles are left."""
-    made = pile(folder, target="value", cap=5.0)
+    made = raw(folder, target="value", cap=5.0)
     assert (made.x.shape, made.x.dtype, made.y.dtype, made.classes) == ((11, 14, 4), np.float32, np.float32, None)
     assert made.owner[:10].tolist() == [0] * 3 + [1] + [2] * 6
     assert (made.y[:10] * 5).round().tolist() == [2, 1, 0, 0, 5, 4, 3, 2, 1, 0]
 
 
 def test_longer_lives_are_set_to_the_cap(folder):
-    made = pile(folder, target="value", cap=4.0)
+    made = raw(folder, target="value", cap=4.0)
     assert (made.y * 4).tolist() == [2, 1, 0, 0, 4, 4, 3, 2, 1, 0, 4]
 
 
 def test_a_stride_leaves_windows_out(folder):
-    made = pile(folder, target="value", cap=10.0, stride=2)
+    made = raw(folder, target="value", cap=10.0, stride=2)
     assert (made.y[:6] * 10).round().tolist() == [2, 0, 0, 5, 3, 1]
 
 
 def test_the_last_window_of_a_test_engine_is_a_test(folder):
     """The second test engine has 3 cycles and is left out; the first one runs 130 cycles more."""
-    made = pile(folder)
+    made = raw(folder)
     assert made.test.tolist() == [False] * 10 + [True]
     assert made.owner_names[made.owner[-1]] == "FD001 test 1"
     assert made.y.tolist() == [0] * 10 + [2]
@@ -77,20 +77,20 @@ def test_the_last_window_of_a_test_engine_is_a_test(folder):
 def test_the_last_window_ends_with_the_last_cycle_and_its_life_is_its_own_engines(folder):
     """A test engine of 3 cycles, which is left out, and one of 5, which runs 7 cycles more."""
     (folder / "test_FD001.txt.gz").write_bytes(gzip.compress("\n".join(rows((3, 5), 7)).encode()))
-    made = pile(folder, target="value", cap=100.0)
+    made = raw(folder, target="value", cap=100.0)
     assert made.y[-1] == np.float32(0.07)
-    assert np.array_equal(made.x[-1, :, -1:], pile(folder, window=1).x[-1])
+    assert np.array_equal(made.x[-1, :, -1:], raw(folder, window=1).x[-1])
 
 
 def test_a_class_begins_at_its_bound(folder):
-    made = pile(folder, bounds=(1.0, 3.0, 5.0))
+    made = raw(folder, bounds=(1.0, 3.0, 5.0))
     assert made.y[:10].tolist() == [1, 1, 0, 0, 3, 2, 2, 1, 1, 0]
     assert (made.classes, made.class_names[1]) == (4, "1 to 3 cycles")
 
 
 def test_samples_hold_the_sensors_in_the_order_of_the_file(folder):
     """With windows of one cycle the training samples are the rows; min-max keeps their order within a channel."""
-    made = pile(folder, window=1, channels="all", normalise="minmax")
+    made = raw(folder, window=1, channels="all", normalise="minmax")
     table = np.loadtxt(folder / "train_FD001.txt")[:, 2:]
     train = made.x[~made.test, :, 0]
     span = np.ptp(table, axis=0)
@@ -99,19 +99,19 @@ def test_samples_hold_the_sensors_in_the_order_of_the_file(folder):
     assert train[:, changes] == pytest.approx(expected, abs=1e-6)
     assert np.flatnonzero(~changes).tolist() == [3]
     assert (train[:, 3] == 0).all()
-    informative = pile(folder, window=1, normalise="minmax").x
+    informative = raw(folder, window=1, normalise="minmax").x
     chosen = np.array([2, 3, 4, 7, 8, 9, 11, 12, 13, 14, 15, 17, 20, 21]) + 2
     assert np.array_equal(informative, made.x[:, chosen])
 
 
 def test_channels_are_standardised_by_the_training_engines_alone(folder):
-    made = pile(folder, window=1)
+    made = raw(folder, window=1)
     train = made.x[~made.test, :, 0].astype(np.float64)
     assert train.mean(axis=0) == pytest.approx(0, abs=1e-6)
     assert train.std(axis=0) == pytest.approx(1, abs=1e-6)
     write(folder / "train_FD001.txt", rows(TRAIN, 0))
     (folder / "test_FD001.txt.gz").write_bytes(gzip.compress("\n".join(rows((5, 8), 99)).encode()))
-    assert np.array_equal(pile(folder, window=1).x[:19], made.x[:19])
+    assert np.array_equal(raw(folder, window=1).x[:19], made.x[:19])
 
 
 def test_every_engine_is_a_client_and_test_engines_are_nobodys(folder, streams):
@@ -123,11 +123,11 @@ def test_every_engine_is_a_client_and_test_engines_are_nobodys(folder, streams):
 
 
 def test_what_was_read_is_kept_and_options_count(folder, cache_folder):
-    assert np.array_equal(pile(folder).x, pile(folder).x)
-    pile(folder, normalise="minmax")
+    assert np.array_equal(raw(folder).x, raw(folder).x)
+    raw(folder, normalise="minmax")
     assert len(list(cache_folder.iterdir())) == 2
     for number, options in enumerate(({}, {"cap": 9.0}, {"bounds": [9.0]}, {"channels": "all"}), start=3):
-        pile(folder, target="value", **options)
+        raw(folder, target="value", **options)
         assert len(list(cache_folder.iterdir())) == number
 
 
@@ -156,7 +156,7 @@ GOOD = rows(TRAIN, 0)
 def test_a_file_of_engines_that_is_not_as_it_should_be_is_refused(folder, cache_folder, lines, message):
     write(folder / "train_FD001.txt", lines)
     with pytest.raises(UserError, match=message) as caught:
-        pile(folder)
+        raw(folder)
     assert str(caught.value).startswith(str(folder / "train_FD001.txt"))
     assert not list(cache_folder.iterdir())
 
@@ -174,38 +174,38 @@ def test_a_file_of_engines_that_is_not_as_it_should_be_is_refused(folder, cache_
 def test_a_file_of_lives_that_is_not_as_it_should_be_is_refused(folder, lines, message):
     write(folder / "RUL_FD001.txt", lines)
     with pytest.raises(UserError, match=message):
-        pile(folder)
+        raw(folder)
 
 
 def test_a_damaged_file_and_a_channel_that_hardly_changes_are_refused(folder):
     lines = [line.replace("518.67", f"{place}e-300") for place, line in enumerate(GOOD)]
     write(folder / "train_FD001.txt", lines)
     with pytest.raises(UserError, match="column 6 of the training files changes by 1.8e-299 only"):
-        pile(folder, channels="all")
+        raw(folder, channels="all")
     packed = (folder / "test_FD001.txt.gz").read_bytes()
     (folder / "test_FD001.txt.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(UserError, match="is cut short"):
-        pile(folder)
+        raw(folder)
 
 
 def test_files_are_found_by_their_beginning_and_must_be_one_each(folder):
     (folder / "train_FD001.txt").rename(folder / "train_FD001.from_csv.txt")
-    assert len(pile(folder).y) == 11
+    assert len(raw(folder).y) == 11
     write(folder / "train_FD001.txt", GOOD)
     with pytest.raises(UserError, match=r"has 2 files for train_FD001 .*; keep one"):
-        pile(folder)
+        raw(folder)
     with pytest.raises(UserError, match=r"has no file train_FD002\.txt or train_FD002\.txt\.gz"):
-        pile(folder, subsets=["FD002"])
+        raw(folder, subsets=["FD002"])
 
 
 def test_a_file_where_a_folder_should_be_is_refused(folder):
     with pytest.raises(UserError, match=r"RUL_FD001\.txt: cannot be read as a folder \(Not a directory\)"):
-        pile(folder / "RUL_FD001.txt")
+        raw(folder / "RUL_FD001.txt")
 
 
 def test_a_window_longer_than_all_engines_is_refused(folder):
     with pytest.raises(UserError, match="window=10: no training engine has so many cycles; 9 is the most"):
-        pile(folder, window=10)
+        raw(folder, window=10)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import scipy.io
 from pydantic import ValidationError
 
 from fedsim.data.cwru import Cwru
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.reading import windows
 from fedsim.data.reading.cwru import FILES, read_mat_files, read_packed
 from fedsim.errors import UserError
@@ -81,13 +81,13 @@ def folder(tmp_path):
     return place
 
 
-def pile(path, **options):
+def raw(path, **options):
     options = {"window": 32, "stride": 32, "normalise": "none", **options}
-    return Cwru(path=str(path), **options).pile(Clients(2), np.random.default_rng)
+    return Cwru(path=str(path), **options).raw(Clients(2), np.random.default_rng)
 
 
 def test_the_packed_form_and_matlab_files_say_the_same(packed, folder):
-    one, files = pile(packed()), pile(folder)
+    one, files = raw(packed()), raw(folder)
     for name in ("x", "y", "owner", "test"):
         assert np.array_equal(getattr(one, name), getattr(files, name))
     assert one.class_names == files.class_names == ("normal", "ball", "inner race", "outer race")
@@ -95,11 +95,11 @@ def test_the_packed_form_and_matlab_files_say_the_same(packed, folder):
 
 
 def test_windows_hold_the_measurements_in_g(packed):
-    made = pile(packed())
+    made = raw(packed())
     assert (made.x.shape[1:], made.x.dtype) == ((1, 32), np.float32)
     assert np.array_equal(made.x[1, 0] * 4096, counts(97, 500)[32:64])
     assert made.sample_bytes == 2 * 32 + 1
-    scaled = pile(packed(de_scale=2.0 ** -np.arange(12.0, 12.0 + len(RECORDINGS))), clients="recording")
+    scaled = raw(packed(de_scale=2.0 ** -np.arange(12.0, 12.0 + len(RECORDINGS))), clients="recording")
     assert np.array_equal(scaled.x[scaled.owner == 1][0, 0] * 2**13, counts(105, 410)[:32])
 
 
@@ -107,7 +107,7 @@ def test_windows_hold_the_measurements_in_g(packed):
 @pytest.mark.parametrize("test_tail", [0.1, 0.2, 0.5])
 def test_no_measurement_is_in_a_training_and_in_a_test_window(packed, stride, test_tail):
     """Every value tells its recording and its place, so that a leak is a value in both."""
-    made = pile(packed(), stride=stride, test_tail=test_tail, clients="recording")
+    made = raw(packed(), stride=stride, test_tail=test_tail, clients="recording")
     train, test = made.x[~made.test], made.x[made.test]
     assert not set(train.ravel()) & set(test.ravel())
     for recording in range(len(RECORDINGS)):
@@ -117,7 +117,7 @@ def test_no_measurement_is_in_a_training_and_in_a_test_window(packed, stride, te
 
 def test_the_tail_of_each_recording_is_tested(packed):
     """400 measurements: 320 make 10 windows of 32 for training, 80 make 2 for tests."""
-    made = pile(packed(), clients="recording")
+    made = raw(packed(), clients="recording")
     for recording, (_, samples) in enumerate(RECORDINGS):
         of_it = made.owner == recording
         train = round(samples * 0.8)
@@ -128,7 +128,7 @@ def test_the_tail_of_each_recording_is_tested(packed):
 def test_samples_have_mean_0_and_deviation_1_unless_they_are_constant(packed):
     changed = arrays()["de"]
     changed[:500] = 7
-    x = pile(packed(de=changed), normalise="window").x[:, 0]
+    x = raw(packed(de=changed), normalise="window").x[:, 0]
     normal = 400 // 32 + 100 // 32
     assert (x[:normal] == 0).all()
     assert x[normal:].mean(axis=1) == pytest.approx(0, abs=1e-6)
@@ -151,7 +151,7 @@ def test_samples_are_normalised_by_the_same_bits_one_by_one_and_together(samples
 
 
 def test_ten_classes_tell_the_sizes_and_leave_out_28_mil(packed):
-    made = pile(packed(), classes="type_size")
+    made = raw(packed(), classes="type_size")
     assert len(made.class_names) == made.classes == 10
     assert [made.class_names[label] for label in np.unique(made.y)] == [
         "normal",
@@ -163,7 +163,7 @@ def test_ten_classes_tell_the_sizes_and_leave_out_28_mil(packed):
 
 
 def test_normal_bearings_are_dropped_with_their_class(packed):
-    made = pile(packed(), normal="drop")
+    made = raw(packed(), normal="drop")
     assert made.class_names == ("ball", "inner race", "outer race")
     assert set(made.y) == {0, 1, 2}
     assert made.remarks == (
@@ -172,21 +172,21 @@ def test_normal_bearings_are_dropped_with_their_class(packed):
 
 
 def test_a_file_with_another_ones_signal_alone_is_read(packed, folder):
-    before = pile(folder).x
+    before = raw(folder).x
     signal = counts(105, 410)[:, None] * 2.0**-12
     scipy.io.savemat(folder / "105.mat", {"X105RPM": np.array([[1797]]), "X999_DE_time": signal})
-    assert np.array_equal(pile(folder).x, before)
+    assert np.array_equal(raw(folder).x, before)
 
 
 def test_a_recording_without_the_sensor_is_left_out_with_a_remark(packed, folder):
     for source in (packed(), folder):
-        made = pile(source, sensor="fan_end", clients="recording")
+        made = raw(source, sensor="fan_end", clients="recording")
         assert made.owner.max() == 4
         assert made.remarks[0].startswith("1 of 6 recordings were left out: without the sensor fan_end")
 
 
 def test_normal_bearings_of_one_load_are_remarked(packed):
-    assert pile(packed()).remarks == ("normal bearings were recorded only at 0 hp, of 2 loads",)
+    assert raw(packed()).remarks == ("normal bearings were recorded only at 0 hp, of 2 loads",)
 
 
 def test_loads_are_the_clients(packed, streams):
@@ -198,13 +198,13 @@ def test_loads_are_the_clients(packed, streams):
 def test_files_of_other_experiments_are_left_out_with_a_remark(folder):
     scipy.io.savemat(folder / "109.mat", {"X109_DE_time": np.zeros((40, 1))})
     scipy.io.savemat(folder / "notes.mat", {"a": np.zeros((40, 1))})
-    assert pile(folder).remarks[0].startswith("2 .mat files are neither normal nor of drive-end faults at 12 kHz")
+    assert raw(folder).remarks[0].startswith("2 .mat files are neither normal nor of drive-end faults at 12 kHz")
 
 
 def test_what_was_read_is_kept_and_options_count(packed, cache_folder):
-    assert np.array_equal(pile(packed()).x, pile(packed()).x)
+    assert np.array_equal(raw(packed()).x, raw(packed()).x)
     assert len(list(cache_folder.iterdir())) == 1
-    pile(packed(), stride=16)
+    raw(packed(), stride=16)
     assert len(list(cache_folder.iterdir())) == 2
 
 
@@ -225,7 +225,7 @@ def test_what_was_read_is_kept_and_options_count(packed, cache_folder):
 def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache_folder, changes, message):
     path = packed(**changes)
     with pytest.raises(UserError, match=message) as caught:
-        pile(path)
+        raw(path)
     assert str(caught.value).startswith(str(path))
     assert not list(cache_folder.iterdir())
 
@@ -246,7 +246,7 @@ def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache_fold
 def test_a_matlab_file_that_is_not_as_it_should_be_is_refused(folder, cache_folder, variables, message):
     scipy.io.savemat(folder / "105.mat", variables)
     with pytest.raises(UserError, match=message) as caught:
-        pile(folder)
+        raw(folder)
     assert str(caught.value).startswith(str(folder / "105.mat"))
     assert not list(cache_folder.iterdir())
 
@@ -265,7 +265,7 @@ def test_whatever_bytes_are_damaged_a_matlab_file_is_read_or_refused(folder, num
                 content[place] = rng.integers(256)
         path.write_bytes(bytes(content))
         try:
-            pile(folder)
+            raw(folder)
         except UserError as error:
             refused += 1
             assert str(path) in str(error) or "has no recording" in str(error)
@@ -349,23 +349,23 @@ def test_matlab_files_in_both_orders_of_bytes_are_read(tmp_path):
 def test_a_file_of_another_version_and_an_empty_folder_are_refused(folder, tmp_path):
     (folder / "105.mat").write_bytes(b"MATLAB 7.3 MAT-file" + bytes(200))
     with pytest.raises(UserError, match="is no MATLAB file of version 5"):
-        pile(folder)
+        raw(folder)
     (folder / "105.mat").write_bytes(b"\x80\x04]q\x00.")  # a pickle
     with pytest.raises(UserError, match="is no MATLAB file of version 5"):
-        pile(folder)
+        raw(folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"has no recording of a drive-end fault .* as 105\.mat does"):
-        pile(tmp_path / "empty")
+        raw(tmp_path / "empty")
 
 
 def test_two_files_of_one_number_and_two_packed_ones_are_refused(folder):
     (folder / "copy_105.mat").write_bytes((folder / "105.mat").read_bytes())
     with pytest.raises(UserError, match=r"105\.mat and copy_105\.mat have one number; keep one"):
-        pile(folder)
+        raw(folder)
     for name in ("a.npz", "b.npz"):
         (folder / name).write_bytes(b"")
     with pytest.raises(UserError, match=r"has 2 \.npz files; name one in path"):
-        pile(folder)
+        raw(folder)
 
 
 def test_the_bound_of_memory_counts_every_window(monkeypatch):
@@ -379,11 +379,11 @@ def test_the_bound_of_memory_counts_every_window(monkeypatch):
 
 def test_windows_that_do_not_fit_recordings_or_memory_are_refused(packed):
     with pytest.raises(UserError, match="window=401: recordings have at most 400 measurements to train on"):
-        pile(packed(), window=401)
+        raw(packed(), window=401)
     long = np.zeros(10**7, np.int16)
     path = packed(de=long, de_off=np.array([0, 1, 2, 3, 4, 5, len(long)]))
     with pytest.raises(UserError, match=r"stride=1: \d+ windows of 1024 would take 41 GB, and 4 GB is the most"):
-        pile(path, window=1024, stride=1)
+        raw(path, window=1024, stride=1)
 
 
 @pytest.mark.parametrize("options", [{"window": 8}, {"stride": 0}, {"test_tail": 0.0}, {"test_tail": 1.0}])

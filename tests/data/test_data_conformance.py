@@ -17,7 +17,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.digits import Digits
 from fedsim.data.encoding import Affine, Ids, OneHot
 from fedsim.data.partition.settings import Labels
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import UserError
 
 REQUIRED = {"declared": {"samples_per_client": 30}}  # for those that need more than their name, or a source
@@ -48,8 +48,8 @@ def owned(y: np.ndarray, owners: int) -> Labels:
 class OwnedDigits(Digits):
     """Digits by nine people, in turn."""
 
-    def pile(self, clients, stream):
-        return replace(super().pile(clients, stream), owner=np.arange(1797) % 9)
+    def raw(self, clients, stream):
+        return replace(super().raw(clients, stream), owner=np.arange(1797) % 9)
 
 
 @pytest.mark.parametrize("kind", ["datasets", "partitions", "feature_skews", "drifts"])
@@ -218,10 +218,10 @@ def test_a_feature_skew_changes_what_clients_hold_and_nothing_else(feature_skew,
 def test_the_source_is_left_as_it_is(feature_skew):
     x = np.random.default_rng(1).integers(0, 256, (40, 1, 5, 5)).astype(np.uint8)
     x.flags.writeable = False
-    pile = Pile(x, np.zeros(40, np.int64), 1, 26.0, encoding=Affine(1 / 255))
+    raw = RawDataset(x, np.zeros(40, np.int64), 1, 26.0, encoding=Affine(1 / 255))
     held = list(np.arange(40).reshape(4, 10))
     skewed = make("feature_skews", feature_skew).apply(
-        pile, Clients(4, np.array([0, 0, 1, 1])), held, np.random.default_rng(1)
+        raw, Clients(4, np.array([0, 0, 1, 1])), held, np.random.default_rng(1)
     )
     assert skewed.dtype == np.uint8
     assert not np.shares_memory(skewed, x)
@@ -230,10 +230,10 @@ def test_the_source_is_left_as_it_is(feature_skew):
 @feature_skews
 @pytest.mark.parametrize("encoding", [Ids(70), OneHot(70)])
 def test_characters_have_no_feature_skew(feature_skew, encoding):
-    pile = Pile(np.zeros((10, 12), np.uint8), np.zeros(10, np.int64), 1, 13.0, encoding=encoding)
+    raw = RawDataset(np.zeros((10, 12), np.uint8), np.zeros(10, np.int64), 1, 13.0, encoding=encoding)
     with pytest.raises(UserError, match=f"{feature_skew} needs .*leave feature_skew out"):
         make("feature_skews", feature_skew).apply(
-            pile, Clients(1, unseen=1), [np.arange(5), np.arange(5, 10)], np.random.default_rng(1)
+            raw, Clients(1, unseen=1), [np.arange(5), np.arange(5, 10)], np.random.default_rng(1)
         )
 
 

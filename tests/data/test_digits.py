@@ -12,7 +12,7 @@ from tiers import drawn
 from fedsim import registry
 from fedsim.data.dataset import class_counts
 from fedsim.data.digits import Digits, bilinear
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.splits import hold_out, stratified_sample
 from fedsim.errors import UserError
 

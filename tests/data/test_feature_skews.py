@@ -16,7 +16,7 @@ from fedsim.data.encoding import AS_IT_IS, Affine
 from fedsim.data.feature_skew.noise import Noise
 from fedsim.data.feature_skew.rotation import Rotation, rotated
 from fedsim.data.feature_skew.settings import AT_ONCE
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import UserError
 
 VALUES = 40_000
@@ -24,15 +24,15 @@ VALUES = 40_000
 FOUR_ERRORS = 4 * np.sqrt(2 / VALUES)
 
 
-def pile_of(x: np.ndarray, encoding: Affine = AS_IT_IS) -> Pile:
-    return Pile(x, np.zeros(len(x), np.int64), 1, 1.0, encoding=encoding)
+def raw_of(x: np.ndarray, encoding: Affine = AS_IT_IS) -> RawDataset:
+    return RawDataset(x, np.zeros(len(x), np.int64), 1, 1.0, encoding=encoding)
 
 
 def residuals(skew, x: np.ndarray, clients: Clients, encoding: Affine = AS_IT_IS) -> np.ndarray:
     """(clients, VALUES) what is added to the decoded samples of each, who hold equally many, in order."""
     held = list(np.arange(len(x)).reshape(clients.total, -1))
-    pile = pile_of(x, encoding)
-    skewed = skew.apply(pile, clients, held, np.random.default_rng(1))
+    raw = raw_of(x, encoding)
+    skewed = skew.apply(raw, clients, held, np.random.default_rng(1))
     return (encoding.decode(skewed) - encoding.decode(x)).reshape(clients.total, -1)
 
 
@@ -80,7 +80,7 @@ def test_a_sensor_saturates():
     """Noise that makes black darker is lost, all below half a step, and so on white; nothing wraps around."""
     x = np.repeat(np.array([0, 255], np.uint8), VALUES)[:, None]
     skewed = Noise(variance=0.01).apply(
-        pile_of(x, Affine(1 / 255)), Clients(1), [np.arange(2 * VALUES)], np.random.default_rng(1)
+        raw_of(x, Affine(1 / 255)), Clients(1), [np.arange(2 * VALUES)], np.random.default_rng(1)
     )
     assert skewed.dtype == np.uint8
     black, white = skewed[:VALUES], skewed[VALUES:]
@@ -92,7 +92,7 @@ def test_a_sensor_saturates():
 
 def test_samples_that_nobody_holds_have_no_noise():
     x = np.zeros((30, 5), np.float32)
-    skewed = Noise().apply(pile_of(x), Clients(2), [np.arange(10), np.arange(10, 20)], np.random.default_rng(1))
+    skewed = Noise().apply(raw_of(x), Clients(2), [np.arange(10), np.arange(10, 20)], np.random.default_rng(1))
     assert (skewed[:20] != 0).all()
     assert (skewed[20:] == 0).all()
 
@@ -107,19 +107,19 @@ def test_the_noise_of_a_sample_does_not_depend_on_how_many_are_made_at_once(monk
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 @pytest.mark.parametrize(("scale", "variance"), [(0.0, 1e-18), (1e-30, 1e18), (-1e-40, 0.1)])
 def test_noise_that_no_stored_number_can_hold_is_refused(dtype, scale, variance):
-    pile = pile_of(np.ones((4, 3), dtype), Affine(scale=scale))
+    raw = raw_of(np.ones((4, 3), dtype), Affine(scale=scale))
     with pytest.raises(UserError, match="such noise does not fit there; lower it") as refusal:
-        Noise(variance=variance).apply(pile, Clients(1), [np.arange(4)], np.random.default_rng(1))
+        Noise(variance=variance).apply(raw, Clients(1), [np.arange(4)], np.random.default_rng(1))
     assert str(refusal.value).startswith(f"variance={variance:g}: ")
     assert f"multiplied by {abs(scale):g}, " in str(refusal.value)
 
 
 @pytest.mark.parametrize("scale", [1e-27, 1.0, 1e18])
 def test_the_largest_noise_that_fits_is_finite_in_store_and_decoded(scale):
-    pile = pile_of(np.ones((4, 3), np.float32), Affine(scale=scale))
-    skewed = Noise(variance=1e18).apply(pile, Clients(1), [np.arange(4)], np.random.default_rng(1))
+    raw = raw_of(np.ones((4, 3), np.float32), Affine(scale=scale))
+    skewed = Noise(variance=1e18).apply(raw, Clients(1), [np.arange(4)], np.random.default_rng(1))
     assert np.isfinite(skewed).all()
-    assert np.isfinite(pile.encoding.decode(skewed)).all()
+    assert np.isfinite(raw.encoding.decode(skewed)).all()
 
 
 # --- rotation ---
@@ -157,7 +157,7 @@ def test_a_turn_leaves_no_range(degrees, seed):
 
 def apply_rotation(rotation: Rotation, clients: Clients, x: np.ndarray) -> np.ndarray:
     held = list(np.arange(clients.total * (len(x) // clients.total)).reshape(clients.total, -1))
-    return rotation.apply(pile_of(x), clients, held, np.random.default_rng(1))
+    return rotation.apply(raw_of(x), clients, held, np.random.default_rng(1))
 
 
 def test_factories_take_the_angles_in_turn():

@@ -13,7 +13,7 @@ from fedsim.data import dataset
 from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.data.declared import Declared
 from fedsim.data.encoding import Affine, Ids
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 

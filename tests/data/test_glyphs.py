@@ -26,7 +26,7 @@ from fedsim.data.glyphs.typefaces import (
     strokes,
     template,
 )
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 GOLDEN = Path(__file__).with_name("glyphs.golden.npy")
@@ -341,9 +341,9 @@ def test_numbers_of_images_are_lognormal():
 # --- the data set ---
 
 
-def pile(streams, count: int = 4, factories=None, unseen: int = 0, seed: int = 1, **options):
+def raw(streams, count: int = 4, factories=None, unseen: int = 0, seed: int = 1, **options):
     clients = Clients(count, None if factories is None else np.array(factories), unseen)
-    made = Glyphs.model_validate(FEW | options).pile(clients, streams(seed))
+    made = Glyphs.model_validate(FEW | options).raw(clients, streams(seed))
     return replace(made, x=np.asarray(made.x))
 
 
@@ -352,8 +352,8 @@ def owned(made, *owners: int) -> tuple[list, list]:
     return made.x[keep].tolist(), made.y[keep].tolist()
 
 
-def test_a_pile_says_what_it_holds(streams):
-    made = pile(streams, unseen=1)
+def test_a_raw_dataset_says_what_it_holds(streams):
+    made = raw(streams, unseen=1)
     assert (made.x.dtype, made.x.shape[1:], made.classes) == (np.uint8, (1, 28, 28), 62)
     assert made.class_names == tuple(CHARACTERS)
     assert (made.y.dtype, made.sample_bytes) == (np.int64, 785.0)
@@ -363,20 +363,20 @@ def test_a_pile_says_what_it_holds(streams):
 
 
 def test_a_cameras_images_do_not_depend_on_how_many_others_there_are(streams):
-    few, many = pile(streams, 2), pile(streams, 6, unseen=2)
+    few, many = raw(streams, 2), raw(streams, 6, unseen=2)
     assert owned(few, 0, 1) == owned(many, 0, 1)
     assert owned(many, 0) != owned(many, 1)
 
 
 def test_unseen_cameras_are_the_same_whoever_takes_part(streams):
-    few, many = pile(streams, 2, unseen=2), pile(streams, 4, unseen=3)
+    few, many = raw(streams, 2, unseen=2), raw(streams, 4, unseen=3)
     assert owned(few, 2, 3) == owned(many, 4, 5)
     assert owned(many, 4)[1] != owned(many, 0)[1]
 
 
 def test_equal_seeds_make_equal_images_and_others_do_not(streams):
-    assert owned(pile(streams), 0, 1, 2, 3) == owned(pile(streams), 0, 1, 2, 3)
-    assert owned(pile(streams, seed=2), 0)[1] != owned(pile(streams), 0)[1]
+    assert owned(raw(streams), 0, 1, 2, 3) == owned(raw(streams), 0, 1, 2, 3)
+    assert owned(raw(streams, seed=2), 0)[1] != owned(raw(streams), 0)[1]
 
 
 def test_images_are_drawn_only_when_somebody_looks_at_them(streams):
@@ -386,7 +386,7 @@ def test_images_are_drawn_only_when_somebody_looks_at_them(streams):
         asked.append(purpose)
         return streams(1)(purpose)
 
-    made = Glyphs(**FEW).pile(Clients(3, np.array([0, 1, 1]), unseen=2), listening)
+    made = Glyphs(**FEW).raw(Clients(3, np.array([0, 1, 1]), unseen=2), listening)
     cameras = [*(f"data/glyphs/device/{k}" for k in range(3)), *(f"data/glyphs/unseen/{k}" for k in range(2))]
     assert sorted(asked) == sorted([*cameras, "data/glyphs/factory/0", "data/glyphs/factory/1"])
     asked.clear()
@@ -397,7 +397,7 @@ def test_images_are_drawn_only_when_somebody_looks_at_them(streams):
 
 
 def test_preferences_change_neither_styles_nor_numbers(streams):
-    one, other = pile(streams), pile(streams, camera_preference=math.inf)
+    one, other = raw(streams), raw(streams, camera_preference=math.inf)
     assert np.array_equal(one.owner, other.owner)
     assert not np.array_equal(one.y, other.y)
 
@@ -405,7 +405,7 @@ def test_preferences_change_neither_styles_nor_numbers(streams):
 def test_cameras_of_a_factory_prefer_what_it_prints(streams):
     """Cameras that follow their factory: label mixtures of 400 images are closer within than between factories."""
     options = {"images_per_device": 400.0, "images_spread": 0.0, "camera_preference": math.inf}
-    made = pile(streams, 4, [0, 0, 1, 1], **options)
+    made = raw(streams, 4, [0, 0, 1, 1], **options)
     mixtures = np.bincount(62 * made.owner + made.y, minlength=4 * 62).reshape(4, 62) / 400
 
     def apart(one: int, other: int) -> float:
@@ -429,7 +429,7 @@ def test_one_camera_sees_alike():
 
 def test_clients_keep_what_their_own_camera_read(streams):
     data = Glyphs(**FEW, test_fraction=0.1).load(Clients(4), streams(1))
-    made = pile(streams)
+    made = raw(streams)
     for client, ids in enumerate(data.train_ids):
         assert set(made.owner[ids]) == {client}
     assert class_counts(data).shape == (4, 62)

@@ -27,7 +27,7 @@ from fedsim.data.cinic10 import Cinic10
 from fedsim.data.encoding import Affine, Ids
 from fedsim.data.femnist import Femnist
 from fedsim.data.images import ImageFolders
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading import archive
 from fedsim.data.reading.archive import tar_files
 from fedsim.data.reading.blobs import read_blob
@@ -258,7 +258,7 @@ def test_all_arrays_together_are_bounded(tmp_path):
 def test_other_members_are_not_even_looked_at(tmp_path, streams):
     path = tmp_path / "own.npz"
     path.write_bytes(zipped(x=X, y=Y, notes=npy(np.array([Trap(tmp_path / "sprung")], object)), junk=b"?"))
-    assert len(Arrays(path=str(path)).pile(Clients(2), streams(1)).y) == 4
+    assert len(Arrays(path=str(path)).raw(Clients(2), streams(1)).y) == 4
     assert not (tmp_path / "sprung").exists()
 
 
@@ -355,7 +355,7 @@ def test_whatever_is_changed_there_are_samples_or_one_message(tmp_path, streams,
             content[at : at + int(rng.integers(0, 4))] = rng.bytes(int(rng.integers(0, 4)))
         path.write_bytes(content)
         try:
-            kind(path=str(path)).pile(Clients(2), streams(1))
+            kind(path=str(path)).raw(Clients(2), streams(1))
             outcomes.add("samples")
         except UserError as error:
             assert str(error).startswith(str(path))
@@ -436,15 +436,15 @@ def test_a_damaged_entry_of_the_cache_is_made_anew(tmp_path, cache_folder):
     source.write_bytes(b"1")
     made = []
 
-    def make() -> Pile:
+    def make() -> RawDataset:
         made.append(1)
-        return Pile(
+        return RawDataset(
             np.arange(6, dtype=np.uint8)[:, None], np.arange(6), 6, 2.0, ("a",) * 6, Affine(0.5), remarks=("r",)
         )
 
     first = cached("x", 1, [source], {}, make)
     [entry] = cache_folder.iterdir()
-    for name in ("x.npy", "pile.json"):
+    for name in ("x.npy", "facts.json"):
         whole = (entry / name).read_bytes()
         another, shaped = whole[:-1] + bytes([whole[-1] ^ 1]), whole.replace(b"(6, 1)", b"(1, 6)")
         damages = (b"", whole[:-3], pickle.dumps(Trap(tmp_path / "sprung")), another)
@@ -463,11 +463,11 @@ def test_the_cache_tells_sources_versions_and_options_apart(tmp_path):
     source.write_bytes(b"1")
     (folder / "deep").mkdir(parents=True)
 
-    def pile(number: int) -> Pile:
-        return Pile(np.full((1, 1), number, np.uint8), np.zeros(1, np.int64), 2, 2.0, encoding=Ids(99))
+    def raw(number: int) -> RawDataset:
+        return RawDataset(np.full((1, 1), number, np.uint8), np.zeros(1, np.int64), 2, 2.0, encoding=Ids(99))
 
     def stored(number: int, name="x", version=1, options=None) -> int:
-        return int(cached(name, version, [source, folder], options or {}, lambda: pile(number)).x[0, 0])
+        return int(cached(name, version, [source, folder], options or {}, lambda: raw(number)).x[0, 0])
 
     assert stored(1) == stored(2) == 1
     assert [stored(3, "y"), stored(4, version=2), stored(5, options={"a": 1})] == [3, 4, 5]
@@ -487,8 +487,8 @@ def test_the_cache_tells_sources_versions_and_options_apart(tmp_path):
 def test_what_cannot_be_kept_is_said(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("FEDSIM_CACHE", str(tmp_path / "file" / "cache"))
-    pile = Pile(np.zeros((1, 1), np.uint8), np.zeros(1, np.int64), 2, 2.0)
-    [remark] = cached("x", 1, [tmp_path / "file"], {}, lambda: pile).remarks
+    raw = RawDataset(np.zeros((1, 1), np.uint8), np.zeros(1, np.int64), 2, 2.0)
+    [remark] = cached("x", 1, [tmp_path / "file"], {}, lambda: raw).remarks
     where = tmp_path / "file" / "cache"
     assert remark == f"not kept in {where}, the cache: Not a directory; FEDSIM_CACHE may name another folder"
 

@@ -8,7 +8,7 @@ from PIL import Image
 from pydantic import ValidationError
 
 from fedsim.data.images import ImageFolders
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 
@@ -25,12 +25,12 @@ def source(tmp_path):
 
 
 @pytest.fixture
-def pile(source, streams):
-    return lambda path=source, **options: ImageFolders(path=str(path), **options).pile(Clients(2), streams(1))
+def raw(source, streams):
+    return lambda path=source, **options: ImageFolders(path=str(path), **options).raw(Clients(2), streams(1))
 
 
-def test_folders_say_whose_and_what(pile):
-    made = pile()
+def test_folders_say_whose_and_what(raw):
+    made = raw()
     assert (made.owner_names, made.class_names, made.classes) == (("line-a", "line-b"), ("bad", "good"), 2)
     assert made.owner.tolist() == [0, 0, 0, 1, 1]
     assert made.y.tolist() == [0, 1, 1, 1, 1]
@@ -40,42 +40,42 @@ def test_folders_say_whose_and_what(pile):
     assert made.remarks == ("1 files that are no images were passed over",)
 
 
-def test_grey_is_luma(pile):
+def test_grey_is_luma(raw):
     """ITU-R BT.601: 0.299 red + 0.587 green + 0.114 blue."""
-    made = pile(grey=True)
+    made = raw(grey=True)
     assert made.x.shape == (5, 1, 4, 6)
     expected = [shade * (0.299 + 2 * 0.587 + 3 * 0.114) for shade in (1, 2, 3, 4, 5)]
     assert made.x[:, 0, 0, 0] == pytest.approx(expected, abs=0.5)
 
 
-def test_grey_images_become_three_equal_colours(pile, source):
+def test_grey_images_become_three_equal_colours(raw, source):
     Image.new("L", (6, 4), 77).save(source / "line-a" / "bad" / "grey.png")
-    made = pile()
+    made = raw()
     assert (made.x[made.x[:, 0, 0, 0] == 77] == 77).all()
     assert len(made.x) == 6
 
 
-def test_different_sizes_need_pixels(pile, source):
+def test_different_sizes_need_pixels(raw, source):
     Image.new("RGB", (9, 9), (4, 8, 12)).save(source / "line-b" / "good" / "large.png")
     with pytest.raises(UserError, match=r"'line-a/bad/1.png' has 6 x 4 pixels and .*large.png' has 9 x 9; set pixels"):
-        pile()
-    made = pile(pixels=5)
+        raw()
+    made = raw(pixels=5)
     assert made.x.shape == (6, 3, 5, 5)
     assert made.x[-1, :, 2, 2].tolist() == [4, 8, 12]
 
 
-def test_shrinking_keeps_the_mean(pile, source):
+def test_shrinking_keeps_the_mean(raw, source):
     """A triangle filter that covers the image weighs all of it: black and white columns become mid-grey."""
     stripes = np.tile(np.array([0, 255], np.uint8), (64, 32))
     Image.fromarray(stripes).save(source / "line-b" / "good" / "6.png")
-    made = pile(pixels=8, grey=True)
+    made = raw(pixels=8, grey=True)
     assert np.abs(made.x[-1].astype(float) - 127.5).max() < 8
 
 
-def test_classes_without_clients_need_another_partition(pile, source, streams):
+def test_classes_without_clients_need_another_partition(raw, source, streams):
     with pytest.raises(ValidationError, match="layout class says nothing of clients"):
-        pile(source / "line-a", layout="class")
-    made = pile(source / "line-a", layout="class", partition={"name": "iid"})
+        raw(source / "line-a", layout="class")
+    made = raw(source / "line-a", layout="class", partition={"name": "iid"})
     assert (made.class_names, made.owner, made.y.tolist()) == (("bad", "good"), None, [0, 1, 1])
 
 
@@ -86,9 +86,9 @@ def test_each_line_is_a_client(source, streams):
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "bmp", "gif", "ppm", "tif"])
-def test_other_formats_are_read(pile, source, suffix):
+def test_other_formats_are_read(raw, source, suffix):
     Image.new("RGB", (6, 4), (9, 9, 9)).save(source / "line-a" / "bad" / f"x.{suffix}")
-    assert np.abs(pile().x[1].astype(int) - 9).max() <= 1
+    assert np.abs(raw().x[1].astype(int) - 9).max() <= 1
 
 
 @pytest.mark.parametrize(
@@ -99,26 +99,26 @@ def test_other_formats_are_read(pile, source, suffix):
         (Image.new("RGB", (6, 4)), {"save_all": True, "append_images": [Image.new("RGB", (6, 4), 1)]}, "is animated"),
     ],
 )
-def test_images_that_would_lose_something_are_refused(pile, source, image, options, message):
+def test_images_that_would_lose_something_are_refused(raw, source, image, options, message):
     image.save(source / "line-a" / "bad" / "odd.png", **options)
     with pytest.raises(UserError, match=f"^{source}: 'line-a/bad/odd.png': {message}"):
-        pile()
+        raw()
 
 
-def test_opaque_pixels_lose_nothing(pile, source):
+def test_opaque_pixels_lose_nothing(raw, source):
     Image.new("RGBA", (6, 4), (1, 2, 3, 255)).save(source / "line-a" / "bad" / "odd.png")
-    assert pile().x[1, :, 0, 0].tolist() == [1, 2, 3]
+    assert raw().x[1, :, 0, 0].tolist() == [1, 2, 3]
 
 
-def test_one_class_is_none(pile, source):
+def test_one_class_is_none(raw, source):
     with pytest.raises(UserError, match="all images are of class 'good'; at least 2 are needed"):
-        pile(source / "line-b", layout="class", partition={"name": "iid"})
+        raw(source / "line-b", layout="class", partition={"name": "iid"})
 
 
-def test_changed_files_are_read_again(pile, source):
-    assert len(pile().x) == 5
+def test_changed_files_are_read_again(raw, source):
+    assert len(raw().x) == 5
     (source / "line-b" / "good" / "5.png").unlink()
-    assert len(pile().x) == 4
-    assert len(pile(grey=True).x) == 4
+    assert len(raw().x) == 4
+    assert len(raw(grey=True).x) == 4
     (source / "line-a" / "good").rename(source / "line-a" / "great")
-    assert "great" in pile().class_names
+    assert "great" in raw().class_names

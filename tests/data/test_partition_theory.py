@@ -25,7 +25,7 @@ from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.quantity_skew import QuantitySkew
 from fedsim.data.partition.settings import Labels, draw_until_enough, whole_shares
 from fedsim.data.partition.shards import Shards
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
 CLASSES = 10

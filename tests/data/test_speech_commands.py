@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.speech_commands import COMMANDS, SpeechCommands
 from fedsim.errors import UserError
 
@@ -42,12 +42,12 @@ def folder(tmp_path):
     return place
 
 
-def pile(folder, **options):
-    return SpeechCommands(path=str(folder), **options).pile(Clients(2), np.random.default_rng)
+def raw(folder, **options):
+    return SpeechCommands(path=str(folder), **options).raw(Clients(2), np.random.default_rng)
 
 
 def test_the_ten_commands_are_the_classes_and_speakers_the_owners(folder):
-    made = pile(folder)
+    made = raw(folder)
     assert (made.x.shape, made.x.dtype, made.classes) == ((31, 1, 40, 98), np.float32, 10)
     assert made.class_names == COMMANDS
     assert np.bincount(made.y).tolist() == [4] + [3] * 9
@@ -60,19 +60,19 @@ def test_the_ten_commands_are_the_classes_and_speakers_the_owners(folder):
 
 
 def test_the_lists_say_what_is_tested(folder):
-    assert np.array_equal(pile(folder).test, pile(folder).owner == 2)
-    assert (len(pile(folder, validation="drop").y), pile(folder, validation="test").test.sum()) == (30, 11)
+    assert np.array_equal(raw(folder).test, raw(folder).owner == 2)
+    assert (len(raw(folder, validation="drop").y), raw(folder, validation="test").test.sum()) == (30, 11)
 
 
 def test_without_a_list_tests_are_drawn_and_the_remarks_say_so(folder):
     (folder / "testing_list.txt").unlink()
-    made = pile(folder)
+    made = raw(folder)
     assert made.test is None
     assert made.remarks[-1] == "there is no testing_list.txt, so tests are drawn from all clips"
 
 
 def test_all_words_are_the_folders_by_name_without_the_noise(folder):
-    assert pile(folder, words="all").class_names == tuple(sorted([*COMMANDS, "bed"]))
+    assert raw(folder, words="all").class_names == tuple(sorted([*COMMANDS, "bed"]))
 
 
 def test_a_test_speaker_is_nobodys_client(folder, streams):
@@ -82,11 +82,11 @@ def test_a_test_speaker_is_nobodys_client(folder, streams):
 
 
 def test_what_was_read_is_kept_and_options_count(folder, cache_folder):
-    assert np.array_equal(pile(folder).x, pile(folder).x)
+    assert np.array_equal(raw(folder).x, raw(folder).x)
     assert len(list(cache_folder.iterdir())) == 1
-    pile(folder, bands=20)
+    raw(folder, bands=20)
     write_wav(folder / "go" / f"{SPEAKERS[1]}_nohash_1.wav", 100)
-    assert len(pile(folder).y) == 32
+    assert len(raw(folder).y) == 32
     assert len(list(cache_folder.iterdir())) == 3
 
 
@@ -103,7 +103,7 @@ def test_files_that_are_not_as_they_should_be_are_refused_and_nothing_is_kept(fo
     for spoil, message in cases:
         spoil()
         with pytest.raises(UserError, match=message):
-            pile(folder)
+            raw(folder)
         for file in ("hello.wav", "0_nohash_7.wav"):
             (folder / "go" / file).unlink(missing_ok=True)
         (folder / "testing_list.txt").write_text(listed)
@@ -113,14 +113,14 @@ def test_files_that_are_not_as_they_should_be_are_refused_and_nothing_is_kept(fo
 def test_an_empty_folder_and_none_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="has no folder 'yes' .there are no folders."):
-        pile(tmp_path / "empty")
+        raw(tmp_path / "empty")
     with pytest.raises(UserError, match="at least 2 are needed"):
-        pile(tmp_path / "empty", words="all")
+        raw(tmp_path / "empty", words="all")
     with pytest.raises(UserError, match="is not there"):
-        pile(tmp_path / "none")
+        raw(tmp_path / "none")
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="is no folder"):
-        pile(tmp_path / "file")
+        raw(tmp_path / "file")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import wave
 import numpy as np
 import pytest
 
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.spoken_digits import SpokenDigits
 from fedsim.errors import UserError
 
@@ -52,12 +52,12 @@ def packed(tmp_path):
     return written
 
 
-def pile(path, **options):
-    return SpokenDigits(path=str(path), **options).pile(Clients(2), np.random.default_rng)
+def raw(path, **options):
+    return SpokenDigits(path=str(path), **options).raw(Clients(2), np.random.default_rng)
 
 
 def test_files_and_the_packed_form_say_the_same(recordings, packed):
-    files, one = pile(recordings.parent), pile(packed())
+    files, one = raw(recordings.parent), raw(packed())
     assert files.x.shape == (28, 1, 40, 98)
     for name in ("x", "y", "owner", "test"):
         assert np.array_equal(getattr(files, name), getattr(one, name))
@@ -67,8 +67,8 @@ def test_files_and_the_packed_form_say_the_same(recordings, packed):
 
 def test_the_first_five_recordings_of_each_digit_and_speaker_are_tests(packed):
     """The source's rule (its README, "Usage"): 0 to 4 are the test set."""
-    assert pile(packed()).test.reshape(4, 7).tolist() == [[True] * 5 + [False] * 2] * 4
-    assert pile(packed(), test_recordings=1).test.sum() == 4
+    assert raw(packed()).test.reshape(4, 7).tolist() == [[True] * 5 + [False] * 2] * 4
+    assert raw(packed(), test_recordings=1).test.sum() == 4
 
 
 def test_every_speaker_is_a_client(packed, streams):
@@ -94,7 +94,7 @@ def test_every_speaker_is_a_client(packed, streams):
 def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache_folder, changes, message):
     path = packed(**changes)
     with pytest.raises(UserError, match=message) as caught:
-        pile(path)
+        raw(path)
     assert str(caught.value).startswith(str(path))
     assert not list(cache_folder.iterdir())
 
@@ -102,12 +102,12 @@ def test_a_packed_file_that_is_not_as_it_should_be_is_refused(packed, cache_fold
 def test_a_name_that_does_not_say_digit_and_speaker_is_refused(recordings):
     (recordings / "7_jackson_0.wav").rename(recordings / "seven_jackson_0.wav")
     with pytest.raises(UserError, match=r"seven_jackson_0\.wav: the name must be DIGIT_SPEAKER_NUMBER\.wav"):
-        pile(recordings)
+        raw(recordings)
 
 
 def test_a_folder_with_no_sound_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"has no \.wav files, and 0 \.npz files where one is needed"):
-        pile(tmp_path)
+        raw(tmp_path)
 
 
 @pytest.mark.data

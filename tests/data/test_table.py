@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tiers import drawn
 
 from fedsim.data import table
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.data.reading import csv_columns
 from fedsim.data.table import Table
 from fedsim.errors import UserError
@@ -42,13 +42,13 @@ def write(tmp_path):
     return table_of
 
 
-def pile(path, **options):
+def raw(path, **options):
     options = {"target": "state", "client": "machine", "test": "set", **options}
-    return Table(path=str(path), **options).pile(Clients(2), np.random.default_rng)
+    return Table(path=str(path), **options).raw(Clients(2), np.random.default_rng)
 
 
 def test_columns_become_samples_classes_clients_and_tests(file):
-    made = pile(file)
+    made = raw(file)
     assert made.x.tolist() == [[1.5, 10], [2.5, 20], [3.5, 30], [4.5, 40]]
     assert (made.x.dtype, made.class_names, made.classes) == (np.float32, ("broken", "ok", "worn"), 3)
     assert made.y.tolist() == [1, 2, 1, 0]
@@ -58,29 +58,29 @@ def test_columns_become_samples_classes_clients_and_tests(file):
 
 
 def test_regression_learns_a_number(file):
-    made = pile(file, task="regression", target="load", features=["speed"])
+    made = raw(file, task="regression", target="load", features=["speed"])
     assert (made.y.tolist(), made.y.dtype, made.classes) == ([10, 20, 30, 40], np.float32, None)
     assert made.x.tolist() == [[1.5], [2.5], [3.5], [4.5]]
 
 
 def test_features_stand_in_the_order_in_which_they_are_named(file):
-    assert pile(file, features=["load", "speed"]).x[0].tolist() == [10, 1.5]
-    assert pile(file, features=["speed", "load"]).x[0].tolist() == [1.5, 10]
+    assert raw(file, features=["load", "speed"]).x[0].tolist() == [10, 1.5]
+    assert raw(file, features=["speed", "load"]).x[0].tolist() == [1.5, 10]
 
 
 def test_without_client_and_test_nothing_is_said_about_them(file):
-    made = pile(file, client=None, test=None, features=["speed"])
+    made = raw(file, client=None, test=None, features=["speed"])
     assert (made.owner, made.test, made.owner_names) == (None, None, ())
 
 
 def test_classes_that_are_whole_numbers_are_sorted_by_value(file):
-    assert pile(file, target="load", features=["speed"]).class_names == ("10", "20", "30", "40")
+    assert raw(file, target="load", features=["speed"]).class_names == ("10", "20", "30", "40")
     file.write_text(TEXT.replace(",10,", ",9,"))
-    assert pile(file, target="load", features=["speed"]).class_names == ("9", "20", "30", "40")
+    assert raw(file, target="load", features=["speed"]).class_names == ("9", "20", "30", "40")
 
 
 def test_standardised_features_have_mean_0_and_deviation_1_over_training_rows(file):
-    made = pile(file, standardise=True)
+    made = raw(file, standardise=True)
     train = made.x[~made.test].astype(np.float64)
     assert train.mean(axis=0) == pytest.approx(0, abs=1e-6)
     assert train.std(axis=0) == pytest.approx(1, rel=1e-6)
@@ -90,7 +90,7 @@ def test_standardised_features_have_mean_0_and_deviation_1_over_training_rows(fi
 
 def test_a_feature_that_never_changes_becomes_0(file):
     file.write_text("a,b,y\n7,1,x\n7,2,z\n")
-    made = pile(file, target="y", client=None, test=None, standardise=True)
+    made = raw(file, target="y", client=None, test=None, standardise=True)
     assert made.x.tolist() == [[0, -1], [0, 1]]
 
 
@@ -105,7 +105,7 @@ def test_clients_of_the_table_are_clients(file, streams):
 def test_every_number_of_32_bits_is_read_as_it_is(tmp_path_factory, numbers):
     path = tmp_path_factory.mktemp("numbers") / "table.csv"
     path.write_text("a,y\n" + "".join(f"{number!r},{place % 2}\n" for place, number in enumerate(numbers)))
-    assert pile(path, target="y", client=None, test=None).x[:, 0].tolist() == numbers
+    assert raw(path, target="y", client=None, test=None).x[:, 0].tolist() == numbers
 
 
 @pytest.mark.parametrize(
@@ -142,33 +142,33 @@ def test_every_number_of_32_bits_is_read_as_it_is(tmp_path_factory, numbers):
 def test_a_table_that_is_not_as_it_should_be_is_refused(file, text, message):
     file.write_text(text)
     with pytest.raises(UserError, match=message) as caught:
-        pile(file)
+        raw(file)
     assert str(caught.value).startswith(str(file))
 
 
 def test_many_classes_are_probably_numbers(file):
     file.write_text("a,y\n" + "".join(f"1,{number / 7}\n" for number in range(1001)))
     with pytest.raises(UserError, match="has 1001 different classes, .* if it holds numbers, set task to regression"):
-        pile(file, target="y", client=None, test=None)
+        raw(file, target="y", client=None, test=None)
 
 
 def test_a_target_of_regression_must_be_a_number(file):
     with pytest.raises(UserError, match=r":2: 'ok' in the column 'state' must be a number"):
-        pile(file, task="regression")
+        raw(file, task="regression")
 
 
 def test_numbers_too_far_apart_to_be_standardised_are_refused(file):
     file.write_text("a,y,set\n1e-30,x,0\n2e-30,z,0\n1e30,z,1\n")
     with pytest.raises(UserError, match="a column has numbers so far apart"):
-        pile(file, target="y", client=None, standardise=True)
+        raw(file, target="y", client=None, standardise=True)
 
 
 def test_binary_files_are_refused(file):
     file.write_bytes(b"PK\x03\x04\xff\xff")
     with pytest.raises(UserError, match=r"is compressed .zip."):
-        pile(file)
+        raw(file)
     with pytest.raises(UserError, match="is not there; a CSV file with your samples"):
-        pile(file.with_name("none.csv"))
+        raw(file.with_name("none.csv"))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_table_may_have_a_hundred_thousand_columns(write):
     columns = 100_000
     names = ",".join(f"c{number}" for number in range(columns))
     row = ",".join(["1"] * columns)
-    made = pile(write(f"{names},label\n{row},a\n{row},b\n"), target="label", client=None, test=None)
+    made = raw(write(f"{names},label\n{row},a\n{row},b\n"), target="label", client=None, test=None)
     assert made.x.shape == (2, columns)
 
 
@@ -227,18 +227,18 @@ def test_a_row_without_an_end_is_not_read(write, monkeypatch, text):
     """Neither a long line nor one that goes on and on in quotes."""
     monkeypatch.setattr(csv_columns, "LONGEST_ROW", 40)
     with pytest.raises(UserError, match="a row has more than 40 characters"):
-        pile(write(text), target="label", client=None, test=None)
+        raw(write(text), target="label", client=None, test=None)
 
 
 def test_many_rows_may_have_more_characters_than_one(write, monkeypatch):
     monkeypatch.setattr(csv_columns, "LONGEST_ROW", 40)
     text = "a,label\r\n" + "1,x\r2,y\n" * 100
-    assert pile(write(text), target="label", client=None, test=None).x.shape == (200, 1)
+    assert raw(write(text), target="label", client=None, test=None).x.shape == (200, 1)
 
 
 def test_clients_with_names_of_any_length_are_numbered_in_their_order(write):
     long = "z" * 200
-    made = pile(write(f"a,label,who\n1,x,{long}\n2,y,b\n3,x,a\n4,y,b\n"), target="label", client="who", test=None)
+    made = raw(write(f"a,label,who\n1,x,{long}\n2,y,b\n3,x,a\n4,y,b\n"), target="label", client="who", test=None)
     assert made.owner.tolist() == [2, 1, 0, 1]
     assert made.owner_names == ("a", "b", long)
 
@@ -248,11 +248,11 @@ def test_a_table_has_at_most_so_many_rows_and_numbers(write, monkeypatch, key, m
     monkeypatch.setattr(csv_columns, key, most)
     monkeypatch.setattr(csv_columns, "CELLS_AT_ONCE", 3)
     row = "1,2,x\n3,4,y\n"
-    assert pile(write("a,b,label\n" + row * 2), target="label", client=None, test=None).x.shape == (4, 2)
+    assert raw(write("a,b,label\n" + row * 2), target="label", client=None, test=None).x.shape == (4, 2)
     with pytest.raises(
         UserError, match=r"csv:6: there are more rows of 2 features .* rows and .* numbers are the most"
     ):
-        pile(write("a,b,label\n" + row * 2 + "5,6,x\n"), target="label", client=None, test=None)
+        raw(write("a,b,label\n" + row * 2 + "5,6,x\n"), target="label", client=None, test=None)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 1000])
@@ -272,24 +272,24 @@ def test_the_line_that_is_wrong_is_named_however_many_are_read_at_once(write, mo
     for number, line in wrong.items():
         lines[number - 1] = line
     with pytest.raises(UserError, match=message):
-        pile(write("\n".join(lines)), target="label", client=None, test=None)
+        raw(write("\n".join(lines)), target="label", client=None, test=None)
 
 
 def test_a_byte_that_is_no_text_is_named_with_its_line(tmp_path):
     path = tmp_path / "own.csv"
     path.write_bytes(b"a,label\n" + b"1,x\n" * 10_000 + b"1,\xff\n")
     with pytest.raises(UserError, match=r"own\.csv:10002: is not UTF-8 text .byte 0xff."):
-        pile(path, target="label", client=None, test=None)
+        raw(path, target="label", client=None, test=None)
 
 
 def test_a_table_is_read_without_its_text_in_memory(write):
     """Its numbers take four bytes each, and little besides."""
     row = ",".join(["0.123456789012345678"] * 100)
     path = write(",".join(f"c{number}" for number in range(100)) + ",label\n" + f"{row},x\n{row},y\n" * 2000)
-    pile(path, target="label", client=None, test=None)  # imports
+    raw(path, target="label", client=None, test=None)  # imports
     tracemalloc.start()
     try:
-        made = pile(path, target="label", client=None, test=None)
+        made = raw(path, target="label", client=None, test=None)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -306,6 +306,6 @@ def test_features_are_standardised_alike_however_many_at_once(write, monkeypatch
     features = [f"c{number}" for number in range(columns)]
     options = {"target": "label", "client": None, "test": None, "features": features, "standardise": True, **options}
     path = write(head + rows)
-    expected = pile(path, **options).x
+    expected = raw(path, **options).x
     monkeypatch.setattr(table, "STANDARDISED_AT_ONCE", 1)
-    assert np.array_equal(pile(path, **options).x, expected)
+    assert np.array_equal(raw(path, **options).x, expected)

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.data.encoding import OneHot
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.user_code import UserCode
 from fedsim.errors import UserError
 
@@ -23,7 +23,7 @@ def written(tmp_path):
     """A function that writes my_data.py with the *body* of a function, and says its path."""
 
     def write(body: str, signature: str = "clients, rng, **options") -> str:
-        head = "import numpy as np\nfrom fedsim.data.pile import Pile\n\n\n"
+        head = "import numpy as np\nfrom fedsim.data.raw_dataset import RawDataset\n\n\n"
         source = f"{head}def make({signature}):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
         (tmp_path / "my_data.py").write_text(source)
         return f"{tmp_path / 'my_data.py'}:make"
@@ -34,7 +34,7 @@ def written(tmp_path):
 @pytest.fixture
 def make(written, streams):
     def made(body, clients=2, **options):
-        return UserCode(path=written(body), options=options).pile(Clients(clients, unseen=1), streams(1))
+        return UserCode(path=written(body), options=options).raw(Clients(clients, unseen=1), streams(1))
 
     return made
 
@@ -72,15 +72,16 @@ def test_floating_point_targets_are_values(make):
     assert (made.classes, made.y.dtype, made.x.dtype, made.sample_bytes) == (None, np.float32, np.uint8, 7.0)
 
 
-def test_a_pile_is_taken_as_it_is(make):
+def test_a_raw_dataset_is_taken_as_it_is(make):
     made = make(
         """
         from fedsim.data.encoding import OneHot
-        return Pile(x=np.ones((2, 5), np.uint8), y=np.array([0, 1]), classes=2, sample_bytes=6.0, encoding=OneHot(3))
+        x, y = np.ones((2, 5), np.uint8), np.array([0, 1])
+        return RawDataset(x, y, classes=2, sample_bytes=6.0, encoding=OneHot(3))
         """
     )
     assert made.encoding == OneHot(3)
-    assert isinstance(made, Pile)
+    assert isinstance(made, RawDataset)
 
 
 def test_an_encoding_of_ones_own_is_refused_because_the_datas_address_would_not_know_it(make):
@@ -91,7 +92,8 @@ def test_an_encoding_of_ones_own_is_refused_because_the_datas_address_would_not_
             class Own(Affine):
                 def decode(self, stored):
                     return 2 * super().decode(stored)
-            return Pile(x=np.ones((2, 5), np.uint8), y=np.array([0, 1]), classes=2, sample_bytes=6.0, encoding=Own())
+            x, y = np.ones((2, 5), np.uint8), np.array([0, 1])
+            return RawDataset(x, y, classes=2, sample_bytes=6.0, encoding=Own())
             """
         )
 
@@ -112,7 +114,7 @@ def test_owners_that_are_said_to_be_the_clients_are_just_these(make, rest, rule)
         rest = dict({rest})
         n = len(rest.get("owner", [0, 0]))
         x, y = np.ones((n, 5), np.uint8), np.zeros(n, np.int64)
-        return Pile(x=x, y=y, classes=1, sample_bytes=6.0, owners_are_clients=True, **rest)
+        return RawDataset(x=x, y=y, classes=1, sample_bytes=6.0, owners_are_clients=True, **rest)
         """
     with pytest.raises(UserError, match=rule):
         make(body)
@@ -122,7 +124,7 @@ def test_owners_may_be_the_clients_in_any_order_of_samples(make):
     made = make(
         """
         x, y, owner = np.ones((4, 5), np.uint8), np.zeros(4, np.int64), np.array([2, 0, 1, 0])
-        return Pile(x=x, y=y, classes=1, sample_bytes=6.0, owner=owner, owners_are_clients=True)
+        return RawDataset(x=x, y=y, classes=1, sample_bytes=6.0, owner=owner, owners_are_clients=True)
         """
     )
     assert made.owners_are_clients
@@ -153,13 +155,13 @@ def test_the_function_on_the_page_makes_a_data_set(tmp_path, streams):
 
 def test_a_function_of_an_installed_package_is_called(streams):
     with pytest.raises(UserError, match=r"fedsim\.data\.encoding:Ids was called for 2 clients and failed"):
-        UserCode(path="fedsim.data.encoding:Ids", options={"a": 1}).pile(Clients(2), streams(1))
+        UserCode(path="fedsim.data.encoding:Ids", options={"a": 1}).raw(Clients(2), streams(1))
 
 
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        ("None", "returned NoneType, and must return a mapping with x and y, or a Pile"),
+        ("None", "returned NoneType, and must return a mapping with x and y, or a RawDataset"),
         ('{"x": np.ones((2, 1))}', "returned a mapping without 'y'"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "label": 1}', "with 'label', which is not known"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "clas": 2}', "with 'clas', which is not known; did you mean 'class"),
@@ -194,13 +196,13 @@ def test_a_function_of_an_installed_package_is_called(streams):
         ('{"x": np.ones((2, 1)), "y": [0, 1], "test": [True, True]}', "test sets all samples aside"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "sample_bytes": 0}', r"sample_bytes=0\.0 must be a number above 0"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "sample_bytes": "1"}', "sample_bytes='1' must be a number"),
-        ("Pile(x=None, y=None, classes=None, sample_bytes=1.0)", "x is of type NoneType"),
+        ("RawDataset(x=None, y=None, classes=None, sample_bytes=1.0)", "x is of type NoneType"),
         (
-            "Pile(x=np.ones((2, 1)), y=np.array([0, 1]), classes=2, sample_bytes=1.0)",
+            "RawDataset(x=np.ones((2, 1)), y=np.array([0, 1]), classes=2, sample_bytes=1.0)",
             r"x is float64 of shape \(2, 1\), and must be",
         ),
         (
-            "Pile(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, owner=np.array([0, -1]))",
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, owner=np.array([0, -1]))",
             "client=-1 must be at least 0",
         ),
     ],
@@ -228,7 +230,7 @@ def test_the_users_own_line_is_shown_when_the_function_fails(make, body, message
 def test_options_that_the_function_does_not_know_are_refused(written, streams):
     path = written("return None", signature="clients, rng")
     with pytest.raises(UserError, match=r"my_data\.py: TypeError: make\(\) got an unexpected keyword argument 'width'"):
-        UserCode(path=path, options={"width": 3}).pile(Clients(2), streams(1))
+        UserCode(path=path, options={"width": 3}).raw(Clients(2), streams(1))
 
 
 @pytest.mark.parametrize("options", [{"path": "my_data.py"}, {"path": "a.py:b", "options": {1: 2}}, {}])

@@ -40,7 +40,7 @@ from fedsim.learning.executors import wave as executors_wave
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 from fedsim.learning.objectives import Objective, Plain, Proximal
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.fedgs_cnn import FedgsCnn
@@ -314,7 +314,7 @@ def forgetful(change: Change) -> type[TorchExecutor]:
     """An executor that trains another wave than it was given."""
 
     class Forgetful(PlainTrainer):
-        def train(self, wave: executors_wave.Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        def train(self, wave: executors_wave.Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
             return super().train(change(wave), values)
 
     return type("Forgetting", (Serial,), {"trainer": Forgetful})
@@ -331,7 +331,7 @@ def test_the_law_sees_what_is_forgotten(term: str) -> None:
 
 def test_the_law_sees_a_last_batch_that_is_filled_up() -> None:
     class Filling(PlainTrainer):
-        def train(self, wave: executors_wave.Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+        def train(self, wave: executors_wave.Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
             self._size = wave.trainings[0].parameters["training"]["batch_size"]
             return super().train(wave, values)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fedsim.protocols.synchronisation.memory import Memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from meters import Books
@@ -19,7 +20,6 @@ from small_worlds import prepared
 from tiers import FULL, drawn
 
 from fedsim.protocols.run_loop import NobodyLeft
-from fedsim.protocols.synchronisation.memory import Memory
 from fedsim.protocols.world import World
 
 SAMPLES, CAPACITY = 4, 6

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fedsim.protocols.synchronisation.memory import Memory
 from grouped_protocols import GROUPED
 from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 
 from fedsim.experiment.host import HostOptions, host_for
 from fedsim.experiment.learners import Learners
 from fedsim.experiment.simulate import simulate
-from fedsim.protocols.synchronisation.memory import Memory
 from fedsim.protocols.world import Client, World
 from fedsim.scenario.build import build_world, gather_materials
 

@@ -1,4 +1,4 @@
-"""Benches whose files are closed when the test ends, and crews that end with it."""
+"""Benches whose files are closed when the test ends, and worker pools that end with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from obedient import crew_of
+from obedient import pool_of
 from whole_numbers import Bench
 
 from fedsim.learning.executors.workers import Workers
@@ -34,7 +34,7 @@ def open_bench(tmp_path: Path) -> Iterator[Callable[..., Bench]]:
 
 
 @pytest.fixture
-def crew() -> Iterator[Workers]:
-    made = crew_of(2)
+def pool() -> Iterator[Workers]:
+    made = pool_of(2)
     yield made
     made.close()

@@ -16,9 +16,9 @@ from small_learner import table
 
 from fedsim.errors import Misfit
 from fedsim.kernel.streams import Stream
-from fedsim.learning.executors.crew import Crew, TrainJob
-from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
 from fedsim.learning.executors.wave import Made, Training, Wave
+from fedsim.learning.executors.worker_pool import TrainJob, WorkerPool
 from fedsim.learning.executors.workers import Workers
 
 
@@ -35,12 +35,12 @@ class Obedient(Trainer):
     def __init__(self) -> None:
         """It needs neither table nor data."""
 
-    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
-        outputs: list[dict[str, Part]] = []
+    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+        outputs: list[dict[str, TensorDict]] = []
         for training in wave.trainings:
             for what in training.parameters.get("do", ()):
                 getattr(self, what)()
-            made: dict[str, Part] = {}
+            made: dict[str, TensorDict] = {}
             for name in training.wanted:
                 source = training.inputs[name if name.startswith("state.") else f"model.{name}"]
                 given = outputs[source.training][source.output] if isinstance(source, Made) else values[source]
@@ -53,7 +53,7 @@ class Obedient(Trainer):
     def features(self, *_: Any) -> list[torch.Tensor]:
         raise AssertionError("no job of these tests asks for features")
 
-    def score(self, model: Mapping[str, Part], batches: Sequence[np.ndarray]) -> list[Score]:
+    def score(self, model: Mapping[str, TensorDict], batches: Sequence[np.ndarray]) -> list[Score]:
         return [Score(float(sum(part["fc.bias"].sum() for part in model.values())), len(ids)) for ids in batches]
 
     def die(self) -> None:
@@ -81,15 +81,17 @@ class Obedient(Trainer):
         raise NotSent
 
 
-def crew_of(workers: int, hire: Callable[[], Trainer] = Obedient) -> Workers:
+def pool_of(workers: int, hire: Callable[[], Trainer] = Obedient) -> Workers:
     return Workers(hire, workers, table(), torch.float32)
 
 
-def part(number: float = 0.0) -> Part:
+def part(number: float = 0.0) -> TensorDict:
     return {name: torch.full(shape, float(number)) for name, shape in table().state_shapes("classifier").items()}
 
 
-def job(*values: Part, do: Sequence[str] = (), wanted: tuple[str, ...] = ("classifier",), **inputs: int) -> TrainJob:
+def job(
+    *values: TensorDict, do: Sequence[str] = (), wanted: tuple[str, ...] = ("classifier",), **inputs: int
+) -> TrainJob:
     """One training for each value."""
     trainings = [
         Training({"do": do}, Stream(1, "batches"), {"model.classifier": at} | inputs, wanted)
@@ -98,16 +100,16 @@ def job(*values: Part, do: Sequence[str] = (), wanted: tuple[str, ...] = ("class
     return TrainJob(Wave(tuple(trainings), None), values)
 
 
-def done(crew: Crew, *jobs: TrainJob) -> list[list[dict[str, Part]]]:
-    return [crew.finish(ticket) for ticket in [crew.begin(job) for job in jobs]]
+def done(pool: WorkerPool, *jobs: TrainJob) -> list[list[dict[str, TensorDict]]]:
+    return [pool.finish(ticket) for ticket in [pool.begin(job) for job in jobs]]
 
 
-def is_all(value: Part, number: float) -> bool:
+def is_all(value: TensorDict, number: float) -> bool:
     return value.keys() == part().keys() and all((tensor == number).all() for tensor in value.values())
 
 
-def free(crew: Workers) -> int:
-    return crew._arena.free("classifier")
+def free(pool: Workers) -> int:
+    return pool._shared.free("classifier")
 
 
 def children() -> set[int]:

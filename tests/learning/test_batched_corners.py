@@ -17,7 +17,7 @@ import torch
 from whole_numbers import Bench, Killed, Waving
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
@@ -30,10 +30,10 @@ from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.scoring import CHUNK
 from fedsim.learning.executors.batched.shared import LARGE
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
-from fedsim.learning.executors.crew import TrainJob
 from fedsim.learning.executors.plain import PlainTrainer
-from fedsim.learning.executors.trainer import Part, Trainer
+from fedsim.learning.executors.trainer import TensorDict, Trainer
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
+from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.learning.executors.workers import Workers
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives import Objective, Plain, Proximal
@@ -114,7 +114,7 @@ def wave(
     return Wave(tuple(trainings), WeightedSum(tuple(shares.tolist()), base, tuple(ends)))
 
 
-def model(table: LayerTable, precision: str, *, seed: int) -> dict[str, Part]:
+def model(table: LayerTable, precision: str, *, seed: int) -> dict[str, TensorDict]:
     """With biases, in the middle of its training."""
     generator = torch.Generator().manual_seed(seed)
     return {
@@ -135,14 +135,14 @@ def outputs(
     *,
     summed: Sequence[str] | None = None,
     precision: str = "float64",
-) -> list[dict[str, Part]]:
+) -> list[dict[str, TensorDict]]:
     """Of each training, then of the sum."""
     values = [part for seed in (1, 2) for part in model(table, precision, seed=seed).values()]
     what = wave(data, table.parts, chains, recipes, table.parts if summed is None else summed)
     return kind(table, data, "cpu", precision).train(what, values)
 
 
-def distance(found: Sequence[dict[str, Part]], expected: Sequence[dict[str, Part]]) -> float:
+def distance(found: Sequence[dict[str, TensorDict]], expected: Sequence[dict[str, TensorDict]]) -> float:
     """The largest relative error of a tensor."""
     assert [one.keys() for one in found] == [one.keys() for one in expected]
     return max(
@@ -229,9 +229,9 @@ def test_a_part_in_factors_that_begins_anew_forgets_all_that_it_saw(by: str, mon
         assert disagreement(BatchedTrainer, table, data, chains, [recipe]) <= EXACT
 
 
-def image_model(shape: tuple[int, ...], *front: Layer) -> LayerTable:
+def image_model(shape: tuple[int, ...], *conv_stack: Layer) -> LayerTable:
     """Convolutions and what is behind them, and one fully connected layer."""
-    layers = (*front, Flatten("flatten"))
+    layers = (*conv_stack, Flatten("flatten"))
     (features,) = through(layers, shape)
     return LayerTable(input_shape=shape, extractor=layers, classifier=(Linear("fc", features, CLASSES),))
 
@@ -458,13 +458,13 @@ def test_workers_are_forked_behind_what_is_prepared() -> None:
     """Once, whatever there is to do."""
     table = linear()
     data, prepared = dataset(table, [9]), []
-    crew = Workers(
+    pool = Workers(
         partial(BatchedTrainer, table, data, "cpu", "float32"), 2, table, torch.float32, partial(prepared.append, 1)
     )
     assert not prepared
     values = list(model(table, "float32", seed=1).values()) * 2
     job = TrainJob(wave(data, table.parts, [[Link(0)]], [RECIPES["plain"]], table.parts), values)
     for _ in range(2):
-        crew.finish(crew.begin(job))
-    crew.close()
+        pool.finish(pool.begin(job))
+    pool.close()
     assert prepared == [1]

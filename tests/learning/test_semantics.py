@@ -21,11 +21,11 @@ from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import batches
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
-from fedsim.learning.executors.part import Part
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.semantics import FEATURES, LABELS, SAMPLES, compensated, joined, kept, rows_of, shuffled
 from fedsim.learning.executors.serial import Serial
+from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.forcing import Forcer
@@ -50,7 +50,7 @@ from fedsim.models.user_module import TorchModule
 EXACT = 1e-9
 
 
-def rows(features: Sequence[Any], labels: Sequence[int], samples: Sequence[float] | None = None) -> Part:
+def rows(features: Sequence[Any], labels: Sequence[int], samples: Sequence[float] | None = None) -> TensorDict:
     raw = None if samples is None else torch.tensor(samples)
     return rows_of(torch.tensor(features, dtype=torch.float32), torch.tensor(labels), raw)
 
@@ -97,7 +97,9 @@ def test_an_extractor_that_has_not_changed_moves_nothing() -> None:
 # -- storage, by hand --------------------------------------------------------------------------------------------------
 
 
-def chosen(candidates: Part, capacity: int, quotas: list[int] | None = None, stream: Stream | None = None) -> list[Any]:
+def chosen(
+    candidates: TensorDict, capacity: int, quotas: list[int] | None = None, stream: Stream | None = None
+) -> list[Any]:
     return kept(candidates, {"rows": capacity, "quotas": quotas}, stream)[FEATURES].flatten().tolist()
 
 
@@ -280,7 +282,7 @@ TRAINING = TrainingSettings(learning_rate=0.02, batch_size=3, epochs=1)
 CHAINS = ((0, 1), (2, 3, 4), (5,))
 
 
-def calibrated(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict[str, Part]:
+def calibrated(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict[str, TensorDict]:
     """Two extractors, a memory for everybody but client 1, and two rounds of chains that calibrate the classifier."""
     store, graph = Store(folder, "run", executor, label="protocol/1"), Graph(executor.family)
     forcer = Forcer(graph, executor, store, checkpoint_interval_s=math.inf)
@@ -359,7 +361,7 @@ def test_chains_of_calibrations_are_one_wave(tmp_path: Path, monkeypatch: pytest
     """Of one for each partial sum, in which clients of different groups take their steps together."""
     sizes = []
 
-    def train(self: BatchedTrainer, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+    def train(self: BatchedTrainer, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         sizes.append([len(training.rows) for training in wave.trainings])
         return trained(self, wave, values)
 
@@ -482,7 +484,7 @@ def test_stored_rows_come_back_as_they_were(model: str, kind: type[TorchExecutor
         assert all(torch.equal(handle.value[key], values) for key, values in second[name].value.items())
 
 
-FORGERIES: dict[str, tuple[Callable[[Part], Part], str]] = {
+FORGERIES: dict[str, tuple[Callable[[TensorDict], TensorDict], str]] = {
     "a row less": (lambda rows: {name: values[1:].clone() for name, values in rows.items()}, "needed"),
     "other features": (lambda rows: rows | {FEATURES: rows[FEATURES][:, 1:].clone()}, "'features' is float32"),
     "features in a square": (lambda rows: rows | {FEATURES: rows[FEATURES][:, None]}, "'features' is float32"),
@@ -500,7 +502,7 @@ FORGERIES: dict[str, tuple[Callable[[Part], Part], str]] = {
 @pytest.mark.parametrize("which", ["again", "moved", "kept", "new"])
 @pytest.mark.parametrize(("forge", "message"), FORGERIES.values(), ids=FORGERIES)
 def test_stored_rows_that_cannot_be_those_are_refused(
-    which: str, forge: Callable[[Part], Part], message: str, tmp_path: Path
+    which: str, forge: Callable[[TensorDict], TensorDict], message: str, tmp_path: Path
 ) -> None:
     table = MODELS["mlp"]()
     executor = Serial(table, data(table))

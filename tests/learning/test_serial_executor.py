@@ -276,7 +276,7 @@ def test_dropout_drops_while_training_and_another_client_drops_others() -> None:
         masks.append((module.training, inputs[0] > 0, output > 0))
 
     bench = Bench(DROPPING)
-    bench.executor._crew._trainer._module.parts["extractor"].dropout.register_forward_hook(seen)
+    bench.executor._pool._trainer._module.parts["extractor"].dropout.register_forward_hook(seen)
     bench.train(0, Plain())
     bench.train(1, Plain())
     trainings = len(masks)

@@ -12,7 +12,7 @@ import small_learner
 import torch
 from small_learner import TRAINING, Small, small, tensors
 
-from fedsim.data.stream.captures import Capture, capture_samples
+from fedsim.data.captures import Capture, capture_samples
 from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Streams

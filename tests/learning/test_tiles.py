@@ -20,7 +20,7 @@ from fedsim.learning.executors.batched.compiled.geometry import LANES
 from fedsim.learning.executors.batched.compiled.machine_code import Program, TiledProductKernels
 from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
-from fedsim.learning.executors.batched.fronts import FrontKind, new_front
+from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import ConvolutionBlock
@@ -241,7 +241,7 @@ def model_of(blocks: tuple[ConvolutionBlock, ...]) -> dict[str, dict[str, torch.
 
 
 def features(
-    kind: FrontKind,
+    kind: ConvStackKind,
     blocks: tuple[ConvolutionBlock, ...],
     x: torch.Tensor,
     dtype: torch.dtype = torch.float32,
@@ -249,10 +249,10 @@ def features(
 ) -> torch.Tensor:
     model = {part: {name: value.to(dtype) for name, value in own.items()} for part, own in model_of(blocks).items()}
     recipe = Recipe(0.1, 0.0, 0.0, Plain(), products)
-    front = new_front(kind, recipe, blocks, model, 1, len(x))
+    conv_stack = new_conv_stack(kind, recipe, blocks, model, 1, len(x))
     channels, height, width = blocks[-1].output_shape
     found = torch.zeros(1, len(x), channels * height * width, dtype=dtype)
-    front.forward([x.to(dtype)], found)
+    conv_stack.forward([x.to(dtype)], found)
     return found[0]
 
 
@@ -317,12 +317,12 @@ def test_of_equal_places_the_first_one_is_the_largest() -> None:
     x = torch.zeros(2, *blocks[0].input_shape)
     x[:, :, :, 5] = 1
     found: list[list[torch.Tensor]] = []
-    kinds: tuple[FrontKind, ...] = ("compiled", "pytorch")
+    kinds: tuple[ConvStackKind, ...] = ("compiled", "pytorch")
     for kind in kinds:
-        front = new_front(kind, Recipe(0.1, 0.0, 0.0, Plain()), blocks, model_of(blocks), 1, len(x))
+        conv_stack = new_conv_stack(kind, Recipe(0.1, 0.0, 0.0, Plain()), blocks, model_of(blocks), 1, len(x))
         channels, height, width = blocks[-1].output_shape
-        front.forward([x], torch.zeros(1, len(x), channels * height * width))
-        front.backward(torch.ones(1, len(x), channels * height * width), [len(x)])
-        found.append([tensor for layer in front.convolutions for tensor in layer.state(0).values()])
+        conv_stack.forward([x], torch.zeros(1, len(x), channels * height * width))
+        conv_stack.backward(torch.ones(1, len(x), channels * height * width), [len(x)])
+        found.append([tensor for layer in conv_stack.convolutions for tensor in layer.state(0).values()])
     for mine, theirs in zip(*found, strict=True):
         assert float((mine - theirs).abs().max()) <= 1e-5 * float(theirs.abs().max())

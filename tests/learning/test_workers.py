@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from obedient import children, crew_of, done, free, is_all, job, part
+from obedient import children, done, free, is_all, job, part, pool_of
 
 from fedsim.errors import Misfit, RunFailedError, UserError
-from fedsim.learning.executors.crew import TrainJob
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.executors.wave import Wave
+from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.learning.executors.workers import Workers
 
 
@@ -35,16 +35,16 @@ def alive(process: int) -> bool:
 
 def test_a_crew_is_not_started_until_a_job_comes() -> None:
     before = children()
-    crew = crew_of(3)
-    assert crew.new_part("classifier") is not None
+    pool = pool_of(3)
+    assert pool.new_part("classifier") is not None
     assert children() == before
-    done(crew, job(part()))
+    done(pool, job(part()))
     assert len(children() - before) == 3
-    crew.close()
+    pool.close()
     assert children() == before
-    ((made,),) = done(crew, job(part(1)))
+    ((made,),) = done(pool, job(part(1)))
     assert is_all(made["classifier"], 2)
-    crew.close()
+    pool.close()
     assert children() == before
 
 
@@ -57,17 +57,17 @@ def held_by_this_process() -> tuple[set[int], int, int]:
 @pytest.mark.parametrize("how", ["closed", "collected", "killed"])
 def test_an_ended_crew_leaves_no_process_no_file_and_no_memory(how: str) -> None:
     before = held_by_this_process()
-    crew = crew_of(2)
-    first, second = done(crew, job(part()), job(part()))
+    pool = pool_of(2)
+    first, second = done(pool, job(part()), job(part()))
     assert held_by_this_process() != before
     if how == "closed":
-        crew.close()
+        pool.close()
     elif how == "killed":
         for process in children() - before[0]:
             os.kill(process, signal.SIGKILL)
         with pytest.raises(RunFailedError):
-            done(crew, job(part()))
-    del crew
+            done(pool, job(part()))
+    del pool
     assert is_all(first[0]["classifier"], 1), "what somebody holds stays"
     del first, second
     assert held_by_this_process() == before
@@ -91,14 +91,14 @@ def elsewhere(run: Callable[[int], None]) -> tuple[int, int]:
 
 
 def two_crews_at_work(pipe: int) -> None:
-    crews = [crew_of(2), crew_of(1)]
-    tickets = [crew.begin(job(part(), do=["sleep"])) for crew in crews]
+    pools = [pool_of(2), pool_of(1)]
+    tickets = [pool.begin(job(part(), do=["sleep"])) for pool in pools]
     try:
         os.write(pipe, (" ".join(map(str, children())) + "\n").encode())
-        crews[0].finish(tickets[0])
+        pools[0].finish(tickets[0])
     except KeyboardInterrupt:
-        for crew in crews:
-            crew.forget()
+        for pool in pools:
+            pool.forget()
         assert not children()
     else:
         raise AssertionError("not interrupted")
@@ -125,7 +125,7 @@ def test_a_process_that_is_ended_takes_its_workers_along_in_the_middle_of_their_
 
 
 def test_an_interrupt_while_workers_are_made_comes_once_all_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, fork, crew = children(), os.fork, crew_of(2)
+    before, fork, pool = children(), os.fork, pool_of(2)
 
     def interrupted_fork() -> int:
         signal.raise_signal(signal.SIGINT)
@@ -136,39 +136,39 @@ def test_an_interrupt_while_workers_are_made_comes_once_all_are_known(monkeypatc
 
     monkeypatch.setattr(os, "fork", interrupted_fork)
     with pytest.raises(KeyboardInterrupt):
-        crew.begin(job(part()))
+        pool.begin(job(part()))
     assert len(children() - before) == 2
-    crew.close()
+    pool.close()
     assert children() == before
 
 
-def test_what_a_worker_prints_is_seen_once(crew: Workers, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_a_worker_prints_is_seen_once(pool: Workers, capfd: pytest.CaptureFixture[str]) -> None:
     sys.stdout.write("said before\n")
-    done(crew, job(part(), do=["say"]), job(part()))
-    crew.close()
+    done(pool, job(part(), do=["say"]), job(part()))
+    pool.close()
     assert capfd.readouterr().out == "said before\nsaid by a worker\n"
 
 
 def test_elsewhere_than_on_linux_the_user_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(UserError, match="2 worker processes .* need Linux; .* --workers 1"):
-        crew_of(2)
+        pool_of(2)
 
 
 # ------------------------------------------------------------------------------------------------------------ failures
 
 
-def test_a_users_mistake_is_raised_as_it_is_and_other_jobs_go_on(crew: Workers) -> None:
-    tickets = [crew.begin(job(part(number), do=["misfit"] if number == 1 else ())) for number in range(4)]
+def test_a_users_mistake_is_raised_as_it_is_and_other_jobs_go_on(pool: Workers) -> None:
+    tickets = [pool.begin(job(part(number), do=["misfit"] if number == 1 else ())) for number in range(4)]
     processes = children()
     for number, ticket in enumerate(tickets):
         if number == 1:
             with pytest.raises(Misfit, match="^rate=3 must be less$") as raised:
-                crew.finish(ticket)
+                pool.finish(ticket)
             assert raised.value.key == ("training", 2, "rate")
             assert not hasattr(raised.value, "__notes__")
         else:
-            assert is_all(crew.finish(ticket)[0]["classifier"], number + 1)
+            assert is_all(pool.finish(ticket)[0]["classifier"], number + 1)
     assert children() == processes
 
 
@@ -177,72 +177,72 @@ def test_a_users_mistake_is_raised_as_it_is_and_other_jobs_go_on(crew: Workers) 
     [("divide", ZeroDivisionError, "division by zero"), ("not_sent", RuntimeError, "NotSent: ")],
 )
 def test_any_other_error_is_raised_with_the_way_to_it(
-    crew: Workers, what: str, kind: type[Exception], message: str
+    pool: Workers, what: str, kind: type[Exception], message: str
 ) -> None:
     with pytest.raises(kind, match=message) as raised:
-        done(crew, job(part(), do=[what]))
+        done(pool, job(part(), do=[what]))
     (note,) = raised.value.__notes__
     assert "In a worker process" in note
     assert f"in {what}" in note
-    assert is_all(done(crew, job(part()))[0][0]["classifier"], 1)
+    assert is_all(done(pool, job(part()))[0][0]["classifier"], 1)
 
 
-def test_a_job_that_cannot_be_sent_fails_alone(crew: Workers) -> None:
+def test_a_job_that_cannot_be_sent_fails_alone(pool: Workers) -> None:
     unsendable = replace(job(part()).wave.trainings[0], parameters={"what": lambda: None})
-    tickets = [crew.begin(job(part(number), do=["doze"])) for number in range(5)]
-    ticket = crew.begin(TrainJob(Wave((unsendable,), None), (part(),)))
-    last = crew.begin(job(part(5)))
+    tickets = [pool.begin(job(part(number), do=["doze"])) for number in range(5)]
+    ticket = pool.begin(TrainJob(Wave((unsendable,), None), (part(),)))
+    last = pool.begin(job(part(5)))
     with pytest.raises((AttributeError, pickle.PicklingError)):
-        crew.finish(ticket)
-    assert all(is_all(crew.finish(one)[0]["classifier"], number + 1) for number, one in enumerate([*tickets, last]))
+        pool.finish(ticket)
+    assert all(is_all(pool.finish(one)[0]["classifier"], number + 1) for number, one in enumerate([*tickets, last]))
 
 
 @pytest.mark.parametrize(
     ("what", "message"),
     [("die", "^a worker process was killed, .* fewer --workers$"), ("leave", "^a worker process left by itself; ")],
 )
-def test_a_worker_that_dies_is_reported_and_the_crew_goes_on(crew: Workers, what: str, message: str) -> None:
+def test_a_worker_that_dies_is_reported_and_the_pool_goes_on(pool: Workers, what: str, message: str) -> None:
     before = children()
-    tickets = [crew.begin(job(part(number), do=[what] if number == 2 else ["doze"])) for number in range(8)]
+    tickets = [pool.begin(job(part(number), do=[what] if number == 2 else ["doze"])) for number in range(8)]
     with pytest.raises(RunFailedError, match=message):
-        crew.finish(tickets[2])
+        pool.finish(tickets[2])
     with pytest.raises(RunFailedError, match=message):
-        crew.finish(tickets[7])
+        pool.finish(tickets[7])
     assert children() == before, "none is left, nor waits to be waited for"
     del tickets
-    results = done(crew, *(job(part(number)) for number in range(8)))
+    results = done(pool, *(job(part(number)) for number in range(8)))
     assert all(is_all(made["classifier"], number + 1) for number, (made,) in enumerate(results))
 
 
-def test_workers_killed_while_they_are_idle_are_noticed(crew: Workers) -> None:
+def test_workers_killed_while_they_are_idle_are_noticed(pool: Workers) -> None:
     before = children()
-    done(crew, job(part()))
+    done(pool, job(part()))
     for process in children() - before:
         os.kill(process, signal.SIGKILL)
     with pytest.raises(RunFailedError, match="was killed"):
-        done(crew, job(part()))
-    assert is_all(done(crew, job(part()))[0][0]["classifier"], 1)
+        done(pool, job(part()))
+    assert is_all(done(pool, job(part()))[0][0]["classifier"], 1)
 
 
 def test_what_a_trainer_says_when_it_is_made_is_raised() -> None:
     def hire() -> Trainer:
         raise UserError("no such model")
 
-    crew = crew_of(2, hire)
+    pool = pool_of(2, hire)
     with pytest.raises(UserError, match="^no such model$"):
-        done(crew, job(part()))
-    crew.close()
+        done(pool, job(part()))
+    pool.close()
 
 
-def test_jobs_that_are_forgotten_are_dropped_at_once(crew: Workers) -> None:
-    done(crew, job(part()))
-    processes, blocks = children(), free(crew)
-    crew.forget()
+def test_jobs_that_are_forgotten_are_dropped_at_once(pool: Workers) -> None:
+    done(pool, job(part()))
+    processes, blocks = children(), free(pool)
+    pool.forget()
     assert children() == processes, "with nothing to drop the workers stay"
-    tickets = [crew.begin(job(part(), do=["sleep"])) for _ in range(6)]
-    crew.forget()
-    assert free(crew) == blocks
+    tickets = [pool.begin(job(part(), do=["sleep"])) for _ in range(6)]
+    pool.forget()
+    assert free(pool) == blocks
     for ticket in tickets:
         with pytest.raises(RuntimeError, match="dropped"):
-            crew.finish(ticket)
-    assert is_all(done(crew, job(part()))[0][0]["classifier"], 1)
+            pool.finish(ticket)
+    assert is_all(done(pool, job(part()))[0][0]["classifier"], 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutants.fault import BATCHED, CORNERS, LOW_RANK, TRAINER, Fault
 
 DENSE = BATCHED + "dense.py"
-STACK = BATCHED + "stack.py"
+CLIENT_TENSORS = BATCHED + "client_tensors.py"
 LOCKSTEP = BATCHED + "lockstep.py"
 COURSE = BATCHED + "course.py"
 CLIENT_CONVOLUTION = BATCHED + "client_convolution.py"
@@ -56,14 +56,14 @@ FAULTS = (
     Fault(
         "momentum is lost when factors become matrices",
         DENSE,
-        "            stack.momentum = torch.stack([factors.momentum(client) for client in everybody])\n",
+        "            tensors.momentum = torch.stack([factors.momentum(client) for client in everybody])\n",
         "            pass\n",
         (CORNERS,),
     ),
     Fault(
         "where a training started is lost when factors become matrices",
         DENSE,
-        "            stack.start = torch.stack([factors.start(client) for client in everybody])\n",
+        "            tensors.start = torch.stack([factors.start(client) for client in everybody])\n",
         "            pass\n",
         (CORNERS,),
     ),
@@ -83,14 +83,14 @@ FAULTS = (
     ),
     Fault(
         "momentum of small layers is handed on to the next training",
-        STACK,
+        CLIENT_TENSORS,
         "            self.momentum[client].zero_()",
         "            pass",
         (CORNERS,),
     ),
     Fault(
         "weights do not decay where they are no factors",
-        STACK,
+        CLIENT_TENSORS,
         "        if recipe.weight_decay:\n",
         "        if recipe.weight_decay and recipe.pull:\n",
         (CORNERS,),

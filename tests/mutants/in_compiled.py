@@ -5,8 +5,8 @@ from __future__ import annotations
 from mutants.fault import BATCHED, Fault
 
 COMPILED = BATCHED + "compiled/"
-COMPILED_FRONT = BATCHED + "compiled_front.py"
-TEST_COMPILED = "tests/learning/test_compiled_front.py"
+COMPILED_CONV_STACK = BATCHED + "compiled_conv_stack.py"
+TEST_COMPILED = "tests/learning/test_compiled_conv_stack.py"
 TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
 TEST_CORRECTIONS = "tests/learning/test_corrections.py"
 TEST_TILES = "tests/learning/test_tiles.py"
@@ -49,7 +49,7 @@ FAULTS = (
     ),
     Fault(
         "gradients of the step before are added once more",
-        COMPILED_FRONT,
+        COMPILED_CONV_STACK,
         "            convolution.begin_step(active)",
         "            pass",
         (TEST_COMPILED,),

@@ -128,8 +128,8 @@ FAULTS = (
     Fault(
         "labels are told by their place in the training samples",
         SAMPLED,
-        "Labels(pile.y[training],",
-        "Labels(pile.y[: len(training)],",
+        "Labels(raw.y[training],",
+        "Labels(raw.y[: len(training)],",
         (f"{TEST_DIGITS}::test_partitions_are_told_the_labels_of_the_samples_that_they_deal",),
     ),
     Fault(
@@ -163,15 +163,15 @@ FAULTS = (
     Fault(
         "the source's tests count even if a share is asked for",
         SAMPLED,
-        "if self.test_fraction is None and pile.test is not None:",
-        "if pile.test is not None:",
+        "if self.test_fraction is None and raw.test is not None:",
+        "if raw.test is not None:",
         ("tests/data/test_arrays.py::test_tests_are_those_of_the_file",),
     ),
     Fault(
         "natural: the source's tests count even if a share is asked for",
         SAMPLED,
-        "pile.test if self.test_fraction is None else None",
-        "pile.test",
+        "raw.test if self.test_fraction is None else None",
+        "raw.test",
         (f"{TEST_FEMNIST}::test_unseen_writers_tests_are_nobody_elses_and_a_share_may_be_asked_for",),
     ),
     Fault(
@@ -184,8 +184,8 @@ FAULTS = (
     Fault(
         "the share of tests is of samples and not of classes",
         SAMPLED,
-        "pile.y if pile.classes is not None else np.zeros",
-        "pile.y * 0 if pile.classes is not None else np.zeros",
+        "raw.y if raw.classes is not None else np.zeros",
+        "raw.y * 0 if raw.classes is not None else np.zeros",
         (f"{TEST_DIGITS}::test_the_test_set_holds_its_share_of_every_class",),
     ),
     Fault(
@@ -309,7 +309,7 @@ FAULTS = (
     ),
     Fault(
         "unseen clients are all in the first factory",
-        "fedsim/data/pile.py",
+        "fedsim/data/raw_dataset.py",
         "% (int(self.factory.max()) + 1)",
         "% 1",
         (f"{TEST_PARTITION_THEORY}::test_unseen_clients_prefer_what_their_factory_prefers",),

@@ -125,8 +125,8 @@ FAULTS = (
     Fault(
         "all devices are in one shadow",
         SHADOWING,
-        'place.streams("radio/shadowing", place.index)',
-        'place.streams("radio/shadowing", 0)',
+        'site.streams("radio/shadowing", site.index)',
+        'site.streams("radio/shadowing", 0)',
         (TEST_SHADOWING,),
     ),
     Fault(
@@ -139,8 +139,8 @@ FAULTS = (
     Fault(
         "a later shadow is the first one",
         SHANNON,
-        "islice(self.snr.losses_db(place), 1, None)",
-        "islice(self.snr.losses_db(place), 0, None)",
+        "islice(self.snr.losses_db(site), 1, None)",
+        "islice(self.snr.losses_db(site), 0, None)",
         (TEST_SHANNON, "tests/radio/test_radio_conformance.py"),
     ),
     Fault(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-CAPTURES = "fedsim/data/stream/captures.py"
+CAPTURES = "fedsim/data/captures.py"
 STREAM_BUFFER = "fedsim/devices/stream_buffer.py"
 SHIFTS = "fedsim/data/stream/drift/shifts.py"
 AUGMENT = "fedsim/data/stream/augment.py"

@@ -8,7 +8,7 @@ WAVE = EXECUTORS + "wave.py"
 WAVES = EXECUTORS + "waves.py"
 WORKERS = EXECUTORS + "workers.py"
 WORKER = EXECUTORS + "worker.py"
-ARENA = EXECUTORS + "arena.py"
+SHARED_TENSORS = EXECUTORS + "shared_tensors.py"
 TORCH = EXECUTORS + "torch_executor.py"
 CHOICE = EXECUTORS + "choice.py"
 FORCING = "fedsim/learning/forcing.py"
@@ -17,7 +17,7 @@ HOST = "fedsim/experiment/host.py"
 TEST_WAVES = "tests/learning/test_waves.py"
 TEST_MEMORY = "tests/learning/test_memory_of_workers.py"
 TEST_PROCESSES = "tests/learning/test_processes_executor.py"
-TEST_ARENA = "tests/learning/test_arena.py"
+TEST_SHARED_TENSORS = "tests/learning/test_shared_tensors.py"
 TEST_FORCING = "tests/learning/test_forcing.py"
 WHICH = "tests/experiment/test_which_executor_trains.py"
 
@@ -60,7 +60,7 @@ FAULTS = (
     Fault(
         "models that are held take the blocks that jobs need",
         WORKERS,
-        "        if self._arena.free(made.part) >= _RESERVE:\n",
+        "        if self._shared.free(made.part) >= _RESERVE:\n",
         "        if True:\n",
         (f"{TEST_MEMORY}::test_any_number_of_models_can_be_held_and_trained_on",),
     ),
@@ -80,30 +80,30 @@ FAULTS = (
     ),
     Fault(
         "a block is free while somebody holds one of its tensors",
-        ARENA,
-        "weakref.finalize(memory, self._free[part].append, place.number)",
-        "weakref.finalize(self._tensors, self._free[part].append, place.number)",
-        (TEST_ARENA,),
+        SHARED_TENSORS,
+        "weakref.finalize(memory, self._free[part].append, address.number)",
+        "weakref.finalize(self._tensors, self._free[part].append, address.number)",
+        (TEST_SHARED_TENSORS,),
     ),
     Fault(
         "a view of a block is taken for all of it",
-        ARENA,
+        SHARED_TENSORS,
         "            tensor.is_contiguous() and (tensor.data_ptr()",
         "            (tensor.data_ptr()",
-        (TEST_ARENA,),
+        (TEST_SHARED_TENSORS,),
     ),
     Fault(
         "tensors of a block are not aligned",
-        ARENA,
+        SHARED_TENSORS,
         "end = _rounded_up(end + prod(shape) * dtype.itemsize, _ALIGNMENT)",
         "end = end + prod(shape) * dtype.itemsize",
-        (TEST_ARENA,),
+        (TEST_SHARED_TENSORS,),
     ),
     Fault(
         "scores of test sets are dealt out among workers by turns",
         TORCH,
-        "np.array_split(np.arange(len(batches)), self._crew.workers)",
-        "[np.arange(len(batches))[n :: self._crew.workers] for n in range(self._crew.workers)]",
+        "np.array_split(np.arange(len(batches)), self._pool.workers)",
+        "[np.arange(len(batches))[n :: self._pool.workers] for n in range(self._pool.workers)]",
         (f"{CORNERS}::test_each_test_sets_scores_are_its_own_in_any_number_of_workers",),
     ),
     Fault(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, Literal
 
+from fedsim.protocols.synchronisation.whole import Whole
 from plain_learner import PlainLearner
 from simpy import Event
 from small_worlds import prepared
@@ -15,7 +16,6 @@ from fedsim.protocols.block import BlockRound
 from fedsim.protocols.relay import Relay
 from fedsim.protocols.rounds import Cohort, Group, Rounds
 from fedsim.protocols.selection import eligible_clients
-from fedsim.protocols.synchronisation.whole import Whole
 from fedsim.protocols.world import World
 
 

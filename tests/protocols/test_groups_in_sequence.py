@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pytest
 from chains import ended, over_the_air, work
+from fedsim.protocols.synchronisation.whole import Whole
 from numpy.typing import NDArray
 from plain_learner import PlainLearner
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
@@ -21,7 +22,6 @@ from fedsim.kernel.trace import Outcome
 from fedsim.learning.objectives import Plain, Proximal
 from fedsim.protocols.grouped import GroupedCohort
 from fedsim.protocols.rounds import Rounds
-from fedsim.protocols.synchronisation.whole import Whole
 from fedsim.protocols.world import World
 
 FAULTS = {

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from chains import ended, over_the_air, work
+from fedsim.protocols.synchronisation.memory import Memory
 from plain_learner import PlainLearner
 from small_worlds import NO_CONTENTION, simulated
 
-from fedsim.data.stream.captures import Capture, classes_seen
+from fedsim.data.captures import Capture, classes_seen
 from fedsim.kernel.trace import Outcome
 from fedsim.learning.learner import Model
-from fedsim.protocols.synchronisation.memory import Memory
 from fedsim.protocols.world import World
 
 WHOLE, CLASSIFIER = 1_000.0, 200.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from radio_places import place
+from radio_sites import site
 
 from fedsim.radio.fixed import Fixed, profiles
 from fedsim.radio.settings import Rates
@@ -48,7 +48,7 @@ FROM_STANDARDS = {
 
 @pytest.mark.parametrize("name", FROM_STANDARDS)
 def test_a_profile_is_what_the_standard_gives(name: str) -> None:
-    rates = Fixed(profile=name).rates(place())
+    rates = Fixed(profile=name).rates(site())
     assert (rates.uplink_bps, rates.downlink_bps) == pytest.approx(FROM_STANDARDS[name], rel=1e-3)  # as printed
 
 
@@ -62,7 +62,7 @@ SHARES = {  # of the channel's time: what one device's blocks take of the cycle 
 
 @pytest.mark.parametrize("name", FROM_STANDARDS)
 def test_a_profile_s_share_is_the_part_of_its_cycle_that_carries_blocks(name: str) -> None:
-    rates = Fixed(profile=name).rates(place())
+    rates = Fixed(profile=name).rates(site())
     assert (rates.uplink_share, rates.downlink_share) == pytest.approx(SHARES.get(name, (1, 1)), rel=1e-5)  # as printed
 
 
@@ -84,18 +84,18 @@ def test_hundred_megahertz_of_256qam_give_584_megabits_a_layer() -> None:
 
 @pytest.mark.parametrize("rate_bps", [1.0, 1e9, math.inf])
 def test_rates_may_be_given_as_numbers(rate_bps: float) -> None:
-    assert Fixed(uplink_bps=rate_bps, downlink_bps=2.0).rates(place()) == Rates(rate_bps, 2.0, 1.0, 1.0)
+    assert Fixed(uplink_bps=rate_bps, downlink_bps=2.0).rates(site()) == Rates(rate_bps, 2.0, 1.0, 1.0)
 
 
 def test_shares_may_be_given_with_rates() -> None:
     radio = Fixed(uplink_bps=1.0, downlink_bps=2.0, uplink_share=0.25, downlink_share=0.5)
-    assert radio.rates(place()) == Rates(1.0, 2.0, uplink_share=0.25, downlink_share=0.5)
+    assert radio.rates(site()) == Rates(1.0, 2.0, uplink_share=0.25, downlink_share=0.5)
 
 
 def test_fixed_rates_never_change_and_reach_everybody() -> None:
     radio = Fixed(profile="nb_iot_nb1")
-    assert list(radio.changes(place())) == []
-    assert radio.why_no_coverage(place(None)) is None
+    assert list(radio.changes(site())) == []
+    assert radio.why_no_coverage(site(None)) is None
     assert not radio.excludes_uncovered
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from radio_places import BUDGET, GIVEN, place, shannon
+from radio_sites import BUDGET, GIVEN, shannon, site
 
 from fedsim.errors import Misfit
 from fedsim.radio.budget import NOISE_DBM_PER_HZ, noise_dbm
@@ -53,13 +53,13 @@ NB_IOT = {  # at a coupling loss of 164 dB: bandwidth, power up and down, SNR as
 def test_nb_iot_at_its_maximum_coupling_loss(channel: str) -> None:
     """TR 45.820's targets, and the required SNR of ns-3's LENA-NB, which gives the uplink to three digits."""
     direction, bandwidth_hz, keys, snr_db, tolerance_db = NB_IOT[channel]
-    median_db = budget(path_loss=coupling_loss(164.0), **keys).median_db(place(), UpDown(bandwidth_hz, bandwidth_hz))
+    median_db = budget(path_loss=coupling_loss(164.0), **keys).median_db(site(), UpDown(bandwidth_hz, bandwidth_hz))
     assert getattr(median_db, direction) == pytest.approx(snr_db, abs=tolerance_db)
 
 
 def test_a_budget_worked_by_hand() -> None:
     """900 MHz, 100 m, exponent 3: 31.53 + 60 dB lost; 1 MHz of noise are -114 dBm."""
-    uplink, downlink = budget().median_db(place(100.0), BOTH_1_MHZ)
+    uplink, downlink = budget().median_db(site(100.0), BOTH_1_MHZ)
     assert uplink == pytest.approx(23 - 91.53 + 114 - 3, abs=0.01)
     assert downlink == pytest.approx(43 - 91.53 + 114 - 5, abs=0.01)
 
@@ -80,32 +80,32 @@ def test_a_budget_worked_by_hand() -> None:
 )
 def test_a_decibel_more_moves_the_ratio_by_one_where_it_acts(key: str, uplink_db: int, downlink_db: int) -> None:
     changed = budget(**{key: BUDGET.get(key, 0.0) + 1.0})
-    before, after = budget().median_db(place(), BOTH_1_MHZ), changed.median_db(place(), BOTH_1_MHZ)
+    before, after = budget().median_db(site(), BOTH_1_MHZ), changed.median_db(site(), BOTH_1_MHZ)
     assert after.uplink - before.uplink == pytest.approx(uplink_db)
     assert after.downlink - before.downlink == pytest.approx(downlink_db)
 
 
 def test_twice_the_bandwidth_is_3_db_more_noise() -> None:
-    narrow, wide = budget().median_db(place(), BOTH_1_MHZ), budget().median_db(place(), UpDown(2e6, 1e6))
+    narrow, wide = budget().median_db(site(), BOTH_1_MHZ), budget().median_db(site(), UpDown(2e6, 1e6))
     assert narrow.uplink - wide.uplink == pytest.approx(10 * math.log10(2))
     assert narrow.downlink == wide.downlink
 
 
 def test_heights_make_it_a_distance_in_space() -> None:
     high = budget(station_height_m=32.5, device_height_m=2.5)
-    assert high.median_db(place(40.0), BOTH_1_MHZ) == budget().median_db(place(50.0), BOTH_1_MHZ)  # 30, 40, 50
+    assert high.median_db(site(40.0), BOTH_1_MHZ) == budget().median_db(site(50.0), BOTH_1_MHZ)  # 30, 40, 50
 
 
 def test_below_a_mast_the_height_is_the_distance() -> None:
     high = budget(station_height_m=11.5, device_height_m=1.5)
-    assert high.median_db(place(0.0), BOTH_1_MHZ) == budget().median_db(place(10.0), BOTH_1_MHZ)
+    assert high.median_db(site(0.0), BOTH_1_MHZ) == budget().median_db(site(10.0), BOTH_1_MHZ)
 
 
 def test_the_terms_add_up_to_the_ratio_and_the_ratio_makes_the_rate() -> None:
     more = {"device_antenna_gain_db": 2.0, "extra_loss_db": 6.0, "uplink_interference_margin_db": 3.0}
     radio = shannon({**BUDGET, **more, "shadowing": {"sigma_db": 4.0}})
-    uplink, downlink = radio.budgets(place())
-    for budget, rate_bps in ((uplink, radio.rates(place()).uplink_bps), (downlink, radio.rates(place()).downlink_bps)):
+    uplink, downlink = radio.budgets(site())
+    for budget, rate_bps in ((uplink, radio.rates(site()).uplink_bps), (downlink, radio.rates(site()).downlink_bps)):
         value = {name: number for name, number, _ in budget.rows()}
         gains = value["transmit power"] + value["antenna gains"]
         losses = value["path loss"] + value["extra loss"] + value["shadowing"]
@@ -116,28 +116,28 @@ def test_the_terms_add_up_to_the_ratio_and_the_ratio_makes_the_rate() -> None:
 
 
 def test_the_budget_of_a_given_ratio_begins_with_it() -> None:
-    uplink, downlink = shannon(GIVEN).budgets(place(None))
+    uplink, downlink = shannon(GIVEN).budgets(site(None))
     assert (uplink.power, downlink.power) == (None, None)
     assert [name for name, _, _ in uplink.rows()] == ["shadowing", "SNR", "bandwidth", "spectral efficiency", "rate"]
     assert (uplink.snr_db, downlink.snr_db) == (10.0, 20.0)
 
 
 def test_the_same_path_both_ways() -> None:
-    uplink, downlink = budget().power(place(), BOTH_1_MHZ)
+    uplink, downlink = budget().power(site(), BOTH_1_MHZ)
     assert uplink.path_loss_db == downlink.path_loss_db
 
 
 def test_a_sensor_without_a_distance_is_named() -> None:
     message = "the distance of sensor 'cam-7' to its base station is unknown, .* give both a position_m in the topology"
     with pytest.raises(Misfit, match=message) as refused:
-        shannon().rates(place(None, sensor="cam-7"))
+        shannon().rates(site(None, sensor="cam-7"))
     assert refused.value.key == ("snr",)
 
 
 def test_a_sensor_too_near_for_the_model_is_named() -> None:
     message = "sensor 'cam-7': log_distance holds from 1 m on, and the distance is 0.5 m; move one of the two"
     with pytest.raises(Misfit, match=message) as refused:
-        shannon().rates(place(0.5, sensor="cam-7"))
+        shannon().rates(site(0.5, sensor="cam-7"))
     assert refused.value.key == ("snr", "path_loss")
 
 

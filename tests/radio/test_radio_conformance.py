@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
-from radio_places import BUDGET, GIVEN, place, shannon
+from radio_sites import BUDGET, GIVEN, shannon, site
 
 from fedsim import registry
 from fedsim.radio.fixed import Fixed
@@ -44,26 +44,26 @@ def test_every_source_of_ratios_is_tried_in_these_tests() -> None:
 @each_radio
 def test_rates_and_shares_are_possible(name: str, tmp_path: Path) -> None:
     radio = RADIOS[name](tmp_path)
-    for rates in (radio.rates(place(500.0)), *(rates for _, rates in islice(radio.changes(place(500.0)), 200))):
+    for rates in (radio.rates(site(500.0)), *(rates for _, rates in islice(radio.changes(site(500.0)), 200))):
         assert min(rates.uplink_bps, rates.downlink_bps) >= 0
         assert 0 < rates.uplink_share <= 1 and 0 < rates.downlink_share <= 1
 
 
 @each_radio
 def test_changes_come_later_and_later(name: str, tmp_path: Path) -> None:
-    times_s = [time_s for time_s, _ in islice(RADIOS[name](tmp_path).changes(place()), 5_000)]
+    times_s = [time_s for time_s, _ in islice(RADIOS[name](tmp_path).changes(site()), 5_000)]
     assert all(earlier_s < later_s < math.inf for earlier_s, later_s in pairwise([0.0, *times_s]))
 
 
 @each_radio
 def test_a_device_s_story_does_not_depend_on_who_asks_and_when(name: str, tmp_path: Path) -> None:
     radio, another = RADIOS[name](tmp_path), RADIOS[name](tmp_path)
-    at_once = [radio.rates(place(900.0)), *islice(radio.changes(place(900.0)), 20)]
-    here, there = another.changes(place(900.0)), another.changes(place(300.0, index=1))
+    at_once = [radio.rates(site(900.0)), *islice(radio.changes(site(900.0)), 20)]
+    here, there = another.changes(site(900.0)), another.changes(site(300.0, index=1))
     in_turns = [(next(here, None), next(there, None)) for _ in range(20)]
-    assert [another.rates(place(900.0)), *(change for change, _ in in_turns if change)] == at_once
+    assert [another.rates(site(900.0)), *(change for change, _ in in_turns if change)] == at_once
 
 
 @each_radio
 def test_a_covered_device_is_not_said_to_be_without_coverage(name: str, tmp_path: Path) -> None:
-    assert RADIOS[name](tmp_path).why_no_coverage(place()) is None
+    assert RADIOS[name](tmp_path).why_no_coverage(site()) is None

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from radio_places import place
+from radio_sites import site
 from small_worlds import prepared
 
 from fedsim.errors import Misfit, UserError
@@ -50,14 +50,14 @@ def trace(tmp_path: Path) -> Write:
 
 def story(radio: Trace, sensor: str = "cam-1", changes: int = 100) -> list[tuple[float, float, float]]:
     """(seconds, uplink, downlink) of a sensor, from the start."""
-    somewhere = place(None, sensor=sensor)
+    somewhere = site(None, sensor=sensor)
     rates = [(0.0, radio.rates(somewhere)), *islice(radio.changes(somewhere), changes)]
     return [(time_s, now.uplink_bps, now.downlink_bps) for time_s, now in rates]
 
 
 def refusal(radio: Trace, sensor: str = "cam-1") -> str:
     with pytest.raises(Misfit) as refused:
-        radio.rates(place(None, sensor=sensor))
+        radio.rates(site(None, sensor=sensor))
     return str(refused.value).replace(radio.path, "hall.csv")
 
 
@@ -77,7 +77,7 @@ def test_without_a_device_column_all_rows_are_for_everybody(trace: Write) -> Non
 
 
 def test_a_traced_device_can_use_all_of_the_carrier(trace: Write) -> None:
-    assert trace().rates(place()) == Rates(1000.0, 2000.0, 1.0, 1.0)
+    assert trace().rates(site()) == Rates(1000.0, 2000.0, 1.0, 1.0)
 
 
 def test_a_repeated_file_begins_anew_with_its_first_row(trace: Write) -> None:
@@ -130,7 +130,7 @@ def test_a_file_is_read_once_until_it_changes(trace: Write, monkeypatch: pytest.
 
 
 def test_a_device_whose_rate_comes_back_is_covered(trace: Write) -> None:
-    assert trace().why_no_coverage(place()) is None
+    assert trace().why_no_coverage(site()) is None
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_device_whose_rate_comes_back_is_covered(trace: Write) -> None:
 )
 def test_who_is_never_covered_is_told_why(content: str, keys: dict[str, Any], why: str, trace: Write) -> None:
     radio = trace(content, **keys)
-    told = str(radio.why_no_coverage(place())).replace(radio.path, "hall.csv")
+    told = str(radio.why_no_coverage(site())).replace(radio.path, "hall.csv")
     assert told.startswith(f"sensor 'cam-1' {why}")
     assert told.endswith("leave such sensors out with out_of_coverage: exclude")
     assert trace(content, **keys, out_of_coverage="exclude").excludes_uncovered
@@ -421,7 +421,7 @@ def test_without_a_document_a_path_is_relative_to_the_working_directory(
 
 def test_the_file_s_digest_is_filled_in(trace: Write) -> None:
     assert trace().sha256 == hashlib.sha256(HALL.encode()).hexdigest()
-    assert trace(sha256=hashlib.sha256(HALL.encode()).hexdigest().upper()).rates(place()) == trace().rates(place())
+    assert trace(sha256=hashlib.sha256(HALL.encode()).hexdigest().upper()).rates(site()) == trace().rates(site())
 
 
 def test_another_file_under_the_same_name_is_noticed(trace: Write) -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from radio_places import place
+from radio_sites import site
 from scipy import stats
 
 from fedsim.radio.shadowing import UNLIKELY, Shadowing
@@ -27,7 +27,7 @@ RHO = math.exp(-1 / 2)
 
 def losses_db(shadowing: Shadowing, draws: int = DRAWS, *, index: int = 0, seed: int = 1) -> np.ndarray:
     """(draws,) losses of one device."""
-    found = islice(shadowing.losses_db(place(index=index, seed=seed)), draws)
+    found = islice(shadowing.losses_db(site(index=index, seed=seed)), draws)
     return np.array([loss_db for _, loss_db in found])
 
 
@@ -90,28 +90,28 @@ def test_devices_are_shadowed_independently() -> None:
 
 
 def test_one_draw_is_for_ever() -> None:
-    [(time_s, loss_db)] = ONCE.losses_db(place())
+    [(time_s, loss_db)] = ONCE.losses_db(site())
     assert time_s == 0.0
-    assert ONCE.least_db(place()) == loss_db
+    assert ONCE.least_db(site()) == loss_db
 
 
 def test_redraws_come_on_the_dot() -> None:
     shadowing = Shadowing(sigma_db=1.0, redraw_every_s=2.5)
-    assert [time_s for time_s, _ in islice(shadowing.losses_db(place()), 4)] == [0.0, 2.5, 5.0, 7.5]
+    assert [time_s for time_s, _ in islice(shadowing.losses_db(site()), 4)] == [0.0, 2.5, 5.0, 7.5]
 
 
 @pytest.mark.parametrize("shadowing", [ONCE, INDEPENDENT, CORRELATED])
 def test_the_first_draw_is_the_same_however_often_it_is_drawn_again(shadowing: Shadowing) -> None:
-    assert next(shadowing.losses_db(place())) == next(ONCE.losses_db(place()))
+    assert next(shadowing.losses_db(site())) == next(ONCE.losses_db(site()))
 
 
 def test_a_draw_depends_on_seed_device_and_number_only() -> None:
-    others = [CORRELATED.losses_db(place(index=index)) for index in (3, 1, 2)]
+    others = [CORRELATED.losses_db(site(index=index)) for index in (3, 1, 2)]
     for _ in range(5):  # in any order
         drawn = [next(other) for other in others]
     assert [loss_db for _, loss_db in drawn] == [losses_db(CORRELATED, 5, index=index)[-1] for index in (3, 1, 2)]
     assert losses_db(CORRELATED, 5)[-1] == losses_db(CORRELATED, 9)[4]
-    names = [place(1.0, sensor="a"), place(900.0, sensor="b")]
+    names = [site(1.0, sensor="a"), site(900.0, sensor="b")]
     assert next(ONCE.losses_db(names[0])) == next(ONCE.losses_db(names[1]))
 
 
@@ -127,7 +127,7 @@ def test_a_deeper_shadow_scales_the_same_draws() -> None:
 
 def test_the_least_loss_to_count_on_is_exceeded_once_in_a_million() -> None:
     assert pytest.approx(stats.norm.isf(1e-6), abs=1e-6) == UNLIKELY
-    assert INDEPENDENT.least_db(place()) == -UNLIKELY * SIGMA_DB
+    assert INDEPENDENT.least_db(site()) == -UNLIKELY * SIGMA_DB
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from radio_places import BUDGET, GIVEN, place, shannon
+from radio_sites import BUDGET, GIVEN, shannon, site
 from scipy import stats
 
 from fedsim.errors import Misfit
@@ -22,26 +22,26 @@ REDRAWN = {"sigma_db": 6.0, "redraw_every_s": 10.0}
 
 def test_a_rate_is_fedgs_formula() -> None:
     """B log2(1 + SNR) at 10 and 20 dB on 1 MHz: log2 11 and log2 101 megabits."""
-    rates = shannon(GIVEN, profile="pure").rates(place(None))
+    rates = shannon(GIVEN, profile="pure").rates(site(None))
     assert (rates.uplink_bps, rates.downlink_bps) == pytest.approx((1e6 * math.log2(11), 1e6 * math.log2(101)))
 
 
 def test_given_ratios_are_the_same_for_all_and_for_ever() -> None:
     radio = shannon(GIVEN)
-    assert radio.rates(place(1.0)) == radio.rates(place(9e9, index=5)) == radio.rates(place(None))
-    assert list(radio.changes(place())) == []
+    assert radio.rates(site(1.0)) == radio.rates(site(9e9, index=5)) == radio.rates(site(None))
+    assert list(radio.changes(site())) == []
 
 
 def test_each_direction_has_its_own_bandwidth() -> None:
     radio = shannon(GIVEN, profile="pure", bandwidth_hz=None, uplink_bandwidth_hz=15e3, downlink_bandwidth_hz=180e3)
-    rates = radio.rates(place())
+    rates = radio.rates(site())
     assert (rates.uplink_bps, rates.downlink_bps) == pytest.approx((15e3 * math.log2(11), 180e3 * math.log2(101)))
 
 
 @given(one_m=st.floats(1, 1e5), other_m=st.floats(1, 1e5))
 def test_farther_is_never_faster(one_m: float, other_m: float) -> None:
     nearer_m, farther_m = sorted((one_m, other_m))
-    near, far = shannon().rates(place(nearer_m)), shannon().rates(place(farther_m))
+    near, far = shannon().rates(site(nearer_m)), shannon().rates(site(farther_m))
     assert near.uplink_bps >= far.uplink_bps
     assert near.downlink_bps >= far.downlink_bps
 
@@ -49,28 +49,28 @@ def test_farther_is_never_faster(one_m: float, other_m: float) -> None:
 @given(distance_m=st.floats(1, 1e5), bandwidth_hz=st.floats(1e3, 1e8), factor=st.floats(1.001, 100))
 def test_a_wider_band_is_faster_for_all_its_noise(distance_m: float, bandwidth_hz: float, factor: float) -> None:
     narrow, wide = (shannon(profile="pure", bandwidth_hz=hz) for hz in (bandwidth_hz, factor * bandwidth_hz))
-    assert wide.rates(place(distance_m)).uplink_bps > narrow.rates(place(distance_m)).uplink_bps
+    assert wide.rates(site(distance_m)).uplink_bps > narrow.rates(site(distance_m)).uplink_bps
 
 
 def test_without_end_of_bandwidth_the_rate_has_one() -> None:
     """P / (N0 ln 2), Shannon's limit of B log2(1 + P / (N0 B)); here 10 dB on 1 MHz, moved to a thousand GHz."""
     snr = {**BUDGET, "path_loss": {"name": "log_distance", "exponent": 2.0, "reference_loss_db": 124.0}}
-    widest = shannon(snr, profile="pure", bandwidth_hz=1e12).rates(place(1.0))
+    widest = shannon(snr, profile="pure", bandwidth_hz=1e12).rates(site(1.0))
     power_over_noise_hz = 10 ** ((23 - 124 + 174 - 3) / 10)
     assert widest.uplink_bps == pytest.approx(power_over_noise_hz / math.log(2), rel=1e-4)
 
 
 def test_one_shadow_is_kept() -> None:
     radio = shannon({**GIVEN, "shadowing": {"sigma_db": 6.0}}, profile="pure")
-    assert list(radio.changes(place())) == []
-    assert radio.rates(place()) != shannon(GIVEN, profile="pure").rates(place())
+    assert list(radio.changes(site())) == []
+    assert radio.rates(site()) != shannon(GIVEN, profile="pure").rates(site())
 
 
 def test_a_shadow_lies_on_both_directions_alike() -> None:
     """Reciprocity: in decibels, both ratios are off their medians by the same."""
     radio = shannon({**BUDGET, "shadowing": REDRAWN}, profile="pure")
-    median_db = radio.snr.median_db(place(), radio.bandwidths_hz)
-    for _, rates in islice(radio.changes(place()), 20):
+    median_db = radio.snr.median_db(site(), radio.bandwidths_hz)
+    for _, rates in islice(radio.changes(site()), 20):
         off_db = [
             10 * math.log10(2 ** (rate_bps / 1e6) - 1) - snr_db
             for rate_bps, snr_db in zip((rates.uplink_bps, rates.downlink_bps), median_db, strict=True)
@@ -80,8 +80,8 @@ def test_a_shadow_lies_on_both_directions_alike() -> None:
 
 def test_changes_tell_the_same_whenever_they_are_asked() -> None:
     radio = shannon({**BUDGET, "shadowing": {**REDRAWN, "correlation_s": 30.0}})
-    once, again = radio.changes(place(1_000.0)), radio.changes(place(1_000.0))
-    next(radio.changes(place(1_000.0, index=1)))
+    once, again = radio.changes(site(1_000.0)), radio.changes(site(1_000.0))
+    next(radio.changes(site(1_000.0, index=1)))
     first = [next(once) for _ in range(50)]
     assert [next(again) for _ in range(50)] == first
     assert [time_s for time_s, _ in first] == [10.0 * number for number in range(1, 51)]
@@ -94,7 +94,7 @@ def test_coverage_is_as_rare_as_the_normal_law_says() -> None:
     40,000 draws: standard error 0.18 points; a fault of 5 % of sigma is 1.2 points, more than six of them.
     """
     radio = shannon({**GIVEN, "uplink_db": -4.0, "shadowing": REDRAWN})  # lte_36942: from -10 dB on
-    draws = [rates.uplink_bps == 0.0 for _, rates in islice(radio.changes(place()), 40_000)]
+    draws = [rates.uplink_bps == 0.0 for _, rates in islice(radio.changes(site()), 40_000)]
     outage = float(stats.norm.sf(1.0))
     assert sum(draws) / len(draws) == pytest.approx(outage, abs=4 * math.sqrt(outage * (1 - outage) / len(draws)))
 
@@ -117,13 +117,13 @@ def test_coverage_is_as_rare_as_the_normal_law_says() -> None:
 )
 def test_who_is_not_covered_is_told_why(uplink_db: float, downlink_db: float, expected: str | None) -> None:
     radio = shannon({**GIVEN, "uplink_db": uplink_db, "downlink_db": downlink_db})
-    why, rates = radio.why_no_coverage(place()), radio.rates(place())
+    why, rates = radio.why_no_coverage(site()), radio.rates(site())
     assert (why is None) == (rates.uplink_bps > 0 and rates.downlink_bps > 0) == (expected is None)
     assert why is None or (why.startswith(str(expected)) and "out_of_coverage: exclude" in why)
 
 
 def test_the_reason_has_the_numbers_of_the_budget() -> None:
-    why = shannon({**BUDGET, "shadowing": {"sigma_db": 1e-6}}).why_no_coverage(place(20_000.0))
+    why = shannon({**BUDGET, "shadowing": {"sigma_db": 1e-6}}).why_no_coverage(site(20_000.0))
     assert why is not None
     assert why.startswith(
         "sensor 'cam-1' has no coverage in the uplink: its SNR is -26.56 dB (path loss 160.6 dB over 20000.0 m) "
@@ -133,28 +133,28 @@ def test_the_reason_has_the_numbers_of_the_budget() -> None:
 
 def test_the_only_draw_decides_on_coverage() -> None:
     deep = shannon({**GIVEN, "uplink_db": -10.0, "shadowing": {"sigma_db": 6.0}})
-    places = [place(index=index) for index in range(40)]
-    covered = [deep.why_no_coverage(somewhere) is None for somewhere in places]
-    assert covered == [deep.rates(somewhere).uplink_bps > 0 for somewhere in places]
+    sites = [site(index=index) for index in range(40)]
+    covered = [deep.why_no_coverage(somewhere) is None for somewhere in sites]
+    assert covered == [deep.rates(somewhere).uplink_bps > 0 for somewhere in sites]
     assert 5 < sum(covered) < 35  # a fair coin: 1e-6
 
 
 @pytest.mark.parametrize(("below_sigmas", "hopeless"), [(1.0, False), (4.7, False), (4.8, True), (30.0, True)])
 def test_redraws_help_unless_it_would_take_a_million(below_sigmas: float, hopeless: bool) -> None:
     radio = shannon({**GIVEN, "uplink_db": -10.0 - 6.0 * below_sigmas, "shadowing": REDRAWN})
-    assert (radio.why_no_coverage(place()) is not None) is hopeless
+    assert (radio.why_no_coverage(site()) is not None) is hopeless
 
 
 def test_the_pure_bound_reaches_everybody() -> None:
     radio = shannon({**GIVEN, "uplink_db": -300.0}, profile="pure")
-    assert radio.why_no_coverage(place()) is None
-    assert 0 < radio.rates(place()).uplink_bps < 1e-20
+    assert radio.why_no_coverage(site()) is None
+    assert 0 < radio.rates(site()).uplink_bps < 1e-20
 
 
 def test_a_sensor_without_a_distance_is_refused_whatever_is_asked() -> None:
     for ask in (shannon().rates, shannon().why_no_coverage, shannon().budgets, lambda at: next(shannon().changes(at))):
         with pytest.raises(Misfit, match="the distance of sensor 'cam-1' to its base station is unknown"):
-            ask(place(None))
+            ask(site(None))
 
 
 @pytest.mark.parametrize(("keys", "excludes"), [({}, False), ({"out_of_coverage": "exclude"}, True)])
@@ -163,7 +163,7 @@ def test_who_is_not_covered_is_refused_or_left_out(keys: dict[str, Any], exclude
 
 
 def test_a_device_can_use_all_of_the_carrier() -> None:
-    rates = shannon().rates(place())
+    rates = shannon().rates(site())
     assert rates == Rates(rates.uplink_bps, rates.downlink_bps, 1.0, 1.0)
 
 

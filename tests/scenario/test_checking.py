@@ -11,7 +11,7 @@ from small_worlds import BASE
 from fedsim.errors import UserError
 from fedsim.scenario import checking
 from fedsim.scenario.checking import checked
-from fedsim.scenario.document import Document, Mark, Places
+from fedsim.scenario.document import Document, Mark, SourceLocations
 from fedsim.scenario.schema import Scenario
 
 FAIR = {"name": "fair", "weights": {"a": "x", "b": "x"}}
@@ -29,7 +29,7 @@ WRONG: dict[str, dict[str, Any]] = {  # two mistakes each, in items of one list 
 
 
 def document(changes: dict[str, Any]) -> Document:
-    return Document(BASE | changes, "small.yaml", Places(Mark(1, 1)))
+    return Document(BASE | changes, "small.yaml", SourceLocations(Mark(1, 1)))
 
 
 def mistakes(changes: dict[str, Any]) -> int:

@@ -333,8 +333,8 @@ def test_a_mapping_that_an_override_made_is_checked_as_any_other() -> None:
 def test_mistakes_in_a_file_that_the_scenario_names_come_after_its_own() -> None:
     document = parse_yaml("# a comment\ndata: {name: 5}\ncell: other.yaml\n", "s.yaml")
     inner = parse_yaml("delay_s: -1", "other.yaml")
-    places = document.places.grafted("cell", inner.places, inner.source)
-    document = Document({**document.data, "cell": inner.data}, document.source, places)
+    locations = document.locations.grafted("cell", inner.locations, inner.source)
+    document = Document({**document.data, "cell": inner.data}, document.source, locations)
     with pytest.raises(ValidationError) as caught:
         Root.model_validate(document.data)
     assert str(explain(caught.value, document, Root)).splitlines() == [
@@ -370,7 +370,7 @@ def test_every_mistake_has_a_sentence_of_the_scenario(data: dict[str, object]) -
         try:
             Root.model_validate(data)
         except ValidationError as error:
-            found = str(explain(error, Document(data, "s.yaml", document.places), Root))
+            found = str(explain(error, Document(data, "s.yaml", document.locations), Root))
             for words_of_pydantic in ("Input", "valid ", "dictionary", "tagged-union", "constrained", "function-"):
                 assert words_of_pydantic not in found
             assert 1 <= len(found.splitlines()) <= 6

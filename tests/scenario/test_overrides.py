@@ -81,7 +81,7 @@ def test_an_override_changes_one_value(assignment: str, path: KeyPath, value: ob
     assert value_at(changed, path) == value
     assert changed.where(path) == f"--set {assignment}"
     assert changed.where((*path, "inside")) == f"--set {assignment}"
-    untouched = {other: park().where(other) for other in park().places if other[: len(path)] != path}
+    untouched = {other: park().where(other) for other in park().locations if other[: len(path)] != path}
     assert {other: changed.where(other) for other in untouched} == untouched
     assert all(changed.data[key] == park().data[key] for key in park().data if key != path[0])
 
@@ -148,7 +148,7 @@ def test_any_assignment_is_a_change_or_one_message(assignment: str) -> None:
     except UserError as error:
         assert str(error).startswith("--set ")
     else:
-        assert changed.data != park().data or changed.places != park().places
+        assert changed.data != park().data or changed.locations != park().locations
 
 
 def test_a_long_assignment_is_shortened_in_messages() -> None:

@@ -183,8 +183,8 @@ protocols:
 @pytest.mark.usefixtures("loader")
 def test_a_value_knows_its_place(path: KeyPath, line: int, column: int) -> None:
     document = parse_yaml(DOCUMENT, "park.yaml")
-    place = document.place_of(path)
-    assert (place.line, place.column) == (line, column)
+    location = document.location_of(path)
+    assert (location.line, location.column) == (line, column)
     assert document.where(path) == f"park.yaml:{line}"
 
 
@@ -195,10 +195,10 @@ def paths(value: object, path: KeyPath = ()) -> list[KeyPath]:
 
 def test_places_are_a_mapping_of_every_path() -> None:
     document = parse_yaml(DOCUMENT, "park.yaml")
-    assert list(document.places) == paths(document.data)
-    assert len(document.places) == len(paths(document.data))
-    assert document.places[("protocols", 1, "mu")].line == 12
-    assert ("protocols", 5) not in document.places and ("name", "x") not in document.places
+    assert list(document.locations) == paths(document.data)
+    assert len(document.locations) == len(paths(document.data))
+    assert document.locations[("protocols", 1, "mu")].line == 12
+    assert ("protocols", 5) not in document.locations and ("name", "x") not in document.locations
 
 
 CHARACTERS = st.characters(min_codepoint=1, max_codepoint=0xFFFF, exclude_categories=["Cs"], exclude_characters="\x7f")
@@ -215,7 +215,7 @@ JSON_LIKE = st.recursive(
 def test_json_is_read_back_as_it_was_written(data: dict[str, object], indent: int | None) -> None:
     document = parse_yaml(json.dumps(data, indent=indent), "s.json")
     assert document.data == data
-    assert list(document.places) == paths(data)
+    assert list(document.locations) == paths(data)
 
 
 @given(text=st.text() | st.text("{}[]:,-&*!|>'\"%@#?<~ \n\t\\ab01.", max_size=40))
@@ -225,7 +225,7 @@ def test_any_text_is_a_document_or_one_line_for_the_user(text: str) -> None:
     except UserError as error:
         assert str(error).startswith("s.yaml:") and "\n" not in str(error)
     else:
-        assert list(document.places) == paths(document.data)
+        assert list(document.locations) == paths(document.data)
 
 
 @given(content=st.binary(max_size=60))
@@ -304,7 +304,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
     document = read_yaml(path)
     assert document.data == {"name": "park", "seeds": [1]}
     assert document.where(("seeds", 0)) == f"{path}:2"
-    assert document.place_of(("name",)).column == 1
+    assert document.location_of(("name",)).column == 1
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from numpy.testing import assert_array_equal
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.declared import Declared
 from fedsim.data.encoding import Affine, OneHot
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 from fedsim.viz.data_figures import classes_by_client, samples_per_client
 from fedsim.viz.sample_sheet import Kind, sample_sheet

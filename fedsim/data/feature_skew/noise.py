@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import Affine
 from fedsim.data.feature_skew.settings import By, FeatureSkewSettings, as_stored, numbered, portions
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import Misfit
 from fedsim.settings import Positive
 
@@ -38,18 +38,18 @@ class Noise(FeatureSkewSettings):
     """Whose number counts: each client's, or that of the factory it is in."""
 
     def apply(
-        self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
+        self, raw: RawDataset, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
         """Raises `UserError` when samples are characters, or other ids, or when noise is too large for float32."""
-        if not isinstance(pile.encoding, Affine):
+        if not isinstance(raw.encoding, Affine):
             raise Misfit(
                 "noise needs samples that are measured, and those of this data set are ids (characters, words); leave "
                 "feature_skew out",
                 "feature_skew",
             )
         number, numbers = numbered(clients, self.by)
-        scale = abs(pile.encoding.scale)
-        x = np.array(pile.x)
+        scale = abs(raw.encoding.scale)
+        x = np.array(raw.x)
         far = max(abs(float(x.min())), abs(float(x.max())))
         if FAR * self.variance**0.5 > (LARGEST - far) * scale:
             raise Misfit(

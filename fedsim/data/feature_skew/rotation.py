@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import Affine
 from fedsim.data.feature_skew.settings import By, FeatureSkewSettings, as_stored, numbered, portions
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import Misfit
 from fedsim.settings import Several
 
@@ -39,11 +39,11 @@ class Rotation(FeatureSkewSettings):
     """Whose angle it is: that of the factory a client is in, or each client's own."""
 
     def apply(
-        self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
+        self, raw: RawDataset, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
         """Nothing is drawn. Raises `UserError` for samples that are no images, and for a spread over a single one."""
-        if not isinstance(pile.encoding, Affine) or len(pile.x.shape) != 4:
-            shape = pile.encoding.sample_shape(pile.x.shape[1:])
+        if not isinstance(raw.encoding, Affine) or len(raw.x.shape) != 4:
+            shape = raw.encoding.sample_shape(raw.x.shape[1:])
             raise Misfit(
                 f"rotation needs images (channels, rows, columns), and a sample of this data set is {shape}; leave "
                 "feature_skew out",
@@ -51,7 +51,7 @@ class Rotation(FeatureSkewSettings):
             )
         number, numbers = numbered(clients, self.by)
         angles = self._angles(numbers)
-        x = np.array(pile.x)
+        x = np.array(raw.x)
         ends = np.cumsum(np.bincount(number, minlength=numbers))
         for each, members in enumerate(np.split(np.argsort(number, kind="stable"), ends[:-1])):
             for some in portions(np.concatenate([held[client] for client in members.tolist()])):

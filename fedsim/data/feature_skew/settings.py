@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.settings import Component
 
 __all__ = ["By", "FeatureSkewSettings", "as_stored", "numbered", "portions"]
@@ -24,9 +24,9 @@ class FeatureSkewSettings(Component):
 
     @abstractmethod
     def apply(
-        self, pile: Pile, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
+        self, raw: RawDataset, clients: Clients, held: Sequence[NDArray[np.int64]], rng: np.random.Generator
     ) -> NDArray[Any]:
-        """New ``x``, stored as *pile* stores it, in which the samples that each of ``clients.total`` holds are skewed.
+        """New ``x``, stored as *raw* stores it, in which the samples that each of ``clients.total`` holds are skewed.
 
         Samples that nobody holds stay as they are. Raises `UserError` when such samples cannot be skewed so.
         """

@@ -22,7 +22,7 @@ from fedsim.data.glyphs.style import PIXELS, Style, device_style, draw
 from fedsim.data.glyphs.typefaces import CHARACTERS, check_fonts, template
 from fedsim.data.later import Later
 from fedsim.data.partition.natural import Natural
-from fedsim.data.pile import Clients, Pile
+from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.settings import Generators
 from fedsim.errors import Misfit
@@ -54,7 +54,7 @@ class Glyphs(SampledDataset):
     """How little a camera differs from its factory: concentration of its Dirichlet distribution around the factory's
     frequencies, for each class. Near 0 it reads one character only; ``.inf`` for its factory's frequencies."""
 
-    def pile(self, clients: Clients, generator: Generators) -> Pile:
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Owner k is the k-th client, unseen ones last; its images do not depend on how many others there are.
 
         Draws from ``data/glyphs/factory/F`` for each factory, from ``data/glyphs/device/K`` for each client and from
@@ -83,7 +83,7 @@ class Glyphs(SampledDataset):
         labels = [camera(number).labels for number in range(clients.total)]
         cameras = _Cameras(camera, np.array([0, *map(len, labels)]).cumsum())
         shape = (int(cameras.begin[-1]), 1, PIXELS, PIXELS)
-        return Pile(
+        return RawDataset(
             x=Later(shape, np.dtype(np.uint8), cameras.images, cameras.some_images),
             y=np.concatenate(labels),
             classes=len(CHARACTERS),

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
-from fedsim.data.pile import Pile
+from fedsim.data.raw_dataset import RawDataset
 from fedsim.errors import UserError
 
 __all__ = [
@@ -73,9 +73,9 @@ def template(typeface: str) -> NDArray[np.float32]:
     missing.
     """
 
-    def make() -> Pile:
+    def make() -> RawDataset:
         letters = [signed_distance(strokes(typeface, letter)) for letter in CHARACTERS]
-        return Pile(x=np.stack(letters), y=np.arange(len(CHARACTERS)), classes=len(CHARACTERS), sample_bytes=1.0)
+        return RawDataset(x=np.stack(letters), y=np.arange(len(CHARACTERS)), classes=len(CHARACTERS), sample_bytes=1.0)
 
     options = {"typeface": typeface, "grid": GRID, "frame": FRAME, "pieces": PIECES}
     made = np.asarray(cached("glyphs-typeface", VERSION, [Path(font_file(typeface))], options, make).x)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.partition.settings import Labels, PartitionSettings, dealt_by_class, most_draws
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import Misfit
 from fedsim.settings import Count
 

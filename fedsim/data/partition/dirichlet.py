@@ -20,7 +20,7 @@ from fedsim.data.partition.settings import (
     require_minimum,
     whole_shares,
 )
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.settings import Count
 
 __all__ = ["Dirichlet"]

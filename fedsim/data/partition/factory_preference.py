@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.partition.settings import Concentration, Labels, PartitionSettings, dealt_by_class
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 
 __all__ = ["FactoryPreference", "served_by_lot"]
 

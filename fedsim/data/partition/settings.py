@@ -14,7 +14,7 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from fedsim.data.pile import Clients
+from fedsim.data.raw_dataset import Clients
 from fedsim.errors import Misfit
 from fedsim.settings import Component
 

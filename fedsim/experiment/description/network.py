@@ -13,7 +13,7 @@ from fedsim.experiment.description.spread import spread_of
 from fedsim.kernel.streams import Streams
 from fedsim.network.settings import CellSettings
 from fedsim.network.wires import Wires
-from fedsim.radio.settings import Place
+from fedsim.radio.settings import SensorSite
 from fedsim.radio.shannon import Shannon
 from fedsim.topology.graph import Topology
 from fedsim.topology.kinds import NodeKind
@@ -31,7 +31,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
     crowd = np.bincount([attachment.air_uplink.link.index for attachment in wires.attachments])[: len(wires.cells)]
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
     used = wires.used()
-    distances_m = (place.distance_m for place in _places(topology, seed))
+    distances_m = (site.distance_m for site in _sites(topology, seed))
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
         "server": wires.server,
@@ -66,13 +66,13 @@ def _radio(cell: CellSettings) -> tuple[str, str | None]:
     return cell.radio.name, profile
 
 
-def _places(topology: Topology, seed: int) -> Iterable[Place]:
+def _sites(topology: Topology, seed: int) -> Iterable[SensorSite]:
     """What a radio may know of each sensor."""
     nodes, streams = topology.graph.nodes, Streams(seed)
     for index, sensor in enumerate(topology.sensors):
         one, other = nodes[sensor]["position_m"], nodes[topology.cell_of(sensor)]["position_m"]
         distance_m = None if one is None or other is None else math.dist(one, other)
-        yield Place(sensor, index, distance_m, streams)
+        yield SensorSite(sensor, index, distance_m, streams)
 
 
 def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]]:
@@ -80,11 +80,11 @@ def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]
     terms: dict[str, tuple[str, list[float], list[float]]] = {}
     if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
         return []
-    for place in _places(topology, seed):
-        radio = wires.cells[topology.cell_of(place.sensor)].settings.radio
+    for site in _sites(topology, seed):
+        radio = wires.cells[topology.cell_of(site.sensor)].settings.radio
         if not isinstance(radio, Shannon):
             continue
-        uplink, downlink = radio.budgets(place)
+        uplink, downlink = radio.budgets(site)
         for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
             _, ups, downs = terms.setdefault(name, (unit, [], []))
             ups.append(up)

@@ -2,7 +2,7 @@
 
 To read in this order: ``executor.py``, the contract; ``torch_executor.py``, the operations; ``waves.py`` and
 ``wave.py``, what is computed together; ``trainer.py``, who trains: ``plain.py`` is the reference, ``batched/`` the fast
-one; ``crew.py``, where: in this process, or in ``workers.py``.
+one; ``worker_pool.py``, where: in this process, or in ``workers.py``.
 """
 
 REGISTRY = {

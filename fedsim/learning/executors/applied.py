@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.part import Part
+from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.graph import Node
 from fedsim.learning.operations.operation import Operation, Value
 
@@ -48,7 +48,7 @@ def _scalar(operation: Operation, name: str, value: Any, _: set[int]) -> float |
     raise UserError(f"{name!r} of operation {operation.name!r} must be a finite number, and is {value!r}")
 
 
-def _tensors(operation: Operation, name: str, value: Any, taken: set[int]) -> Part:
+def _tensors(operation: Operation, name: str, value: Any, taken: set[int]) -> TensorDict:
     if not isinstance(value, Mapping) or not all(isinstance(tensor, torch.Tensor) for tensor in value.values()):
         raise UserError(
             f"{name!r} of operation {operation.name!r} must be tensors by name, and is of type {type(value).__name__}"

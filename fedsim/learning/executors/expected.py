@@ -13,7 +13,7 @@ from typing import TypeAlias
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.part import Part
+from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.graph import Handle
 from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANTICS, Extract
 from fedsim.learning.operations.keep import Keep
@@ -39,14 +39,14 @@ class Expected:
         self._shapes = {part: table.state_shapes(part) for part in table.parts}
         self._table, self._dataset, self._dtype, self._flat_features = table, dataset, dtype, flat_features
 
-    def check(self, found: Part, handle: Handle) -> None:
+    def check(self, found: TensorDict, handle: Handle) -> None:
         """Raise `ValueError` unless *found* can be the output that *handle* stands for."""
         if handle.output in self._shapes:
             _check(found, {name: (self._dtype, shape) for name, shape in self._shapes[handle.output].items()})
         elif handle.output == SEMANTICS:
             self._check_rows(found, handle)
 
-    def _check_rows(self, found: Part, handle: Handle) -> None:
+    def _check_rows(self, found: TensorDict, handle: Handle) -> None:
         rows, classes = self._rows(handle), self._dataset.classes
         expected: dict[str, Form] = {
             FEATURES: (self._dtype, (rows, *self._feature_shape)),
@@ -90,7 +90,7 @@ def _with_samples(handle: Handle) -> bool:
     return SAMPLES in handle.value
 
 
-def _check(found: Part, expected: Mapping[str, Form]) -> None:
+def _check(found: TensorDict, expected: Mapping[str, Form]) -> None:
     if len(found) != len(expected):
         raise ValueError(f"it has {len(found)} tensors, and {len(expected)} are needed")
     for name, form in expected.items():

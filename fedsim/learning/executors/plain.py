@@ -20,12 +20,12 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
-from fedsim.learning.executors.part import by_full_name
 from fedsim.learning.executors.semantics import joined, shuffled
+from fedsim.learning.executors.tensor_dict import by_full_name
 from fedsim.learning.executors.trainer import (
-    Part,
     Score,
     Tally,
+    TensorDict,
     Trainer,
     infinite_unless_finite,
     number_type,
@@ -51,10 +51,10 @@ class PlainTrainer(Trainer):
         self.dataset = dataset
         self._module = build(table).to(torch_device, self.dtype)
 
-    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         """One training after the other; the sum takes each model as soon as it is made."""
         total = wave.sum and Summing({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
-        outputs: list[dict[str, Part]] = []
+        outputs: list[dict[str, TensorDict]] = []
         for number, training in enumerate(wave.trainings):
             with arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
                 outputs.append(self._train(training, values, outputs))
@@ -63,10 +63,12 @@ class PlainTrainer(Trainer):
             _forget(outputs, wave, done=number)
         return [*outputs, total.result()] if total else outputs
 
-    def _train(self, training: Training, values: Sequence[Part], made: Sequence[dict[str, Part]]) -> dict[str, Part]:
+    def _train(
+        self, training: Training, values: Sequence[TensorDict], made: Sequence[dict[str, TensorDict]]
+    ) -> dict[str, TensorDict]:
         """Local SGD: for each mini-batch its loss, the gradient, the objective's own term, a step."""
 
-        def given(source: Source) -> Part:
+        def given(source: Source) -> TensorDict:
             return made[source.training][source.output] if isinstance(source, Made) else values[source]
 
         about, sources = training.about, training.sources
@@ -103,7 +105,7 @@ class PlainTrainer(Trainer):
             remembered = objective.remember(weights, has)
         return self._trained(model) | {f"state.{name}": dict(value) for name, value in remembered.items()}
 
-    def _frozen(self, model: Mapping[str, Part]) -> Callable[[torch.Tensor], torch.Tensor]:
+    def _frozen(self, model: Mapping[str, TensorDict]) -> Callable[[torch.Tensor], torch.Tensor]:
         """A frozen model's scores, as in tests."""
         module = build(self._table).to(self.torch_device, self.dtype)
         for part, tensors in model.items():
@@ -111,21 +113,23 @@ class PlainTrainer(Trainer):
         module.eval()
         return torch.no_grad()(module)
 
-    def _mini_batches(self, training: Training, rows: Sequence[Part]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def _mini_batches(
+        self, training: Training, rows: Sequence[TensorDict]
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         if rows:
             yield from shuffled(joined(rows), training.about.training, training.stream)
             return
         for x, y in mini_batches(self.dataset, training.about.seen, training.about.training, training.stream):
             yield self.tensor(x), self.tensor(y)
 
-    def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    def features(self, extractor: Mapping[str, TensorDict], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Batch after batch through the resident extractor, as in tests."""
         self._load(extractor)
         self._module.eval()
         with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
             return [self._module.features(x) for x in samples]
 
-    def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """The resident model on each batch."""
         self._load(model)
         self._module.eval()
@@ -145,7 +149,7 @@ class PlainTrainer(Trainer):
             return torch.nn.functional.mse_loss(scores.squeeze(1), y, reduction=reduction)
         return torch.nn.functional.cross_entropy(scores, y, reduction=reduction)
 
-    def _load(self, model: Mapping[str, Part]) -> dict[str, torch.nn.Parameter]:
+    def _load(self, model: Mapping[str, TensorDict]) -> dict[str, torch.nn.Parameter]:
         """Copy parts into the resident module; returns the module's own parameters in them, by their full names."""
         for part, tensors in model.items():
             self._module.load(part, tensors)
@@ -156,7 +160,7 @@ class PlainTrainer(Trainer):
             for name, parameter in self._module.part_parameters(part).items()
         }
 
-    def _trained(self, parts: Iterable[str]) -> dict[str, Part]:
+    def _trained(self, parts: Iterable[str]) -> dict[str, TensorDict]:
         """A copy of some of the resident module's parts, running statistics included."""
         return {
             part: {name: value.detach().clone() for name, value in self._module.part_state(part).items()}
@@ -191,12 +195,12 @@ def _step(
 class Summing:
     """``sum of w_i (model_i - base)``, added up in the order of the contributions."""
 
-    def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:
+    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float]) -> None:
         self._base = base
         self._weights = iter(weights)
-        self._sum: dict[str, Part] = {part: {} for part in base}
+        self._sum: dict[str, TensorDict] = {part: {} for part in base}
 
-    def add(self, model: Mapping[str, Part]) -> None:
+    def add(self, model: Mapping[str, TensorDict]) -> None:
         """Take the next model; parts that the base does not have are left out."""
         weight = next(self._weights)
         for part, base in self._base.items():
@@ -205,7 +209,7 @@ class Summing:
                 so_far = self._sum[part]
                 so_far[name] = so_far[name].add_(change) if name in so_far else change
 
-    def result(self) -> dict[str, Part]:
+    def result(self) -> dict[str, TensorDict]:
         """The sum, by part."""
         return self._sum
 
@@ -214,7 +218,7 @@ def _trainings(total: WeightedSum | None) -> tuple[int, ...]:
     return total.trainings if total else ()
 
 
-def _forget(outputs: list[dict[str, Part]], wave: Wave, *, done: int) -> None:
+def _forget(outputs: list[dict[str, TensorDict]], wave: Wave, *, done: int) -> None:
     """Drop what nobody wants: only the next training of a chain may still ask for the last one's model."""
     for number in (done - 1, done):
         if number >= 0 and (number < done or done in _trainings(wave.sum)):

@@ -9,20 +9,22 @@ import torch
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import batches
-from fedsim.learning.executors.part import Part
+from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES
 from fedsim.learning.training import TrainingSettings
 
 __all__ = ["joined", "rows_of", "shuffled"]
 
 
-def rows_of(features: torch.Tensor, labels: torch.Tensor, samples: torch.Tensor | None) -> Part:
+def rows_of(features: torch.Tensor, labels: torch.Tensor, samples: torch.Tensor | None) -> TensorDict:
     """Features, (rows, ...), with the label of each, and the raw samples if they are to be kept."""
     rows = {FEATURES: features.contiguous(), LABELS: labels}
     return rows if samples is None else rows | {SAMPLES: samples}
 
 
-def shuffled(rows: Part, training: TrainingSettings, stream: Stream) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def shuffled(
+    rows: TensorDict, training: TrainingSettings, stream: Stream
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Mini-batches of a training on *rows*: features and labels, in the order that samples would have."""
     sizes = {"batch_size": training.batch_size, "epochs": training.epochs}
     for ids in batches(np.arange(len(rows[LABELS])), **sizes, rng=stream.generator()):
@@ -30,6 +32,6 @@ def shuffled(rows: Part, training: TrainingSettings, stream: Stream) -> Iterator
         yield rows[FEATURES][chosen], rows[LABELS][chosen]
 
 
-def joined(rows: Sequence[Part]) -> Part:
+def joined(rows: Sequence[TensorDict]) -> TensorDict:
     """All rows, one after the other."""
     return {name: torch.cat([some[name] for some in rows]) for name in rows[0]}

@@ -1,6 +1,6 @@
 """The graph's operations in PyTorch: what every executor here does alike, whoever trains and wherever.
 
-Trainings and scores are jobs for a crew. Sums of models are made here, in one pass over memory.
+Trainings and scores are jobs for a worker pool. Sums of models are made here, in one pass over memory.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.applied import applied
-from fedsim.learning.executors.crew import Crew, ExtractJob, Here, ScoreJob, TrainJob
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
 from fedsim.learning.executors.plain import Summing
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.torch_devices import kind
-from fedsim.learning.executors.trainer import Part, Score, Trainer, number_type
+from fedsim.learning.executors.trainer import Score, TensorDict, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
+from fedsim.learning.executors.worker_pool import ExtractJob, InProcess, ScoreJob, TrainJob, WorkerPool
 from fedsim.learning.graph import Handle, Node
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.evaluate import METRICS, Evaluate
@@ -47,7 +47,7 @@ EVALUATION_BATCH = 250
 
 
 class TorchExecutor(Executor):
-    """One kind of trainer, and a crew of it. All values live on the executor's torch device; files know none."""
+    """One kind of trainer, and a worker pool of it. All values live on the executor's torch device; files know none."""
 
     trainer: ClassVar[type[Trainer]]
     arithmetic: ClassVar[str]
@@ -85,15 +85,15 @@ class TorchExecutor(Executor):
         self._table = table
         self._dataset = dataset
         self._expected = Expected(table, dataset, self._dtype, flat_features=self.trainer_of(table).flat_features)
-        self._crew = self._gather(self.trainer_of(table), precision, workers)
-        self.lookahead = 2 * self._crew.workers if self._crew.workers > 1 else 0
+        self._pool = self._gather(self.trainer_of(table), precision, workers)
+        self.lookahead = 2 * self._pool.workers if self._pool.workers > 1 else 0
         self._tickets: dict[Node, Any] = {}
 
-    def _gather(self, trainer: type[Trainer], precision: str, workers: int) -> Crew:
+    def _gather(self, trainer: type[Trainer], precision: str, workers: int) -> WorkerPool:
         """This process alone, or workers."""
         hire = partial(trainer, self._table, self._dataset, self._torch_device, precision)
         if workers == 1:
-            return Here(hire())
+            return InProcess(hire())
         from fedsim.learning.executors.workers import Workers
 
         prepare = partial(trainer.prepare, self._table, self._torch_device, precision)
@@ -104,13 +104,13 @@ class TorchExecutor(Executor):
         return waves(nodes)
 
     def begin(self, chunk: Sequence[Node]) -> None:
-        """Give trainings and scores to the crew; what else there is needs no start."""
+        """Give trainings and scores to the worker pool; what else there is needs no start."""
         node = chunk[0]
         if node in self._tickets:
             return
         match node.operation:
             case Train():
-                self._tickets[node] = self._crew.begin(TrainJob(*detached(chunk)))
+                self._tickets[node] = self._pool.begin(TrainJob(*detached(chunk)))
             case Evaluate() as evaluation:
                 self._tickets[node] = self._begin_scores(node, evaluation)
             case Extract():
@@ -122,7 +122,7 @@ class TorchExecutor(Executor):
         self.begin(chunk)
         match node.operation:
             case Train() | Extract():
-                outputs: list[dict[str, Value]] = self._crew.finish(self._tickets.pop(node))
+                outputs: list[dict[str, Value]] = self._pool.finish(self._tickets.pop(node))
                 return outputs
             case Evaluate() as evaluation:
                 return [{METRICS: self._metrics(evaluation, self._tickets.pop(node))}]
@@ -159,12 +159,12 @@ class TorchExecutor(Executor):
     def forget(self) -> None:
         """Drop every chunk that has begun."""
         self._tickets.clear()
-        self._crew.forget()
+        self._pool.forget()
 
     def close(self) -> None:
         """End the workers, if there are any."""
         self.forget()
-        self._crew.close()
+        self._pool.close()
 
     def _init(self, node: Node) -> dict[str, Value]:
         assert node.stream is not None
@@ -178,8 +178,8 @@ class TorchExecutor(Executor):
         base, change = node.values.model("base"), node.values.model("change")
         return {part: self._added(part, base[part], change[part]) for part in base}
 
-    def _added(self, part: str, left: Part, right: Part) -> Part:
-        made = self._crew.new_part(part) or {name: torch.empty_like(tensor) for name, tensor in left.items()}
+    def _added(self, part: str, left: TensorDict, right: TensorDict) -> TensorDict:
+        made = self._pool.new_part(part) or {name: torch.empty_like(tensor) for name, tensor in left.items()}
         for name, tensor in left.items():
             torch.add(tensor, right[name], out=made[name])
         return made
@@ -191,20 +191,20 @@ class TorchExecutor(Executor):
             assert node.stream is not None and isinstance(node.operation, Extract)
             remembered = node.values.one("remembered") if "remembered" in node.sources else None
             extractions.append(Extraction(node.operation, node.stream, remembered))
-        return self._crew.begin(ExtractJob(tuple(extractor), tuple(extractor.values()), tuple(extractions)))
+        return self._pool.begin(ExtractJob(tuple(extractor), tuple(extractor.values()), tuple(extractions)))
 
     def _begin_scores(self, node: Node, evaluation: Evaluate) -> list[Any]:
         model = node.values.model("model")
         batches = [ids for group in self._test_sets(evaluation) for ids in _batches(group)]
-        shards = [shard for shard in np.array_split(np.arange(len(batches)), self._crew.workers) if len(shard)]
+        shards = [shard for shard in np.array_split(np.arange(len(batches)), self._pool.workers) if len(shard)]
         return [
-            self._crew.begin(ScoreJob(tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
+            self._pool.begin(ScoreJob(tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
             for shard in shards
         ]
 
     def _metrics(self, evaluation: Evaluate, tickets: Sequence[Any]) -> dict[str, Any]:
         """Score and mean loss on the global test set, on the clients' own, or on those of unseen clients."""
-        scores = iter([score for ticket in tickets for score in self._crew.finish(ticket)])
+        scores = iter([score for ticket in tickets for score in self._pool.finish(ticket)])
         metrics = [
             self._summary([next(scores) for _ in _batches(group)], len(group)) for group in self._test_sets(evaluation)
         ]
@@ -228,7 +228,7 @@ class TorchExecutor(Executor):
 
 
 class _Fold(Fold):
-    def __init__(self, base: Mapping[str, Part], weights: Sequence[float]) -> None:
+    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float]) -> None:
         self._sum = Summing(base, weights)
 
     def add(self, value: Mapping[str, Value]) -> None:

@@ -14,13 +14,13 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import samples_seen
-from fedsim.learning.executors.part import Part
 from fedsim.learning.executors.semantics import rows_of
+from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.operations.extract import LABELS, SAMPLES
 from fedsim.models.table import ModelTable
 
-__all__ = ["Part", "Score", "Tally", "Trainer", "infinite_unless_finite", "number_type", "scores_from"]
+__all__ = ["Score", "Tally", "TensorDict", "Trainer", "infinite_unless_finite", "number_type", "scores_from"]
 
 Tally = tuple[torch.Tensor, torch.Tensor]
 """A `Score` that may still be on its way: the loss and the number of correct answers."""
@@ -83,14 +83,14 @@ class Trainer(ABC):
         """Make what trainers of that model have in common: once, before processes are forked that have one each."""
 
     @abstractmethod
-    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         """For each training of *wave* the outputs that are wanted, then the outputs of its sum, in new memory.
 
         Outputs are the model's parts, and ``state.NAME`` for what a client remembers. *values* are what the wave's
         inputs point at; they are not changed.
         """
 
-    def extract(self, extractor: Mapping[str, Part], extractions: Sequence[Extraction]) -> list[Part]:
+    def extract(self, extractor: Mapping[str, TensorDict], extractions: Sequence[Extraction]) -> list[TensorDict]:
         """Rows of semantics for each extraction, in new memory: what *extractor*, frozen, makes of its samples."""
         with torch.no_grad():
             given = [self._given(extraction) for extraction in extractions]
@@ -108,9 +108,9 @@ class Trainer(ABC):
         return self.tensor(x), self.tensor(y)
 
     @abstractmethod
-    def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    def features(self, extractor: Mapping[str, TensorDict], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """(samples, features) of each batch of samples."""
 
     @abstractmethod
-    def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """Loss and correct answers of each batch of sample ids."""

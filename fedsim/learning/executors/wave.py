@@ -74,7 +74,10 @@ class WeightedSum:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Trainings in an order in which they can be computed, chain by chain, and the sum of the chains' last models."""
+    """A `Chunk` of the graph that trains, as a trainer gets it: without nodes and handles.
+
+    Trainings are in an order in which they can be computed, chain by chain; the sum is of the chains' last models.
+    """
 
     trainings: tuple[Training, ...]
     sum: WeightedSum | None

@@ -1,7 +1,7 @@
 """A worker: a process forked from this one, which does jobs one after the other until nobody can ask for more.
 
 It shares the data set, the model's table and all else that this process has made, and gets nothing but orders. What
-lies in the arena is read and filled there; every other tensor travels with the order or the answer, slowly.
+lies in shared memory is read and filled there; every other tensor travels with the order or the answer, slowly.
 
 Needs Linux: elsewhere, a fork of a process with libraries like these is not safe. Where there is a GPU, PyTorch lets a
 worker compute gradients only if this process has computed none before.
@@ -10,6 +10,7 @@ worker compute gradients only if this process has computed none before.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import pickle
@@ -31,10 +32,9 @@ import numpy.typing as npt
 import torch
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.arena import Arena, Place
-from fedsim.learning.executors.crew import Job, ScoreJob
-from fedsim.learning.executors.heap import keep_freed_memory
-from fedsim.learning.executors.trainer import Part, Trainer
+from fedsim.learning.executors.shared_tensors import BlockAddress, SharedTensors
+from fedsim.learning.executors.trainer import TensorDict, Trainer
+from fedsim.learning.executors.worker_pool import Job, ScoreJob
 
 __all__ = ["Answer", "Failure", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
 
@@ -51,7 +51,7 @@ Packed = dict[str, PackedTensor]
 """A part that travels with its message."""
 
 
-def packed(value: Part) -> Packed:
+def packed(value: TensorDict) -> Packed:
     """Copy a part into a message."""
     return {
         name: PackedTensor(
@@ -61,7 +61,7 @@ def packed(value: Part) -> Packed:
     }
 
 
-def unpacked(value: Packed) -> Part:
+def unpacked(value: Packed) -> TensorDict:
     """The part in a message."""
     return {name: torch.from_numpy(content).view(dtype).view(shape) for name, (dtype, shape, content) in value.items()}
 
@@ -72,8 +72,8 @@ class Order:
 
     job: Job
     """Without its values."""
-    values: Sequence[Place | Packed]
-    outputs: Sequence[Mapping[str, Place]]
+    values: Sequence[BlockAddress | Packed]
+    outputs: Sequence[Mapping[str, BlockAddress]]
     """Where to put outputs, for each training and then for the sum; the others are sent."""
 
 
@@ -116,7 +116,7 @@ class Answer:
     """What came of an order."""
 
     result: Any
-    """That of the job, with a `Place` or a `Packed` for each part."""
+    """That of the job, with a `BlockAddress` or a `Packed` for each part."""
     failure: Failure | None
 
 
@@ -129,7 +129,7 @@ class Worker:
     A worker ends when `kill` is called, and on its own as soon as this process has ended, however it did.
     """
 
-    def __init__(self, hire: Callable[[], Trainer], arena: Arena) -> None:
+    def __init__(self, hire: Callable[[], Trainer], shared: SharedTensors) -> None:
         try:
             self.connection, theirs = Pipe()
         except OSError as error:
@@ -140,7 +140,7 @@ class Worker:
         with uninterrupted(), _no_warning_of_threads():
             self._pid: int | None = _forked()
             if self._pid == 0:
-                _work_and_leave(hire, arena, theirs, [worker.connection for worker in _ALIVE])
+                _work_and_leave(hire, shared, theirs, [worker.connection for worker in _ALIVE])
         theirs.close()
 
     def send(self, order: bytes) -> None:
@@ -211,7 +211,7 @@ def _not_started(error: OSError) -> UserError:
 
 
 def _work_and_leave(
-    hire: Callable[[], Trainer], arena: Arena, connection: Connection, others: Sequence[Connection]
+    hire: Callable[[], Trainer], shared: SharedTensors, connection: Connection, others: Sequence[Connection]
 ) -> NoReturn:
     """All that a worker does. It must never come back to where it was forked, whatever happens."""
     try:
@@ -223,8 +223,8 @@ def _work_and_leave(
         for other in others:  # else a worker would keep the pipe of another one open after their master's end
             other.close()
         torch.set_num_threads(1)
-        keep_freed_memory()
-        _work(hire, arena, connection)
+        _keep_freed_memory()
+        _work(hire, shared, connection)
     except (BrokenPipeError, ConnectionResetError):
         pass  # nobody is left to be told
     except BaseException:
@@ -233,7 +233,19 @@ def _work_and_leave(
         os._exit(1)
 
 
-def _work(hire: Callable[[], Trainer], arena: Arena, connection: Connection) -> NoReturn:
+def _keep_freed_memory() -> None:
+    """Let freed memory stay with this process, where the C library is glibc; elsewhere, or if refused, time is lost.
+
+    At every step of a training the same few megabytes are freed and asked for again. By default they go back to the
+    kernel in between, which clears them, page by page.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for threshold in (-1, -3):  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
+            mallopt(threshold, 2**30)
+
+
+def _work(hire: Callable[[], Trainer], shared: SharedTensors, connection: Connection) -> NoReturn:
     orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, orders), daemon=True).start()
     trainer: Trainer | None = None
@@ -242,7 +254,7 @@ def _work(hire: Callable[[], Trainer], arena: Arena, connection: Connection) -> 
         result, failure = None, None
         try:
             trainer = trainer or hire()
-            result = _done(order, trainer, arena)
+            result = _done(order, trainer, shared)
         except BaseException as error:
             failure = Failure.of(error)
         connection.send_bytes(pickle.dumps(Answer(result, failure)))
@@ -260,22 +272,22 @@ def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
         os._exit(0)
 
 
-def _done(order: Order, trainer: Trainer, arena: Arena) -> Any:
-    values = [arena.tensors(given) if isinstance(given, Place) else unpacked(given) for given in order.values]
+def _done(order: Order, trainer: Trainer, shared: SharedTensors) -> Any:
+    values = [shared.tensors(given) if isinstance(given, BlockAddress) else unpacked(given) for given in order.values]
     job = replace(order.job, values=values)
     if isinstance(job, ScoreJob):
         return job.run(trainer)
     return [
-        {name: _delivered(value, places.get(name), arena) for name, value in outputs.items()}
-        for outputs, places in zip(job.run(trainer), order.outputs, strict=True)
+        {name: _delivered(value, addresses.get(name), shared) for name, value in outputs.items()}
+        for outputs, addresses in zip(job.run(trainer), order.outputs, strict=True)
     ]
 
 
-def _delivered(value: Part, place: Place | None, arena: Arena) -> Place | Packed:
-    if place is None or not arena.fits(place.part, value):
+def _delivered(value: TensorDict, address: BlockAddress | None, shared: SharedTensors) -> BlockAddress | Packed:
+    if address is None or not shared.fits(address.part, value):
         return packed(value)
-    arena.fill(place, value)
-    return place
+    shared.fill(address, value)
+    return address
 
 
 def _flush() -> None:

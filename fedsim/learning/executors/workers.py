@@ -21,10 +21,10 @@ from typing import Any
 import torch
 
 from fedsim.errors import RunFailedError, UserError
-from fedsim.learning.executors.arena import Arena, Block, Place
-from fedsim.learning.executors.crew import Crew, ExtractJob, Job, ScoreJob
-from fedsim.learning.executors.trainer import Part, Trainer
+from fedsim.learning.executors.shared_tensors import Block, BlockAddress, SharedTensors
+from fedsim.learning.executors.trainer import TensorDict, Trainer
 from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, packed, uninterrupted, unpacked
+from fedsim.learning.executors.worker_pool import ExtractJob, Job, ScoreJob, WorkerPool
 from fedsim.learning.operations.extract import SEMANTICS
 from fedsim.learning.rules.changes import PARTIAL_SUM
 from fedsim.models.table import LayerTable, ModelTable
@@ -46,9 +46,9 @@ class _Ticket:
 
     job: Job
     """Without its values."""
-    values: Sequence[Part]
+    values: Sequence[TensorDict]
     copies: list[Block] = field(default_factory=list)
-    """Of values that were not in the arena."""
+    """Of values that were not in shared memory."""
     outputs: list[dict[str, Block]] = field(default_factory=list)
     done: bool = False
     result: Any = None
@@ -60,7 +60,7 @@ class _Ticket:
         self.values, self.copies, self.outputs = (), [], []
 
 
-class Workers(Crew):
+class Workers(WorkerPool):
     """Processes that are forked from this one when the first job comes; *hire* makes the trainer of each, in it.
 
     Before they are forked, *prepare* is called here: what it makes, all of them have.
@@ -84,7 +84,7 @@ class Workers(Crew):
         assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
         self._shapes = {part: table.state_shapes(part) for part in table.parts}
         self._dtype = dtype
-        self._memory: Arena | None = None
+        self._memory: SharedTensors | None = None
         self._queue: deque[_Ticket] = deque()
         self._hands: dict[Worker, deque[_Ticket]] = {}
         self._copies: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()
@@ -110,9 +110,9 @@ class Workers(Crew):
             raise ticket.error
         return ticket.result
 
-    def new_part(self, part: str) -> Part | None:
+    def new_part(self, part: str) -> TensorDict | None:
         """A block for *part*; None when jobs may need all that are left."""
-        block = self._arena.take(part) if self._arena.free(part) > _RESERVE else None
+        block = self._shared.take(part) if self._shared.free(part) > _RESERVE else None
         return block.tensors if block else None
 
     def forget(self) -> None:
@@ -126,9 +126,9 @@ class Workers(Crew):
         self._memory = None
 
     @property
-    def _arena(self) -> Arena:
+    def _shared(self) -> SharedTensors:
         if self._memory is None:
-            self._memory = Arena(self._shapes, self._dtype, _RESERVE + _KEPT_PER_WORKER * self.workers)
+            self._memory = SharedTensors(self._shapes, self._dtype, _RESERVE + _KEPT_PER_WORKER * self.workers)
         return self._memory
 
     def _take_in(self, timeout_s: float | None = None) -> None:
@@ -154,12 +154,12 @@ class Workers(Crew):
         task.end(result, answer.failure.error() if answer.failure else None)
         tasks.popleft()
 
-    def _kept(self, made: Place | Packed, block: Block | None) -> Part:
+    def _kept(self, made: BlockAddress | Packed, block: Block | None) -> TensorDict:
         """An output where it is, or a copy of it when jobs may need its block."""
-        if not isinstance(made, Place):
+        if not isinstance(made, BlockAddress):
             return unpacked(made)
-        assert block is not None and block.place == made
-        if self._arena.free(made.part) >= _RESERVE:
+        assert block is not None and block.address == made
+        if self._shared.free(made.part) >= _RESERVE:
             return block.tensors
         return {name: tensor.clone() for name, tensor in block.tensors.items()}
 
@@ -189,46 +189,46 @@ class Workers(Crew):
     def _gather(self) -> None:
         if len(self._hands) == self.workers:
             return
-        arena = self._arena  # in being before they are forked, or they would not have it
+        shared = self._shared  # in being before they are forked, or they would not have it
         if self._prepare is not None:
             self._prepare()
         with uninterrupted():
             while len(self._hands) < self.workers:
-                self._hands[Worker(self._hire, arena)] = deque()
+                self._hands[Worker(self._hire, shared)] = deque()
 
     def _short(self, task: _Ticket) -> bool:
         """Whether blocks are missing that will be free once other jobs have ended."""
-        needed = Counter(name for names in _outputs(task.job) for name in names if name in self._arena.parts)
+        needed = Counter(name for names in _outputs(task.job) for name in names if name in self._shared.parts)
         for value in task.values:
-            part = self._arena.part_of(value)
-            if part and id(value) not in self._copies and not self._arena.locate(value):
+            part = self._shared.part_of(value)
+            if part and id(value) not in self._copies and not self._shared.locate(value):
                 needed[part] += 1
-        return any(number > self._arena.free(part) for part, number in needed.items())
+        return any(number > self._shared.free(part) for part, number in needed.items())
 
     def _order(self, task: _Ticket) -> Order:
         """What cannot have a block travels with the messages."""
         values = [self._given(value, task) for value in task.values]
         for names in _outputs(task.job):
-            blocks = {name: self._arena.take(name) for name in names}
+            blocks = {name: self._shared.take(name) for name in names}
             task.outputs.append({name: block for name, block in blocks.items() if block})
-        places = [{name: block.place for name, block in blocks.items()} for blocks in task.outputs]
-        return Order(task.job, values, places)
+        addresses = [{name: block.address for name, block in blocks.items()} for blocks in task.outputs]
+        return Order(task.job, values, addresses)
 
-    def _given(self, value: Part, task: _Ticket) -> Place | Packed:
-        """Where *value* is: in the arena already, or copied into it for as long as jobs that take it are under way."""
-        if place := self._arena.locate(value):
-            return place
+    def _given(self, value: TensorDict, task: _Ticket) -> BlockAddress | Packed:
+        """Where *value* is: in shared memory already, or copied there while jobs that take it are under way."""
+        if address := self._shared.locate(value):
+            return address
         block = self._copies.get(id(value)) or self._copied(value)
         if block is None:
             return packed(value)
         task.copies.append(block)
-        return block.place
+        return block.address
 
-    def _copied(self, value: Part) -> Block | None:
-        part = self._arena.part_of(value)
-        block = self._arena.take(part) if part else None
+    def _copied(self, value: TensorDict) -> Block | None:
+        part = self._shared.part_of(value)
+        block = self._shared.take(part) if part else None
         if block:
-            self._arena.fill(block.place, value)
+            self._shared.fill(block.address, value)
             self._copies[id(value)] = block
         return block
 

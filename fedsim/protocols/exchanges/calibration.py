@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.learning.learner import LocalTraining, Model, Rows
 from fedsim.models.table import FORWARDS_PER_TRAINING_STEP
 from fedsim.protocols.block import BlockRound

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fedsim.data.stream.captures import Capture
+from fedsim.data.captures import Capture
 from fedsim.learning.batches import Seen
 from fedsim.learning.learner import Model
 from fedsim.learning.operations.extract import SEMANTICS, Extract

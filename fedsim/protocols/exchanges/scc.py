@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedsim.data.stream.captures import classes_seen
+from fedsim.data.captures import classes_seen
 from fedsim.errors import Misfit
 from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.extract import SEMANTICS

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedsim.radio.settings import Place, UpDown
+from fedsim.radio.settings import SensorSite, UpDown
 from fedsim.radio.snr.settings import Decibels, SnrSettings
 
 __all__ = ["Given"]
@@ -22,6 +22,6 @@ class Given(SnrSettings):
     downlink_db: Decibels
     """At the device."""
 
-    def median_db(self, place: Place, bandwidths_hz: UpDown[float]) -> UpDown[float]:
+    def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """As given, whatever the bandwidth."""
         return UpDown(self.uplink_db, self.downlink_db)

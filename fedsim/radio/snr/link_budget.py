@@ -14,7 +14,7 @@ from pydantic import model_validator
 from fedsim.errors import Misfit, UserError
 from fedsim.radio.budget import PowerBudget, noise_dbm
 from fedsim.radio.path_loss.settings import PathLossSettings
-from fedsim.radio.settings import Place, UpDown
+from fedsim.radio.settings import SensorSite, UpDown
 from fedsim.radio.snr.settings import Decibels, SnrSettings
 from fedsim.settings import NonNegative, OneOf, Positive
 
@@ -58,16 +58,16 @@ class FromLinkBudget(SnrSettings):
             raise ValueError("only one of station_height_m and device_height_m is given; give both, or none")
         return self
 
-    def median_db(self, place: Place, bandwidths_hz: UpDown[float]) -> UpDown[float]:
+    def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """Power and gains less losses, noise and margin."""
-        uplink, downlink = self.power(place, bandwidths_hz)
+        uplink, downlink = self.power(site, bandwidths_hz)
         return UpDown(uplink.snr_db, downlink.snr_db)
 
-    def power(self, place: Place, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget]:
+    def power(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget]:
         """Every term. Raises `UserError` naming the sensor when its distance is unknown or too short for the model."""
         way = {
             "antenna_gains_db": self.device_antenna_gain_db + self.station_antenna_gain_db,
-            "path_loss_db": self._path_loss_db(place),
+            "path_loss_db": self._path_loss_db(site),
             "extra_loss_db": self.extra_loss_db,
         }
         return UpDown(
@@ -87,17 +87,17 @@ class FromLinkBudget(SnrSettings):
             ),
         )
 
-    def _path_loss_db(self, place: Place) -> float:
-        if place.distance_m is None:
+    def _path_loss_db(self, site: SensorSite) -> float:
+        if site.distance_m is None:
             raise Misfit(
-                f"the distance of sensor {place.sensor!r} to its base station is unknown, and a link budget needs it; "
+                f"the distance of sensor {site.sensor!r} to its base station is unknown, and a link budget needs it; "
                 "give both a position_m in the topology, or write snr: {name: given, ...}",
                 "snr",
             )
-        distance_m = place.distance_m
+        distance_m = site.distance_m
         if self.station_height_m is not None and self.device_height_m is not None:
             distance_m = math.hypot(distance_m, self.station_height_m - self.device_height_m)
         try:
             return self.path_loss.loss_db(distance_m, self.carrier_hz)
         except UserError as error:
-            raise Misfit(f"sensor {place.sensor!r}: {error}", "snr", "path_loss") from error
+            raise Misfit(f"sensor {site.sensor!r}: {error}", "snr", "path_loss") from error

@@ -12,7 +12,7 @@ from typing import Annotated
 from annotated_types import Interval
 
 from fedsim.radio.budget import PowerBudget
-from fedsim.radio.settings import Place, UpDown
+from fedsim.radio.settings import SensorSite, UpDown
 from fedsim.radio.shadowing import Shadowing
 from fedsim.settings import Component
 
@@ -29,17 +29,17 @@ class SnrSettings(Component):
     """What is drawn around the median for each device; nothing when left out."""
 
     @abstractmethod
-    def median_db(self, place: Place, bandwidths_hz: UpDown[float]) -> UpDown[float]:
+    def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """The device's ratios without shadowing. Raises `UserError` when they cannot be known."""
 
-    def power(self, place: Place, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget] | None:
+    def power(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget] | None:
         """What the median consists of; None where it is just given."""
         return None
 
-    def losses_db(self, place: Place) -> Iterator[tuple[float, float]]:
+    def losses_db(self, site: SensorSite) -> Iterator[tuple[float, float]]:
         """The device's losses by shadowing: (seconds from which it holds, decibels), the first at 0; may be endless."""
-        return self.shadowing.losses_db(place) if self.shadowing else iter([(0.0, 0.0)])
+        return self.shadowing.losses_db(site) if self.shadowing else iter([(0.0, 0.0)])
 
-    def least_loss_db(self, place: Place) -> float:
+    def least_loss_db(self, site: SensorSite) -> float:
         """The least loss by shadowing that the device can count on."""
-        return self.shadowing.least_db(place) if self.shadowing else 0.0
+        return self.shadowing.least_db(site) if self.shadowing else 0.0

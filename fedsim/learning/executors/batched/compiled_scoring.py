@@ -9,10 +9,10 @@ import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
-from fedsim.learning.executors.batched.compiled_front import check_tensors
+from fedsim.learning.executors.batched.compiled_conv_stack import check_tensors
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 
 __all__ = ["compiled_features"]
 
@@ -21,28 +21,28 @@ CHUNK = 10
 
 
 def compiled_features(
-    front: Sequence[ConvolutionBlock],
-    model: Mapping[str, Part],
+    conv_stack: Sequence[ConvolutionBlock],
+    model: Mapping[str, TensorDict],
     x: torch.Tensor,
     products: torch.dtype | None = None,
 ) -> torch.Tensor:
     """(samples, features) of the images *x*, (samples, channels, height, width)."""
-    shapes = geometries(front)
+    shapes = geometries(conv_stack)
     assert shapes is not None
     steps = [convolution_kernels(shape, x.dtype, products) for shape in shapes]
     images = [x.new_zeros(CHUNK, *shape.taken) for shape in shapes] + [x.new_empty(CHUNK, *shapes[-1].made)]
     room = torch.empty(max(step.room_bytes for step in steps), dtype=torch.uint8)
     where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
     weights = []
-    for block, step in zip(front, steps, strict=True):
+    for block, step in zip(conv_stack, steps, strict=True):
         weight, bias = layer_tensors(model, block)
         check_tensors(block, x.dtype, weight, bias)
         held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty(step.arranged_bytes, dtype=torch.uint8)
         step.arrange(0, held.data_ptr(), arranged.data_ptr())
         weights.append((arranged, weight.new_zeros(len(weight)) if bias is None else bias.contiguous()))
-    edge, (_, height, width) = front[0].layer.padding, front[0].input_shape
+    edge, (_, height, width) = conv_stack[0].layer.padding, conv_stack[0].input_shape
     inside = images[0][:, edge : edge + height, edge : edge + width]
-    features = x.new_empty(len(x), *front[-1].output_shape)
+    features = x.new_empty(len(x), *conv_stack[-1].output_shape)
     for first in range(0, len(x), CHUNK):
         some = x[first : first + CHUNK]
         inside[: len(some)].copy_(some.permute(0, 2, 3, 1))

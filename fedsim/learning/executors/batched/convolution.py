@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import torch
 
+from fedsim.learning.executors.batched.client_tensors import ClientTensors
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.stack import Stack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.models.layers import Shape
 
@@ -25,7 +25,7 @@ class Convolution(GroupLayer):
         """*weight* is (outputs, inputs, kernel, kernel)."""
         super().__init__(recipe, weight, bias, clients)
         self.block, self._layer = block, block.layer
-        self._weights = Stack.copies(recipe, self._held(weight), clients)
+        self._weights = ClientTensors.copies(recipe, self._held(weight), clients)
         _, *self._places = block.layer.output_shape(block.input_shape)
 
     @property
@@ -34,7 +34,7 @@ class Convolution(GroupLayer):
         return self.block.output_shape
 
     @property
-    def stack(self) -> Stack:
+    def tensors(self) -> ClientTensors:
         """Each client's weights, as they are held."""
         return self._weights
 

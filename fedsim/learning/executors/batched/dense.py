@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import torch
 
+from fedsim.learning.executors.batched.client_tensors import ClientTensors
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.low_rank import LowRank, rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import LARGE, Shared
-from fedsim.learning.executors.batched.stack import Stack
 
 __all__ = ["Dense"]
 
@@ -24,18 +24,18 @@ class Dense(GroupLayer):
         """*rows* is how many samples each client will see at most, counted up to `rows_that_pay`."""
         super().__init__(recipe, weight, bias, clients)
         self._factors: LowRank | None = None
-        self._stack: Stack | None = None
+        self._tensors: ClientTensors | None = None
         if recipe.linear and weight.numel() >= LARGE:
             self._factors = LowRank(
                 recipe, Shared(weight, recipe.products), clients, min(rows, rows_that_pay(*weight.shape))
             )
         else:
-            self._stack = Stack.copies(recipe, weight, clients)
+            self._tensors = ClientTensors.copies(recipe, weight, clients)
 
     @property
-    def stack(self) -> Stack | None:
+    def tensors(self) -> ClientTensors | None:
         """None while the weights are in factors."""
-        return self._stack
+        return self._tensors
 
     def shown(self, held: torch.Tensor) -> torch.Tensor:
         """As it is."""
@@ -61,8 +61,8 @@ class Dense(GroupLayer):
         if self._factors is not None:
             y = self._factors.times_transposed(h)
             return y if bias is None else y.add_(bias)
-        assert self._stack is not None
-        weight = self._stack.value[: len(h)].transpose(1, 2)
+        assert self._tensors is not None
+        weight = self._tensors.value[: len(h)].transpose(1, 2)
         return torch.bmm(h, weight) if bias is None else torch.baddbmm(bias, h, weight)
 
     def backward(self, d: torch.Tensor, h: torch.Tensor, *, first: bool) -> torch.Tensor | None:
@@ -74,12 +74,12 @@ class Dense(GroupLayer):
             before = None if first else self._factors.times(d)
             self._factors.step(d, h)
             return before
-        assert self._stack is not None
-        before = None if first else torch.bmm(d, self._stack.value[active])
+        assert self._tensors is not None
+        before = None if first else torch.bmm(d, self._tensors.value[active])
         if self._recipe.plain:
-            self._stack.value[active].baddbmm_(d.transpose(1, 2), h, alpha=-self._recipe.learning_rate)
+            self._tensors.value[active].baddbmm_(d.transpose(1, 2), h, alpha=-self._recipe.learning_rate)
         else:
-            self._stack.take(active, torch.bmm(d.transpose(1, 2), h))
+            self._tensors.take(active, torch.bmm(d.transpose(1, 2), h))
         return before
 
     def state(self, client: int) -> dict[str, torch.Tensor]:
@@ -90,15 +90,17 @@ class Dense(GroupLayer):
     def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
         if self._factors is not None:
             return self._factors.weighted_change(weights)
-        assert self._stack is not None
-        return self._stack.weighted_change(self._base_weight, weights)
+        assert self._tensors is not None
+        return self._tensors.weighted_change(self._base_weight, weights)
 
     def _unfold(self, factors: LowRank) -> None:
         """From factors to a matrix for each client."""
         everybody = range(self._clients)
-        stack = self._stack = Stack(self._recipe, torch.stack([factors.weights(client) for client in everybody]))
-        if stack.momentum is not None:
-            stack.momentum = torch.stack([factors.momentum(client) for client in everybody])
-        if stack.start is not None:
-            stack.start = torch.stack([factors.start(client) for client in everybody])
+        tensors = self._tensors = ClientTensors(
+            self._recipe, torch.stack([factors.weights(client) for client in everybody])
+        )
+        if tensors.momentum is not None:
+            tensors.momentum = torch.stack([factors.momentum(client) for client in everybody])
+        if tensors.start is not None:
+            tensors.start = torch.stack([factors.start(client) for client in everybody])
         self._factors = None

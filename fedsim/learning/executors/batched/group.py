@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fedsim.learning.executors.batched.course import Chain, Stage
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 from fedsim.learning.executors.wave import Made, Source, Wave
 from fedsim.learning.operations.train import Train
 
@@ -20,7 +20,7 @@ class Group:
     """Chains, and what they have in common."""
 
     chains: tuple[Chain, ...]
-    base: Mapping[str, Part]
+    base: Mapping[str, TensorDict]
     """The model that they begin with, by part."""
     summed: tuple[str, ...] = ()
     """The parts of which the wave wants a weighted sum."""
@@ -46,12 +46,12 @@ class Group:
 class Change(NamedTuple):
     """``sum of weight_c (model_c - base)`` over a group's chains."""
 
-    parts: dict[str, Part]
+    parts: dict[str, TensorDict]
     weight: float
     """The sum of the weights."""
 
 
-def groups(wave: Wave, values: Sequence[Part]) -> Iterator[Group]:
+def groups(wave: Wave, values: Sequence[TensorDict]) -> Iterator[Group]:
     """The wave's groups, one after the other."""
     total = wave.sum
     summed = () if total is None else tuple(total.base)

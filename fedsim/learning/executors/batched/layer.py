@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from fedsim.learning.executors.batched.client_tensors import ClientTensors
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.stack import Stack
 from fedsim.learning.executors.batched.support import ConvolutionBlock, DenseBlock
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 
 __all__ = ["GroupLayer", "layer_tensors"]
 
@@ -22,13 +22,13 @@ class GroupLayer(ABC):
         self._recipe = recipe
         self._clients = clients
         self._base_weight, self._base_bias = weight, bias
-        self.bias = None if bias is None else Stack.copies(recipe, bias, clients)
+        self.bias = None if bias is None else ClientTensors.copies(recipe, bias, clients)
 
     # -- what differs ------------------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
-    def stack(self) -> Stack | None:
+    def tensors(self) -> ClientTensors | None:
         """Each client's weights; None while they are kept in factors."""
 
     @abstractmethod
@@ -43,13 +43,13 @@ class GroupLayer(ABC):
 
     def begin(self, client: int) -> None:
         """A new training of *client* begins."""
-        for stack in self._stacks().values():
-            stack.begin(client)
+        for tensors in self._client_tensors().values():
+            tensors.begin(client)
 
     def restart(self, client: int) -> None:
         """Give *client* the base again."""
-        if self.stack is not None:
-            self.shown(self.stack.value[client]).copy_(self._base_weight)
+        if self.tensors is not None:
+            self.shown(self.tensors.value[client]).copy_(self._base_weight)
         if self.bias is not None:
             assert self._base_bias is not None
             self.bias.value[client].copy_(self._base_bias)
@@ -62,27 +62,27 @@ class GroupLayer(ABC):
 
     def views(self, client: int) -> dict[str, torch.Tensor]:
         """One client's weights, live."""
-        return {kind: self._shown(kind, stack.value[client]) for kind, stack in self._stacks().items()}
+        return {kind: self._shown(kind, tensors.value[client]) for kind, tensors in self._client_tensors().items()}
 
     def starts(self, client: int) -> dict[str, torch.Tensor]:
         """Where its training started, for objectives that ask for it."""
         return {
-            kind: self._shown(kind, stack.start[client])
-            for kind, stack in self._stacks().items()
-            if stack.start is not None
+            kind: self._shown(kind, tensors.start[client])
+            for kind, tensors in self._client_tensors().items()
+            if tensors.start is not None
         }
 
     def gradients(self) -> dict[str, list[torch.Tensor]]:
         """The gradients held for an objective that adds its own term, live; one for each client that has a step."""
         return {
-            kind: [self._shown(kind, gradient) for gradient in stack.gradients()]
-            for kind, stack in self._stacks().items()
+            kind: [self._shown(kind, gradient) for gradient in tensors.gradients()]
+            for kind, tensors in self._client_tensors().items()
         }
 
     def release(self) -> None:
         """Step along the gradients held."""
-        for stack in self._stacks().values():
-            stack.release()
+        for tensors in self._client_tensors().values():
+            tensors.release()
 
     def weighted_change(self, weights: Sequence[float]) -> dict[str, torch.Tensor]:
         """``sum of weights[c] (tensor_c - base)``."""
@@ -91,16 +91,16 @@ class GroupLayer(ABC):
             change["bias"] = self.bias.weighted_change(self._base_bias, weights)
         return change
 
-    def _stacks(self) -> dict[str, Stack]:
-        stacks = {"weight": self.stack, "bias": self.bias}
-        return {kind: stack for kind, stack in stacks.items() if stack is not None}
+    def _client_tensors(self) -> dict[str, ClientTensors]:
+        found = {"weight": self.tensors, "bias": self.bias}
+        return {kind: tensors for kind, tensors in found.items() if tensors is not None}
 
     def _shown(self, kind: str, held: torch.Tensor) -> torch.Tensor:
         return self.shown(held) if kind == "weight" else held
 
 
 def layer_tensors(
-    model: Mapping[str, Part], block: ConvolutionBlock | DenseBlock
+    model: Mapping[str, TensorDict], block: ConvolutionBlock | DenseBlock
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """A layer's weight, and its bias if it has one."""
     tensors, name = model[block.part], block.layer.name

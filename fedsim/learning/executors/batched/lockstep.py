@@ -8,16 +8,16 @@ from typing import TypeVar
 import torch
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.course import Course, Draw, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
-from fedsim.learning.executors.batched.fronts import FrontKind, new_front
 from fedsim.learning.executors.batched.group import Change, Group
 from fedsim.learning.executors.batched.layer import GroupLayer, layer_tensors
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 from fedsim.learning.executors.wave import Source
 from fedsim.learning.objectives.objective import Given
 
@@ -39,28 +39,32 @@ class Lockstep:
         draw: Draw,
         group: Group,
         recipe: Recipe,
-        front_kind: FrontKind,
+        conv_stack_kind: ConvStackKind,
     ) -> None:
-        """*front_kind* says how convolutions are computed."""
+        """*conv_stack_kind* says how convolutions are computed."""
         base, chains = group.base, group.chains
         self._group = group
         self._architecture, self._recipe = architecture, recipe
         self._regression = dataset.regression
         self._course = Course(draw, chains)
         clients = len(chains)
-        back = [layer_tensors(base, block) for block in architecture.back]
-        rows = self._course.rows(max(rows_that_pay(*weight.shape) for weight, _ in back))
-        self._front = new_front(front_kind, recipe, architecture.front, base, clients, self._course.widest)
-        self._back = [Dense(recipe, *tensors, clients, rows) for tensors in back]
-        blocks: list[ConvolutionBlock | DenseBlock] = [*architecture.front, *architecture.back]
-        layers: list[GroupLayer] = [*self._front.convolutions, *self._back]
+        dense_stack = [layer_tensors(base, block) for block in architecture.dense_stack]
+        rows = self._course.rows(max(rows_that_pay(*weight.shape) for weight, _ in dense_stack))
+        self._conv_stack = new_conv_stack(
+            conv_stack_kind, recipe, architecture.conv_stack, base, clients, self._course.widest
+        )
+        self._dense_stack = [Dense(recipe, *tensors, clients, rows) for tensors in dense_stack]
+        blocks: list[ConvolutionBlock | DenseBlock] = [*architecture.conv_stack, *architecture.dense_stack]
+        layers: list[GroupLayer] = [*self._conv_stack.convolutions, *self._dense_stack]
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
         self._like = layer_tensors(base, blocks[-1])[0]
-        self._states: list[Mapping[str, Part]] = [{} for _ in chains]
+        self._states: list[Mapping[str, TensorDict]] = [{} for _ in chains]
         self._steps = [0 for _ in chains]
         self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 
-    def run(self, made: Callable[[Source], Part], finished: Callable[[int, dict[str, Part]], None]) -> Change:
+    def run(
+        self, made: Callable[[Source], TensorDict], finished: Callable[[int, dict[str, TensorDict]], None]
+    ) -> Change:
         """Go through all steps; returns the group's share of the wave's sum.
 
         *made* gives what a client remembers from before; *finished* is told each training's outputs, as far as somebody
@@ -84,7 +88,7 @@ class Lockstep:
         if self._group.weights is None:
             return Change({}, 0.0)
         weights = [self._group.weights[chain[-1].number] for chain in self._course.chains]
-        parts: dict[str, Part] = {part: {} for part in self._group.summed}
+        parts: dict[str, TensorDict] = {part: {} for part in self._group.summed}
         for part, name, layer in self._layers:
             if part in parts:
                 parts[part].update(_named(name, layer.weighted_change(weights)))
@@ -97,8 +101,8 @@ class Lockstep:
         client: int,
         before: Stage | None,
         stage: Stage,
-        made: Callable[[Source], Part],
-        finished: Callable[[int, dict[str, Part]], None],
+        made: Callable[[Source], TensorDict],
+        finished: Callable[[int, dict[str, TensorDict]], None],
     ) -> None:
         if before is not None:
             self._finish(client, before, finished)
@@ -110,8 +114,8 @@ class Lockstep:
         self._states[client] = {name: made(source) for name, source in remembered.items()}
         self._steps[client] = stage.training.about.sizes.steps
 
-    def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, Part]], None]) -> None:
-        outputs: dict[str, Part] = {name: {} for name in stage.needed if not name.startswith("state.")}
+    def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, TensorDict]], None]) -> None:
+        outputs: dict[str, TensorDict] = {name: {} for name in stage.needed if not name.startswith("state.")}
         for part, name, layer in self._layers:
             if part in outputs:
                 outputs[part].update(_named(name, layer.state(client)))
@@ -127,29 +131,31 @@ class Lockstep:
         """Forward, the loss's gradient, backward with a step of each layer as soon as its gradient is there."""
         samples = [batch.y.shape[0] for batch in batches]
         kept = [self._features(batches, samples, width)]
-        for block, layer in zip(self._architecture.back, self._back, strict=True):
+        for block, layer in zip(self._architecture.dense_stack, self._dense_stack, strict=True):
             h = layer.forward(kept[-1])
             kept.append(h.relu_() if block.rectified else h)
         d: torch.Tensor | None = self._loss_gradient(kept[-1], batches, samples, width)
-        for number in reversed(range(len(self._back))):
+        for number in reversed(range(len(self._dense_stack))):
             assert d is not None
-            if self._architecture.back[number].rectified:
+            if self._architecture.dense_stack[number].rectified:
                 d = torch.ops.aten.threshold_backward(d, kept[number + 1], 0)
-            d = self._back[number].backward(d, kept[number], first=number == 0 and not self._architecture.front)
+            d = self._dense_stack[number].backward(
+                d, kept[number], first=number == 0 and not self._architecture.conv_stack
+            )
         if d is not None:
-            self._front.backward(d, samples)
+            self._conv_stack.backward(d, samples)
         if not self._recipe.linear:
             self._let_the_objective_see(len(batches))
 
     def _features(self, batches: Sequence[MiniBatch], samples: Sequence[int], width: int) -> torch.Tensor:
         """What the first fully connected layer takes, (clients, samples, features); zeros where a batch is shorter."""
-        if not self._architecture.front:
+        if not self._architecture.conv_stack:
             return padded([batch.x.flatten(1) for batch in batches], width)
-        h = self._like.new_empty(len(batches), width, self._architecture.back[0].layer.inputs)
+        h = self._like.new_empty(len(batches), width, self._architecture.dense_stack[0].layer.inputs)
         for client, number in enumerate(samples):
             if number < width:
                 h[client, number:].zero_()
-        self._front.forward([batch.x for batch in batches], h)
+        self._conv_stack.forward([batch.x for batch in batches], h)
         return h
 
     def _loss_gradient(

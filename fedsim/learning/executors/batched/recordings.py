@@ -31,7 +31,7 @@ from fedsim.learning.executors.batched.group import Change, Group, recipe_of
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import XY, ResidentSamples
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 from fedsim.learning.executors.wave import Source
 
 __all__ = ["MOST", "MOST_SEEN", "MOST_STEPS", "STALE", "Recorder", "Recordings"]
@@ -83,7 +83,7 @@ class Recordings:
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
         self._recordings: OrderedDict[Hashable, _Recording] = OrderedDict()
 
-    def trained(self, group: Group, finished: Callable[[int, dict[str, Part]], None]) -> Change | None:
+    def trained(self, group: Group, finished: Callable[[int, dict[str, TensorDict]], None]) -> Change | None:
         """As `Lockstep.run`, by a recording; None if there is none: then nothing has happened."""
         if self._recorder is None or not self._samples.all_there or not Recipe.of(group.about).linear:
             return None
@@ -177,7 +177,10 @@ class _Recording:
         (self._change, self._outputs), self._play = recorder.record(self._train)
 
     def played(
-        self, base: Mapping[str, Part], ids: npt.NDArray[np.int64], finished: Callable[[int, dict[str, Part]], None]
+        self,
+        base: Mapping[str, TensorDict],
+        ids: npt.NDArray[np.int64],
+        finished: Callable[[int, dict[str, TensorDict]], None],
     ) -> Change:
         """As `Lockstep.run`, from another base, and on other samples."""
         for part, tensors in self._group.base.items():
@@ -189,8 +192,8 @@ class _Recording:
             finished(number, _copied(outputs))
         return Change(_copied(self._change.parts), self._change.weight)
 
-    def _train(self) -> tuple[Change, dict[int, dict[str, Part]]]:
-        outputs: dict[int, dict[str, Part]] = {}
+    def _train(self) -> tuple[Change, dict[int, dict[str, TensorDict]]]:
+        outputs: dict[int, dict[str, TensorDict]] = {}
         change = self._lockstep(self._group, self._draw).run(_nothing, outputs.__setitem__)
         return change, outputs
 
@@ -198,9 +201,9 @@ class _Recording:
         return self._samples.at(self._ids_of[stage.number], list(self._sizes[stage.number]))
 
 
-def _nothing(source: Source) -> Part:
+def _nothing(source: Source) -> TensorDict:
     raise AssertionError(f"a linear objective remembers nothing, yet asks for {source}")
 
 
-def _copied(parts: Mapping[str, Part]) -> dict[str, Part]:
+def _copied(parts: Mapping[str, TensorDict]) -> dict[str, TensorDict]:
     return {part: {name: tensor.clone() for name, tensor in tensors.items()} for part, tensors in parts.items()}

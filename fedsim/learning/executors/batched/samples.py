@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from fedsim.data.captures import captured_ids
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
-from fedsim.data.stream.captures import captured_ids
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen, batches, mini_batches, training_samples
 from fedsim.learning.training import TrainingSettings

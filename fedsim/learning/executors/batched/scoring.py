@@ -12,7 +12,7 @@ from fedsim.learning.executors.batched.images import channels_last, pooled
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
-from fedsim.learning.executors.trainer import Part, Tally, infinite_unless_finite
+from fedsim.learning.executors.trainer import Tally, TensorDict, infinite_unless_finite
 
 __all__ = ["forward", "tally_of"]
 
@@ -22,7 +22,7 @@ CHUNK = 50
 
 def forward(
     architecture: Architecture,
-    model: Mapping[str, Part],
+    model: Mapping[str, TensorDict],
     x: torch.Tensor,
     *,
     compiled: bool = False,
@@ -33,9 +33,9 @@ def forward(
     *compiled* says whether convolutions are in machine code of our own. *products* is the type to which the factors of
     products are rounded; None: they are taken as they are.
     """
-    features = partial(compiled_features, architecture.front) if compiled else partial(_features, architecture)
+    features = partial(compiled_features, architecture.conv_stack) if compiled else partial(_features, architecture)
     h = features(model, x, products)
-    for block in architecture.back:
+    for block in architecture.dense_stack:
         weight, bias = layer_tensors(model, block)
         h = _with(Shared(weight, products).times_transposed(h), bias)
         if block.rectified:
@@ -57,14 +57,14 @@ def _with(y: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
 
 
 def _features(
-    architecture: Architecture, model: Mapping[str, Part], x: torch.Tensor, products: torch.dtype | None
+    architecture: Architecture, model: Mapping[str, TensorDict], x: torch.Tensor, products: torch.dtype | None
 ) -> torch.Tensor:
-    if not architecture.front:
+    if not architecture.conv_stack:
         return x.flatten(1)
     chunks = []
     for first in range(0, len(x), CHUNK):
         h = x[first : first + CHUNK]
-        for block in architecture.front:
+        for block in architecture.conv_stack:
             h = _convolved(block, *layer_tensors(model, block), h, products)
         chunks.append(h.flatten(1))
     return torch.cat(chunks)

@@ -1,7 +1,7 @@
 """Which models the batched trainer has arithmetic for. No torch here: the choice is made before it is loaded.
 
-A model is a *front* of convolutions, each with a rectifier and pooling behind it or not, and a *back* of fully
-connected layers, each with a rectifier behind it or not.
+A model is a stack of convolutions, each with a rectifier and pooling behind it or not, and then a stack of dense,
+that is fully connected, layers, each with a rectifier behind it or not.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class DenseBlock:
 class Architecture:
     """A model as the batched trainer sees it."""
 
-    front: tuple[ConvolutionBlock, ...]
-    back: tuple[DenseBlock, ...]
+    conv_stack: tuple[ConvolutionBlock, ...]
+    dense_stack: tuple[DenseBlock, ...]
 
 
 def why_not(table: ModelTable) -> str | None:
@@ -61,7 +61,7 @@ def why_not(table: ModelTable) -> str | None:
 
 
 def architecture(table: ModelTable, part: str | None = None) -> Architecture:
-    """The front and back of the model, or of *part* alone; `ValueError` where `why_not` has something to say."""
+    """The two stacks of the model, or of *part* alone; `ValueError` where `why_not` has something to say."""
     found = _parse(table, part)
     if isinstance(found, str):
         raise ValueError(found)
@@ -72,12 +72,12 @@ def _parse(table: ModelTable, part: str | None = None) -> Architecture | str:
     if not isinstance(table, LayerTable):
         return "it has no arithmetic for a module of the user's own"
     layers = [(own, layer) for own, some in table.layers.items() if part in (None, own) for layer in some]
-    front: list[ConvolutionBlock] = []
-    back: list[DenseBlock] = []
+    conv_stack: list[ConvolutionBlock] = []
+    dense_stack: list[DenseBlock] = []
     shape = table.input_shape
     while layers and isinstance(layers[0][1], Conv2d):
-        block, layers = _convolution_block(layers, shape, first=not front)
-        front.append(block)
+        block, layers = _convolution_block(layers, shape, first=not conv_stack)
+        conv_stack.append(block)
         shape = block.output_shape
     if layers and isinstance(layers[0][1], Flatten):
         del layers[0]
@@ -86,13 +86,13 @@ def _parse(table: ModelTable, part: str | None = None) -> Architecture | str:
         assert isinstance(layer, Linear)
         rectified = bool(layers) and isinstance(layers[0][1], ReLU)
         layers = layers[rectified:]
-        back.append(DenseBlock(own, layer, rectified))
-    if not layers and not back and part != "extractor":
+        dense_stack.append(DenseBlock(own, layer, rectified))
+    if not layers and not dense_stack and part != "extractor":
         return "it ends in no fully connected layer"
     if layers:
         layer = layers[0][1]
         return f"it has no arithmetic for layer {layer.name} ({layer.signature})"
-    return Architecture(tuple(front), tuple(back))
+    return Architecture(tuple(conv_stack), tuple(dense_stack))
 
 
 def _convolution_block(

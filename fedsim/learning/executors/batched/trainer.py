@@ -14,9 +14,9 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
+from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, conv_stack_kind
 from fedsim.learning.executors.batched.course import Draw, Stage
 from fedsim.learning.executors.batched.cuda_graphs import CudaRecorder
-from fedsim.learning.executors.batched.fronts import FrontKind, front_kind
 from fedsim.learning.executors.batched.group import Change, Group, groups
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.low_rank import prepare_factors
@@ -28,7 +28,7 @@ from fedsim.learning.executors.batched.support import Architecture, architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.semantics import joined, shuffled
-from fedsim.learning.executors.trainer import Part, Score, Tally, Trainer, number_type, scores_from
+from fedsim.learning.executors.trainer import Score, Tally, TensorDict, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
 from fedsim.models.table import ModelTable
 
@@ -68,15 +68,15 @@ class BatchedTrainer(Trainer):
         if torch_device != "cpu":
             return
         found, dtype, products = architecture(table), number_type(precision), _products(precision)
-        if front_kind(found.front, stacked=cls.stacked, products=products) == "compiled":
-            for shape in geometries(found.front) or ():
+        if conv_stack_kind(found.conv_stack, stacked=cls.stacked, products=products) == "compiled":
+            for shape in geometries(found.conv_stack) or ():
                 convolution_kernels(shape, dtype, products)
-        for number, block in enumerate(found.back):
-            first = number == 0 and not found.front
+        for number, block in enumerate(found.dense_stack):
+            first = number == 0 and not found.conv_stack
             prepare_factors(block.layer.outputs, block.layer.inputs, dtype, products, first=first)
 
     @torch.no_grad()
-    def train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
+    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         """Group after group; what looks at a further model is trained in the plain loop."""
         if any(training.about.objective.receives for training in wave.trainings):
             with torch.enable_grad():
@@ -88,10 +88,10 @@ class BatchedTrainer(Trainer):
     def _plain(self) -> PlainTrainer:
         return PlainTrainer(self._table, self.dataset, self.torch_device, self._precision)
 
-    def _train(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
-        outputs: list[dict[str, Part]] = [{} for _ in wave.trainings]
+    def _train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+        outputs: list[dict[str, TensorDict]] = [{} for _ in wave.trainings]
 
-        def made(source: Source) -> Part:
+        def made(source: Source) -> TensorDict:
             return outputs[source.training][source.output] if isinstance(source, Made) else values[source]
 
         total = None if wave.sum is None else _Total(wave.sum, values)
@@ -105,7 +105,7 @@ class BatchedTrainer(Trainer):
                 total.add(change, group.base)
         return outputs if total is None else [*outputs, total.result]
 
-    def _new_lockstep(self, group: Group, made: Callable[[Source], Part]) -> Lockstep:
+    def _new_lockstep(self, group: Group, made: Callable[[Source], TensorDict]) -> Lockstep:
         """Of all layers on samples, or of the classifier's alone on rows of semantics."""
         if not group.on_rows:
             return self._lockstep(group, self._draw)
@@ -121,7 +121,7 @@ class BatchedTrainer(Trainer):
         return self._samples.mini_batches(about.seen, about.training, stage.training.stream)
 
     @torch.no_grad()
-    def features(self, extractor: Mapping[str, Part], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    def features(self, extractor: Mapping[str, TensorDict], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """One product for each layer, of all samples together."""
         layers = self._parts["extractor"]
         with arithmetic(self.torch_device, self._precision):
@@ -129,12 +129,12 @@ class BatchedTrainer(Trainer):
         return [some.clone() for some in torch.split(made, [len(x) for x in samples])]
 
     @torch.no_grad()
-    def score(self, model: Mapping[str, Part], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
         """One product for each layer and batch."""
         with arithmetic(self.torch_device, self._precision):
             return scores_from([self._tally(model, ids) for ids in batches])
 
-    def _tally(self, model: Mapping[str, Part], ids: npt.NDArray[np.int64]) -> Tally:
+    def _tally(self, model: Mapping[str, TensorDict], ids: npt.NDArray[np.int64]) -> Tally:
         x, y = self._samples.of(ids)
         return tally_of(self._whole.forward(model, x, self._products), y, regression=self.dataset.regression)
 
@@ -144,16 +144,16 @@ class _Layers:
     """The layers of a model, or of one of its parts, and how its convolutions are computed."""
 
     architecture: Architecture
-    front_kind: FrontKind
+    conv_stack_kind: ConvStackKind
 
     @classmethod
     def of(cls, table: ModelTable, part: str | None, stacked: bool, products: torch.dtype | None) -> _Layers:
         found = architecture(table, part)
-        return cls(found, front_kind(found.front, stacked=stacked, products=products))
+        return cls(found, conv_stack_kind(found.conv_stack, stacked=stacked, products=products))
 
-    def forward(self, model: Mapping[str, Part], x: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
+    def forward(self, model: Mapping[str, TensorDict], x: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
         """What the last layer makes of the samples."""
-        return forward(self.architecture, model, x, compiled=self.front_kind == "compiled", products=products)
+        return forward(self.architecture, model, x, compiled=self.conv_stack_kind == "compiled", products=products)
 
 
 def _products(precision: str) -> torch.dtype | None:
@@ -165,17 +165,17 @@ def _lockstep(
     layers: _Layers, dataset: FederatedDataset, products: torch.dtype | None, group: Group, draw: Draw
 ) -> Lockstep:
     recipe = Recipe.of(group.about, products)
-    return Lockstep(layers.architecture, dataset, draw, group, recipe, layers.front_kind)
+    return Lockstep(layers.architecture, dataset, draw, group, recipe, layers.conv_stack_kind)
 
 
 class _Total:
     """The wave's weighted sum, group by group."""
 
-    def __init__(self, total: WeightedSum, values: Sequence[Part]) -> None:
+    def __init__(self, total: WeightedSum, values: Sequence[TensorDict]) -> None:
         self._base = {part: values[at] for part, at in total.base.items()}
-        self.result: dict[str, Part] = {part: {} for part in self._base}
+        self.result: dict[str, TensorDict] = {part: {} for part in self._base}
 
-    def add(self, change: Change, base: Mapping[str, Part]) -> None:
+    def add(self, change: Change, base: Mapping[str, TensorDict]) -> None:
         """*change* is the total's own from now on."""
         for part, sum_base in self._base.items():
             for name, tensor in change.parts[part].items():

@@ -96,16 +96,16 @@ class Geometry:
         return self.rows * self.columns * self.outputs, self.columns * self.outputs, self.outputs
 
 
-def geometries(front: Sequence[ConvolutionBlock]) -> tuple[Geometry, ...] | None:
+def geometries(conv_stack: Sequence[ConvolutionBlock]) -> tuple[Geometry, ...] | None:
     """A model's convolutions, if there are kernels for all of them: a function of the model alone.
 
     Otherwise None: where a stride is not 1, something else is pooled than squares of 2, a kernel is larger than
     `LARGEST_KERNEL`, outputs do not fill `LANES`, or samples have more than `FEW_INPUTS` channels.
     """
-    if not front or not all(_fits(block) for block in front):
+    if not conv_stack or not all(_fits(block) for block in conv_stack):
         return None
-    margins = [block.layer.padding for block in front[1:]] + [0]
-    return tuple(_geometry(block, margin) for block, margin in zip(front, margins, strict=True))
+    margins = [block.layer.padding for block in conv_stack[1:]] + [0]
+    return tuple(_geometry(block, margin) for block, margin in zip(conv_stack, margins, strict=True))
 
 
 def _fits(block: ConvolutionBlock) -> bool:

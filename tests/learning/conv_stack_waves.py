@@ -1,4 +1,4 @@
-"""The same steps of random clients through any front of convolutions, and how far two of them are apart."""
+"""The same steps of random clients through any stack of convolutions, and how far two of them are apart."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+from fedsim.learning.executors.batched.conv_stack import ConvStack
+from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.convolution import Convolution
-from fedsim.learning.executors.batched.front import Front
-from fedsim.learning.executors.batched.fronts import FrontKind, new_front
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.objectives import Objective, Plain, Proximal
@@ -34,7 +34,7 @@ class Watching(Objective):
 
 
 @dataclass(frozen=True)
-class FrontWave:
+class ConvStackWave:
     """Blocks, how to train them, and how many samples each client has at each step, in falling order of steps."""
 
     blocks: tuple[ConvolutionBlock, ...]
@@ -48,17 +48,17 @@ class FrontWave:
 
 
 @st.composite
-def waves_of(draw: st.DrawFn, blocks: st.SearchStrategy[tuple[ConvolutionBlock, ...]]) -> FrontWave:
+def waves_of(draw: st.DrawFn, blocks: st.SearchStrategy[tuple[ConvolutionBlock, ...]]) -> ConvStackWave:
     """Clients with one to four samples in each of some steps; every kind of recipe."""
     objective = draw(st.sampled_from([Plain(), Proximal(0.5), Watching()]))
     recipe = Recipe(0.1, draw(st.sampled_from([0.0, 0.9])), draw(st.sampled_from([0.0, 0.1])), objective)
     active = sorted(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)), reverse=True)
     samples = tuple(tuple(draw(st.integers(1, 4)) for _ in range(number)) for number in active)
-    return FrontWave(draw(blocks), recipe, samples, draw(st.integers(0, 2**31)))
+    return ConvStackWave(draw(blocks), recipe, samples, draw(st.integers(0, 2**31)))
 
 
-def front_of(wave: FrontWave, kind: FrontKind) -> Front[Convolution]:
-    """A front with random weights, the same for every kind."""
+def conv_stack_of(wave: ConvStackWave, kind: ConvStackKind) -> ConvStack[Convolution]:
+    """A stack with random weights, the same for every kind."""
     rng = np.random.default_rng(wave.seed)
     tensors = {
         f"{block.layer.name}.{name}": torch.from_numpy(rng.standard_normal(shape))
@@ -66,10 +66,12 @@ def front_of(wave: FrontWave, kind: FrontKind) -> Front[Convolution]:
         for name, shape in block.layer.parameter_shapes.items()
     }
     most = max(max(samples) for samples in wave.samples)
-    return new_front(kind, wave.recipe, wave.blocks, {"extractor": tensors}, wave.clients, most + MORE_ROWS)
+    return new_conv_stack(kind, wave.recipe, wave.blocks, {"extractor": tensors}, wave.clients, most + MORE_ROWS)
 
 
-def step(front: Front[Convolution], wave: FrontWave, number: int, *, more_rows: int = 0) -> list[torch.Tensor]:
+def step(
+    conv_stack: ConvStack[Convolution], wave: ConvStackWave, number: int, *, more_rows: int = 0
+) -> list[torch.Tensor]:
     """One step on random images and gradients; returns each client's features."""
     samples, rng = (
         wave.samples[number],
@@ -81,11 +83,11 @@ def step(front: Front[Convolution], wave: FrontWave, number: int, *, more_rows: 
     d = torch.zeros_like(features)
     for client, own in enumerate(samples):
         d[client, :own] = torch.from_numpy(rng.standard_normal((own, features.shape[2])))
-    front.forward(xs, features)
+    conv_stack.forward(xs, features)
     found = [features[client, :own].clone() for client, own in enumerate(samples)]
-    front.backward(d, samples)
+    conv_stack.backward(d, samples)
     if not wave.recipe.linear:
-        for layer in front.convolutions:
+        for layer in conv_stack.convolutions:
             for client in range(len(samples)):
                 held = {kind: gradients[client] for kind, gradients in layer.gradients().items()}
                 wave.recipe.objective.add_gradient(held, layer.views(client), layer.starts(client), {})
@@ -93,17 +95,17 @@ def step(front: Front[Convolution], wave: FrontWave, number: int, *, more_rows: 
     return found
 
 
-def train(front: Front[Convolution], wave: FrontWave, **options: int) -> list[torch.Tensor]:
+def train(conv_stack: ConvStack[Convolution], wave: ConvStackWave, **options: int) -> list[torch.Tensor]:
     """All steps; one client begins anew before the last one, another from the base."""
     found = []
     for number in range(len(wave.samples)):
         if number and number == len(wave.samples) - 1:
-            for layer in front.convolutions:
+            for layer in conv_stack.convolutions:
                 layer.restart(0)
                 layer.begin(0)
                 layer.begin(wave.clients - 1)
-        found += step(front, wave, number, **options)
-    for layer in front.convolutions:
+        found += step(conv_stack, wave, number, **options)
+    for layer in conv_stack.convolutions:
         found += [tensor for client in range(wave.clients) for tensor in layer.state(client).values()]
         found += layer.weighted_change([0.5 + client for client in range(wave.clients)]).values()
     return found

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 import torch
 
 from fedsim.learning.executors.batched.client_convolution import ClientConvolution
+from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.direct_convolution import DirectConvolution
-from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.images import channels_last
 from fedsim.learning.executors.batched.patch_convolution import FEW_INPUTS, PatchConvolution
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 
-__all__ = ["ClientFront", "faster_kind"]
+__all__ = ["ClientConvStack", "faster_kind"]
 
 
-class ClientFront(Front[ClientConvolution]):
+class ClientConvStack(ConvStack[ClientConvolution]):
     """All convolutions of a group of clients."""
 
     def __init__(self, convolutions: Sequence[ClientConvolution]) -> None:

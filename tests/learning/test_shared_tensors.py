@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load, save
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.arena import Arena
+from fedsim.learning.executors.shared_tensors import SharedTensors
 
 SHAPES = {
     "extractor": {"conv.weight": (2, 1, 3, 3), "bn.running_mean": (2,), "scale": ()},
@@ -22,12 +22,12 @@ SHAPES = {
 BLOCKS = 3
 
 
-def arena(dtype: torch.dtype = torch.float32) -> Arena:
-    return Arena(SHAPES, dtype, BLOCKS)
+def shared(dtype: torch.dtype = torch.float32) -> SharedTensors:
+    return SharedTensors(SHAPES, dtype, BLOCKS)
 
 
 def test_no_tensor_overlaps_another_and_all_are_aligned() -> None:
-    some = arena()
+    some = shared()
     blocks = [some.take(part) for part in ("extractor", "classifier") for _ in range(BLOCKS)]
     tensors = [tensor for block in blocks for tensor in block.tensors.values()]
     assert len(tensors) == BLOCKS * (3 + 2)
@@ -42,7 +42,7 @@ def test_no_tensor_overlaps_another_and_all_are_aligned() -> None:
 
 
 def test_a_block_is_taken_for_as_long_as_anybody_holds_anything_of_it() -> None:
-    some = arena()
+    some = shared()
     block = some.take("classifier")
     view = block.tensors["fc.weight"].t()[5:9]
     assert some.free("classifier") == BLOCKS - 1
@@ -53,19 +53,19 @@ def test_a_block_is_taken_for_as_long_as_anybody_holds_anything_of_it() -> None:
 
 
 def test_the_block_given_back_last_is_handed_out_first() -> None:
-    some = arena()
+    some = shared()
     first, second, third = (some.take("extractor") for _ in range(BLOCKS))
     assert some.take("extractor") is None
-    places = [third.place, first.place]
+    addresses = [third.address, first.address]
     del third
     del first
     again = [some.take("extractor"), some.take("extractor")]
-    assert [block.place for block in again] == places[::-1]
-    assert second.place not in places
+    assert [block.address for block in again] == addresses[::-1]
+    assert second.address not in addresses
 
 
 def test_parts_without_a_number_have_no_blocks() -> None:
-    some = arena()
+    some = shared()
     for part in ("nothing", "empty", "of another model"):
         assert some.free(part) == 0
         assert some.take(part) is None
@@ -73,12 +73,12 @@ def test_parts_without_a_number_have_no_blocks() -> None:
 
 
 def test_a_value_is_located_only_if_it_is_exactly_a_block() -> None:
-    some, other = arena(), arena()
+    some, other = shared(), shared()
     block, second = some.take("classifier"), some.take("classifier")
     value = block.tensors
-    assert some.locate(value) == block.place
-    assert some.locate(dict(reversed(value.items()))) == block.place
-    assert some.locate(second.tensors) == second.place != block.place
+    assert some.locate(value) == block.address
+    assert some.locate(dict(reversed(value.items()))) == block.address
+    assert some.locate(second.tensors) == second.address != block.address
     assert other.locate(value) is None
     assert some.locate({name: tensor.clone() for name, tensor in value.items()}) is None
     assert some.locate({"fc.weight": value["fc.weight"]}) is None
@@ -90,19 +90,19 @@ def test_a_value_is_located_only_if_it_is_exactly_a_block() -> None:
 
 
 def test_what_one_process_fills_in_another_one_reads() -> None:
-    some = arena(torch.float64)
+    some = shared(torch.float64)
     block = some.take("extractor")
     value = {name: torch.randn(shape, dtype=torch.float64) for name, shape in SHAPES["extractor"].items()}
     process = os.fork()
     if process == 0:
-        some.fill(block.place, dict(reversed(value.items())))
+        some.fill(block.address, dict(reversed(value.items())))
         os._exit(0)
     assert os.waitpid(process, 0)[1] == 0
     assert all(torch.equal(block.tensors[name], tensor) for name, tensor in value.items())
 
 
 def test_the_memory_goes_with_the_last_who_holds_something_of_it() -> None:
-    some = arena()
+    some = shared()
     mapping = weakref.ref(some._mapping)
     tensor = some.take("classifier").tensors["fc.bias"]
     del some
@@ -114,10 +114,10 @@ def test_the_memory_goes_with_the_last_who_holds_something_of_it() -> None:
 
 
 def test_a_block_is_dumped_like_any_other_tensors() -> None:
-    some = arena()
+    some = shared()
     block = some.take("extractor")
     value = {name: torch.randn(shape) for name, shape in SHAPES["extractor"].items()}
-    some.fill(block.place, value)
+    some.fill(block.address, value)
     content = save(block.tensors)
     assert content == save(value)
     assert all(torch.equal(load(content)[name], tensor) for name, tensor in value.items())
@@ -126,4 +126,4 @@ def test_a_block_is_dumped_like_any_other_tensors() -> None:
 
 def test_too_much_memory_is_the_users_to_change() -> None:
     with pytest.raises(UserError, match=r"workers need 4,000,000,000 MB .*--workers 1"):
-        Arena({"classifier": {"weight": (10**15,)}}, torch.float32, 1)
+        SharedTensors({"classifier": {"weight": (10**15,)}}, torch.float32, 1)

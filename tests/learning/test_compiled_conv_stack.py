@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves_of
+from conv_stack_waves import EXACT, MORE_ROWS, ConvStackWave, conv_stack_of, far, train, waves_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import FULL, mostly_long
 
-from fedsim.learning.executors.batched import fronts
+from fedsim.learning.executors.batched import conv_stacks
 from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.compiled.arithmetic import Machine
 from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
-from fedsim.learning.executors.batched.fronts import FrontKind, front_kind, new_front
+from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, conv_stack_kind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock, architecture
 from fedsim.learning.objectives import Plain
@@ -62,8 +62,8 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
 
 @FEW
 @given(waves_of(blocks()))
-def test_compiled_convolutions_are_pytorchs(wave: FrontWave) -> None:
-    assert far(train(front_of(wave, "compiled"), wave), train(front_of(wave, "pytorch"), wave)) <= EXACT
+def test_compiled_convolutions_are_pytorchs(wave: ConvStackWave) -> None:
+    assert far(train(conv_stack_of(wave, "compiled"), wave), train(conv_stack_of(wave, "pytorch"), wave)) <= EXACT
 
 
 @pytest.fixture
@@ -85,11 +85,11 @@ def test_few_registers_change_nothing_but_the_order_of_additions(held: int, regi
         block_of((3, 15, 17), 32, kernel=5, padding=2),
         block_of((32, 7, 8), 16, kernel=3, padding=1, first=False),
     )
-    wave = FrontWave(blocks, Recipe(0.1, 0.0, 0.0, Plain()), ((3, 2),), 4)
+    wave = ConvStackWave(blocks, Recipe(0.1, 0.0, 0.0, Plain()), ((3, 2),), 4)
     found = []
     for vectors in (28, held):
         registers(vectors)
-        found.append(train(front_of(wave, "compiled"), wave))
+        found.append(train(conv_stack_of(wave, "compiled"), wave))
     many, few = found
     clients = 2
     assert all(torch.equal(one, other) for one, other in zip(many[:clients], few[:clients], strict=True))
@@ -98,33 +98,33 @@ def test_few_registers_change_nothing_but_the_order_of_additions(held: int, regi
 
 @FEW
 @given(waves_of(blocks()))
-def test_rows_that_stand_for_no_sample_move_no_bit(wave: FrontWave) -> None:
-    longer = train(front_of(wave, "compiled"), wave, more_rows=MORE_ROWS)
-    for one, other in zip(longer, train(front_of(wave, "compiled"), wave), strict=True):
+def test_rows_that_stand_for_no_sample_move_no_bit(wave: ConvStackWave) -> None:
+    longer = train(conv_stack_of(wave, "compiled"), wave, more_rows=MORE_ROWS)
+    for one, other in zip(longer, train(conv_stack_of(wave, "compiled"), wave), strict=True):
         assert torch.equal(one, other)
 
 
 @FEW
 @given(waves_of(blocks()))
-def test_scores_come_from_the_same_features_as_training(wave: FrontWave) -> None:
+def test_scores_come_from_the_same_features_as_training(wave: ConvStackWave) -> None:
     """Bit for bit, however many images there are."""
-    front, (block, *_) = front_of(wave, "compiled"), wave.blocks
+    conv_stack, (block, *_) = conv_stack_of(wave, "compiled"), wave.blocks
     x = torch.randn(3 * 11, *block.input_shape, dtype=torch.float64, generator=torch.Generator().manual_seed(wave.seed))
     model = {"extractor": {}}
-    for each, layer in zip(wave.blocks, front.convolutions, strict=True):
+    for each, layer in zip(wave.blocks, conv_stack.convolutions, strict=True):
         model["extractor"] |= {f"{each.layer.name}.{kind}": tensor for kind, tensor in layer.state(0).items()}
     scored = compiled_features(wave.blocks, model, x)
     samples = max(map(max, wave.samples))
     for first in range(0, len(x), samples):
         some = x[first : first + samples]
         features = torch.zeros(1, len(some), scored.shape[1], dtype=torch.float64)
-        front.forward([some], features)
+        conv_stack.forward([some], features)
         assert torch.equal(features[0], scored[first : first + samples])
 
 
-def trained_once(kind: FrontKind, *, dtype: torch.dtype, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def trained_once(kind: ConvStackKind, *, dtype: torch.dtype, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Features, and weights after a step; the second convolution tells where the first one's gradients went."""
-    front_blocks = (
+    blocks = (
         block_of((1, 8, 8), 16, kernel=3, padding=1),
         block_of((16, 4, 4), 16, kernel=3, padding=1, first=False),
     )
@@ -132,15 +132,15 @@ def trained_once(kind: FrontKind, *, dtype: torch.dtype, x: torch.Tensor) -> tup
     base = {
         "extractor": {
             f"{block.layer.name}.{name}": torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
-            for block in front_blocks
+            for block in blocks
             for name, shape in block.layer.parameter_shapes.items()
         }
     }
-    front = new_front(kind, Recipe(0.1, 0.0, 0.0, Plain()), front_blocks, base, 1, len(x))
+    conv_stack = new_conv_stack(kind, Recipe(0.1, 0.0, 0.0, Plain()), blocks, base, 1, len(x))
     features = torch.zeros(1, len(x), 64, dtype=dtype)
-    front.forward([x.to(dtype)], features)
-    front.backward(torch.ones_like(features), [len(x)])
-    return (features, *(tensor for layer in front.convolutions for tensor in layer.state(0).values()))
+    conv_stack.forward([x.to(dtype)], features)
+    conv_stack.backward(torch.ones_like(features), [len(x)])
+    return (features, *(tensor for layer in conv_stack.convolutions for tensor in layer.state(0).values()))
 
 
 def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
@@ -153,11 +153,11 @@ def test_of_equal_pixels_the_first_one_gets_the_gradient() -> None:
 
 @pytest.mark.parametrize("place", [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_what_is_no_number_is_the_largest_wherever_in_a_square(place: tuple[int, int]) -> None:
-    wave = FrontWave((block_of((1, 4, 4), 16, kernel=1),), Recipe(0.1, 0.0, 0.0, Plain()), ((1,),), 1)
+    wave = ConvStackWave((block_of((1, 4, 4), 16, kernel=1),), Recipe(0.1, 0.0, 0.0, Plain()), ((1,),), 1)
     x = torch.ones(1, 1, 4, 4, dtype=torch.float64)
     x[0, 0, 2 + place[0], place[1]] = torch.nan
     found = torch.zeros(1, 1, 16 * 2 * 2, dtype=torch.float64)
-    front_of(wave, "compiled").forward([x], found)
+    conv_stack_of(wave, "compiled").forward([x], found)
     square = torch.tensor([[False, False], [True, False]])
     assert torch.equal(found.view(16, 2, 2).isnan(), square.expand(16, 2, 2))
 
@@ -202,7 +202,7 @@ def test_float32_is_as_near_to_float64_as_pytorchs() -> None:
 )
 def test_for_which_convolutions_there_is_machine_code(block: ConvolutionBlock, fits: bool) -> None:
     assert (geometries([block]) is not None) == fits
-    assert front_kind([block], stacked=False, products=None) == ("compiled" if fits else "pytorch")
+    assert conv_stack_kind([block], stacked=False, products=None) == ("compiled" if fits else "pytorch")
 
 
 @pytest.mark.parametrize(
@@ -210,19 +210,19 @@ def test_for_which_convolutions_there_is_machine_code(block: ConvolutionBlock, f
 )
 @pytest.mark.parametrize("tiles", [False, True])
 def test_which_models_are_compiled(
-    model: SmallCnn | FedgsCnn | LeafCnn, kind: FrontKind, tiles: bool, monkeypatch: pytest.MonkeyPatch
+    model: SmallCnn | FedgsCnn | LeafCnn, kind: ConvStackKind, tiles: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where factors are rounded, only with tiles."""
-    monkeypatch.setattr(fronts, "has_tiles", lambda: tiles)
-    front = architecture(model.table((1, 28, 28), 62)).front
-    assert front_kind(front, stacked=False, products=None) == kind
-    assert front_kind(front, stacked=False, products=torch.bfloat16) == (kind if tiles else "pytorch")
-    assert front_kind(front, stacked=True, products=torch.bfloat16) == "stacked"
+    monkeypatch.setattr(conv_stacks, "has_tiles", lambda: tiles)
+    conv_stack = architecture(model.table((1, 28, 28), 62)).conv_stack
+    assert conv_stack_kind(conv_stack, stacked=False, products=None) == kind
+    assert conv_stack_kind(conv_stack, stacked=False, products=torch.bfloat16) == (kind if tiles else "pytorch")
+    assert conv_stack_kind(conv_stack, stacked=True, products=torch.bfloat16) == "stacked"
 
 
 def test_without_a_fused_multiply_add_everything_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fronts, "fuses", lambda: False)
-    assert front_kind([block_of((1, 9, 9), 16, kernel=5)], stacked=False, products=None) == "pytorch"
+    monkeypatch.setattr(conv_stacks, "fuses", lambda: False)
+    assert conv_stack_kind([block_of((1, 9, 9), 16, kernel=5)], stacked=False, products=None) == "pytorch"
 
 
 @pytest.mark.parametrize(
@@ -249,10 +249,10 @@ def test_float32_gradients_stay_near_to_float64_with_many_samples(samples: int) 
     changes = []
     for dtype in (torch.float32, torch.float64):
         tensors = {"extractor": {"c.weight": weight.to(dtype), "c.bias": torch.zeros(16, dtype=dtype)}}
-        front = new_front("compiled", Recipe(1.0, 0.0, 0.0, Plain()), (block,), tensors, 1, samples)
-        front.forward([x.to(dtype)], torch.zeros(d.shape, dtype=dtype))
-        front.backward(d.to(dtype), [samples])
-        changes.append(front.convolutions[0].weighted_change([1.0]))
+        conv_stack = new_conv_stack("compiled", Recipe(1.0, 0.0, 0.0, Plain()), (block,), tensors, 1, samples)
+        conv_stack.forward([x.to(dtype)], torch.zeros(d.shape, dtype=dtype))
+        conv_stack.backward(d.to(dtype), [samples])
+        changes.append(conv_stack.convolutions[0].weighted_change([1.0]))
     for kind, exact in changes[1].items():
         error = float((changes[0][kind] - exact).norm() / exact.norm())
         assert error <= 5 * 2**-24, kind

@@ -10,12 +10,12 @@ import torch
 
 from fedsim.learning.executors.batched.convolution import Convolution
 
-__all__ = ["Front"]
+__all__ = ["ConvStack"]
 
 C_co = TypeVar("C_co", bound=Convolution, covariant=True)
 
 
-class Front(ABC, Generic[C_co]):
+class ConvStack(ABC, Generic[C_co]):
     """All convolutions of a group of clients, however they are computed."""
 
     def __init__(self, convolutions: Sequence[C_co]) -> None:

@@ -8,14 +8,14 @@ import torch
 
 from fedsim.learning.executors.batched.recipe import Recipe
 
-__all__ = ["Stack"]
+__all__ = ["ClientTensors"]
 
 
-class Stack:
+class ClientTensors:
     """``value[c]`` is client *c*'s; momentum and start are kept only where the recipe needs them."""
 
     def __init__(self, recipe: Recipe, value: torch.Tensor) -> None:
-        """*value* is (clients, ...), and the stack's own from now on."""
+        """*value* is (clients, ...), and this object's own from now on."""
         self._recipe = recipe
         self.value = value
         self.momentum = torch.zeros_like(value) if recipe.momentum else None
@@ -23,7 +23,7 @@ class Stack:
         self._held: list[tuple[int | slice, torch.Tensor]] = []
 
     @classmethod
-    def copies(cls, recipe: Recipe, base: torch.Tensor, clients: int) -> Stack:
+    def copies(cls, recipe: Recipe, base: torch.Tensor, clients: int) -> ClientTensors:
         """Everybody starts from *base*."""
         return cls(recipe, base.unsqueeze(0).repeat(clients, *[1] * base.dim()))
 

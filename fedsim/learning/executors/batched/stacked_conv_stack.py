@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import torch
 
+from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
-from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.shared import product
 
-__all__ = ["StackedConvolution", "StackedFront"]
+__all__ = ["StackedConvStack", "StackedConvolution"]
 
 
 class _Kept(NamedTuple):
@@ -114,7 +114,7 @@ class StackedConvolution(Convolution):
         return spread.view(clients, channels, samples * height * width)
 
 
-class StackedFront(Front[StackedConvolution]):
+class StackedConvStack(ConvStack[StackedConvolution]):
     """All convolutions of a group of clients, as one stack."""
 
     def __init__(self, convolutions: Sequence[StackedConvolution]) -> None:

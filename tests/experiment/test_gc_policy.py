@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from fedsim.experiment import collector
-from fedsim.experiment.collector import rare_collections, set_aside, set_aside_for_good
+from fedsim.experiment import gc_policy
+from fedsim.experiment.gc_policy import rare_collections, set_aside, set_aside_for_good
 
 
 @pytest.fixture
 def nothing_set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(collector, "_for_good", [])
+    monkeypatch.setattr(gc_policy, "_for_good", [])
     gc.unfreeze()
     yield
     gc.freeze()  # as all other tests have it

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 import torch
-from front_waves import EXACT, MORE_ROWS, FrontWave, far, front_of, train, waves_of
+from conv_stack_waves import EXACT, MORE_ROWS, ConvStackWave, conv_stack_of, far, train, waves_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.learning.executors.batched.client_front import faster_kind
-from fedsim.learning.executors.batched.fronts import FrontKind, new_front
+from fedsim.learning.executors.batched.client_conv_stack import faster_kind
+from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.stacked_front import StackedConvolution
+from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.objectives import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d
@@ -43,19 +43,19 @@ def blocks(draw: st.DrawFn) -> tuple[ConvolutionBlock, ...]:
 
 
 @given(waves_of(blocks()))
-def test_stacked_convolutions_are_each_clients_own(wave: FrontWave) -> None:
-    assert far(train(front_of(wave, "stacked"), wave), train(front_of(wave, "pytorch"), wave)) <= EXACT
+def test_stacked_convolutions_are_each_clients_own(wave: ConvStackWave) -> None:
+    assert far(train(conv_stack_of(wave, "stacked"), wave), train(conv_stack_of(wave, "pytorch"), wave)) <= EXACT
 
 
 @given(waves_of(blocks()))
-def test_rows_that_stand_for_no_sample_change_nothing(wave: FrontWave) -> None:
+def test_rows_that_stand_for_no_sample_change_nothing(wave: ConvStackWave) -> None:
     """Their gradient is exactly zero, so only the order of additions may differ."""
-    longer = train(front_of(wave, "stacked"), wave, more_rows=MORE_ROWS)
-    assert far(longer, train(front_of(wave, "stacked"), wave)) <= EXACT
+    longer = train(conv_stack_of(wave, "stacked"), wave, more_rows=MORE_ROWS)
+    assert far(longer, train(conv_stack_of(wave, "stacked"), wave)) <= EXACT
 
 
 @pytest.mark.parametrize("kind", ["pytorch", "stacked"])
-def test_of_equal_pixels_the_first_one_gets_the_gradient(kind: FrontKind) -> None:
+def test_of_equal_pixels_the_first_one_gets_the_gradient(kind: ConvStackKind) -> None:
     """As in PyTorch's own pooling: behind equal pixels, weights of the layer before change by where it went."""
     blocks = (
         ConvolutionBlock("e", Conv2d("a", 1, 1, kernel=1, bias=False), False, 1, (1, 4, 4), (1, 4, 4), True),
@@ -63,10 +63,10 @@ def test_of_equal_pixels_the_first_one_gets_the_gradient(kind: FrontKind) -> Non
     )
     weight, places = torch.zeros(1, 1, 1, 1, dtype=torch.float64), torch.arange(16.0, dtype=torch.float64)
     base = {"e": {"a.weight": weight, "b.weight": weight + 1}}
-    front = new_front(kind, Recipe(1.0, 0.0, 0.0, Plain()), blocks, base, 1, 1)
-    front.forward([places.view(1, 1, 4, 4)], torch.empty(1, 1, 4, dtype=torch.float64))
-    front.backward(torch.ones(1, 1, 4, dtype=torch.float64), [1])
-    assert float(front.convolutions[0].state(0)["weight"]) == -(0.0 + 2 + 8 + 10)
+    conv_stack = new_conv_stack(kind, Recipe(1.0, 0.0, 0.0, Plain()), blocks, base, 1, 1)
+    conv_stack.forward([places.view(1, 1, 4, 4)], torch.empty(1, 1, 4, dtype=torch.float64))
+    conv_stack.backward(torch.ones(1, 1, 4, dtype=torch.float64), [1])
+    assert float(conv_stack.convolutions[0].state(0)["weight"]) == -(0.0 + 2 + 8 + 10)
 
 
 def by_client(recipe: Recipe, block: ConvolutionBlock, *tensors_and_clients: Any) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fedsim.data.encoding import AS_IT_IS, Encoding
 from fedsim.data.later import Stored
 
-__all__ = ["Clients", "Pile"]
+__all__ = ["Clients", "RawDataset"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Clients:
 
 
 @dataclass(frozen=True, eq=False)
-class Pile:
+class RawDataset:
     """The samples of one source and all that it says about them."""
 
     x: Stored

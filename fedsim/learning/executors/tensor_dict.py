@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import torch
 
-__all__ = ["Part", "by_full_name"]
+__all__ = ["TensorDict", "by_full_name"]
 
-Part = dict[str, torch.Tensor]
+TensorDict = dict[str, torch.Tensor]
 
 
-def by_full_name(model: Mapping[str, Part]) -> Part:
+def by_full_name(model: Mapping[str, TensorDict]) -> TensorDict:
     """The tensors of all parts, each by ``part.name``."""
     return {f"{part}.{name}": tensor for part, tensors in model.items() for name, tensor in tensors.items()}

@@ -12,12 +12,12 @@ import torch
 
 from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
+from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
-from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 
-__all__ = ["CompiledConvolution", "CompiledFront", "check_tensors"]
+__all__ = ["CompiledConvStack", "CompiledConvolution", "check_tensors"]
 
 
 class CompiledConvolution(Convolution):
@@ -97,7 +97,7 @@ class CompiledConvolution(Convolution):
             self.bias.take(slice(active), self._by_bias[:active])
 
 
-class CompiledFront(Front[CompiledConvolution]):
+class CompiledConvStack(ConvStack[CompiledConvolution]):
     """Convolutions that hand images to each other where they lie."""
 
     def __init__(self, convolutions: Sequence[CompiledConvolution], geometry: Geometry) -> None:

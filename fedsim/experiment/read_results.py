@@ -50,14 +50,14 @@ def _file_name(text: str) -> str:
     return text
 
 
-def _place(text: str) -> str:
+def _path_text(text: str) -> str:
     if b"\0" in os.fsencode(text):  # which refuses half a character
         raise ValueError("must hold no null character")
     return text
 
 
 Line = Annotated[str, AfterValidator(_shown_as_it_is)]
-Place = Annotated[InstanceOf[str], AfterValidator(_place)]
+PathText = Annotated[InstanceOf[str], AfterValidator(_path_text)]
 """As any path, it may hold bytes that are no UTF-8."""
 
 
@@ -73,7 +73,7 @@ class _Row(_Part):
     protocol: Line
     seed: int
     cut_short: Line | None = None
-    final_weights: dict[Line, Place] = {}
+    final_weights: dict[Line, PathText] = {}
     sim_time_s: NonNegative = 0.0
     real_seconds: NonNegative = 0.0
     rounds: Annotated[int, Ge(0)] = 0
@@ -104,7 +104,7 @@ class _Manifest(_Part):
     runs: list[_Row]
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
     at_work: _Process | None = None
-    store: Place = "store"
+    store: PathText = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None
     real_seconds: NonNegative = 0.0

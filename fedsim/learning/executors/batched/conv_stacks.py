@@ -7,24 +7,26 @@ from typing import Literal
 
 import torch
 
-from fedsim.learning.executors.batched.client_front import ClientFront, faster_kind
+from fedsim.learning.executors.batched.client_conv_stack import ClientConvStack, faster_kind
 from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled_front import CompiledConvolution, CompiledFront
+from fedsim.learning.executors.batched.compiled_conv_stack import CompiledConvolution, CompiledConvStack
+from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
-from fedsim.learning.executors.batched.front import Front
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.stacked_front import StackedConvolution, StackedFront
+from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution, StackedConvStack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.processor import fuses, has_tiles
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 
-__all__ = ["FrontKind", "front_kind", "new_front"]
+__all__ = ["ConvStackKind", "conv_stack_kind", "new_conv_stack"]
 
-FrontKind = Literal["stacked", "compiled", "pytorch"]
+ConvStackKind = Literal["stacked", "compiled", "pytorch"]
 
 
-def front_kind(front: Sequence[ConvolutionBlock], *, stacked: bool, products: torch.dtype | None) -> FrontKind:
+def conv_stack_kind(
+    conv_stack: Sequence[ConvolutionBlock], *, stacked: bool, products: torch.dtype | None
+) -> ConvStackKind:
     """All clients' convolutions at once where asked for; else in machine code of our own, if it has all of them.
 
     Products whose factors are rounded to another type, *products*, are left to PyTorch where there are no tiles, and
@@ -33,26 +35,26 @@ def front_kind(front: Sequence[ConvolutionBlock], *, stacked: bool, products: to
     if stacked:
         return "stacked"
     ours = fuses() and (products is None or has_tiles())
-    return "compiled" if ours and geometries(front) else "pytorch"
+    return "compiled" if ours and geometries(conv_stack) else "pytorch"
 
 
-def new_front(
-    kind: FrontKind,
+def new_conv_stack(
+    kind: ConvStackKind,
     recipe: Recipe,
     blocks: Sequence[ConvolutionBlock],
-    base: Mapping[str, Part],
+    base: Mapping[str, TensorDict],
     clients: int,
     samples: int,
-) -> Front[Convolution]:
+) -> ConvStack[Convolution]:
     """The convolutions of so many clients, each with at most so many *samples* in a step, which start from *base*."""
     given = [(recipe, block, *layer_tensors(base, block), clients) for block in blocks]
     if kind == "stacked":
-        return StackedFront([StackedConvolution(*each) for each in given])
+        return StackedConvStack([StackedConvolution(*each) for each in given])
     if kind == "pytorch":
-        return ClientFront([faster_kind(block)(*each) for block, each in zip(blocks, given, strict=True)])
+        return ClientConvStack([faster_kind(block)(*each) for block, each in zip(blocks, given, strict=True)])
     shapes = geometries(blocks)
     assert shapes is not None
     compiled = [
         CompiledConvolution(*each, geometry=shape, samples=samples) for each, shape in zip(given, shapes, strict=True)
     ]
-    return CompiledFront(compiled, shapes[-1])
+    return CompiledConvStack(compiled, shapes[-1])

@@ -22,15 +22,15 @@ import numpy.typing as npt
 import torch
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.trainer import Part
+from fedsim.learning.executors.trainer import TensorDict
 from fedsim.models.layers import Shape
 
-__all__ = ["Arena", "Block", "Place"]
+__all__ = ["Block", "BlockAddress", "SharedTensors"]
 
 _ALIGNMENT = 64  # bytes: as PyTorch's own memory, so the same instructions do the arithmetic
 
 
-class Place(NamedTuple):
+class BlockAddress(NamedTuple):
     """Where a block is: the same in this process and in its workers."""
 
     part: str
@@ -40,10 +40,10 @@ class Place(NamedTuple):
 class Block:
     """A block that is taken. It is given back once this object and all of its tensors are gone."""
 
-    __slots__ = ("__weakref__", "place", "tensors")
+    __slots__ = ("__weakref__", "address", "tensors")
 
-    def __init__(self, place: Place, tensors: Part) -> None:
-        self.place = place
+    def __init__(self, address: BlockAddress, tensors: TensorDict) -> None:
+        self.address = address
         self.tensors = tensors
 
 
@@ -59,12 +59,12 @@ class _Layout:
     tensors: Mapping[str, _Tensor]
     largest: str
     start: int
-    """Bytes from the start of the arena to the first block."""
+    """Bytes from the start of the memory to the first block."""
     block: int
     """Bytes from one block to the next."""
 
 
-class Arena:
+class SharedTensors:
     """A number of blocks for each part: *shapes* holds part -> name -> shape of the tensors, all of one type.
 
     Parts without a number in them have no blocks. Raises `UserError` when the machine has no room for it.
@@ -81,14 +81,14 @@ class Arena:
         self._blocks = blocks
         self._free = {part: list(reversed(range(blocks))) for part in self._layouts}
         self._mapping = _mapped(max(end, mmap.PAGESIZE))
-        self._address = np.frombuffer(self._mapping, np.uint8).ctypes.data
+        self._start = np.frombuffer(self._mapping, np.uint8).ctypes.data
 
     @property
     def parts(self) -> KeysView[str]:
         """The parts that have blocks."""
         return self._layouts.keys()
 
-    def fits(self, part: str, value: Part) -> bool:
+    def fits(self, part: str, value: TensorDict) -> bool:
         """Whether *value* can be kept in a block of *part*: it has the same tensors, in any order."""
         layout = self._layouts.get(part)
         return (
@@ -100,63 +100,63 @@ class Arena:
             )
         )
 
-    def part_of(self, value: Part) -> str | None:
+    def part_of(self, value: TensorDict) -> str | None:
         """The part in whose blocks *value* can be kept."""
         return next((part for part in self._layouts if self.fits(part, value)), None)
 
-    def locate(self, value: Part) -> Place | None:
+    def locate(self, value: TensorDict) -> BlockAddress | None:
         """The block that *value* is; None when it is not exactly all of one."""
         part = self.part_of(value)
         if part is None:
             return None
         layout = self._layouts[part]
-        first = self._address + layout.start + layout.tensors[layout.largest].start
+        first = self._start + layout.start + layout.tensors[layout.largest].start
         number, besides = divmod(value[layout.largest].data_ptr() - first, layout.block)
         if besides or not 0 <= number < self._blocks:
             return None
-        here = self._address + layout.start + number * layout.block
+        here = self._start + layout.start + number * layout.block
         whole = all(
             tensor.is_contiguous() and (tensor.data_ptr() == here + layout.tensors[name].start or not tensor.numel())
             for name, tensor in value.items()
         )
-        return Place(part, number) if whole else None
+        return BlockAddress(part, number) if whole else None
 
     def free(self, part: str) -> int:
         """How many blocks of *part* nobody has taken."""
         return len(self._free.get(part, ()))
 
     def take(self, part: str) -> Block | None:
-        """A block with anything in it; None when there is none left. For the process that made the arena alone."""
+        """A block with anything in it; None when there is none left. For the process that made the memory alone."""
         if not self._free.get(part):
             return None
-        place = Place(part, self._free[part].pop())
-        memory = self._memory(place)
+        address = BlockAddress(part, self._free[part].pop())
+        memory = self._memory(address)
         # Tensors hold on to `memory`, so it goes when the last of them goes: only then is the block free again.
-        weakref.finalize(memory, self._free[part].append, place.number).atexit = False
-        return Block(place, self._tensors(place, memory))
+        weakref.finalize(memory, self._free[part].append, address.number).atexit = False
+        return Block(address, self._tensors(address, memory))
 
-    def tensors(self, place: Place) -> Part:
+    def tensors(self, address: BlockAddress) -> TensorDict:
         """What a block holds, in the table's order. They do not keep the block taken."""
-        return self._tensors(place, self._memory(place))
+        return self._tensors(address, self._memory(address))
 
-    def fill(self, place: Place, value: Part) -> None:
+    def fill(self, address: BlockAddress, value: TensorDict) -> None:
         """Copy *value*, which fits, into a block."""
         with torch.no_grad():
-            for name, tensor in self.tensors(place).items():
+            for name, tensor in self.tensors(address).items():
                 tensor.copy_(value[name])
 
-    def _memory(self, place: Place) -> npt.NDArray[np.uint8]:
-        layout = self._layouts[place.part]
-        start = layout.start + place.number * layout.block
+    def _memory(self, address: BlockAddress) -> npt.NDArray[np.uint8]:
+        layout = self._layouts[address.part]
+        start = layout.start + address.number * layout.block
         return np.frombuffer(self._mapping, np.uint8, layout.block, start)
 
-    def _tensors(self, place: Place, memory: npt.NDArray[np.uint8]) -> Part:
+    def _tensors(self, address: BlockAddress, memory: npt.NDArray[np.uint8]) -> TensorDict:
         """Each with a storage of its own, as if it had been made by PyTorch."""
         return {
             name: torch.from_numpy(memory[tensor.start : tensor.start + prod(tensor.shape) * self._dtype.itemsize])
             .view(self._dtype)
             .view(tensor.shape)
-            for name, tensor in self._layouts[place.part].tensors.items()
+            for name, tensor in self._layouts[address.part].tensors.items()
         }
 
 

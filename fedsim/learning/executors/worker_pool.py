@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.learning.executors.trainer import Part, Score, Trainer
+from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.operations.extract import SEMANTICS
 
-__all__ = ["Crew", "ExtractJob", "Here", "Job", "ScoreJob", "TrainJob"]
+__all__ = ["ExtractJob", "InProcess", "Job", "ScoreJob", "TrainJob", "WorkerPool"]
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class TrainJob:
     """Train a wave. The result holds for each training, then for the sum, its outputs by name."""
 
     wave: Wave
-    values: Sequence[Part]
+    values: Sequence[TensorDict]
     """The parts that come from outside of the wave."""
 
-    def run(self, trainer: Trainer) -> list[dict[str, Part]]:
+    def run(self, trainer: Trainer) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
         return trainer.train(self.wave, self.values)
 
@@ -35,7 +35,7 @@ class ScoreJob:
     """Score batches of samples with one model. The result holds a `Score` for each batch."""
 
     parts: tuple[str, ...]
-    values: Sequence[Part]
+    values: Sequence[TensorDict]
     """The model: a value for each of its parts."""
     batches: tuple[npt.NDArray[np.int64], ...]
     """Ids of samples."""
@@ -50,11 +50,11 @@ class ExtractJob:
     """Pass samples of some clients through one frozen extractor. The result holds for each client its rows."""
 
     parts: tuple[str, ...]
-    values: Sequence[Part]
+    values: Sequence[TensorDict]
     """The extractor: a value for each of its parts."""
     extractions: tuple[Extraction, ...]
 
-    def run(self, trainer: Trainer) -> list[dict[str, Part]]:
+    def run(self, trainer: Trainer) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
         rows = trainer.extract(dict(zip(self.parts, self.values, strict=True)), self.extractions)
         return [{SEMANTICS: some} for some in rows]
@@ -63,7 +63,7 @@ class ExtractJob:
 Job = TrainJob | ScoreJob | ExtractJob
 
 
-class Crew(ABC):
+class WorkerPool(ABC):
     """Does jobs, each with the same result whoever does it."""
 
     workers: int
@@ -77,7 +77,7 @@ class Crew(ABC):
     def finish(self, ticket: Any) -> Any:
         """The result of a job that was begun; waits for it. Raises what doing it raised."""
 
-    def new_part(self, part: str) -> Part | None:
+    def new_part(self, part: str) -> TensorDict | None:
         """Uninitialised memory for *part* that workers can read without a copy; None when there is none."""
         return None
 
@@ -88,7 +88,7 @@ class Crew(ABC):
         """End the workers; they begin anew when the next job comes."""
 
 
-class Here(Crew):
+class InProcess(WorkerPool):
     """This process does each job when its result is asked for."""
 
     workers = 1
