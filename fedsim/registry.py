@@ -19,6 +19,7 @@ KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REG
     "exchanges": "fedsim.protocols.exchanges",
     "objectives": "fedsim.learning.objectives",
     "rules": "fedsim.learning.rules",
+    "codecs": "fedsim.learning.codecs",
     "topologies": "fedsim.topology",
     "radios": "fedsim.radio",
     "snrs": "fedsim.radio.snr",

@@ -15,7 +15,7 @@ from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
 from fedsim.learning.operations.evaluate import METRICS, Evaluate
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Operation, Slot
-from fedsim.learning.operations.train import Train
+from fedsim.learning.operations.train import BYTES, Train
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -65,6 +65,7 @@ class GraphLearner(Learner):
             model=self._table.digest,
             training=self._training if rows is None else self._training.model_copy(update={"epochs": rows.epochs}),
             objective=objective,
+            codec=task.codec,
             seen=Seen.of(self._dataset, client, task.capture),
             rows=None if rows is None else rows.number,
         )
@@ -78,8 +79,12 @@ class GraphLearner(Learner):
             stream=self._streams("batches", client, task.use),
             tags=self._tags | {"round": task.round_number, "client": client},
         )
-        remembered = {name: node.output(f"state.{name}") for name in objective.remembers}
-        return Trained({part: node.output(part) for part in model}, remembered)
+        names = (*objective.remembers, *task.codec.remembers)
+        size = None if task.codec.exact else node.output(BYTES)
+        if size is not None:
+            self._asked_next.append(weakref.ref(size))
+        remembered = {name: node.output(f"state.{name}") for name in names}
+        return Trained({part: node.output(part) for part in model}, remembered, size)
 
     def apply(
         self,

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from fedsim.data.captures import Capture
 from fedsim.kernel.streams import Stream
+from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.graph import Handle
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
@@ -20,6 +22,7 @@ from fedsim.learning.operations.operation import Operation
 __all__ = ["Learner", "LocalTraining", "Model", "NoLearner", "Rows", "Trained"]
 
 Model = Mapping[str, Handle]
+FLOAT32 = Float32()
 
 
 class Rows(NamedTuple):
@@ -42,6 +45,8 @@ class LocalTraining(NamedTuple):
     use: int
     """Counts the client's trainings so far."""
     objective: Objective
+    codec: Codec = FLOAT32
+    """How the update is written, and read again."""
     capture: Capture | None = None
     """Which samples of its stream it sees; None: all of its own."""
     rows: Rows | None = None
@@ -53,6 +58,8 @@ class Trained(NamedTuple):
 
     model: Model
     state: Model
+    bytes: Handle | None = None
+    """How large the update is on the wire, where its codec measures that."""
 
 
 NOTHING = Trained({}, {})
@@ -70,8 +77,8 @@ class Learner(ABC):
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
         """Local training, starting from *model*.
 
-        *state* is what the client remembers of its trainings so far. *further* are the models that its objective
-        ``receives``, by their names.
+        *state* is what the client remembers of its trainings so far, for its objective and its codec. *further* are
+        the models that its objective ``receives``, by their names.
         """
 
     @abstractmethod

@@ -73,6 +73,10 @@ class ModelTable(ABC):
         """A 128-bit hash of the text."""
         return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
 
+    def statistics_bytes(self, part: str | None = None) -> float:
+        """The bytes of running statistics among those of *part*, or of the whole model."""
+        return 0.0
+
     @property
     @abstractmethod
     def forward_flops_per_sample(self) -> float:
@@ -211,6 +215,10 @@ class LayerTable(ModelTable):
         counts = self._state_by_part
         numbers = sum(counts.values()) if part is None else counts[self.checked_part(part)]
         return float(BYTES_PER_PARAMETER * numbers)
+
+    def statistics_bytes(self, part: str | None = None) -> float:
+        """4 for each number that is no trained parameter."""
+        return self.bytes(part) - BYTES_PER_PARAMETER * self.parameters(part)
 
     @cached_property
     def _state_by_part(self) -> dict[str, int]:

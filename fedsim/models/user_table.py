@@ -111,6 +111,10 @@ class UserTable(ModelTable):
         numbers = sum(prod(shape) for one in self._some(part) for shape in self.state_shapes(one).values())
         return float(BYTES_PER_PARAMETER * numbers)
 
+    def statistics_bytes(self, part: str | None = None) -> float:
+        """4 for each number that is in a buffer."""
+        return self.bytes(part) - BYTES_PER_PARAMETER * self.parameters(part)
+
     @property
     def forward_flops_per_sample(self) -> float:
         """As measured."""

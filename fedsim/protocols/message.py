@@ -16,5 +16,7 @@ class Message(NamedTuple):
 
     models: Mapping[str, Model]
     """By name: "model", or what of it is sent, and whatever else goes with it; without learning they are empty."""
-    bytes: float | Handle
-    """Declared: a number, known before anything is learned. Measured: one that is asked for when it is sent."""
+    bytes: float
+    """Declared: known before anything is learned."""
+    measured: Handle | None = None
+    """More of them, which depend on values: a number that is asked for when the message is sent."""

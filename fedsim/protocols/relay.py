@@ -62,7 +62,7 @@ class Relay:
         if holder is None or so_far is None or not gate.open:
             raise Lost("no client of the group has trained in time")
         if holder.uplink:
-            yield world.send(SERVERS, holder.uplink, Message(so_far.models, task.up_bytes))
+            yield world.send(SERVERS, holder.uplink, Message(so_far.models, so_far.bytes))
         return so_far
 
     def _turn(

@@ -43,9 +43,10 @@ def round_trip(
         raise Lost("the device has lost meanwhile what the task needs")
     work = LocalWork(world, client, task)
     message = yield work
-    yield world.send(client.index, client.uplink if up is None else up, message)
-    samples = work.samples
-    return Update(client.index, message.models, task.model, samples, work.steps, task.version, weight=samples)
+    transfer = world.send(client.index, client.uplink if up is None else up, message)
+    yield transfer
+    samples, size = work.samples, transfer.size_bytes
+    return Update(client.index, message.models, task.model, samples, work.steps, task.version, size, weight=samples)
 
 
 class LocalWork:
@@ -57,6 +58,7 @@ class LocalWork:
     """
 
     __slots__ = (
+        "_begun",
         "_ok",
         "_passed",
         "_value",
@@ -87,18 +89,19 @@ class LocalWork:
         seconds = self.start_s - world.env.now + world.compute_seconds(client, effort)
         client.attempts += 1
         client.work = self
+        self._begun = task.begin(world, client, self.capture)
         world.env.schedule(self, NORMAL, seconds)  # type: ignore[arg-type]
 
     def give_up(self) -> None:
         """Stop, with nothing learned."""
         self.callbacks = []
         self._note(CANCELLED)
-        del self.task  # the clock holds on to this until the work would have ended
+        del self.task, self._begun  # the clock holds on to this until the work would have ended
 
     def _finish(self) -> None:
         self._note(ARRIVED)
         client, task = self.client, self.task
-        self._value = task.learn(self.world, client, self.capture)
+        self._value = task.learn(self.world, client, self.capture, self._begun)
         if client.stream is not None and self.capture is not None:
             client.stream.consume(self.capture, task.round_number)
         client.trainings += 1

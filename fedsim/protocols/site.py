@@ -99,6 +99,7 @@ class Site:
             base=base["model"],
             samples=samples,
             steps=sum(update.steps for update in updates),
+            bytes=message.bytes,
             weight=samples,
             clients=sum(update.clients for update in updates),
         )

@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from fedsim.data.captures import Capture
-from fedsim.learning.learner import LocalTraining, Model
+from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.learner import LocalTraining, Model, Rows, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import State
 from fedsim.learning.rules.update import Update
@@ -15,6 +17,7 @@ from fedsim.protocols.world import Client, World
 
 __all__ = ["GLOBAL", "Task"]
 
+FLOAT32 = Float32()
 GLOBAL = "global"
 """The further model that an objective receives when it looks at the round's whole global model."""
 
@@ -28,8 +31,12 @@ class Task:
     """Which of the server's models it is."""
     down: Message
     objective: Objective
+    codec: Codec
+    """How the update is written."""
     up_bytes: float
     """Of what comes back, as declared."""
+    measured: bool
+    """Whether the codec measures the rest."""
 
     @classmethod
     def of(
@@ -38,6 +45,7 @@ class Task:
         number: int,
         version: int,
         objective: Objective,
+        codec: Codec = FLOAT32,
         *,
         state: State,
         part: str | None = None,
@@ -53,8 +61,10 @@ class Task:
         begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
         beside = sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
         down = Message({**further, "model": begin}, table.bytes(part) + beside)
-        up_bytes = table.bytes(part) + sum(objective.bytes_of(name, table) for name in objective.sends)
-        return cls(number, version, down, objective, up_bytes, **fields)
+        size = codec.declared(table, part)
+        sent = sum(objective.bytes_of(name, table) for name in objective.sends)
+        up_bytes = (size or 0.0) + table.statistics_bytes(part) + sent
+        return cls(number, version, down, objective, codec, up_bytes, size is None, **fields)
 
     @property
     def model(self) -> Model:
@@ -63,9 +73,8 @@ class Task:
 
     def handed_on(self, update: Update, more_bytes: float) -> Self:
         """The same for the next client of a chain, which goes on from *update*; *more_bytes* go along with it."""
-        models, size = self.down
-        assert isinstance(size, float), "a model on its way from client to client has a declared size"
-        return replace(self, down=Message({**models, "model": update.model}, size + more_bytes))
+        models = {**self.down.models, "model": update.model}
+        return replace(self, down=Message(models, self.down.bytes + more_bytes))
 
     def may_begin(self, client: Client) -> bool:
         """Whether *client* can be reached, is free, and has what this needs."""
@@ -87,15 +96,24 @@ class Task:
         """Of SGD, one for each mini-batch."""
         return world.training.epochs * -(-samples // world.training.batch_size)
 
-    def learn(self, world: World, client: Client, capture: Capture | None) -> Message:
+    def begin(self, world: World, client: Client, capture: Capture | None) -> Trained | None:
+        """What the client is about to learn, where its size is measured: so all sizes of a round are made together."""
+        return self._train(world, client, capture) if self.measured else None
+
+    def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
         """What comes back. Called once, when the device has done the work."""
-        trained = world.learner.train(
-            LocalTraining(self.round_number, client.index, client.trainings, self.objective, capture),
-            self.model,
-            state=client.kept.get("objective", {}),
-            further=self.down.models,
-        )
-        if trained.state:
-            client.kept["objective"] = trained.state
+        return self._message(client, begun or self._train(world, client, capture))
+
+    def _train(self, world: World, client: Client, capture: Capture | None, rows: Rows | None = None) -> Trained:
+        objective, codec = self.objective, self.codec
+        asked = LocalTraining(self.round_number, client.index, client.trainings, objective, codec, capture, rows)
+        state = {**client.kept.get("objective", {}), **client.kept.get("codec", {})}
+        return world.learner.train(asked, self.model, state=state, further=self.down.models)
+
+    def _message(self, client: Client, trained: Trained) -> Message:
+        """What *client* sends of what it has learned; it keeps the rest."""
+        for keeper, names in (("objective", self.objective.remembers), ("codec", self.codec.remembers)):
+            if kept := {name: trained.state[name] for name in names if name in trained.state}:
+                client.kept[keeper] = kept
         sent = {name: {name: trained.state[name]} for name in self.objective.sends if name in trained.state}
-        return Message({**sent, "model": trained.model}, self.up_bytes)
+        return Message({**sent, "model": trained.model}, self.up_bytes, trained.bytes if self.measured else None)

@@ -16,7 +16,6 @@ from fedsim.kernel.gather import give_up
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
-from fedsim.learning.graph import Handle
 from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -133,7 +132,9 @@ class World:
         Where its size is measured, it is asked for now.
         """
         size = message.bytes
-        return self.network.send(client, route, self.learner.value(size) if isinstance(size, Handle) else size)
+        if message.measured is not None:
+            size += self.learner.value(message.measured)
+        return self.network.send(client, route, size)
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
         """Send a client on a journey, now; it is busy until the journey ends."""

@@ -19,6 +19,7 @@ from torch.optim.sgd import sgd
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import mini_batches
+from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.tensor_dict import by_full_name
@@ -103,7 +104,10 @@ class PlainTrainer(Trainer):
                     _step(weights, gradients, momenta, settings)
         with torch.no_grad():
             remembered = objective.remember(weights, has)
-        return self._trained(model) | {f"state.{name}": dict(value) for name, value in remembered.items()}
+            result = self._trained(model)
+            if not about.codec.exact:
+                result |= coded(training, model, result, has.state, names=weights)
+        return result | {f"state.{name}": dict(value) for name, value in remembered.items()}
 
     def _frozen(self, model: Mapping[str, TensorDict]) -> Callable[[torch.Tensor], torch.Tensor]:
         """A frozen model's scores, as in tests."""

@@ -35,7 +35,7 @@ from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Value
 from fedsim.learning.operations.partial_sum import PartialSum
-from fedsim.learning.operations.train import Train
+from fedsim.learning.operations.train import BYTES, Train
 from fedsim.learning.spread import spread
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import initial_parameters
@@ -123,6 +123,9 @@ class TorchExecutor(Executor):
         match node.operation:
             case Train() | Extract():
                 outputs: list[dict[str, Value]] = self._pool.finish(self._tickets.pop(node))
+                for made in outputs:
+                    if BYTES in made:
+                        made[BYTES] = int(made[BYTES][BYTES])
                 return outputs
             case Evaluate() as evaluation:
                 return [{METRICS: self._metrics(evaluation, self._tickets.pop(node))}]

@@ -122,4 +122,4 @@ def _bases(total: Node) -> set[Node]:
 def _recipe(node: Node) -> object:
     operation = node.operation
     assert isinstance(operation, Train)
-    return operation.model, operation.training, operation.objective
+    return operation.model, operation.training, operation.objective, operation.codec

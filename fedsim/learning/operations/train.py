@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fedsim.learning.batches import BatchSizes, Seen
+from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.training import TrainingSettings
 
-__all__ = ["Train"]
+__all__ = ["BYTES", "Train"]
+
+BYTES = "bytes"
+"""Its output that is a number: how large the update is on the wire, by a codec that is not exact."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,13 @@ class Train(Operation):
     """
 
     name: ClassVar[str] = "train"
+    scalars: ClassVar[frozenset[str]] = frozenset({BYTES})
     model: str
     """The table's digest."""
     training: TrainingSettings
     objective: Objective
+    codec: Codec
+    """What is handed on is the model as it is read from the wire."""
     seen: Seen
     rows: int | None = None
     """How many rows of semantics it trains on; None: on the samples that are *seen*."""

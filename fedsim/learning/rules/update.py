@@ -25,6 +25,8 @@ class Update(NamedTuple):
     """Of SGD that it took."""
     version: int
     """Which of the server's models the *base* was: how many there had been before it."""
+    bytes: float
+    """Of the message, as it was put on the wire."""
     weight: float
     """What it counts in a mean, beside the others' weights."""
     clients: int = 1

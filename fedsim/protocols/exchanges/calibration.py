@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fedsim.data.captures import Capture
-from fedsim.learning.learner import LocalTraining, Model, Rows
+from fedsim.learning.learner import Rows, Trained
 from fedsim.models.table import FORWARDS_PER_TRAINING_STEP
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.exchanges.memory import Batch, Memory, Semantics, extracted
@@ -28,9 +28,9 @@ class FullTraining(Task):
     keeps_extractor: bool
     """Whether the extractor is kept too, as the client has trained it."""
 
-    def learn(self, world: World, client: Client, capture: Capture | None) -> Message:
+    def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
         """The trained model."""
-        message = super(FullTraining, self).learn(world, client, capture)
+        message = super(FullTraining, self).learn(world, client, capture, begun)
         model = message.models["model"]
         extractor = {part: model[part] for part in model if self.keeps_extractor and part == "extractor"}
         samples = client.samples if capture is None else capture.samples
@@ -72,7 +72,11 @@ class Calibration(Task):
         flops = extracted * table.part_flops("extractor") + trained * table.part_flops("classifier")
         return flops / table.training_flops_per_sample
 
-    def learn(self, world: World, client: Client, capture: Capture | None) -> Message:
+    def begin(self, world: World, client: Client, capture: Capture | None) -> None:
+        """Nothing: what is remembered is known when the work is done."""
+        return
+
+    def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
         """The calibrated classifier; as it came, when there is nothing to calibrate on."""
         memory = Memory.of(client)
         rows_now = extracted(
@@ -87,17 +91,15 @@ class Calibration(Task):
         remembered = self.scc.recalled(world, client, now, self.round_number) if self.scc else None
         skips = self._remembered(client) is None
         rows = [now] if remembered is None else [now, remembered]
-        model = self.model if skips else self._trained(world, client, rows)
+        if skips:  # the classifier goes back as it came, in full
+            message = Message({"model": self.model}, self.down.bytes)
+        else:
+            learned = tuple(some.learned for some in rows if some.learned)
+            calibration_set = Rows(learned, sum(some.rows for some in rows), self.epochs)
+            message = self._message(client, self._train(world, client, None, calibration_set))
         if self.scc is not None:
             self.scc.remember(world, client, now, self.at)
-        return Message({"model": model}, self.up_bytes)
-
-    def _trained(self, world: World, client: Client, rows: list[Semantics]) -> Model:
-        calibration_set = Rows(
-            tuple(some.learned for some in rows if some.learned), sum(some.rows for some in rows), self.epochs
-        )
-        task = LocalTraining(self.round_number, client.index, client.trainings, self.objective, rows=calibration_set)
-        return world.learner.train(task, self.model, state={}, further=self.down.models).model
+        return message
 
     def _remembered(self, client: Client) -> int | None:
         """Rows that are calibrated on beside the new ones; None when nothing is calibrated at all."""

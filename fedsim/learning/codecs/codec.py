@@ -1,0 +1,58 @@
+"""What a codec is: how the change of a model is written on the wire, how large that is, and what is read from it.
+
+Torch-free: codecs only call tensors' methods. Left out: running statistics, which are always written in float32.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fedsim.learning.objectives.objective import State, Tensors
+from fedsim.models.table import ModelTable
+from fedsim.settings import Component, Positive
+
+__all__ = ["Codec", "Coded"]
+
+
+class Coded(NamedTuple):
+    """A change after it was written and read again."""
+
+    change: Tensors
+    """As it is read, in new memory."""
+    state: Mapping[str, Tensors]
+    """What the client keeps for the next one, by the names in ``remembers``, in new memory."""
+    bytes: int
+    """On the wire."""
+
+
+class Codec(Component):
+    """Registered under "codecs"."""
+
+    version: ClassVar[int] = 1
+    """Belongs to the numbers that it makes."""
+    exact: ClassVar[bool] = False
+    """Whether what is read is what was written: then nothing is coded at all."""
+    remembers: ClassVar[tuple[str, ...]] = ()
+    """Names of what a client keeps from one update to the next, such as what was left out."""
+
+    declared_bytes: Positive | None = None
+    """Bytes of an update, in place of its size by this codec; a measured size is not known without training."""
+
+    def declared(self, table: ModelTable, part: str | None = None) -> float | None:
+        """Bytes of an update of *part*, or of the whole model, without running statistics.
+
+        None where that is measured, update by update.
+        """
+        return self.bytes(table, part) if self.declared_bytes is None else self.declared_bytes
+
+    @abstractmethod
+    def bytes(self, table: ModelTable, part: str | None) -> float | None:
+        """The same by the codec's own formula; None where it depends on values."""
+
+    @abstractmethod
+    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        """*change*, by the tensors' full names, is written and read again. Neither it nor *state* is changed."""
