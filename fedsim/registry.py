@@ -16,6 +16,8 @@ __all__ = ["KINDS", "first_sentence", "load", "names"]
 
 KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REGISTRY
     "protocols": "fedsim.protocols",
+    "cohorts": "fedsim.protocols.cohorts",
+    "schedules": "fedsim.protocols.schedules",
     "exchanges": "fedsim.protocols.exchanges",
     "objectives": "fedsim.learning.objectives",
     "rules": "fedsim.learning.rules",

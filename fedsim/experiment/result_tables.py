@@ -19,6 +19,7 @@ from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import groups_table, links_table, rounds_table, transfers_table
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.world import World
+from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["ResultTables"]
@@ -98,13 +99,13 @@ class ResultTables:
         event = event_row(rounds, self.scenario.stop.target_accuracy if own is None else own)
         event |= stream_columns(world.clients) | protocol.columns(world)
         rows = {"event": event}
-        cohort = protocol.cohort_size(len(world.clients))
-        if self.scenario.formula is not None and cohort is not None:
-            interval, calibration_bytes = protocol.alternation(world.model)
+        form = closed_form(protocol)
+        if self.scenario.formula is not None and form is not None:
+            interval, calibration_bytes = form.alternation(world.model)
             facts = RunFacts(
                 clients=len(world.clients),
-                cohort=cohort,
-                groups=protocol.group_numbers(len(world.clients), len(rounds)),
+                cohort=form.mean_cohort(len(world.clients)),
+                groups=form.groups(len(world.clients), len(rounds)),
                 model_bytes=world.model.bytes(),
                 interval=interval,
                 calibration_bytes=calibration_bytes,

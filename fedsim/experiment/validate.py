@@ -15,6 +15,7 @@ from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import RunLoop
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.load import written_out
 from fedsim.scenario.schema import Scenario
 
@@ -68,13 +69,16 @@ def seeds_tried(scenario: Scenario, materials: Materials) -> int:
 
 
 def _check_cohort(protocol: Protocol, clients: int) -> None:
-    size = protocol.cohort_size(clients)
-    if size is not None and size > clients:
+    form = closed_form(protocol)
+    if form is not None and (size := form.mean_cohort(clients)) > clients:
         raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", "clients")
 
 
 def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table: ModelTable) -> None:
-    if formula is not None and not formula.knows_calibration and protocol.alternation(table).interval > 1:
+    if formula is None or formula.knows_calibration:
+        return
+    form = closed_form(protocol)
+    if form is not None and form.alternation(table).interval > 1:
         raise UserError(
             f"formula {formula.name!r} has no closed form for rounds that send a part of the model; choose formula "
             "'hfedms', or leave this protocol or the formula out"

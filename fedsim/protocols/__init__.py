@@ -9,5 +9,6 @@ REGISTRY = {
     "naive_gsp_icg": "fedsim.protocols.fedgsp:NaiveGSPWithICG",
     "hfedms_s": "fedsim.protocols.hfedms:HFedMSS",
     "hfedms_d": "fedsim.protocols.hfedms:HFedMSD",
+    "composed": "fedsim.protocols.composed:Composed",
     "centralised": "fedsim.protocols.centralised:Centralised",
 }

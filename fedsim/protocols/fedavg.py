@@ -7,88 +7,41 @@ Leaves out nothing of the algorithm; deadlines and over-selection follow Bonawit
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from simpy import Event
-
-from fedsim.errors import within
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
-from fedsim.learning.rules.mean import Mean
-from fedsim.learning.rules.rule import ServerRule
-from fedsim.models.table import ModelTable
-from fedsim.protocols.block import Alternation
+from fedsim.protocols.cohorts.random import CohortSettings, RandomCohort
+from fedsim.protocols.combination import Combination, picked
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
-from fedsim.protocols.protocol import Protocol
-from fedsim.protocols.rounds import Rounds
-from fedsim.protocols.selection import CohortSettings, RandomCohort
-from fedsim.protocols.world import World
-from fedsim.settings import Count, OneOf, Positive
+from fedsim.protocols.schedules.rounds import Rounds, RoundsSettings
+from fedsim.settings import OneOf
 
 __all__ = ["Averaging", "FedAvg"]
 
 
-class Averaging(Protocol, CohortSettings):
-    """The keys of protocols that average the models of a cohort."""
+class Averaging(Combination, RoundsSettings, CohortSettings):
+    """The keys of protocols that average the models of a random cohort."""
 
-    deadline_s: Positive | None = None
-    """A round ends at the latest after so many seconds; what arrives exactly then still counts.
-
-    Times are sums of binary fractions: leave a hair of room where decimal seconds should meet exactly.
-    """
-    weighting: Literal["samples", "uniform"] = "samples"
-    """Weights of the updates: by training samples, or all equal."""
-
-    interval: Count = 1
-    """T: rounds in a block; the cohort is drawn when a block begins, and takes part in all of it."""
     exchange: Annotated[Exchange, OneOf("exchanges")] = Whole()
     """What of the model is sent, trained and sent back in which round of a block."""
-    server: Annotated[ServerRule, OneOf("rules")] = Mean()
-    """How updates become the next model."""
 
     @abstractmethod
     def local_objective(self) -> Objective:
         """What clients minimise."""
 
-    def run(self, world: World) -> Generator[Event, Any, None]:
-        """Rounds of clients in parallel, with this objective."""
-        schedule = Rounds(
-            RandomCohort(self),
-            self.exchange,
-            self.local_objective(),
-            self.weighting,
-            self.interval,
-            self.deadline_s,
-            rule=self.server,
-        )
-        yield from schedule.run(world)
+    def who(self) -> RandomCohort:
+        """A random cohort."""
+        return picked(RandomCohort, self)
 
-    @property
-    def rounds_are_alike(self) -> bool:
-        """Not where a block has a round of another kind."""
-        return self.interval == 1 or isinstance(self.exchange, Whole)
+    def when(self) -> Rounds:
+        """Rounds in parallel."""
+        return picked(Rounds, self)
 
-    def check(self, world: World) -> None:
-        """Every client needs a compute time, and each part what it needs."""
-        super().check(world)
-        with within("exchange"):
-            self.exchange.check(world)
-        with within("objective"):
-            self.local_objective().check(world.dataset)
-
-    def columns(self, world: World) -> dict[str, float]:
-        """Those of the exchange."""
-        return self.exchange.columns(world)
-
-    def cohort_size(self, clients: int) -> float:
-        """``fraction * clients``, or ``clients``."""
-        return self.mean_size(clients)
-
-    def alternation(self, model: ModelTable) -> Alternation:
-        """As the exchange has it."""
-        return self.exchange.alternation(self.interval, model)
+    def what(self) -> tuple[Exchange, Objective]:
+        """The exchange that the scenario names, and the protocol's objective."""
+        return self.exchange, self.local_objective()
 
 
 class FedAvg(Averaging):

@@ -19,8 +19,6 @@ from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.random_groups import RandomGroups
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.protocols.exchanges.exchange import Exchange
-from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.stp import GroupedTraining
 from fedsim.settings import Count, OneOf
 
@@ -35,9 +33,9 @@ class DynamicGroups(GroupedTraining):
     grouping: ICG = Field(default_factory=ICG)
     """Inter-cluster grouping, by its keys."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
-        """ICG, growth, the whole model."""
-        return self.grouping, self.growth, Whole()
+    def forming(self) -> tuple[GroupingSettings, GrowthSettings]:
+        """ICG and growth."""
+        return self.grouping, self.growth
 
 
 class FedGSP(DynamicGroups):
@@ -55,9 +53,9 @@ class NaiveGSP(GroupedTraining):
     leftover: Literal["idle", "spread"] = "idle"
     """Clients that equal groups have no place for: they sit out, or go to one group each."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
-        """Random groups, formed once, always as many, of whole models."""
-        return RandomGroups(leftover=self.leftover), Constant(beta=self.groups), Whole()
+    def forming(self) -> tuple[GroupingSettings, GrowthSettings]:
+        """Random groups, formed once, always as many."""
+        return RandomGroups(leftover=self.leftover), Constant(beta=self.groups)
 
 
 class NaiveGSPWithICG(GroupedTraining):
@@ -81,6 +79,6 @@ class NaiveGSPWithICG(GroupedTraining):
             object.__setattr__(self, "grouping", self.grouping.model_copy(update={"once": True}))
         return self
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
-        """ICG, once, always as many groups, of whole models."""
-        return self.grouping, Constant(beta=self.groups), Whole()
+    def forming(self) -> tuple[GroupingSettings, GrowthSettings]:
+        """ICG, once, always as many groups."""
+        return self.grouping, Constant(beta=self.groups)

@@ -11,8 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fedsim.grouping.growth.settings import GrowthSettings
-from fedsim.grouping.settings import GroupingSettings
+from fedsim.protocols.combination import picked
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.lasp import LASP
 from fedsim.protocols.exchanges.scc import SCC
@@ -39,6 +38,6 @@ class HFedMSD(DynamicGroups):
     scc: SCC | None = Field(default_factory=SCC)
     """Semantic compression and compensation, by its keys; `null` to calibrate on new samples only."""
 
-    def parts(self) -> tuple[GroupingSettings, GrowthSettings, Exchange]:
-        """ICG, growth, and the whole model and its classifier in turns."""
-        return self.grouping, self.growth, LASP(calibration_epochs=self.calibration_epochs, scc=self.scc)
+    def exchanged(self) -> Exchange:
+        """The whole model and its classifier in turns."""
+        return picked(LASP, self)

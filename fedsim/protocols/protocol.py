@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 from simpy import Event
 
 from fedsim.learning.training import TrainingSettings
-from fedsim.models.table import ModelTable
-from fedsim.protocols.block import Alternation
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.settings import Component
@@ -28,15 +26,17 @@ def _printable(label: str) -> str:
 class Protocol(Component):
     """What is registered under "protocols"."""
 
-    reads_learning: ClassVar[bool] = False
-    """Whether it decides on learned values, so that its trace depends on training."""
-
     label: Annotated[str, AfterValidator(_printable)] | None = Field(default=None, min_length=1, max_length=60)
     """Its name in results, when one scenario has the same protocol twice."""
     stop: Stop | None = None
     """When this protocol's run ends, instead of the scenario's ``stop``."""
     training: TrainingSettings | None = None
     """How clients train under this protocol, instead of the scenario's ``training``."""
+
+    @property
+    def reads_learning(self) -> bool:
+        """Whether it decides on learned values, so that its trace depends on training."""
+        return False
 
     @property
     def rounds_are_alike(self) -> bool:
@@ -62,25 +62,3 @@ class Protocol(Component):
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""
         return {}
-
-    def cohort_size(self, clients: int) -> float | None:
-        """Clients per round before rounding, for closed-form costs; None when the protocol has no such number."""
-        return None
-
-    def groups_by_counts(self, clients: int, rounds: int) -> tuple[int, ...]:
-        """How many groups are formed by the class counts of *clients* in each of so many *rounds*; 0 where none are.
-
-        That takes long for thousands of clients.
-        """
-        return (0,) * rounds
-
-    def group_numbers(self, clients: int, rounds: int) -> tuple[int, ...]:
-        """f(r), for closed-form costs: how many groups *clients* form in each of so many *rounds*, idle ones included.
-
-        By default each client is a group of its own.
-        """
-        return (clients,) * rounds
-
-    def alternation(self, model: ModelTable) -> Alternation:
-        """In which rounds the whole *model* is sent, for closed-form costs; by default in each."""
-        return Alternation()

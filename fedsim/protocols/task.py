@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from fedsim.data.captures import Capture
 from fedsim.learning.codecs.codec import Codec
-from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.learner import LocalTraining, Model, Rows, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import State
@@ -17,7 +16,6 @@ from fedsim.protocols.world import Client, World
 
 __all__ = ["GLOBAL", "Task"]
 
-FLOAT32 = Float32()
 GLOBAL = "global"
 """The further model that an objective receives when it looks at the round's whole global model."""
 
@@ -34,9 +32,7 @@ class Task:
     codec: Codec
     """How the update is written."""
     up_bytes: float
-    """Of what comes back, as declared."""
-    measured: bool
-    """Whether the codec measures the rest."""
+    """Of what comes back, as declared; a codec may measure more."""
 
     @classmethod
     def of(
@@ -45,7 +41,7 @@ class Task:
         number: int,
         version: int,
         objective: Objective,
-        codec: Codec = FLOAT32,
+        codec: Codec,
         *,
         state: State,
         part: str | None = None,
@@ -61,10 +57,8 @@ class Task:
         begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
         beside = sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
         down = Message({**further, "model": begin}, table.bytes(part) + beside)
-        size = codec.declared(table, part)
-        sent = sum(objective.bytes_of(name, table) for name in objective.sends)
-        up_bytes = (size or 0.0) + table.statistics_bytes(part) + sent
-        return cls(number, version, down, objective, codec, up_bytes, size is None, **fields)
+        up_bytes = codec.size(table, part) + sum(objective.bytes_of(name, table) for name in objective.sends)
+        return cls(number, version, down, objective, codec, up_bytes, **fields)
 
     @property
     def model(self) -> Model:
@@ -98,7 +92,7 @@ class Task:
 
     def begin(self, world: World, client: Client, capture: Capture | None) -> Trained | None:
         """What the client is about to learn, where its size is measured: so all sizes of a round are made together."""
-        return self._train(world, client, capture) if self.measured else None
+        return self._train(world, client, capture) if self.codec.reads_learning else None
 
     def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
         """What comes back. Called once, when the device has done the work."""
@@ -116,4 +110,6 @@ class Task:
             if kept := {name: trained.state[name] for name in names if name in trained.state}:
                 client.kept[keeper] = kept
         sent = {name: {name: trained.state[name]} for name in self.objective.sends if name in trained.state}
-        return Message({**sent, "model": trained.model}, self.up_bytes, trained.bytes if self.measured else None)
+        return Message(
+            {**sent, "model": trained.model}, self.up_bytes, trained.bytes if self.codec.reads_learning else None
+        )

@@ -21,6 +21,7 @@ from fedsim.network.faults.settings import FaultsSettings
 from fedsim.network.settings import NetworkSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import EvaluateSettings, Stop
+from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.document import Document, KeyPath
 from fedsim.scenario.written import Written
 from fedsim.settings import OneOf, Settings, Several
@@ -129,7 +130,7 @@ class Scenario(Settings):
         if "formula" not in self.accounting:
             raise Misfit("needs 'formula' in the key accounting: write accounting: [event, formula]", "formula")
         for position, protocol in enumerate(self.protocols):
-            if protocol.cohort_size(1) is None:
+            if closed_form(protocol) is None:
                 problem = f"no closed form is known for protocol {protocol.title!r}; leave it or formula out"
                 raise Misfit(problem, "protocols", position)
         return self
@@ -147,7 +148,7 @@ class Scenario(Settings):
         if self.learn:
             return self
         for position, protocol in enumerate(self.protocols):
-            if type(protocol).reads_learning:
+            if protocol.reads_learning:
                 raise Misfit(
                     f"protocol {protocol.title!r} decides on learned values, so it cannot run with learn: false "
                     "(--no-training)",

@@ -20,6 +20,7 @@ from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials
+from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["protocol_facts"]
@@ -58,12 +59,12 @@ def protocol_facts(
 
 def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
     """Those of the first rounds."""
-    stop = protocol.stop or simulations.scenario.stop
+    stop, form = protocol.stop or simulations.scenario.stop, closed_form(protocol)
     facts: dict[str, Any] = {
         "protocol": protocol.title,
         "name": protocol.name,
-        "mean_cohort": protocol.cohort_size(len(simulations.materials.topology.sensors)),
-        "reads_learning": type(protocol).reads_learning,
+        "mean_cohort": None if form is None else form.mean_cohort(len(simulations.materials.topology.sensors)),
+        "reads_learning": protocol.reads_learning,
         "rounds": [],
         "parts": {},
         "not_simulated": None,

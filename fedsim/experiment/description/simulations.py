@@ -18,6 +18,7 @@ from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials, build_world
+from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.explicit import Explicit
 
@@ -117,15 +118,21 @@ class Simulations:
     def _message_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """Of each of so many rounds."""
         sensors = len(self.materials.topology.sensors)
-        models = 2 * (protocol.cohort_size(sensors) or sensors)
-        reports = sensors * (np.array(protocol.groups_by_counts(sensors, rounds)) > 0)
+        form = closed_form(protocol)
+        models = 2 * (sensors if form is None else form.mean_cohort(sensors))
+        reports = sensors * (self._groups_formed(protocol, rounds) > 0)
         hops: NDArray[np.float64] = np.maximum((models + reports) * (1 + self.wires_to_server), 1.0)
         return hops
 
     def _grouping_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """The same, of what it takes to form groups: M groups are made of *sensors* / M clusters."""
         sensors = len(self.materials.topology.sensors)
-        groups = np.array(protocol.groups_by_counts(sensors, rounds), np.float64)
+        groups = self._groups_formed(protocol, rounds)
         groups[groups == 0] = np.inf
         hops: NDArray[np.float64] = sensors**2 / groups / PAIRS_PER_HOP
         return hops
+
+    def _groups_formed(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
+        """By class counts, in each of so many rounds."""
+        form, sensors = closed_form(protocol), len(self.materials.topology.sensors)
+        return np.array((0,) * rounds if form is None else form.groups_by_counts(sensors, rounds), np.float64)

@@ -36,22 +36,27 @@ class Codec(Component):
     """Belongs to the numbers that it makes."""
     exact: ClassVar[bool] = False
     """Whether what is read is what was written: then nothing is coded at all."""
+    measured: ClassVar[bool] = False
+    """Whether its size depends on values."""
     remembers: ClassVar[tuple[str, ...]] = ()
     """Names of what a client keeps from one update to the next, such as what was left out."""
 
     declared_bytes: Positive | None = None
     """Bytes of an update, in place of its size by this codec; a measured size is not known without training."""
 
-    def declared(self, table: ModelTable, part: str | None = None) -> float | None:
-        """Bytes of an update of *part*, or of the whole model, without running statistics.
+    @property
+    def reads_learning(self) -> bool:
+        """Whether the size of an update is known only once it was learned."""
+        return self.measured and self.declared_bytes is None
 
-        None where that is measured, update by update.
-        """
-        return self.bytes(table, part) if self.declared_bytes is None else self.declared_bytes
+    def size(self, table: ModelTable, part: str | None = None) -> float:
+        """Bytes of an update of *part*, or of the whole model, as declared; running statistics in float32 with it."""
+        size = self.bytes(table, part) if self.declared_bytes is None else self.declared_bytes
+        return (0.0 if self.reads_learning else size) + table.statistics_bytes(part)
 
-    @abstractmethod
-    def bytes(self, table: ModelTable, part: str | None) -> float | None:
-        """The same by the codec's own formula; None where it depends on values."""
+    def bytes(self, table: ModelTable, part: str | None) -> float:
+        """The same by the codec's own formula, of what is trained; of a measured one, nothing is known."""
+        return 0.0
 
     @abstractmethod
     def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:

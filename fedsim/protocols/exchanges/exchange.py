@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
@@ -29,7 +30,7 @@ class Exchange(Component):
         return {}
 
     @abstractmethod
-    def task(self, site: Site, at: BlockRound, objective: Objective) -> Task:
+    def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """What clients do in a round that begins with the state of *site*."""
 
     def spread(

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from fedsim.errors import Misfit, within
 from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
@@ -74,18 +75,25 @@ class LASP(Exchange):
             columns["semantics_bytes"] = rows * self.scc.row_bytes(world) if rows else 0.0
         return columns
 
-    def task(self, site: Site, at: BlockRound, objective: Objective) -> Task:
+    def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train all of the model, or calibrate its classifier."""
         about = site.world, at.number, site.version
         if at.first:
             if at.interval == 1 or self.scc is None:
-                return Task.of(*about, objective, state=site.state)
+                return Task.of(*about, objective, codec, state=site.state)
             local = self.scc.first_extractor == "local"
-            return FullTraining.of(*about, objective, state=site.state, block=at.block, keeps_extractor=local)
+            return FullTraining.of(*about, objective, codec, state=site.state, block=at.block, keeps_extractor=local)
         if GLOBAL in objective.receives:  # the authors' code distils in full rounds only
             objective = Plain()
         return Calibration.of(
-            *about, objective, state=site.state, part=CLASSIFIER, at=at, epochs=self.calibration_epochs, scc=self.scc
+            *about,
+            objective,
+            codec,
+            state=site.state,
+            part=CLASSIFIER,
+            at=at,
+            epochs=self.calibration_epochs,
+            scc=self.scc,
         )
 
     def spread(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.exchanges.exchange import Exchange
@@ -18,6 +19,6 @@ class Whole(Exchange):
 
     name: Literal["whole"] = "whole"
 
-    def task(self, site: Site, at: BlockRound, objective: Objective) -> Task:
+    def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train all of it."""
-        return Task.of(site.world, at.number, site.version, objective, state=site.state)
+        return Task.of(site.world, at.number, site.version, objective, codec, state=site.state)

@@ -14,7 +14,6 @@ to the cloud pass. Leaves out direct radio between sensors.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from fedsim.kernel.gather import Gathered, gather, give_up
@@ -26,20 +25,23 @@ from fedsim.protocols.round_trip import round_trip
 from fedsim.protocols.site import RoundGate
 from fedsim.protocols.task import GLOBAL, Task
 from fedsim.protocols.world import SERVERS, Client, World
+from fedsim.settings import Positive, Settings
 
 __all__ = ["Relay"]
 
 
-@dataclass(frozen=True)
-class Relay:
+class Relay(Settings):
     """How a model passes through a group."""
 
     on_loss: Literal["skip", "abandon"] = "skip"
-    """What becomes of the group when one of its clients is lost or late."""
-    turn_s: float | None = None
-    """The longest that the group waits for one client."""
+    """What becomes of a group when one of its clients is lost or late: it goes on without that client's work, from the
+    base station that has the model, or it is abandoned."""
+    turn_s: Positive | None = None
+    """A client is late, and its group goes on without it, so many seconds after it was its turn."""
 
-    def run(self, world: World, members: Sequence[Client], task: Task, gate: RoundGate) -> Generator[Any, Any, Update]:
+    def relay(
+        self, world: World, members: Sequence[Client], task: Task, gate: RoundGate
+    ) -> Generator[Any, Any, Update]:
         """The group's update, as from its last client.
 
         Raises `fedsim.kernel.trip.Lost` when nobody has trained, when the group is abandoned, when the round is over

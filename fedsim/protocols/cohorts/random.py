@@ -19,7 +19,7 @@ from fedsim.errors import Misfit
 from fedsim.kernel.gather import at_the_end_of, give_up
 from fedsim.network.faults.outages import Fate
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.rounds import Cohort, Group
+from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Fraction, Positive, Settings
@@ -76,9 +76,17 @@ class CohortSettings(Settings):
         return min(clients, math.ceil(self.size(clients) * self.over_selection - 1e-9))
 
 
-class RandomCohort(Cohort):
-    """Clients on their own, drawn anew when a block begins."""
+class RandomCohort(CohortSettings, Cohort):
+    """Clients on their own, drawn at random when a block begins."""
 
+    name: Literal["random"] = "random"
+
+    def begin(self, deadline_s: float | None) -> Draw:
+        """Nobody is chosen yet."""
+        return _RandomDraw(self)
+
+
+class _RandomDraw(Draw):
     def __init__(self, settings: CohortSettings) -> None:
         self._settings = settings
         self._chosen: list[Client] = []

@@ -9,24 +9,29 @@ Groups that are kept for the whole run are drawn as long as one of their clients
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 from simpy import Event
 
 from fedsim.data.captures import classes_seen
+from fedsim.errors import Misfit
+from fedsim.grouping.growth.logarithmic import Logarithmic
 from fedsim.grouping.growth.settings import GrowthSettings
+from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.rounds import Cohort, Group
-from fedsim.protocols.selection import eligible_clients
+from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
+from fedsim.protocols.cohorts.random import eligible_clients
 from fedsim.protocols.world import Client, World
+from fedsim.settings import Fraction, NonNegative, OneOf, Settings
 
-__all__ = ["BYTES_PER_COUNT", "GroupedCohort", "sampled_groups"]
+__all__ = ["BYTES_PER_COUNT", "GroupedCohort", "GroupedSettings", "sampled_groups"]
 
 BYTES_PER_COUNT = 4
 
@@ -40,18 +45,70 @@ def sampled_groups(groups: int, sampling_rate: float) -> int:
     return max(1, math.floor(sampling_rate * groups + 1e-9))
 
 
-@dataclass
-class GroupedCohort(Cohort):
-    """The groups of one run."""
+class GroupedSettings(Settings):
+    """The keys of groups, beside how they are formed."""
 
-    grouping: GroupingSettings
-    growth: GrowthSettings
-    sampling_rate: float
-    """kappa: the share of groups that take part."""
-    shuffle: Literal["regroup", "round"]
-    """When the members of a group change their order: when groups are formed, or with each round."""
-    grouping_s: float
-    """How long the cloud takes to form groups."""
+    sampling_rate: Fraction = 0.3
+    """kappa: share of the groups that takes part in a block, rounded down, at least one."""
+    shuffle: Literal["regroup", "round"] = "regroup"
+    """When the order within groups changes: when groups are formed, or, as in the authors' public code, with each
+    round."""
+    grouping_s: NonNegative = 0.0
+    """Simulated seconds that the cloud takes to form groups; HFedMS reports up to 0.1."""
+
+
+class GroupedCohort(Cohort, GroupedSettings):
+    """Groups that are formed by what clients report of their data, of which some are drawn when a block begins."""
+
+    steady: ClassVar[bool] = False
+
+    name: Literal["grouped"] = "grouped"
+    grouping: Annotated[GroupingSettings, OneOf("groupings")] = Field(default_factory=ICG)
+    """How groups are formed."""
+    growth: Annotated[GrowthSettings, OneOf("growths")] = Field(default_factory=Logarithmic)
+    """How many groups there are in which block."""
+
+    def begin(self, deadline_s: float | None) -> Draw:
+        """No group is formed yet."""
+        return _GroupedDraw(self, deadline_s)
+
+    def check(self, world: World) -> None:
+        """Grouping may need class counts."""
+        if self.grouping.needs_counts and (world.dataset.y is None or world.dataset.classes is None):
+            why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
+            raise Misfit(
+                f"grouping {self.grouping.name!r} goes by the classes of samples, and data set {world.dataset.name!r} "
+                f"{why}; choose another data set, or random groups",
+                "grouping",
+            )
+
+    def mean_size(self, clients: int) -> float:
+        """``sampling_rate * clients``, the papers' kappa K."""
+        return self.sampling_rate * clients
+
+    def groups_by_counts(self, clients: int, rounds: int, interval: int) -> tuple[int, ...]:
+        """What the growth has for each block, in its first round, or in the run's when groups are formed once."""
+        if not self.grouping.needs_counts:
+            return super().groups_by_counts(clients, rounds, interval)
+        return tuple(
+            self.growth.groups(at.block, clients) if at.first and (at.block == 1 or not self.grouping.once) else 0
+            for at in _rounds(rounds, interval)
+        )
+
+    def group_numbers(self, clients: int, rounds: int, interval: int) -> tuple[int, ...]:
+        """What the growth has for each round's block, or for the first one when groups are formed once."""
+        return tuple(
+            self.growth.groups(1 if self.grouping.once else at.block, clients) for at in _rounds(rounds, interval)
+        )
+
+
+def _rounds(rounds: int, interval: int) -> Iterator[BlockRound]:
+    return (BlockRound.of(number, interval=interval) for number in range(1, rounds + 1))
+
+
+@dataclass
+class _GroupedDraw(Draw):
+    settings: GroupedCohort
     deadline_s: float | None
     """How long the cloud waits for reports at most."""
     _formed: list[Group] = field(default_factory=list)
@@ -62,36 +119,36 @@ class GroupedCohort(Cohort):
     def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
         """The groups that take part in a round."""
         if at.first:
-            if not self._formed or not self.grouping.once:
+            if not self._formed or not self.settings.grouping.once:
                 self._formed = yield from self._form(world, at)
-            elif self.shuffle == "round":
+            elif self.settings.shuffle == "round":
                 self._formed = _in_another_order(world, at, self._formed)
             there = list(range(len(self._formed)))
-            if self.grouping.once:  # they may have been formed long ago
+            if self.settings.grouping.once:  # they may have been formed long ago
                 free = set((yield from eligible_clients(world)))
                 there = [number for number in there if not free.isdisjoint(self._formed[number])]
             rng = world.streams("selection", 0, at.number).generator()
-            some = rng.permutation(there)[: sampled_groups(len(self._formed), self.sampling_rate)]
+            some = rng.permutation(there)[: sampled_groups(len(self._formed), self.settings.sampling_rate)]
             self._chosen = [self._formed[number] for number in some]
             self._note(world, at, set(some.tolist()))
-        elif self.shuffle == "round":
+        elif self.settings.shuffle == "round":
             self._chosen = _in_another_order(world, at, self._chosen)
         return self._chosen
 
     def _form(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """Groups of all clients, or of those whose report has arrived; none when none has."""
-        if not self.grouping.needs_counts and self.grouping.once:
+        if not self.settings.grouping.needs_counts and self.settings.grouping.once:
             clients: Sequence[Client] = world.clients
             counts = np.zeros((len(clients), 1), np.int64)
         else:
             clients, counts = yield from self._reported(world, at)
         if not clients:
             return []
-        number = self.growth.groups(at.block, len(clients))
+        number = self.settings.growth.groups(at.block, len(clients))
         rng = world.streams("grouping", 0, at.block).generator()
-        formed = self.grouping.groups(counts, number, rng)
-        if self.grouping_s:
-            yield world.env.timeout(self.grouping_s)
+        formed = self.settings.grouping.groups(counts, number, rng)
+        if self.settings.grouping_s:
+            yield world.env.timeout(self.settings.grouping_s)
         return [[clients[at] for at in members] for members in formed]
 
     def _reported(
@@ -99,7 +156,7 @@ class GroupedCohort(Cohort):
     ) -> Generator[Event, Any, tuple[list[Client], npt.NDArray[np.int64]]]:
         """Those who can take part, and their samples of each class."""
         clients = yield from eligible_clients(world)
-        if not self.grouping.needs_counts:
+        if not self.settings.grouping.needs_counts:
             return clients, np.zeros((len(clients), 1), np.int64)
         trips = [world.start(client, _report(world, client, at)) for client in clients]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)

@@ -8,81 +8,70 @@ takes part is chosen when a block begins.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from simpy import Event
 
 from fedsim.kernel.gather import Journey, at_the_end_of
 from fedsim.kernel.trip import Trip
-from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.rules.mean import Mean
-from fedsim.learning.rules.rule import ServerRule
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.exchanges.exchange import Exchange
-from fedsim.protocols.relay import Relay
+from fedsim.protocols.cohorts.cohort import Draw, Group
+from fedsim.protocols.schedules.relay import Relay
+from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.site import RoundGate, Site
 from fedsim.protocols.task import Task
-from fedsim.protocols.world import Client, World
+from fedsim.protocols.world import World
+from fedsim.settings import Count, Positive, Settings
 
-__all__ = ["Cohort", "Group", "Rounds"]
-
-Group = Sequence[Client]
-"""Clients that train one model in sequence, in their order."""
+__all__ = ["Rounds", "RoundsSettings"]
 
 
-class Cohort(ABC):
-    """Who takes part, for one run."""
+class RoundsSettings(Settings):
+    """The keys of rounds."""
 
-    @abstractmethod
-    def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
-        """The groups of a round, in the order in which they are asked; waits until there can be some."""
+    interval: Count = 1
+    """T: rounds in a block; the cohort is drawn when a block begins, and takes part in all of it."""
+    deadline_s: Positive | None = None
+    """A round ends at the latest after so many seconds; what arrives exactly then still counts.
 
-    def enough(self, world: World) -> int | None:
-        """How many groups' updates end a round; None: all."""
-        return None
+    Times are sums of binary fractions: leave a hair of room where decimal seconds should meet exactly.
+    """
+    weighting: Literal["samples", "uniform"] = "samples"
+    """Weights of the updates: by training samples, or all equal."""
 
 
-@dataclass(frozen=True)
-class Rounds:
-    """Rounds in parallel, in sequence, or both, of the whole model or of a part, folded in the cloud."""
+class Rounds(Schedule, Relay, RoundsSettings):
+    """Rounds in parallel, in sequence, or both: the cloud waits for the groups that it has asked."""
 
-    cohort: Cohort
-    exchange: Exchange
-    objective: Objective
-    weighting: Literal["samples", "uniform"]
-    interval: int = 1
-    """Rounds in a block."""
-    deadline_s: float | None = None
-    relay: Relay = field(default_factory=Relay)
-    rule: ServerRule = field(default_factory=Mean)
+    name: Literal["rounds"] = "rounds"
 
-    def run(self, world: World) -> Generator[Event, Any, None]:
+    def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
-        cloud = Site(world)
+        cloud, draw = Site(world), parts.cohort.begin(self.deadline_s)
         for round_number in world.loop.rounds():
             at = BlockRound.of(round_number, interval=self.interval)
-            groups = yield from self.cohort.groups(world, at)
-            counts = yield from self._round(cloud, at, groups)
+            groups = yield from draw.groups(world, at)
+            counts = yield from self._round(cloud, parts, draw, at, groups)
             members = [client for group in groups for client in group]
-            yield from self.exchange.spread(cloud, at, members, self.deadline_s)
+            yield from parts.exchange.spread(cloud, at, members, self.deadline_s)
             world.loop.finish_round(cloud.state["model"], **counts)
 
-    def _round(self, cloud: Site, at: BlockRound, groups: Sequence[Group]) -> Generator[Event, Any, dict[str, int]]:
+    def _round(
+        self, cloud: Site, parts: Parts, draw: Draw, at: BlockRound, groups: Sequence[Group]
+    ) -> Generator[Event, Any, dict[str, int]]:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
-        task = self.exchange.task(cloud, at, self.objective)
+        task = parts.exchange.task(cloud, at, parts.objective, parts.codec)
         yield from _until_somebody_can_begin(cloud.world, groups, task)
         gate = RoundGate()
         sizes: dict[Journey, int] = {self._sent_out(cloud, group, task, gate): len(group) for group in groups}
-        enough = self.cohort.enough(cloud.world)
+        enough = draw.enough(cloud.world)
         wanted = len(sizes) if enough is None else min(len(sizes), enough)
         gathered = yield from cloud.collect(list(sizes), count=wanted, deadline_s=self.deadline_s, gate=gate)
         updates = gathered.arrived
         if self.weighting == "uniform":
             updates = [update._replace(weight=1.0) for update in updates]
-        yield from cloud.fold(self.rule, updates, round_number=at.number)
+        yield from cloud.fold(parts.server, updates, round_number=at.number)
         selected = sum(map(len, groups))
         participants = sum(update.clients for update in updates)
         late_ones = sum(sizes[late] for late in gathered.late)
@@ -96,7 +85,7 @@ class Rounds:
     def _sent_out(self, cloud: Site, group: Group, task: Task, gate: RoundGate) -> Trip:
         """A group on its way, or lost at once, as its clients cannot begin."""
         if len(group) > 1:
-            return Trip(cloud.world.env, self.relay.run(cloud.world, group, task, gate), of=group)
+            return Trip(cloud.world.env, self.relay(cloud.world, group, task, gate), of=group)
         return cloud.visit(group[0], task)
 
 

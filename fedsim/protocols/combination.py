@@ -1,0 +1,102 @@
+"""A protocol is six choices, and each is a part: cohort, schedule, exchange, objective, codec and server rule.
+
+A preset is a combination with a name and a citation; the scenario may change any of its parts.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Annotated, Any, TypeVar
+
+from simpy import Event
+
+from fedsim.errors import Misfit, within
+from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule
+from fedsim.protocols.cohorts.cohort import Cohort
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.exchanges.whole import Whole
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.schedules.rounds import Rounds
+from fedsim.protocols.schedules.schedule import Parts, Schedule
+from fedsim.protocols.world import World
+from fedsim.settings import Component, OneOf, Settings
+
+__all__ = ["Combination", "picked"]
+
+C = TypeVar("C", bound=Component)
+
+
+def picked(kind: type[C], settings: Settings, **more: Any) -> C:
+    """A component of *kind* whose keys stand among a preset's own *settings*."""
+    shared = set(kind.model_fields) & set(type(settings).model_fields) - {"name"}
+    keys = {key: getattr(settings, key) for key in shared} | more
+    return kind.model_construct(None, **keys)  # type: ignore[return-value]  # they are checked already
+
+
+class Combination(Protocol):
+    """The keys that every combination has: how updates are written, and how they become the next model."""
+
+    codec: Annotated[Codec, OneOf("codecs")] = Float32()
+    """How updates are written on the wire."""
+    server: Annotated[ServerRule, OneOf("rules")] = Mean()
+    """How updates become the next model."""
+
+    @abstractmethod
+    def who(self) -> Cohort:
+        """Who takes part."""
+
+    @abstractmethod
+    def when(self) -> Schedule:
+        """Who waits for whom."""
+
+    @abstractmethod
+    def what(self) -> tuple[Exchange, Objective]:
+        """What goes down and comes up, and what is minimised in between."""
+
+    @property
+    def parts(self) -> Parts:
+        """All but the schedule."""
+        return Parts(self.who(), *self.what(), self.codec, self.server)
+
+    @property
+    def reads_learning(self) -> bool:
+        """Whether the size of an update is measured."""
+        return self.codec.reads_learning
+
+    def run(self, world: World) -> Generator[Event, Any, None]:
+        """As its schedule has it, with its parts."""
+        yield from self.when().run(world, self.parts)
+
+    def check(self, world: World) -> None:
+        """Every client needs a compute time, and each part what it needs."""
+        super().check(world)
+        cohort, exchange, objective, codec, _ = self.parts
+        if both := sorted({*objective.remembers} & {*codec.remembers}):
+            raise Misfit(f"objective {objective.name!r} and codec {codec.name!r} both remember {both[0]!r}", "codec")
+        with within(*self._key("cohort")):
+            cohort.check(world)
+        with within(*self._key("objective")):
+            objective.check(world.dataset)
+        with within(*self._key("exchange")):
+            exchange.check(world)
+
+    def _key(self, part: str) -> tuple[str, ...]:
+        """Where the keys of *part* stand: under its own, or among the preset's."""
+        return (part,) if part in type(self).model_fields else ()
+
+    def columns(self, world: World) -> dict[str, float]:
+        """Those of the exchange."""
+        return self.parts.exchange.columns(world)
+
+    @property
+    def rounds_are_alike(self) -> bool:
+        """Not where groups grow in number, nor where a block has a round of another kind."""
+        cohort, exchange, *_ = self.parts
+        schedule = self.when()
+        one_kind = isinstance(schedule, Rounds) and schedule.interval == 1
+        return cohort.steady and (one_kind or isinstance(exchange, Whole))

@@ -1,0 +1,5 @@
+"""Schedules: who waits for whom."""
+
+REGISTRY = {
+    "rounds": "fedsim.protocols.schedules.rounds:Rounds",
+}

@@ -1,0 +1,42 @@
+"""What a schedule is: the loop of a protocol, over whatever parts it is combined with."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+from simpy import Event
+
+from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.rules.rule import ServerRule
+from fedsim.protocols.cohorts.cohort import Cohort
+from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.world import World
+from fedsim.settings import Component
+
+__all__ = ["Parts", "Schedule"]
+
+
+class Parts(NamedTuple):
+    """What a protocol is combined of, beside its schedule."""
+
+    cohort: Cohort
+    """Who takes part."""
+    exchange: Exchange
+    """What goes down, what is done with it, and what comes up."""
+    objective: Objective
+    """What clients minimise."""
+    codec: Codec
+    """How updates are written on the wire."""
+    server: ServerRule
+    """How updates become the next model."""
+
+
+class Schedule(Component):
+    """Registered under "schedules"."""
+
+    @abstractmethod
+    def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
+        """The protocol as a process: a loop over ``world.loop.rounds()``."""

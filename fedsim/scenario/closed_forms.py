@@ -1,0 +1,44 @@
+"""What the cost models need of a protocol: sizes and numbers that a formula has in place of a simulation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import Alternation
+from fedsim.protocols.combination import Combination
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.schedules.rounds import Rounds
+
+__all__ = ["ClosedForm", "closed_form"]
+
+
+class ClosedForm(NamedTuple):
+    """A protocol of rounds, in numbers."""
+
+    protocol: Combination
+    interval: int
+    """T: rounds in a block."""
+
+    def mean_cohort(self, clients: int) -> float:
+        """kappa K: clients per round before rounding."""
+        return self.protocol.who().mean_size(clients)
+
+    def groups(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """f(r): how many groups *clients* form in each of so many *rounds*, idle ones included."""
+        return self.protocol.who().group_numbers(clients, rounds, self.interval)
+
+    def groups_by_counts(self, clients: int, rounds: int) -> tuple[int, ...]:
+        """How many of them are formed anew by class counts, which takes long for thousands of clients."""
+        return self.protocol.who().groups_by_counts(clients, rounds, self.interval)
+
+    def alternation(self, model: ModelTable) -> Alternation:
+        """In which rounds the whole *model* is sent."""
+        return self.protocol.what()[0].alternation(self.interval, model)
+
+
+def closed_form(protocol: Protocol) -> ClosedForm | None:
+    """Of a combination that goes in rounds; None of any other protocol, for which no formula is known."""
+    if isinstance(protocol, Combination) and isinstance(schedule := protocol.when(), Rounds):
+        return ClosedForm(protocol, schedule.interval)
+    return None
