@@ -5,7 +5,7 @@ A journey that ends exactly at the deadline has arrived: the deadline is the las
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from fedsim.kernel.trip import Lost, Trip
 Journey = Process | Trip
 """What can be waited for: a trip, or a SimPy process."""
 
-__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Journey", "Lost", "at_the_end_of", "gather"]
+__all__ = ["LAST_IN_ITS_INSTANT", "Gathered", "Journey", "Lost", "at_the_end_of", "gather", "give_up"]
 
 LAST_IN_ITS_INSTANT = EventPriority(2)  # SimPy's URGENT is 0 and NORMAL is 1; the larger, the later
 
@@ -52,11 +52,10 @@ def gather(
 
     It happens as soon as *count* journeys have arrived (``None``: all), none is under way any more, or *deadline_s*
     seconds from now have passed (``None``: no deadline). A journey that fails with `Lost` is noted; any other exception
-    makes the event fail with it.
+    makes the event fail with it. When a trip that waits for the event is interrupted, so are the journeys.
     """
-    waiting = _Waiting(Event(env), list(journeys), len(journeys) if count is None else count)
-    done = waiting.done
-    assert done is not None
+    done = _Gathering(env)
+    waiting = done.waiting = _Waiting(done, list(journeys), len(journeys) if count is None else count)
     ended = waiting.ended
     for journey in journeys:
         if journey.callbacks is None:
@@ -68,6 +67,28 @@ def gather(
     if not journeys:
         waiting.close()
     return done
+
+
+def give_up(journeys: Iterable[Journey | None], why: str) -> None:
+    """Interrupt those that are still under way: whoever is late, asked again or out of order.
+
+    A SimPy process among them gets `simpy.Interrupt`, as ever, and has to raise `Abandoned` in its place.
+    """
+    for journey in journeys:
+        if journey is not None and journey.is_alive:  # what is late may have ended since, in the very same instant
+            journey.interrupt(why)
+
+
+class _Gathering(Event):
+    """Apart from what its journeys call back, for it keeps their results."""
+
+    waiting: _Waiting
+
+    def give_up(self) -> None:
+        """Who waited for it was interrupted: so are its journeys."""
+        journeys = self._value.late if self.triggered and self._ok else self.waiting.journeys
+        self.waiting.close_unseen()
+        give_up(journeys, "nobody waits for it any more")
 
 
 class _Waiting:
@@ -90,7 +111,7 @@ class _Waiting:
         if not ok and not failed_softly:
             journey.defused = True
             self.done.fail(cast(Exception, journey.value))
-            self._forget()
+            self.close_unseen()
             return
         self.outcomes[journey] = ok
         self.arrived += ok
@@ -107,7 +128,8 @@ class _Waiting:
                 [journey for journey in self.journeys if journey not in self.outcomes],
             )
         )
-        self._forget()
+        self.close_unseen()
 
-    def _forget(self) -> None:
+    def close_unseen(self) -> None:
+        """Tell nobody, and forget what has come so far."""
         self.done, self.journeys, self.outcomes = None, [], {}

@@ -1,8 +1,8 @@
 """A generator on its way from event to event: what a SimPy process is, for those of which there are a million.
 
 It begins at once, its end wakes those who wait for it at once, and an interruption reaches it at once: three events
-less for each, and no more memory than its generator and a few fields. Leaves out conditions on it (``one & other``):
-`fedsim.kernel.gather` waits for many.
+less for each, and no more memory than its generator and a few fields. Processes and other trips may wait for it. Leaves
+out conditions on it (``one & other``): `fedsim.kernel.gather` waits for many.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import Any
 
-from simpy import Event, Interrupt
+from simpy import Environment, Event
+from simpy.events import URGENT
 
 __all__ = ["Abandoned", "Lost", "Trip"]
 
@@ -24,17 +25,21 @@ class Abandoned(Lost):
 
 
 class Trip:
-    """A generator that is resumed by the events which it yields. It may be waited for like an event."""
+    """A generator that is resumed by the events which it yields. It may be waited for like an event.
 
-    __slots__ = ("_generator", "_ok", "_target", "_value", "callbacks", "defused", "of")
+    When the generator raises, even at its first step, the trip has failed, and nobody else: not who started it, nor who
+    interrupted it. Who takes care of the failure sets ``defused``, as those do who wait for it. A failure that nobody
+    has taken care of when the clock goes on ends the simulation.
+    """
 
-    def __init__(self, generator: Generator[Event, Any, Any], of: Any = None) -> None:
+    __slots__ = ("_defused", "_env", "_generator", "_ok", "_target", "_value", "callbacks", "of")
+
+    def __init__(self, env: Environment, generator: Generator[Event, Any, Any], of: Any = None) -> None:
+        self._env = env
         self.of = of
         """Whatever those who wait for it want to find here."""
         self.callbacks: list[Callable[[Any], None]] | None = []
         """Whom to call when it has ended; None afterwards."""
-        self.defused = False
-        """Whether somebody has taken care of its failure."""
         self._ok = True
         self._value: Any = None
         self._generator: Generator[Event, Any, Any] | None = generator
@@ -61,20 +66,33 @@ class Trip:
         """What it returned, or the exception that it raised."""
         return self._value
 
-    def interrupt(self, cause: Any = None) -> None:
-        """Raise `Abandoned` in it, now, and give up what it waits for.
+    @property
+    def defused(self) -> bool:
+        """Whether somebody has taken care of its failure."""
+        return hasattr(self, "_defused")  # as in SimPy's events: only those that fail have the field
 
+    @defused.setter
+    def defused(self, _: bool) -> None:
+        self._defused = True
+
+    def interrupt(self, cause: Any = None) -> None:
+        """Raise `Abandoned` in it, now, and give up what it waits for, where that has a ``give_up()``.
+
+        So an interruption goes down to a transfer, to local work, to the journeys of a gathering, and to another trip.
         Must not be called from within it, nor while what it waits for is calling back those who wait.
-        Where it waits for what cannot be given up (has no ``give_up()``), `simpy.Interrupt` is raised instead.
         """
         target = self._target
         assert self._generator is not None and target is not None, "it has ended, or is running"
         target.callbacks.remove(self)
         if hasattr(target, "give_up"):
             target.give_up()
-            self._proceed(self._generator.throw, Abandoned(cause))
-        else:
-            self._proceed(self._generator.throw, Interrupt(cause))
+        self._proceed(self._generator.throw, Abandoned(cause))
+
+    def give_up(self) -> None:
+        """Who waited for it was interrupted: so is this, and nobody else need take care of what it loses by that."""
+        self.interrupt("nobody waits for it any more")
+        if isinstance(self._value, Lost):
+            self.defused = True
 
     def __call__(self, event: Any) -> None:
         """Go on, as *event*, which it waits for, has happened: a trip is what an event calls back."""
@@ -85,10 +103,7 @@ class Trip:
         assert self._generator is not None
         if event._ok:
             return self._generator.send
-        if isinstance(event, Trip):
-            event.defused = True
-        else:
-            event._defused = True
+        event._defused = True
         return self._generator.throw
 
     def _proceed(self, step: Callable[[Any], Any], value: Any) -> None:
@@ -116,4 +131,13 @@ class Trip:
         for callback in callbacks or ():
             callback(self)
         if not ok and not self.defused:
-            raise value
+            # Not raised here: that would be in whoever started it, interrupted it or let its event happen. Urgent, so
+            # that it is the next thing that happens, and no run can end before.
+            soon = Event(self._env)
+            soon._ok, soon._value = True, None
+            soon.callbacks.append(self._fail_unless_defused)
+            self._env.schedule(soon, URGENT)
+
+    def _fail_unless_defused(self, _: Event) -> None:
+        if not self.defused:
+            raise self._value

@@ -20,7 +20,7 @@ from simpy import Event
 from fedsim.data.stream.captures import classes_seen
 from fedsim.grouping.growth.settings import GrowthSettings
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.kernel.gather import Gathered, gather
+from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.rounds import Cohort, Group
 from fedsim.protocols.selection import eligible_clients
@@ -103,9 +103,7 @@ class GroupedCohort(Cohort):
             return clients, np.zeros((len(clients), 1), np.int64)
         trips = [world.start(client, _report(world, client, place)) for client in clients]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
-        for late in gathered.late:
-            if late.is_alive:
-                late.interrupt("its groups are formed")
+        give_up(gathered.late, "its groups are formed")
         reports = sorted(gathered.arrived, key=lambda report: report[0])
         return [world.clients[index] for index, _ in reports], np.array([counts for _, counts in reports], np.int64)
 

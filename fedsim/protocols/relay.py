@@ -17,10 +17,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from simpy import Interrupt
-
-from fedsim.kernel.gather import Gathered, gather
-from fedsim.kernel.trip import Abandoned, Lost
+from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.kernel.trip import Lost
 from fedsim.network.attachment import Backbone, between
 from fedsim.protocols.journey import Task, Update, journey
 from fedsim.protocols.world import Client, World
@@ -91,12 +89,7 @@ class Relay:
         place = client.attachment
         down = None if holder is None else (*between(holder, place.backbone), place.air_downlink)
         trip = world.start(client, journey(world, client, task, down, None if home else (place.air_uplink,)))
-        try:
-            gathered: Gathered = yield gather(world.env, [trip], deadline_s=self.turn_s)
-        except Interrupt as interrupt:
-            if trip.is_alive:
-                trip.interrupt(*interrupt.args)
-            raise Abandoned(*interrupt.args) from None
-        if gathered.late and world.cancel_late and trip.is_alive:
-            trip.interrupt("its turn is over")
+        gathered: Gathered = yield gather(world.env, [trip], deadline_s=self.turn_s)
+        if world.cancel_late:
+            give_up(gathered.late, "its turn is over")
         return gathered.arrived[0] if gathered.arrived else None

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from simpy import Event
 
-from fedsim.kernel.gather import Gathered, Journey, at_the_end_of, gather
-from fedsim.kernel.trip import Lost, Trip
+from fedsim.kernel.gather import Gathered, Journey, at_the_end_of, gather, give_up
+from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Contribution, Model
 from fedsim.learning.objectives import Objective
 from fedsim.protocols.block import BlockRound
@@ -75,17 +75,14 @@ class Rounds:
         yield from _until_somebody_can_begin(world, groups, task)
         turns, sizes = Turns(), dict[Journey, int]()
         for group in groups:
-            trip = self._sent_out(world, group, task, turns)
-            if trip is not None:
-                sizes[trip] = len(group)
+            if len(group) > 1 or may_begin(group[0], task):
+                sizes[self._sent_out(world, group, task, turns)] = len(group)
         enough = self.cohort.enough(world)
         wanted = len(sizes) if enough is None else min(len(sizes), enough)
         gathered: Gathered = yield gather(world.env, list(sizes), deadline_s=self.deadline_s, count=wanted)
         turns.open = False
         if world.cancel_late:
-            for late in gathered.late:
-                if late.is_alive:  # it may have ended since, in the very instant in which enough others had arrived
-                    late.interrupt("its round is over")
+            give_up(gathered.late, "its round is over")
             yield world.env.timeout(0)  # what is late has stopped before the round ends
         if gathered.arrived:
             yield world.env.timeout(world.cloud.aggregation_s)
@@ -102,15 +99,12 @@ class Rounds:
             "late": late_ones,
         }
 
-    def _sent_out(self, world: World, group: Group, task: Task, turns: Turns) -> Trip | None:
-        """A group on its way; None when it is lost at once, as its clients cannot begin."""
+    def _sent_out(self, world: World, group: Group, task: Task, turns: Turns) -> Trip:
+        """A group on its way; several clients are lost at once when none of them can begin."""
         if len(group) > 1:
-            try:
-                return Trip(self.relay.run(world, group, task, turns), of=group)
-            except Lost:
-                return None
+            return Trip(world.env, self.relay.run(world, group, task, turns), of=group)
         (client,) = group
-        return world.start(client, journey(world, client, task)) if may_begin(client, task) else None
+        return world.start(client, journey(world, client, task))
 
     def _contribution(self, update: Update) -> Contribution:
         return Contribution(update.client, update.model, update.samples if self.weighting == "samples" else 1.0)

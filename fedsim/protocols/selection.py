@@ -16,7 +16,7 @@ from pydantic import model_validator
 from simpy import Event
 
 from fedsim.errors import Misfit
-from fedsim.kernel.gather import at_the_end_of
+from fedsim.kernel.gather import at_the_end_of, give_up
 from fedsim.network.faults.outages import Fate
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.rounds import Cohort, Group
@@ -95,9 +95,8 @@ class RandomCohort(Cohort):
             asked = min(len(eligible), self._settings.asked(len(world.clients)))
             rng = world.streams("selection", 0, place.number).generator()
             self._chosen = [eligible[position] for position in rng.permutation(len(eligible))[:asked]]
-        for client in self._chosen:
-            if abort and client.journey is not None and client.busy:
-                client.journey.interrupt("asked again")
+        if abort:
+            give_up((client.journey for client in self._chosen), "asked again")
         return [(client,) for client in self._chosen]
 
     def enough(self, world: World) -> int:

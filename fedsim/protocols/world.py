@@ -12,6 +12,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
+from fedsim.kernel.gather import give_up
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
@@ -115,8 +116,8 @@ class World:
     def _device_failed(self, attachment: Attachment) -> None:
         """Local work is given up; what is on the air is the network's affair."""
         client = self.clients[attachment.client]
-        if client.work is not None and client.journey is not None:
-            client.journey.interrupt("the device failed")
+        if client.work is not None:
+            give_up([client.journey], "the device failed")
         if self.forgetful:
             client.state, client.memory = {}, None
             if client.stream is not None:
@@ -124,7 +125,7 @@ class World:
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
         """Send a client on a journey, now; it is busy until the journey ends."""
-        trip = client.journey = Trip(journey, of=client)
+        trip = client.journey = Trip(self.env, journey, of=client)
         if trip.callbacks is None:
             client.journey = None
         else:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedsim.errors import Misfit, within
-from fedsim.kernel.gather import Gathered, gather
+from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives import Objective, Plain
 from fedsim.models.table import ModelTable
@@ -110,9 +110,8 @@ class LASP(SynchronisedPart):
             if client.attachment.reachable and not client.busy
         ]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=deadline_s)
-        for late in gathered.late:
-            if world.cancel_late and late.is_alive:
-                late.interrupt("its round is over")
+        if world.cancel_late:
+            give_up(gathered.late, "its round is over")
 
     def alternation(self, interval: int, model: ModelTable) -> Alternation:
         """In the first of a block; the classifier is sent in the others."""
