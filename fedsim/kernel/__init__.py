@@ -1,1 +1,1 @@
-"""The ground under the simulated world: the trace, named random streams and waiting for several things."""
+"""The ground under the simulated world: the trace, named random streams, journeys and waiting for several of them."""

@@ -41,7 +41,9 @@ class Clock(Environment):
         self._far: list[tuple[Any, ...]] = []
         """Entries that come after the horizon, in no order."""
         self._horizon = END_OF_TIME
-        """The heap has everything before it, and is empty only when there is nothing beyond."""
+        """The heap has all entries before it, and the list of the far ones all others. The heap may run empty only when
+        that list is empty too, as `step` and `peek` look at the heap alone: so `step` fills it as soon as it has taken
+        the last entry, before anything else is scheduled. No two entries are equal, as each has its own number."""
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0.0) -> None:
         """Schedule *event* for *delay* seconds from now."""
@@ -93,7 +95,7 @@ class Clock(Environment):
             raise failure
 
     def _put_off(self) -> None:
-        """Put the later half of the heap beyond the horizon."""
+        """Put the later half of the heap beyond the horizon, which comes nearer: it was behind all of them."""
         self._queue.sort()  # a sorted list is a heap
         half = len(self._queue) // 2
         self._far += self._queue[half:]

@@ -70,7 +70,10 @@ def gather(
 
 
 def give_up(journeys: Iterable[Journey | None], why: str) -> None:
-    """Interrupt those that are still under way; whoever is late, no longer wanted or out of order ends here."""
+    """Interrupt those that are still under way: whoever is late, asked again or out of order.
+
+    A SimPy process among them gets `simpy.Interrupt`, as ever, and has to raise `Abandoned` in its place.
+    """
     for journey in journeys:
         if journey is not None and journey.is_alive:  # what is late may have ended since, in the very same instant
             journey.interrupt(why)

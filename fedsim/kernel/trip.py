@@ -89,9 +89,10 @@ class Trip:
         self._proceed(self._generator.throw, Abandoned(cause))
 
     def give_up(self) -> None:
-        """Who waited for it was interrupted, and takes care of its failure: so is this."""
-        self.defused = True
+        """Who waited for it was interrupted: so is this, and nobody else need take care of what it loses by that."""
         self.interrupt("nobody waits for it any more")
+        if isinstance(self._value, Lost):
+            self.defused = True
 
     def __call__(self, event: Any) -> None:
         """Go on, as *event*, which it waits for, has happened: a trip is what an event calls back."""

@@ -6,6 +6,7 @@ from mutants.fault import Fault, theory
 
 GATHER = "fedsim/kernel/gather.py"
 CLOCK = "fedsim/kernel/clock.py"
+INBOX = "fedsim/kernel/inbox.py"
 TRIP = "fedsim/kernel/trip.py"
 STREAMS = "fedsim/kernel/streams.py"
 JOURNEY = "fedsim/protocols/journey.py"
@@ -15,6 +16,8 @@ ROUNDS = "fedsim/protocols/rounds.py"
 TABLES = "fedsim/metrics/tables.py"
 TEST_CLOCK = "tests/kernel/test_clock.py"
 TEST_GATHER = "tests/kernel/test_gather.py"
+TEST_INBOX = "tests/kernel/test_inbox.py"
+TEST_TRIP = "tests/kernel/test_trip.py"
 TEST_COHORTS = "tests/protocols/test_cohorts.py"
 TEST_ROUNDS = "tests/protocols/test_rounds.py"
 TEST_STOPS = "tests/protocols/test_stops.py"
@@ -68,6 +71,48 @@ FAULTS = (
         "            target.give_up()\n",
         "            pass\n",
         (TEST_ROUNDS,),
+    ),
+    Fault(
+        "who is late is interrupted though he has arrived since",
+        GATHER,
+        "        if journey is not None and journey.is_alive:",
+        "        if journey is not None:",
+        ("tests/protocols/test_cohorts.py", TEST_ROUNDS),
+    ),
+    Fault(
+        "who is interrupted before he has heard of the deadline lets the late ones go on",
+        GATHER,
+        "self._value.late if self.triggered and self._ok else self.waiting.journeys",
+        "self.waiting.journeys",
+        (f"{TEST_TRIP}::test_who_was_late_is_given_up_too_where_nobody_has_heard_of_it",),
+    ),
+    Fault(
+        "a failure that nobody takes care of is forgotten",
+        TRIP,
+        "            self._env.schedule(soon, URGENT)\n",
+        "            pass\n",
+        (TEST_TRIP,),
+    ),
+    Fault(
+        "a run may end before a failure is raised",
+        TRIP,
+        "            self._env.schedule(soon, URGENT)\n",
+        "            self._env.schedule(soon)\n",
+        (f"{TEST_TRIP}::test_the_end_of_a_run_hides_no_failure",),
+    ),
+    Fault(
+        "of one instant they are handed over as they came",
+        INBOX,
+        "        self._landed.sort(key=itemgetter(0))\n",
+        "",
+        (TEST_INBOX,),
+    ),
+    Fault(
+        "who is lost leaves his place empty",
+        INBOX,
+        "                self._woken.fail(journey.value)\n                return\n",
+        "                self._woken.fail(journey.value)\n            return\n",
+        (TEST_INBOX,),
     ),
     Fault(
         "a stream forgets its use",
@@ -131,8 +176,8 @@ FAULTS = (
     Fault(
         "late work goes on although it is to stop",
         ROUNDS,
-        '                    late.interrupt("its round is over")\n',
-        "                    pass\n",
+        '            give_up(gathered.late, "its round is over")\n',
+        "            pass\n",
         (TEST_ROUNDS,),
     ),
     Fault(

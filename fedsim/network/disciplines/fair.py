@@ -189,7 +189,13 @@ class FairChannel(Channel):
             self._classes.remove(one)
 
     def _share_out(self) -> None:
-        """The speed of every class: water-filling over the classes."""
+        """The speed of every class: water-filling over the classes.
+
+        Each class gets its weight's part of what is left to it and to those behind it, or all that it can use, where
+        that is less; then there is more for those behind. They come in the order in which the water reaches their
+        brim, so from the first class on that cannot have all, none can: what is left, and whose weights share it, stay
+        the same. Sums of weights are made from the end: taking weights off would leave roundings that nobody has.
+        """
         if len(self._classes) == 1:
             only = self._classes[0]
             wanted = only.flows * only.share
