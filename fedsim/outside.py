@@ -74,9 +74,12 @@ def _named(kind: str, value: Mapping[str, Any], info: ValidationInfo) -> tuple[s
     if isinstance(path, str) and "name" not in value:
         with within("path"):
             return "path", beside_the_scenario(path, info)
-    if isinstance(path, str) and ":" in path:
-        if name not in ours or "path" not in registry.load(kind, name).model_fields:
-            raise Misfit("stands beside a name; leave the name out, as the class at this path has its own", "path")
+    if (
+        isinstance(path, str)
+        and ":" in path
+        and not (name in ours and "path" in registry.load(kind, name).model_fields)
+    ):
+        raise Misfit("stands beside a name; leave the name out, as the class at this path has its own", "path")
     if isinstance(name, str) and name not in ours and name in registry.offers(kind):
         return "name", name
     return None

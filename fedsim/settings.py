@@ -71,7 +71,12 @@ class Settings(BaseModel):
     """A frozen group of scenario keys. An unknown key is an error; no value is converted silently."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        ser_json_inf_nan="constants",  # what is infinite stays so when it is written out
     )
 
 

@@ -21,8 +21,10 @@ from fedsim import registry
 from fedsim.cli import main
 from fedsim.cli.schema import scenario_schema
 from fedsim.errors import UserError
+from fedsim.experiment.host import HostOptions, numeric_family
 from fedsim.experiment.results import load_results
 from fedsim.imports import import_path, load_function, source_digest
+from fedsim.models.declared import DeclaredTable
 from fedsim.protocols.fedavg import FedAvg
 from fedsim.scenario.load import load, written_out
 from fedsim.settings import Component
@@ -124,6 +126,14 @@ def made():
 Hidden = made()
 Alias = Mine
 '''
+
+
+TRAINER = """
+from fedsim.learning.executors.serial import Serial
+
+class Mine(Serial):
+    pass
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -356,6 +366,15 @@ def test_the_digest_is_that_of_all_files_in_which_the_class_was_found(
     assert import_path(top) == "outside_top:Top"
 
 
+def test_a_table_from_outside_has_its_source_in_its_digest() -> None:
+    class Twice(DeclaredTable):
+        pass
+
+    own, other = DeclaredTable(total=4.0), Twice(total=4.0)
+    assert own.text == other.text
+    assert own.digest != other.digest
+
+
 def test_a_class_that_stands_in_no_file_has_no_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     class Typed:
         pass
@@ -435,8 +454,10 @@ def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (site / "plants-1.0.dist-info/entry_points.txt").write_text(
         "[fedsim.protocols]\nChosen = plants_of_mine:Mine\nMine = plants_of_mine:Mine\n"
         "fedavg = plants_of_mine:Mine\nlost = plants_of_mine:Lost\n"
+        "[fedsim.executors]\nmine = plants_trainer:Mine\n[fedsim.paper_tables]\nmine = plants_of_mine:made\n"
     )
     (site / "plants_of_mine.py").write_text(PARTS)
+    (site / "plants_trainer.py").write_text(TRAINER)
     monkeypatch.syspath_prepend(site)
     registry.offers.cache_clear()
     yield site
@@ -475,6 +496,21 @@ def test_what_is_wrong_with_an_offer_is_said(package: Path, capsys: pytest.Captu
         ("Mien", "protocols[0].name: no protocol is called 'Mien'; did you mean 'Mine'?"),
     ):
         assert said in refusal("validate", str(plant(protocols=[{"name": name}])), capsys=capsys)
+
+
+def test_an_executor_that_is_offered_is_part_of_the_arithmetic(package: Path) -> None:
+    HostOptions(executor="mine")
+    with pytest.raises(UserError, match=r"no executor is called 'mime'; did you mean 'mine'\?"):
+        HostOptions(executor="mime")
+    families = [numeric_family(registry.load("executors", name), "cpu", "float32") for name in ("serial", "mine")]
+    assert families[1] == f"{families[0]}/{hashlib.sha256(TRAINER.encode()).hexdigest()}"
+
+
+def test_a_table_that_is_offered_may_be_asked_for(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert load(plant(paper_table="mine")).paper_table == "mine"
+    assert "no table is called 'mime'; did you mean 'mine'?" in refusal(
+        "validate", str(plant(paper_table="mime")), capsys=capsys
+    )
 
 
 def test_two_packages_that_offer_the_same_are_refused(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
