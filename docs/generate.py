@@ -66,7 +66,9 @@ def scenario_page() -> str:
     text = (
         f"{NOTE}# Keys of a scenario\n\n"
         "What may stand under `topology`, `data`, `model`, `protocols` and wherever else a `name` chooses between "
-        "components is on [another page](components.md). Unknown keys are errors. The end of a key's name is its unit: "
+        "components is on [another page](components.md); a `path` in place of the name chooses "
+        "[a class of your own](../add_a_protocol.md#5-from-outside-the-package). Unknown keys are errors. The end of a "
+        "key's name is its unit: "
         "`_s` seconds, `_bytes` bytes, `_bps` bit/s, `_m` metres, `flops_per_s` operations per second. "
         "How to write one: [the guide](../scenarios.md).\n"
     )

@@ -2,7 +2,7 @@
 
 What is loaded is run, with the rights of whoever runs fedsim: a scenario that names code is as trusted as the code.
 Left out: other files beside ``my_data.py`` are not found by its imports (what is more than one file is a package, to be
-installed), and only the one file is digested.
+installed), and only the files that functions and classes stand in are digested, not what these import.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -22,9 +23,12 @@ from pydantic import AfterValidator, ValidationInfo
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.files import read_text_file
 
-__all__ = ["ImportPath", "load_function", "reason"]
+__all__ = ["ImportPath", "beside_the_scenario", "import_path", "is_own", "load_function", "reason", "source_digest"]
 
 SUFFIX = ".py"
+USER_MODULE = "fedsim_user_"
+DIGEST = "__fedsim_sha256__"
+"""The name, in a module that is made of a user's file, of the digest of what was run."""
 LONGEST_REASON = 300
 INSIDE_PYTHON = "<frozen "
 
@@ -38,8 +42,11 @@ def _parts(path: str) -> tuple[str, str]:
     return where, name
 
 
-def _beside_the_scenario(path: str, info: ValidationInfo) -> str:
-    """*path* with its file, if it names one, made absolute as seen from the document that is read."""
+def beside_the_scenario(path: str, info: ValidationInfo) -> str:
+    """*path* with its file, if it names one, made absolute as seen from the document that is read.
+
+    Raises `ValueError` when that is no import path, or its file cannot be looked up.
+    """
     where, name = _parts(path)
     if not where.endswith(SUFFIX):
         return path
@@ -50,7 +57,7 @@ def _beside_the_scenario(path: str, info: ValidationInfo) -> str:
         raise ValueError(f"{path!r} cannot be looked up ({error})") from error
 
 
-ImportPath = Annotated[str, AfterValidator(_beside_the_scenario)]
+ImportPath = Annotated[str, AfterValidator(beside_the_scenario)]
 """``my_code.py:name``, relative to the scenario, or ``package.module:name`` of what is installed."""
 
 
@@ -81,6 +88,50 @@ def _with_origin(found: Callable[..., Any], module: ModuleType, sha256: str) -> 
     return hashlib.sha256(sha256.encode() + Path(file).read_bytes()).hexdigest()
 
 
+def import_path(cls: type) -> str:
+    """The import path that leads to *cls*, which stands in its module under its own name."""
+    file = sys.modules[cls.__module__].__file__ if cls.__module__.startswith(USER_MODULE) else None
+    return f"{file or cls.__module__}:{cls.__name__}"
+
+
+@cache
+def source_digest(cls: type) -> str | None:
+    """SHA-256 of the files in which *cls*, and what it inherits from outside of fedsim, were found when they were run.
+
+    None for fedsim's own classes. What these and Python itself bring with them does not count. For a single file, this
+    is the file's own digest. Raises `UserError` for a class that stands in no file: nobody could tell it from another.
+    """
+    if is_own(cls):
+        return None
+    own = filter(is_own, cls.__mro__)
+    brought = {above for kind in own for above in kind.__mro__}
+    outside = [kind for kind in cls.__mro__ if kind not in brought and _top(kind) not in sys.stdlib_module_names]
+    digests = [_digest_of(module) for module in dict.fromkeys(kind.__module__ for kind in outside)]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def is_own(cls: type) -> bool:
+    """Whether *cls* comes with fedsim."""
+    return _top(cls) == "fedsim"
+
+
+def _top(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+@cache
+def _digest_of(module: str) -> str:
+    """SHA-256 of the file of *module*; where fedsim has run that file itself, of what was run."""
+    found = sys.modules.get(module)
+    known: str | None = getattr(found, DIGEST, None)
+    if known is not None:
+        return known
+    file = getattr(found, "__file__", None)
+    if file is None:
+        raise UserError(f"the module {module!r} stands in no file, so its code cannot be told from another one")
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
 def reason(error: BaseException, file: str | None = None) -> str:
     """Why a user's code failed, on one line: ``my_data.py:12: KeyError: 'age'``.
 
@@ -104,12 +155,13 @@ def reason(error: BaseException, file: str | None = None) -> str:
 def _from_file(file: Path, what: str) -> tuple[ModuleType, str]:
     source = read_text_file(file, what="a Python file")
     sha256 = hashlib.sha256(source.encode()).hexdigest()
-    name = f"fedsim_user_{file.stem}_{hashlib.sha256(f'{file}:{sha256}'.encode()).hexdigest()[:16]}"
+    name = f"{USER_MODULE}{file.stem}_{hashlib.sha256(f'{file}:{sha256}'.encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name], sha256
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None, "it ends with .py"
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    setattr(module, DIGEST, sha256)
     try:
         exec(compile(source, str(file), "exec"), vars(module))  # not the loader, which may find an older compilation
     except (Exception, SystemExit) as error:

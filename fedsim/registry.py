@@ -1,18 +1,23 @@
 """Every interchangeable thing has a name; this module finds the class behind it, and loads it only when asked.
 
 A kind's names live in one dictionary, ``REGISTRY``, in the ``__init__.py`` of the package that owns the kind:
-``{"fedavg": "fedsim.protocols.fedavg:FedAvg"}``. One new thing is one new file and one such line.
+``{"fedavg": "fedsim.protocols.fedavg:FedAvg"}``. One new thing is one new file and one such line. An installed package
+offers things by entry points, ``[project.entry-points."fedsim.protocols"]``; fedsim's own names go first.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedsim.errors import UserError, nearest
 
-__all__ = ["KINDS", "first_sentence", "load", "names"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["KINDS", "all_names", "first_sentence", "load", "names", "offers", "origin"]
 
 KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REGISTRY
     "protocols": "fedsim.protocols",
@@ -49,7 +54,7 @@ def _registry(kind: str) -> dict[str, str]:
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """The registered names of *kind*, in the order in which they were registered.
+    """The names of *kind* that come with fedsim, in the order in which they were registered.
 
     Raises `UserError` when there is no such kind.
     """
@@ -57,18 +62,56 @@ def names(kind: str) -> tuple[str, ...]:
 
 
 @cache
-def load(kind: str, name: str) -> Any:
-    """The class (or function) registered as *name* under *kind*.
+def offers(kind: str) -> Mapping[str, Sequence[EntryPoint]]:
+    """What installed packages offer under *kind*, by name: entry points of the group ``fedsim.KIND``.
 
-    Raises `UserError` with the nearest name when there is none.
+    To look for them takes longer than all else here, so ask for a name of fedsim first.
     """
-    registry = _registry(kind)
-    if name not in registry:
-        raise UserError(f"{kind} has no {name!r}{nearest(name, registry)} (known: {', '.join(registry) or 'none'})")
-    module, _, attribute = registry[name].partition(":")
+    from importlib.metadata import entry_points
+
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in entry_points(group=f"fedsim.{kind}"):
+        found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+def all_names(kind: str) -> tuple[str, ...]:
+    """`names`, and those that only installed packages offer."""
+    return tuple(dict.fromkeys((*names(kind), *offers(kind))))
+
+
+def origin(kind: str, name: str) -> str:
+    """The packages that offer *name*, in words."""
+    return " and ".join(sorted(entry.dist.name if entry.dist else entry.value for entry in offers(kind)[name]))
+
+
+def load(kind: str, name: str) -> Any:
+    """The class (or function) registered as *name* under *kind*; of fedsim's own, else of an installed package's.
+
+    A name with a colon is an import path, ``my_protocol.py:Mine``, and leads there. Raises `UserError` with the nearest
+    name when there is none, and when what is not fedsim's own cannot be imported.
+    """
+    if ":" not in name and name in _registry(kind):
+        return _own(kind, name)
+    from fedsim.imports import load_function
+
+    if ":" in name:
+        return load_function(name, what=f"a class for {kind}")[0]
+    if name not in offers(kind):
+        known = all_names(kind)
+        raise UserError(f"{kind} has no {name!r}{nearest(name, known)} (known: {', '.join(known) or 'none'})")
+    entry, *others = offers(kind)[name]
+    if others:
+        raise UserError(f"{name!r} of {kind} is offered by {origin(kind, name)}; uninstall all of them but one")
+    return load_function(entry.value, what=f"{name!r}, which {origin(kind, name)} offers under {kind},")[0]
+
+
+@cache
+def _own(kind: str, name: str) -> Any:
+    module, _, attribute = _registry(kind)[name].partition(":")
     return getattr(importlib.import_module(module), attribute)
 
 
 def first_sentence(kind: str, name: str) -> str:
     """The first line of the docstring of *name*: what `fedsim list` prints."""
-    return (load(kind, name).__doc__ or "").strip().splitlines()[0]
+    return ((load(kind, name).__doc__ or "").strip() or "(no docstring)").splitlines()[0]

@@ -9,13 +9,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Gt, Interval, Le, MaxLen, MinLen
-from pydantic import AfterValidator, AllowInfNan, BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, Strict
+from pydantic import (
+    AfterValidator,
+    AllowInfNan,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+)
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
-from fedsim import registry
+from fedsim import outside, registry
+from fedsim.imports import is_own
 
 __all__ = [
     "LARGEST",
@@ -56,25 +71,63 @@ class Settings(BaseModel):
     """A frozen group of scenario keys. An unknown key is an error; no value is converted silently."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        ser_json_inf_nan="constants",  # what is infinite stays so when it is written out
     )
 
 
 class Component(Settings):
-    """Settings that stand for one registered thing; ``name`` says which. Each subclass narrows it to its own name."""
+    """Settings that stand for one registered thing; ``name`` says which. Each subclass narrows it to its own name.
+
+    One that does not come with fedsim, and does not do so, is called as its class is.
+    """
 
     name: str
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Give a class from outside a name, unless it has one that it did not inherit."""
+        inherited = [kind.model_fields["name"].default for kind in cls.__mro__[1:] if issubclass(kind, Component)]
+        if not is_own(cls) and cls.model_fields["name"].default in inherited:
+            own_name: Any = Literal[cls.__name__]
+            cls.model_fields["name"] = FieldInfo(annotation=own_name, default=cls.__name__)
+            cls.model_rebuild(force=True, raise_errors=False)
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Marks a field as one of the components registered under *kind*: ``Annotated[Model, OneOf("models")]``."""
+    """Marks a field as one of the components registered under *kind*: ``Annotated[Model, OneOf("models")]``.
+
+    Others are derived from the field's type: see `fedsim.outside`.
+    """
 
     kind: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         choices = {name: handler.generate_schema(registry.load(self.kind, name)) for name in registry.names(self.kind)}
-        return core_schema.tagged_union_schema(choices, discriminator="name")
+
+        def one_of(value: Any, ours: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+            made = outside.made(self.kind, source, value, info)
+            return ours(value) if made is None else made
+
+        return core_schema.with_info_wrap_validator_function(
+            one_of,
+            core_schema.tagged_union_schema(choices, discriminator="name"),
+            serialization=core_schema.wrap_serializer_function_ser_schema(
+                partial(outside.written, self.kind), info_arg=True
+            ),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        path = {"type": "string", "description": "A class of your own: my_file.py:Class, or package.module:Class."}
+        own = {"type": "object", "properties": {"path": path, "name": False}, "required": ["path"]}
+        offered = [name for name in registry.all_names(self.kind) if name not in registry.names(self.kind)]
+        named = {"type": "object", "properties": {"name": {"enum": offered}}, "required": ["name"]}
+        return {"anyOf": [handler(schema), own, *([named] if offered else [])]}
 
 
 def _not_nan(value: object) -> object:

@@ -9,6 +9,7 @@ import textwrap
 
 from fedsim import registry
 from fedsim.cli.arguments import Commands
+from fedsim.errors import UserError
 from fedsim.units import si
 
 __all__ = ["add_to"]
@@ -42,20 +43,32 @@ def _kinds() -> list[str]:
 
 def _section(kind: str) -> str:
     sentences = _sentences(kind)
-    width = max(map(len, sentences), default=0)
-    lines = [_folded(f"  {name:{width}}  ", sentence) for name, sentence in sentences.items()]
+    width = max((len(name) for name, _ in sentences), default=0)
+    lines = [_folded(f"  {name:{width}}  ", sentence) for name, sentence in sentences]
     return f"{kind}\n{''.join(lines)}"
 
 
-def _sentences(kind: str) -> dict[str, str]:
+def _sentences(kind: str) -> list[tuple[str, str]]:
     if kind != PROFILES:
-        return {name: registry.first_sentence(kind, name) for name in registry.names(kind)}
+        ours = ((name, registry.first_sentence(kind, name)) for name in registry.names(kind))
+        return [*ours, *((name, _offered(kind, name)) for name in registry.offers(kind))]
     from fedsim.radio.fixed import profiles
 
-    return {
-        name: f"{si(rates.uplink_bps, 'bit/s')} up, {si(rates.downlink_bps, 'bit/s')} down (radio fixed)."
+    return [
+        (name, f"{si(rates.uplink_bps, 'bit/s')} up, {si(rates.downlink_bps, 'bit/s')} down (radio fixed).")
         for name, rates in profiles().items()
-    }
+    ]
+
+
+def _offered(kind: str, name: str) -> str:
+    """What an installed package offers, or why not."""
+    if name in registry.names(kind):
+        return f"Not used: {registry.origin(kind, name)} offers it, and fedsim's own of this name comes first."
+    try:
+        sentence = registry.first_sentence(kind, name)
+    except UserError as error:
+        sentence = str(error)
+    return f"{sentence} (offered by {registry.origin(kind, name)})"
 
 
 def _folded(head: str, sentence: str) -> str:

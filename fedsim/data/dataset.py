@@ -18,6 +18,7 @@ from fedsim.data.encoding import AS_IT_IS, Encoding
 from fedsim.data.later import Later, Stored
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import UserError
+from fedsim.imports import source_digest
 
 __all__ = ["FederatedDataset", "class_counts"]
 
@@ -239,6 +240,7 @@ def _is(array: NDArray[Any], dtype: type[np.generic], dimensions: int) -> bool:
 def _content_digest(data: FederatedDataset) -> str:
     """SHA-256 over everything that training can see, independent of the machine's byte order."""
     facts = f"fedsim data {CONTENT_VERSION} {data.classes} {data.sample_shape} {data.encoding!r}"
+    facts += source_digest(type(data.encoding)) or ""
     digest = hashlib.sha256(facts.encode())
     own_tests = np.array([len(ids) for ids in data.client_test_ids], np.int64)
     unseen = np.array([len(ids) for ids in data.unseen_test_ids], np.int64)

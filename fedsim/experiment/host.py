@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedsim import registry
 from fedsim.errors import UserError, nearest
+from fedsim.imports import source_digest
 from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
 from fedsim.learning.rules.changes import SUMMATION
 from fedsim.models.table import ModelTable
@@ -42,7 +43,7 @@ class HostOptions:
     def __post_init__(self) -> None:
         """Check each value by itself."""
         known = (AUTO, *registry.names("executors"))
-        if self.executor not in known:
+        if self.executor not in known and self.executor not in (known := (AUTO, *registry.all_names("executors"))):
             near = nearest(str(self.executor), known)
             raise UserError(f"--executor: no executor is called {self.executor!r}{near} (known: {', '.join(known)})")
         if self.workers is not None and not (type(self.workers) is int and 1 <= self.workers <= MOST_WORKERS):
@@ -121,8 +122,9 @@ class Host:
 
 
 def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: str) -> str:
-    """The arithmetic of *executor* there, and how a mean is cut into sums."""
-    return f"{executor.numeric_family(torch_device, precision)}/{SUMMATION}"
+    """The arithmetic of *executor* there, and how a mean is cut into sums; of one from elsewhere, its code too."""
+    code = source_digest(executor)
+    return "/".join((executor.numeric_family(torch_device, precision), SUMMATION, *([] if code is None else [code])))
 
 
 def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:

@@ -68,7 +68,7 @@ def _way_out(before: Mapping[str, Any]) -> str:
     """How to go on with the arithmetic that a run was begun with, where it is still to be had."""
     elsewhere = "choose another folder with --out"
     executor = before.get("executor")
-    if executor is None or executor["name"] not in registry.names("executors"):
+    if executor is None or executor["name"] not in registry.all_names("executors"):
         return elsewhere
     from fedsim.learning.executors.processor import instruction_set
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pandas as pd
 from filelock import FileLock, Timeout
+from pydantic import ValidationError
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.shell import command_line
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
+from fedsim.scenario.checking import checked
 from fedsim.scenario.document import KeyPath, dotted
-from fedsim.scenario.load import load, written_out
+from fedsim.scenario.load import written_out
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
+from fedsim.scenario.yaml_reader import read_yaml
 
 __all__ = ["RunFolder"]
 
@@ -179,10 +183,19 @@ class RunFolder:
 
 
 def _difference(written: Path, scenario: Scenario) -> str | None:
-    """The first key in which *scenario* differs from the one in a file, and its values; None when they are equal."""
+    """The first key in which *scenario* differs from the one in a file, and its values; None when they are equal.
+
+    Code that only the file names is not run to find that out.
+    """
+    here = scenario.model_dump(mode="json")
     try:
-        there, here = (plain.model_dump(mode="json") for plain in (load(written), scenario))
-    except UserError:
+        document = read_yaml(written)
+        code = dict(_code(here))
+        for found, sha256 in _code(document.data):
+            if found not in code or sha256 != code[found]:
+                return f"{found} has been edited since" if found in code else f"it names the code {found}"
+        there = checked(document).model_dump(mode="json")
+    except (UserError, ValidationError):
         return "its scenario.yaml is not one that this version reads"
     if _are_alike(there, here):
         return None
@@ -190,6 +203,16 @@ def _difference(written: Path, scenario: Scenario) -> str | None:
     if old == new:
         return f"{dotted(path)} stands in another order there"
     return f"{dotted(path)} is {_shown(old)} there and {_shown(new)} here"
+
+
+def _code(data: object) -> Iterator[tuple[str, object]]:
+    """(import path, digest) of every class in plain *data* that does not come with fedsim."""
+    if isinstance(data, dict):
+        if isinstance(path := data.get("path"), str) and ":" in path and "name" not in data:
+            yield path, data.get("sha256")
+        data = list(data.values())
+    for inside in data if isinstance(data, list) else []:
+        yield from _code(inside)
 
 
 def _are_alike(there: object, here: object) -> bool:

@@ -9,14 +9,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from fedsim.imports import source_digest
+
 __all__ = ["described"]
 
 
 def described(thing: Any) -> Any:
     """*thing* as JSON-able content: equal things, equal content, and nothing in it that changes no number.
 
-    Of an object it has the class's ``name`` and ``version``, if there are any, and every field. Raises `TypeError` for
-    what is no number, text, list, mapping, settings or dataclass: no key could tell two of them apart.
+    Of an object it has the class's ``name`` and ``version``, if there are any, the digest of its source if it does not
+    come with fedsim, and every field. Raises `TypeError` for what is no number, text, list, mapping, settings or
+    dataclass: no key could tell two of them apart.
     """
     if thing is None or isinstance(thing, str | int | float | bool):
         return thing
@@ -38,6 +41,6 @@ def _settings(settings: BaseModel) -> dict[str, Any]:
 
 
 def _of_class(kind: type) -> dict[str, Any]:
-    return {
-        name: getattr(kind, name) for name in ("name", "version") if isinstance(getattr(kind, name, None), str | int)
-    }
+    facts = {name: getattr(kind, name, None) for name in ("name", "version")}
+    facts["source"] = source_digest(kind)  # code from outside of fedsim raises no version when it is edited
+    return {name: fact for name, fact in facts.items() if isinstance(fact, str | int)}

@@ -19,6 +19,7 @@ from math import prod
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from fedsim.errors import UserError, nearest
+from fedsim.imports import source_digest
 from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Layer, Shape
 
 __all__ = [
@@ -70,8 +71,8 @@ class ModelTable(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """A 128-bit hash of the text."""
-        return hashlib.blake2b(self.text.encode(), digest_size=16).hexdigest()
+        """A 128-bit hash of the text, and of the source of a table that does not come with fedsim."""
+        return hashlib.blake2b(f"{self.text}{source_digest(type(self)) or ''}".encode(), digest_size=16).hexdigest()
 
     def statistics_bytes(self, part: str | None = None) -> float:
         """The bytes of running statistics among those of *part*, or of the whole model."""

@@ -125,6 +125,8 @@ class Document:
     data: dict[str, object]
     source: str
     locations: SourceLocations
+    runs_code: bool = True
+    """Whether classes of the user's are loaded; if not, `fedsim.outside.Unread` stands for each."""
 
     def location_of(self, path: KeyPath) -> SourceLocation:
         """The place of *path*, or of its nearest ancestor that was written down."""

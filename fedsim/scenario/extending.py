@@ -1,7 +1,8 @@
 """``extends: other.yaml``: a scenario is another one in the same folder, with some keys of its own.
 
 Mappings are laid over each other key by key, unless they name different things: ``{name: femnist}`` over ``{name:
-glyphs}`` begins anew. Everything else, lists too, is replaced. Errors are told with the file that the value stands in.
+glyphs}`` begins anew, and so does ``{path: my_data.py:Mine}``. Everything else, lists too, is replaced. Errors are told
+with the file that the value stands in.
 """
 
 from __future__ import annotations
@@ -74,13 +75,21 @@ def _from(source: str | None, mark: Mark) -> Mark:
 
 
 def _merged(below: object, below_mark: Mark, above: object, above_mark: Mark) -> tuple[object, Mark]:
-    if (
-        isinstance(below, dict)
-        and isinstance(above, dict)
-        and above.get("name", below.get("name")) == below.get("name")
-    ):
+    if isinstance(below, dict) and isinstance(above, dict) and _is_more_of(below, above):
         return _merged_mappings(below, below_mark, above, above_mark)
     return above, above_mark
+
+
+def _is_more_of(below: dict[str, object], above: dict[str, object]) -> bool:
+    """Whether *above* names no other thing than *below*."""
+    is_key_of_a_name = {"name", "path"} <= below.keys() and "name" not in above
+    return is_key_of_a_name or _thing(above) in (None, _thing(below))
+
+
+def _thing(mapping: dict[str, object]) -> object:
+    """What says which component it is: the name, or the path of a class."""
+    path = mapping.get("path")
+    return mapping.get("name", path if isinstance(path, str) and ":" in path else None)
 
 
 def _merged_mappings(

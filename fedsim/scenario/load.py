@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from fedsim.errors import Misfit, UserError
 from fedsim.files import read_text_file
+from fedsim.outside import Unread
 from fedsim.registry import names
 from fedsim.scenario.checking import checked
 from fedsim.scenario.document import Document, Mark, SourceLocations
@@ -22,13 +23,13 @@ from fedsim.scenario.extending import read_extended
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
 from fedsim.scenario.scalars import message_line
-from fedsim.scenario.schema import Scenario
+from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.scenario.yaml_writer import OneLine, yaml_text
 from fedsim.topology.explicit import Explicit
 from fedsim.topology.readers import MOST_BYTES, read_topology_data
 
-__all__ = ["load", "written_out"]
+__all__ = ["load", "read_network", "written_out"]
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -59,6 +60,22 @@ def written_out(scenario: Scenario) -> str:
             return yaml_text(_plain(scenario))
         except Misfit as error:
             raise Misfit(f"cannot be kept in a run folder: {error}", *error.key) from error
+
+
+def read_network(path: Path) -> WrittenNetwork:
+    """The network of the scenario that a run folder keeps in *path*. No code is run that the scenario names.
+
+    Raises `UserError` when it is none that this version reads, or when only such code knows the topology.
+    """
+    document = dataclasses.replace(read_yaml(path), runs_code=False)
+    try:
+        found = WrittenNetwork.model_validate(document.data, context=document)
+    except ValidationError as error:
+        raise explain(error, document, WrittenNetwork) from None
+    topology: object = found.topology
+    if isinstance(topology, Unread):
+        raise UserError(f"{document.where(('topology',))}: topology: is made by {topology.name}, which is not run here")
+    return found
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:

@@ -99,7 +99,7 @@ class _Walk:
 
     def _choose_tag(self, tag: str) -> None:
         marker, self.marker = self.marker, None
-        self.here = registry.load(marker.kind, tag) if marker and tag in registry.names(marker.kind) else None
+        self.here = registry.load(marker.kind, tag) if marker else None
 
     def _choose_branch(self, members: Sequence[object], label: str) -> None:
         self.unions = (*self.unions, (self.path, label))
@@ -143,7 +143,7 @@ def _is_labelled(member: object, label: str) -> bool:
     walk = _Walk(member, None)
     walk.unwrap()
     if walk.marker:
-        return label.startswith("tagged-union")
+        return label.startswith("function-wrap[one_of()")  # what `OneOf` calls it
     if _is_settings(walk.here):
         return re.sub(r"^(function-\w+\[.*?\(\), )*", "", label).rstrip("]") == walk.here.__name__
     origin = get_origin(walk.here)

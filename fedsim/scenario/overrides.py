@@ -110,12 +110,13 @@ def _index(items: list[object], segment: str, path: KeyPath, refusal: _Refusal) 
 
 
 def _name(item: object) -> object:
-    return item.get("name") if isinstance(item, dict) else None
+    """Of a class of one's own, what it is called where it stands."""
+    return item.get("name", str(item.get("path", "")).rpartition(":")[2] or None) if isinstance(item, dict) else None
 
 
 def _title(item: object) -> object:
     """What results call it."""
-    return (item.get("label") or item.get("name")) if isinstance(item, dict) else None
+    return (item.get("label") or _name(item)) if isinstance(item, dict) else None
 
 
 def _replaced(data: object, path: KeyPath, value: object) -> object:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Interval, MaxLen, MinLen
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from fedsim import registry
 from fedsim.data.digits import Digits
@@ -28,7 +28,7 @@ from fedsim.settings import OneOf, Settings, Several
 from fedsim.topology.imported import self_contained
 from fedsim.topology.settings import TopologySettings
 
-__all__ = ["Scenario"]
+__all__ = ["Scenario", "WrittenNetwork"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
@@ -49,6 +49,17 @@ MOST_PROTOCOLS = 1_000
 
 Seed = Annotated[int, Interval(ge=0, lt=2**63)]
 """Any whole number that a table can hold."""
+
+
+class WrittenNetwork(Settings):
+    """What of a scenario says which network it is on, as a run folder keeps it: the rest is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str
+    topology: Annotated[TopologySettings, OneOf("topologies"), AfterValidator(self_contained)]
+    network: NetworkSettings
+    faults: FaultsSettings
 
 
 class Scenario(Settings):
@@ -96,7 +107,7 @@ class Scenario(Settings):
     def model_post_init(self, context: Any) -> None:
         """Remember the document that was given as the context of the validation."""
         if isinstance(context, Document):
-            self._written = Written(context)
+            self._written = Written(context, (protocol.title for protocol in self.protocols))
 
     def about(self, *path: str | int) -> AbstractContextManager[None]:
         """A block in which every `UserError` is one about the key at *path*: the message begins with key and place."""
@@ -137,10 +148,10 @@ class Scenario(Settings):
 
     @model_validator(mode="after")
     def _known_paper_table(self) -> Self:
-        known = registry.names("paper_tables")
-        if self.paper_table is not None and self.paper_table not in known:
-            near = nearest(self.paper_table, known)
-            raise Misfit(f"no table is called {self.paper_table!r}{near} (known: {', '.join(known)})", "paper_table")
+        table, kind = self.paper_table, "paper_tables"
+        if table is not None and table not in registry.names(kind) and table not in (known := registry.all_names(kind)):
+            near = nearest(table, known)
+            raise Misfit(f"no table is called {table!r}{near} (known: {', '.join(known)})", "paper_table")
         return self
 
     @model_validator(mode="after")

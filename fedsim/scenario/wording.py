@@ -131,7 +131,7 @@ def _nearest_key(spot: Spot) -> str:
 def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
     context, value = details.get("ctx", {}), details["input"]
     key = str(context.get("discriminator", "'name'")).strip("'")
-    known = registry.names(spot.kind) if spot.kind else _quoted(str(context.get("expected_tags", "")))
+    known = registry.all_names(spot.kind) if spot.kind else _quoted(str(context.get("expected_tags", "")))
     listed = f" (known: {', '.join(known) or 'none'})"
     tag = value.get(key) if isinstance(value, dict) else None
     if details["type"] == "union_tag_not_found" and (not isinstance(value, dict) or key not in value):
@@ -168,7 +168,7 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     if isinstance(value, float) and "a whole number" in needs and "a number" not in needs:
         kind = "not whole" if not value.is_integer() else "written with a point or an exponent"
     if spot.kind and "a mapping" in needs:
-        hint = _component_hint(value, registry.names(spot.kind))
+        hint = _component_hint(value, registry.all_names(spot.kind))
     elif needs == ["a mapping"] and spot.keys and len(errors) == 1 and value is not None:
         hint = f" (keys: {', '.join(spot.keys)})"
     else:

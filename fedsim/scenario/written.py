@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
-from typing import Any
 
 from fedsim.errors import UserError
 from fedsim.scenario.document import Document, KeyPath, dotted
@@ -25,8 +23,10 @@ class Written:
     It is no part of what the scenario is: all are equal, and a copy for another process goes without.
     """
 
-    def __init__(self, document: Document | None = None) -> None:
+    def __init__(self, document: Document | None = None, titles: Iterable[str] = ()) -> None:
         self._document = document
+        self._positions = {title: position for position, title in enumerate(titles)}
+        """Of protocols in the document: only some of them may be run, and others may have been added since."""
 
     @contextmanager
     def about(self, path: KeyPath) -> Iterator[None]:
@@ -47,21 +47,8 @@ class Written:
 
     def path_of(self, title: str, protocols: Iterable[str]) -> KeyPath:
         """The path of the one of *protocols* that results call *title*: in the document, if that has it."""
-        positions = (
-            self._positions if self._is_listed else {other: position for position, other in enumerate(protocols)}
-        )
+        positions = self._positions or {other: position for position, other in enumerate(protocols)}
         return ("protocols", positions[title]) if title in positions else ("protocols",)
-
-    @property
-    def _is_listed(self) -> bool:
-        return self._document is not None and isinstance(self._document.data["protocols"], list)
-
-    @cached_property
-    def _positions(self) -> dict[str, int]:
-        """Of protocols in the document: only some of them may be run, and others may have been added since."""
-        assert self._document is not None
-        listed: Any = self._document.data["protocols"]
-        return {item.get("label") or item["name"]: position for position, item in enumerate(listed)}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Written)

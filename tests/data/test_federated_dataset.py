@@ -130,6 +130,9 @@ def test_digest_is_the_address_of_what_training_can_see(tiny):
         {"encoding": Affine(scale=2.0)},
         {"classes": None, "y": tiny.y.astype(np.float32)},
     ]
+    elsewhere = type("Affine", (Affine,), {"__module__": __name__})()  # which says of itself what Affine says
+    assert repr(elsewhere) == repr(tiny.encoding)
+    changes.append({"encoding": elsewhere})
     digests = {replace(tiny, **change).digest for change in changes}
     assert len(digests | {tiny.digest}) == len(changes) + 1
 

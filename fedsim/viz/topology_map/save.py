@@ -8,8 +8,8 @@ import matplotlib as mpl
 
 from fedsim.errors import UserError
 from fedsim.experiment.results import Results
-from fedsim.scenario.load import load
-from fedsim.scenario.schema import Scenario
+from fedsim.scenario.load import read_network
+from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.topology.graph import Topology
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
@@ -29,7 +29,8 @@ def draw_run(results: Results, path: Path, title: str | None = None) -> Path:
     The title is the scenario's name unless another is given. Raises `UserError` when the run folder has lost its
     scenario or its table of links, or its scenario is none that this version reads.
     """
-    return draw_scenario(load(results.folder / "scenario.yaml"), path, results, title)
+    own = read_network(results.folder / "scenario.yaml")
+    return _draw(own.topology.build(), own, path, results, title)
 
 
 def draw_scenario(
@@ -49,11 +50,17 @@ def draw_scenario(
     if topology is None:
         with scenario.about("topology"):
             topology = scenario.topology.build()
+    return _draw(topology, scenario, path, results, title)
+
+
+def _draw(
+    topology: Topology, scenario: Scenario | WrittenNetwork, path: Path, results: Results | None, title: str | None
+) -> Path:
     net, loads, seeds, subject = Net(topology, scenario.faults.scheduled), None, 1, ""
     if results is not None:
         if not (results.folder / "links.csv").is_file():
             raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")
-        network = load(results.folder / "scenario.yaml").network
+        network = read_network(results.folder / "scenario.yaml").network
         try:
             loads = measured(results.links, net, network, network.server or topology.cloud)
         except UserError as error:
