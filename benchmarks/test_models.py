@@ -21,7 +21,7 @@ from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import mini_batches, stream_parameters
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph, Handle, Node
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.hfedms_cnn import HfedmsCnn
 from fedsim.models.leaf_cnn import LeafCnn

@@ -11,7 +11,7 @@ from typing import Any
 from fedsim.data.captures import Capture
 from fedsim.learning.graph import Handle
 from fedsim.learning.learner import CalibrationSet, Contribution, Learner, Model, Trained
-from fedsim.learning.objectives import Objective
+from fedsim.learning.objectives.objective import Objective
 
 
 @dataclass(eq=False)

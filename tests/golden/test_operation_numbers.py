@@ -17,7 +17,8 @@ from workshop import RELATIVE, Entry, Workshop, changed, compare, complaints, in
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import OPERATIONS, SEMANTICS, Handle
-from fedsim.learning.objectives import Plain, Proximal
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.models.mlp import Mlp
 
 GOLDEN = Path(__file__).with_name("operation_numbers.json")
@@ -50,7 +51,7 @@ def made() -> dict[str, Entry]:
     base = workshop.make("init", "init", {}, stream=Stream(1, "model/init"))
     models = [
         workshop.train("train plain", base, 0, Plain()),
-        workshop.train("train proximal", base, 1, Proximal(0.3)),
+        workshop.train("train proximal", base, 1, Proximal(mu=0.3)),
         workshop.train("train with momentum and weight decay", base, 2, Plain(), momentum=0.9, weight_decay=0.01),
     ]
     some = workshop.fold("partial_sum of two", base, models[:2], [0.2, 0.5])

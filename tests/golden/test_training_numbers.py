@@ -20,7 +20,7 @@ from fedsim.data.stream.drift.gradual import Gradual
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import stream_parameters
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import (
     BatchNorm1d,
     BatchNorm2d,

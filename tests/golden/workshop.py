@@ -19,7 +19,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import OPERATIONS, Graph, Handle, Node
-from fedsim.learning.objectives import Objective
+from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import LayerTable
 

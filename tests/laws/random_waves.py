@@ -22,7 +22,9 @@ from fedsim.learning import objectives
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.graph import Graph, Handle, Node
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import initial_parameters
 

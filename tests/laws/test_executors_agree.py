@@ -41,7 +41,9 @@ from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.executors.trainer import TensorDict
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.fedgs_cnn import FedgsCnn
 from fedsim.models.hfedms_cnn import HfedmsCnn
@@ -186,7 +188,7 @@ OPTIONS = [
 ]
 RECIPES: dict[str, Objective] = {
     "plain": Plain(),
-    "proximal": Proximal(0.3),
+    "proximal": Proximal(mu=0.3),
     "drifting": Drifting(0.5),
     "bounded": Bounded(0.1),
 }
@@ -281,7 +283,7 @@ def equal_weights(wave: executors_wave.Wave) -> executors_wave.Wave:
 FAULTS: dict[str, tuple[Change, Objective]] = {
     "weight decay": (without_option("weight_decay"), Plain()),
     "momentum": (without_option("momentum"), Plain()),
-    "the proximal term": (each_training(without_objective), Proximal(0.3)),
+    "the proximal term": (each_training(without_objective), Proximal(mu=0.3)),
     "what clients remember": (each_training(without_memory), Drifting(0.5)),
     "which samples come when": (each_training(other_batches), Plain()),
     "that a chain goes on, or another model to start from": (one_start, Plain()),

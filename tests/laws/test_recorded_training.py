@@ -42,7 +42,8 @@ from fedsim.learning.executors.batched.recordings import MOST, MOST_SEEN, STALE,
 from fedsim.learning.executors.batched.samples import ResidentSamples
 from fedsim.learning.executors.wave import Training
 from fedsim.learning.graph import Node, Value
-from fedsim.learning.objectives import Plain, Proximal
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 
 SEEDS, SEEDS_WITHOUT_NUMBERS = 12, 5
 EXACT = 1e-12

@@ -15,7 +15,9 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 
 EXACT = 1e-12
 MORE_ROWS = 3
@@ -50,7 +52,7 @@ class ConvStackWave:
 @st.composite
 def waves_of(draw: st.DrawFn, blocks: st.SearchStrategy[tuple[ConvolutionBlock, ...]]) -> ConvStackWave:
     """Clients with one to four samples in each of some steps; every kind of recipe."""
-    objective = draw(st.sampled_from([Plain(), Proximal(0.5), Watching()]))
+    objective = draw(st.sampled_from([Plain(), Proximal(mu=0.5), Watching()]))
     recipe = Recipe(0.1, draw(st.sampled_from([0.0, 0.9])), draw(st.sampled_from([0.0, 0.1])), objective)
     active = sorted(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)), reverse=True)
     samples = tuple(tuple(draw(st.integers(1, 4)) for _ in range(number)) for number in active)

@@ -36,7 +36,9 @@ from fedsim.learning.executors.wave import Made, Source, Training, Wave, Weighte
 from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.learning.executors.workers import Workers
 from fedsim.learning.graph import Graph, Handle, Node
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, through
 from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import LayerTable
@@ -186,7 +188,7 @@ def linear() -> LayerTable:
 RECIPES: dict[str, tuple[dict[str, Any], Objective]] = {
     "plain": (SGD, Plain()),
     "momentum and decay": (SGD | EVERYTHING, Plain()),
-    "all together": (SGD | EVERYTHING, Proximal(0.3)),
+    "all together": (SGD | EVERYTHING, Proximal(mu=0.3)),
 }
 
 
@@ -264,7 +266,7 @@ def test_convolutions_of_any_geometry_are_the_plain_loops(geometry: str, kind: t
     table = GEOMETRIES[geometry]
     data = dataset(table, [1, 9, 16, 6])
     chains = ([Link(0)], [Link(1), Link(2, restarts=("classifier",))], [Link(3)], [Link(2)])
-    for recipe in ((SGD, Plain()), (SGD | EVERYTHING | {"batch_size": 4, "epochs": 1}, Proximal(0.3))):
+    for recipe in ((SGD, Plain()), (SGD | EVERYTHING | {"batch_size": 4, "epochs": 1}, Proximal(mu=0.3))):
         assert disagreement(kind, table, data, chains, [recipe]) <= EXACT
 
 
@@ -301,8 +303,8 @@ def test_every_chain_of_a_wave_follows_its_own_recipe() -> None:
         (SGD | {"momentum": 0.5}, Plain()),
         (SGD | {"weight_decay": 0.1}, Plain()),
         (SGD | {"batch_size": 3}, Plain()),
-        (SGD, Proximal(0.3)),
-        (SGD, Proximal(0.9)),
+        (SGD, Proximal(mu=0.3)),
+        (SGD, Proximal(mu=0.9)),
     ]
     table = linear()
     chains = [[Link(0), Link(1)] for _ in recipes]

@@ -20,7 +20,7 @@ from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.executors.wave import Training, Wave
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.models.torch_module import initial_parameters
 
 

@@ -19,7 +19,7 @@ from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, conv_stack_kind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock, architecture
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.models.fedgs_cnn import FedgsCnn
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 from fedsim.models.leaf_cnn import LeafCnn

@@ -40,8 +40,8 @@ def test_inputs_come_first_and_in_their_order(open_bench: OpenBench) -> None:
     bench = open_bench()
     model = bench.init()
     second, first = bench.train(model, 2), bench.train(model, 1)  # made in another order than they are folded in
-    bench.value(bench.mean(model, bench.fold(model, [first, second])))
-    assert bench.computed == ["init", "train 1", "train 2", "partial_sum", "mean"]
+    bench.value(bench.add(model, bench.fold(model, [first, second])))
+    assert bench.computed == ["init", "train 1", "train 2", "partial_sum", "add"]
 
 
 def test_an_expression_that_is_asked_for_late_is_computed_from_what_is_still_held(open_bench: OpenBench) -> None:
@@ -49,7 +49,7 @@ def test_an_expression_that_is_asked_for_late_is_computed_from_what_is_still_hel
     model = bench.init()
     late = bench.train(model, 1)
     for use in range(3):
-        model = bench.mean(model, bench.fold(model, [bench.train(model, 2, use)]))
+        model = bench.add(model, bench.fold(model, [bench.train(model, 2, use)]))
         bench.value(bench.evaluate(model))
     before = len(bench.computed)
     bench.value(late)

@@ -3,29 +3,66 @@
 from __future__ import annotations
 
 import gc
+import math
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import pytest
 from tiers import mostly_long
-from whole_numbers import Bench
+from whole_numbers import EVALUATE, INIT, Bench, training
 
 from fedsim.kernel.streams import Stream
-from fedsim.learning.graph import OPERATIONS, Graph, Handle, Node
+from fedsim.learning.graph import Graph, Handle, Node
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.operation import Operation, Slot
 
 OpenBench = Callable[..., Bench]
 
 
+MODEL, STATE = Slot("model", part="v"), Slot("state", part="v")
+
+
+@dataclass(frozen=True)
+class Scaling(Operation):
+    """An operation of somebody's own."""
+
+    name: ClassVar[str] = "scaling"
+    rate: float
+    client: int = 3
+
+
+@dataclass(frozen=True)
+class NewScaling(Scaling):
+    """With other numbers."""
+
+    version: ClassVar[int] = Scaling.version + 1
+
+
+@dataclass(frozen=True)
+class OtherScaling(Scaling):
+    """By another name."""
+
+    name: ClassVar[str] = "other"
+
+
+@dataclass(frozen=True)
+class Rate(Operation):
+    """With a field less."""
+
+    name: ClassVar[str] = "scaling"
+    rate: float
+
+
 def make(graph: Graph | None = None, **changes: Any) -> Node:
-    """A training; *changes* replace its ingredients."""
+    """A node; *changes* replace its ingredients."""
     graph = graph or Graph("family")
-    source = graph.node("init", {}, {}, stream=Stream(1, "init")).output("v")
+    source = graph.node(INIT, {}, stream=Stream(1, "init")).output("v")
     ingredients: dict[str, Any] = {
-        "operation": OPERATIONS["train"],
-        "parameters": {"rate": 0.1, "client": 3},
-        "inputs": {"model.v": source, "state.v": source},
+        "operation": Scaling(0.1),
+        "inputs": {MODEL: source, STATE: source},
         "stream": Stream(1, "batches", 3, 2),
         "family": graph.family,
         "tags": {"round": 1},
@@ -37,11 +74,12 @@ def other(**changes: Any) -> Handle:
     """An output of another initialisation."""
     ingredients: dict[str, Any] = {"seed": 2, "output": "v"} | changes
     stream = Stream(ingredients["seed"], "init")
-    return Graph("family").node("init", {}, {}, stream=stream).output(ingredients["output"])
+    return Graph("family").node(INIT, {}, stream=stream).output(ingredients["output"])
 
 
 def test_equal_expressions_have_equal_keys() -> None:
-    turned = make(parameters={"client": 3, "rate": 0.1})
+    source = other(seed=1)
+    turned = make(inputs={STATE: source, MODEL: source})
     assert make().key == make().key == turned.key
 
 
@@ -52,15 +90,17 @@ def test_what_only_the_ledger_needs_is_not_in_the_key() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"operation": OPERATIONS["evaluate"]},
-        {"operation": replace(OPERATIONS["train"], version=OPERATIONS["train"].version + 1)},
-        {"parameters": {"rate": 0.1, "client": 4}},
-        {"parameters": {"rate": 0.1 + 1e-17 + 2e-17, "client": 3}},
-        {"parameters": {"rate": 0.1}},
-        {"inputs": {"model.v": other(), "state.v": other(seed=1)}},
-        {"inputs": {"model.v": other(seed=1), "state.v": other(seed=1, output="w")}},
-        {"inputs": {"model.w": other(seed=1), "state.v": other(seed=1)}},
-        {"inputs": {"model.v": other(seed=1)}},
+        {"operation": OtherScaling(0.1)},
+        {"operation": NewScaling(0.1)},
+        {"operation": Scaling(0.1, client=4)},
+        {"operation": Scaling(math.nextafter(0.1, 1))},
+        {"operation": Rate(0.1)},
+        {"inputs": {MODEL: other(), STATE: other(seed=1)}},
+        {"inputs": {MODEL: other(seed=1), STATE: other(seed=1, output="w")}},
+        {"inputs": {Slot("model", part="w"): other(seed=1), STATE: other(seed=1)}},
+        {"inputs": {Slot("model", 1, "v"): other(seed=1), STATE: other(seed=1)}},
+        {"inputs": {Slot("base", part="v"): other(seed=1), STATE: other(seed=1)}},
+        {"inputs": {MODEL: other(seed=1)}},
         {"stream": Stream(2, "batches", 3, 2)},
         {"stream": Stream(1, "others", 3, 2)},
         {"stream": Stream(1, "batches", 4, 2)},
@@ -74,12 +114,31 @@ def test_each_ingredient_changes_the_key(change: dict[str, Any]) -> None:
     assert make(**change).key != make().key
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "another"},
+        {"objective": Proximal(mu=0.0)},
+        {"seen": replace(training(3).seen, data="other")},
+        {"seen": replace(training(3).seen, samples=2)},
+        {"training": training(3).training.model_copy(update={"epochs": 2})},
+        {"rows": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_each_field_of_a_training_changes_the_key(change: dict[str, Any]) -> None:
+    changed = replace(training(3), **change)
+    assert len({make(operation=operation).key for operation in (training(3), training(4), changed)}) == 3
+    assert make(operation=replace(training(3), objective=Plain())).key == make(operation=training(3)).key
+    assert make(operation=replace(EVALUATE, on="clients")).key != make(operation=EVALUATE).key
+
+
 def test_an_equal_expression_under_another_family_is_another_node_with_other_descendants() -> None:
     keys = []
     for family in ("one", "another"):
         graph = Graph(family)
-        first = graph.node("init", {}, {}, stream=Stream(1, "init"))
-        keys.append((first.key, graph.node("train", {}, {"model.v": first.output("v")}).key))
+        first = graph.node(INIT, {}, stream=Stream(1, "init"))
+        keys.append((first.key, graph.node(training(1), {MODEL: first.output("v")}).key))
     assert not set(keys[0]) & set(keys[1])
 
 
@@ -136,7 +195,7 @@ def test_a_value_that_was_found_on_disk_forgets_what_it_was_made_from(open_bench
     bench = open_bench()
     model = bench.init()
     total = bench.fold(model, [bench.train(model, client) for client in range(3)])
-    final = bench.mean(model, total)
+    final = bench.add(model, total)
     evaluated = bench.evaluate(final)
     behind = [weakref.ref(handle.node) for handle in (model, total)]
     del model, total

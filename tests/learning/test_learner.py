@@ -18,7 +18,8 @@ from fedsim.kernel.streams import Streams
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.learner import PARTIAL_SUM, Contribution, Learner, NoLearner, partial_sums
-from fedsim.learning.objectives import Plain, Proximal
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 
 TRAIN: dict[str, Any] = {"client": 1, "objective": Plain(), "use": 0, "round_number": 1}
 
@@ -47,16 +48,16 @@ def contributions(learner: Learner, number: int, weights: list[float]) -> list[C
     return [Contribution(client, trained[client], weights[client]) for client in range(number)]
 
 
-@pytest.mark.parametrize("change", [{"client": 2}, {"use": 1}, {"objective": Proximal(0.0)}], ids=str)
+@pytest.mark.parametrize("change", [{"client": 2}, {"use": 1}, {"objective": Proximal(mu=0.0)}], ids=str)
 def test_what_decides_a_training_is_in_its_key(learner: Learner, change: dict[str, Any]) -> None:
     assert trained_key(learner, **change) != trained_key(learner)
 
 
 def test_the_objectives_numbers_and_version_are_in_the_key(learner: Learner, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = {trained_key(learner, objective=Proximal(mu)) for mu in (0.0, 0.1, 0.1, math.nextafter(0.1, 1))}
+    keys = {trained_key(learner, objective=Proximal(mu=mu)) for mu in (0.0, 0.1, 0.1, math.nextafter(0.1, 1))}
     assert len(keys) == 3
     monkeypatch.setattr(Proximal, "version", Proximal.version + 1)
-    assert trained_key(learner, objective=Proximal(0.1)) not in keys
+    assert trained_key(learner, objective=Proximal(mu=0.1)) not in keys
 
 
 def test_what_a_client_remembers_is_in_the_key_of_its_next_training(learner: Learner) -> None:
@@ -166,7 +167,7 @@ def test_a_chain_whose_trainings_follow_different_recipes_is_trained_as_it_is_wr
         bench = small(tmp_path / executor.__name__, executor=executor(table(), data(), precision="float64"))
         start = bench.learner.initial_model()
         first = bench.learner.train(start, 0, objective=Plain(), use=0, round_number=1).model
-        second = bench.learner.train(first, 1, objective=Proximal(5.0), use=0, round_number=1).model
+        second = bench.learner.train(first, 1, objective=Proximal(mu=5.0), use=0, round_number=1).model
         mean = bench.learner.mean(start, [Contribution(1, second, 1.0)], round_number=1)
         bench.learner.evaluate(mean, "global", round_number=1)
         models.append(tensors(mean))

@@ -26,7 +26,9 @@ from small_learner import (
 from fedsim.kernel.streams import Streams
 from fedsim.learning import objectives
 from fedsim.learning.batches import batches
-from fedsim.learning.objectives import Objective, Plain, Proximal, objective_from
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 
 ROUNDS = 4
 WAVE_ENDS = [2, 3, 5, 6, 8, 9, 11, 12]  # trainings done when the two sums of each round's three models are
@@ -49,7 +51,7 @@ def test_the_proximal_gradient_is_that_of_half_mu_times_the_squared_distance(mu:
     expected = torch.autograd.grad(penalty, list(weights.values()))
     with torch.no_grad():
         got = {name: gradient.clone() for name, gradient in gradients.items()}
-        Proximal(mu).add_gradient(got, weights, start, {})
+        Proximal(mu=mu).add_gradient(got, weights, start, {})
     for name, term in zip(weights, expected, strict=True):
         torch.testing.assert_close(got[name], gradients[name] + term, rtol=1e-12, atol=1e-12)
 
@@ -60,13 +62,13 @@ def test_the_plain_objective_adds_nothing() -> None:
     assert all(torch.equal(gradients[name], tensor) for name, tensor in random_tensors(3).items())
 
 
-@pytest.mark.parametrize("objective", [Plain(), Proximal(0.5)], ids=repr)
+@pytest.mark.parametrize("objective", [Plain(), Proximal(mu=0.5)], ids=repr)
 def test_an_objective_is_described_in_full(objective: Objective) -> None:
     assert objective_from(objective.parameters()) == objective
 
 
 def test_every_field_and_the_version_are_in_the_description() -> None:
-    descriptions = [Plain().parameters(), Proximal(0.0).parameters(), Proximal(0.5).parameters()]
+    descriptions = [Plain().parameters(), Proximal(mu=0.0).parameters(), Proximal(mu=0.5).parameters()]
     assert all("version" in description for description in descriptions)
     assert all(descriptions.count(description) == 1 for description in descriptions)
 

@@ -21,7 +21,9 @@ from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
 from fedsim.learning.learner import Contribution, Model
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.store import Store
 from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU
 from fedsim.models.table import LayerTable
@@ -84,7 +86,7 @@ def outcome(folder: Path, executor: Executor, objective: Objective) -> dict[str,
     return found
 
 
-ALL_MEMORIES, MU = ("float32", Drifting(0.5)), ("float64", Proximal(0.1))
+ALL_MEMORIES, MU = ("float32", Drifting(0.5)), ("float64", Proximal(mu=0.1))
 
 
 @pytest.mark.drawn

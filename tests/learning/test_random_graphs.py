@@ -10,10 +10,11 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 from tiers import drawn
-from whole_numbers import Bench, Killed, folded, made, weights_of
+from whole_numbers import EVALUATE, INIT, Bench, Killed, folded, made, training, weights_of
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Handle
+from fedsim.learning.operations.operation import Slot
 
 ANY = st.integers(0, 10**6)  # which of what is held, counted round and round
 STEP = st.one_of(
@@ -33,17 +34,17 @@ def directly(program: list[Any]) -> list[int]:
     held, values = [], []
     for kind, *choice in program:
         if kind == "init":
-            held.append(made("init", {}, Stream(1, "init", 0, choice[0]).text, {}, "v"))
+            held.append(made(INIT, Stream(1, "init", 0, choice[0]).text, {}, "v"))
         elif kind == "train":
             sources, client, output = choice
-            inputs = {f"input{n}.v": held[source % len(held)] for n, source in enumerate(sources)}
-            held.append(made("train", {"client": client}, Stream(1, "batches", client).text, inputs, output))
+            inputs = {Slot("model", n, "v"): held[source % len(held)] for n, source in enumerate(sources)}
+            held.append(made(training(client), Stream(1, "batches", client).text, inputs, output))
         elif kind == "fold":
             base, contributions = choice
             taken = [held[one % len(held)] for one in contributions]
             held.append(folded(held[base % len(held)], taken, weights_of(len(taken))))
         elif kind == "evaluate":
-            values.append(made("evaluate", {}, None, {"model.v": held[choice[0] % len(held)]}, "metrics"))
+            values.append(made(EVALUATE, None, {Slot("model", part="v"): held[choice[0] % len(held)]}, "metrics"))
         elif kind == "force":
             values.append(held[choice[0] % len(held)])
         elif len(held) > 1:
@@ -59,9 +60,9 @@ def lazily(bench: Bench, program: list[Any], values: list[int], *, distinct: boo
             held.append(bench.init(choice[0]))
         elif kind == "train":
             sources, client, output = choice
-            inputs = {f"input{n}.v": held[source % len(held)] for n, source in enumerate(sources)}
+            inputs = {Slot("model", n, "v"): held[source % len(held)] for n, source in enumerate(sources)}
             stream = Stream(1, "batches", client, position if distinct else 0)
-            held.append(bench.graph.node("train", {"client": client}, inputs, stream=stream).output(output))
+            held.append(bench.graph.node(training(client), inputs, stream=stream).output(output))
         elif kind == "fold":
             base, contributions = choice
             held.append(bench.fold(held[base % len(held)], [held[one % len(held)] for one in contributions]))

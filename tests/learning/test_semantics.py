@@ -32,7 +32,7 @@ from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.graph_learner import GraphLearner
 from fedsim.learning.learner import CalibrationSet, Contribution
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.store import Store
 from fedsim.learning.stored_values import with_digest
 from fedsim.learning.training import TrainingSettings

@@ -18,7 +18,9 @@ from fedsim.learning.executors import torch_executor
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Contribution
-from fedsim.learning.objectives import Objective, Plain, Proximal
+from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.spread import spread
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU
@@ -32,7 +34,7 @@ def test_no_output_shares_memory_with_an_input_and_no_input_changes(tmp_path: Pa
     learner, force = run.learner, run.learner._forcer.force
     model = learner.initial_model()
     trained = [
-        learner.train(model, client, objective=Proximal(0.1), use=0, round_number=1).model for client in range(CLIENTS)
+        learner.train(model, client, objective=Proximal(mu=0.1), use=0, round_number=1).model for client in range(CLIENTS)
     ]
     mean = learner.mean(model, [Contribution(c, m, SAMPLES) for c, m in enumerate(trained)], round_number=1)
     models = [model, *trained]
@@ -238,7 +240,7 @@ def test_running_statistics_are_trained_averaged_and_used_like_all_state() -> No
 
 def test_objective_momentum_and_weight_decay_act_on_parameters_and_leave_running_statistics_alone() -> None:
     bench = Bench(NORMALISED)
-    trained = numbers(bench.train(1, Proximal(0.7)))
+    trained = numbers(bench.train(1, Proximal(mu=0.7)))
 
     module = build(NORMALISED).train()
     for part, handle in bench.base.items():

@@ -15,7 +15,7 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d
 
 

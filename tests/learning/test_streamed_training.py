@@ -18,7 +18,7 @@ from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import stream_parameters
 from fedsim.learning.executors.serial import Serial
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 
 PLAIN_DATA = small_learner.data
 

@@ -25,7 +25,7 @@ from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.processor import has_tiles
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 
 needs_tiles = pytest.mark.skipif(not has_tiles(), reason="this processor has no tiles")

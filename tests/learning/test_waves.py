@@ -20,15 +20,18 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from tiers import drawn
-from whole_numbers import Bench, Killed, Waving, folded, made, weights_of
+from whole_numbers import ADD, INIT, Bench, Killed, Waving, client_of, folded, made, training, weights_of
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.wave import Made, detached
 from fedsim.learning.executors.waves import waves
 from fedsim.learning.graph import Graph, Handle, Node
+from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.partial_sum import TERM, PartialSum
 
 OpenBench = Callable[..., Bench]
 PARTS, MEMORY = ("v", "w"), "state.s"
+MODEL_V, MODEL_W, REMEMBERED = Slot("model", part="v"), Slot("model", part="w"), Slot("state", part="s")
 
 
 class Learning(Protocol):
@@ -36,29 +39,29 @@ class Learning(Protocol):
 
     def init(self, use: int) -> Mapping[str, Any]: ...
 
-    def train(self, client: int, use: int, inputs: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def train(self, client: int, use: int, inputs: Mapping[Slot, Any]) -> Mapping[str, Any]: ...
 
     def fold(self, base: Mapping[str, Any], contributions: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]: ...
 
-    def mean(self, base: Mapping[str, Any], total: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def add(self, base: Mapping[str, Any], change: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
     def force(self, some: Any) -> int: ...
 
 
-def group(name: str, parts: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs ``name.part``: parts of a model only."""
-    return {f"{name}.{part}": value for part, value in parts.items() if part in PARTS}
+def placed(role: str, parts: Mapping[str, Any], number: int = 0) -> dict[Slot, Any]:
+    """The inputs in a role: parts of a model only."""
+    return {Slot(role, number, part): value for part, value in parts.items() if part in PARTS}
 
 
 class Directly:
     """Whole numbers as they come."""
 
     def init(self, use: int) -> dict[str, int]:
-        return {part: made("init", {}, Stream(1, "init", 0, use).text, {}, part) for part in PARTS}
+        return {part: made(INIT, Stream(1, "init", 0, use).text, {}, part) for part in PARTS}
 
-    def train(self, client: int, use: int, inputs: Mapping[str, int]) -> dict[str, int]:
+    def train(self, client: int, use: int, inputs: Mapping[Slot, int]) -> dict[str, int]:
         stream = Stream(1, "batches", client, use).text
-        return {output: made("train", {"client": client}, stream, inputs, output) for output in (*PARTS, MEMORY)}
+        return {output: made(training(client), stream, inputs, output) for output in (*PARTS, MEMORY)}
 
     def fold(self, base: Mapping[str, int], contributions: Sequence[Mapping[str, int]]) -> dict[str, int]:
         weights = weights_of(len(contributions))
@@ -66,9 +69,9 @@ class Directly:
             part: folded(base[part], [one[part] for one in contributions], weights) for part in base if part in PARTS
         }
 
-    def mean(self, base: Mapping[str, int], total: Mapping[str, int]) -> dict[str, int]:
-        inputs = group("base", base) | group("total", total)
-        return {part: made("mean", {}, None, inputs, part) for part in PARTS}
+    def add(self, base: Mapping[str, int], change: Mapping[str, int]) -> dict[str, int]:
+        inputs = placed("base", base) | placed("change", change)
+        return {part: made(ADD, None, inputs, part) for part in PARTS}
 
     def force(self, some: int) -> int:
         return some
@@ -88,22 +91,20 @@ class Expressions:
         return {output: node.output(output) for output in outputs}
 
     def init(self, use: int) -> dict[str, Handle]:
-        return self._outputs(self.graph.node("init", {}, {}, stream=Stream(1, "init", 0, use)), PARTS)
+        return self._outputs(self.graph.node(INIT, {}, stream=Stream(1, "init", 0, use)), PARTS)
 
-    def train(self, client: int, use: int, inputs: Mapping[str, Handle]) -> dict[str, Handle]:
+    def train(self, client: int, use: int, inputs: Mapping[Slot, Handle]) -> dict[str, Handle]:
         stream = Stream(1, "batches", client, use)
-        return self._outputs(
-            self.graph.node("train", {"client": client}, dict(inputs), stream=stream), (*PARTS, MEMORY)
-        )
+        return self._outputs(self.graph.node(training(client), dict(inputs), stream=stream), (*PARTS, MEMORY))
 
     def fold(self, base: Mapping[str, Handle], contributions: Sequence[Mapping[str, Handle]]) -> dict[str, Handle]:
-        inputs = group("base", base)
+        inputs = placed("base", base)
         for number, contribution in enumerate(contributions):
-            inputs |= group(str(number), contribution)
-        return self._outputs(self.graph.node("partial_sum", {"weights": weights_of(len(contributions))}, inputs), PARTS)
+            inputs |= placed(TERM, contribution, number)
+        return self._outputs(self.graph.node(PartialSum(weights_of(len(contributions))), inputs), PARTS)
 
-    def mean(self, base: Mapping[str, Handle], total: Mapping[str, Handle]) -> dict[str, Handle]:
-        return self._outputs(self.graph.node("mean", {}, group("base", base) | group("total", total)), PARTS)
+    def add(self, base: Mapping[str, Handle], change: Mapping[str, Handle]) -> dict[str, Handle]:
+        return self._outputs(self.graph.node(ADD, placed("base", base) | placed("change", change)), PARTS)
 
     def force(self, some: Handle) -> int:
         assert self.bench is not None
@@ -156,10 +157,10 @@ def play(learning: Learning, program: Sequence[Any], values: list[int]) -> None:
                 trained: Mapping[str, Any] = pick(held, another if own_start else base)
                 for client in clients:
                     use = 1000 * (position + 1) + len(made_here)
-                    trained = learning.train(client, use, group("model", trained))
+                    trained = learning.train(client, use, placed("model", trained))
                     made_here.append(trained)
                 contributions.append(trained)
-            held.append(learning.mean(pick(held, base), learning.fold(pick(held, base), contributions)))
+            held.append(learning.add(pick(held, base), learning.fold(pick(held, base), contributions)))
             held += [pick(made_here, one) for one in kept]
             del made_here, contributions, trained
         elif kind == "force":
@@ -173,14 +174,14 @@ def pick(held: Sequence[Mapping[str, Any]], which: int) -> Mapping[str, Any]:
     return held[which % len(held)]
 
 
-def start(held: Sequence[Mapping[str, Any]], model: int, other: int | None, memory: int | None) -> dict[str, Any]:
+def start(held: Sequence[Mapping[str, Any]], model: int, other: int | None, memory: int | None) -> dict[Slot, Any]:
     """A training's inputs: a model, or one part of it and one of another; perhaps what some training remembers."""
-    inputs = group("model", pick(held, model))
+    inputs = placed("model", pick(held, model))
     if other is not None:
-        inputs["model.w"] = pick(held, other)["w"]
+        inputs[MODEL_W] = pick(held, other)["w"]
     remembering = [one for one in held if MEMORY in one]
     if memory is not None and remembering:
-        inputs[MEMORY] = pick(remembering, memory)[MEMORY]
+        inputs[REMEMBERED] = pick(remembering, memory)[MEMORY]
     return inputs
 
 
@@ -220,11 +221,11 @@ def test_a_wave_is_one_sum_and_the_chains_that_make_all_that_it_takes(program: l
         if trainings:
             assert total.operation.name == "partial_sum"
             assert {node.operation.name for node in trainings} == {"train"}
-            taken = [handle for name, handle in total.inputs.items() if name[0].isdigit()]
-            handed_on = [h for node in trainings for name, h in node.inputs.items() if h.node in trainings]
+            taken = [handle for slot, handle in total.inputs.items() if slot.role == TERM]
+            handed_on = [h for node in trainings for h in node.inputs.values() if h.node in trainings]
             assert all(handle.node in trainings for handle in taken)
             assert {handle.node for handle in (*taken, *handed_on)} == set(trainings)
-            assert not any(handle.node in trainings for name, handle in total.inputs.items() if name[0] == "b")
+            assert not any(handle.node in trainings for handle in total.sources.model("base").values())
 
 
 @drawn(100)
@@ -255,7 +256,7 @@ def planned(*handles: Handle) -> list[list[str]]:
         visit(handle.node)
     names = {"partial_sum": "sum", "train": ""}
     return [
-        [f"{names.get(n.operation.name, n.operation.name)}{n.parameters.get('client', '')}" for n in chunk]
+        [f"{names.get(node.operation.name, node.operation.name)}{client_of(node)}" for node in chunk]
         for chunk in waves(list(ordered))
     ]
 
@@ -268,7 +269,7 @@ def bench(open_bench: OpenBench) -> Bench:
 def test_trainings_and_the_sum_that_takes_them_are_one_wave(bench: Bench) -> None:
     base = bench.init()
     total = bench.fold(base, contributions(bench, base, [3, 1, 2]))
-    assert planned(bench.mean(base, total)) == [["init"], ["3", "1", "2", "sum"], ["mean"]]
+    assert planned(bench.add(base, total)) == [["init"], ["3", "1", "2", "sum"], ["add"]]
 
 
 def test_clients_that_hand_their_model_on_are_in_the_wave_of_the_last_one(bench: Bench) -> None:
@@ -303,8 +304,8 @@ def test_a_sum_on_top_of_one_of_its_own_contributions_is_no_wave(bench: Bench) -
 def test_what_the_sum_needs_of_its_own_trainings_in_a_roundabout_way_is_not_in_its_wave(bench: Bench) -> None:
     base = bench.init()
     trained = bench.train(base, 1)
-    total = bench.fold(bench.mean(base, trained), [trained])
-    assert planned(total) == [["init"], ["1"], ["mean"], ["sum"]]
+    total = bench.fold(bench.add(base, trained), [trained])
+    assert planned(total) == [["init"], ["1"], ["add"], ["sum"]]
 
 
 def test_a_later_taker_of_a_model_leaves_the_wave_as_it_is(bench: Bench) -> None:
@@ -318,18 +319,18 @@ def test_a_later_taker_of_a_model_leaves_the_wave_as_it_is(bench: Bench) -> None
 def test_a_start_that_is_put_together_from_several_models_is_handed_on_by_nobody(bench: Bench) -> None:
     learning = Expressions(bench.graph)
     base, other = learning.init(0), learning.init(1)
-    first, second = (learning.train(client, 0, group("model", base)) for client in (1, 2))
+    first, second = (learning.train(client, 0, placed("model", base)) for client in (1, 2))
     for parts in ({"v": first["v"], "w": second["w"]}, {"v": first["v"], "w": other["w"]}):
-        last = learning.train(3, 0, group("model", parts))
+        last = learning.train(3, 0, placed("model", parts))
         assert ["3", "sum"] in planned(learning.fold(base, [last])["v"])
-    kept_part = learning.train(3, 0, group("model", {"v": first["v"], "w": base["w"]}))
+    kept_part = learning.train(3, 0, placed("model", {"v": first["v"], "w": base["w"]}))
     assert ["1", "3", "sum"] in planned(learning.fold(base, [kept_part])["v"])
 
 
 def test_a_contribution_whose_parts_have_changed_places_is_in_no_wave(bench: Bench) -> None:
     learning = Expressions(bench.graph)
     base = learning.init(0)
-    trained = learning.train(1, 0, group("model", base))
+    trained = learning.train(1, 0, placed("model", base))
     turned = learning.fold(base, [{"v": trained["w"], "w": trained["v"]}])
     assert planned(turned["v"]) == [["init"], ["1"], ["sum"]]
 
@@ -346,8 +347,8 @@ def test_what_is_planned_already_is_in_no_other_wave(bench: Bench) -> None:
 def test_several_rounds_that_are_forced_at_once_are_a_wave_each(bench: Bench) -> None:
     model = bench.init()
     for use in range(3):
-        model = bench.mean(model, bench.fold(model, contributions(bench, model, [1, 2], use)))
-    assert planned(model) == [["init"], *[["1", "2", "sum"], ["mean"]] * 3]
+        model = bench.add(model, bench.fold(model, contributions(bench, model, [1, 2], use)))
+    assert planned(model) == [["init"], *[["1", "2", "sum"], ["add"]] * 3]
 
 
 # -- what is detached ----------------------------------------------------------------------------------------------
@@ -359,15 +360,12 @@ def test_a_wave_says_where_everything_comes_from_and_what_somebody_wants(bench: 
     kept = bench.train(first, 2)
     total = bench.fold(base, [kept, bench.train(other, 3)])
     bench.value(base), bench.value(other)
-    nodes = [first.node, kept.node, total.node.inputs["1.v"].node, total.node]
+    nodes = [first.node, kept.node, total.node.inputs[Slot(TERM, 1, "v")].node, total.node]
     del first
     wave, values = detached(nodes)
-    assert [training.inputs for training in wave.trainings] == [
-        {"model.v": 0},
-        {"model.v": Made(0, "v")},
-        {"model.v": 1},
-    ]
-    assert [training.wanted for training in wave.trainings] == [(), ("v",), ()]
+    assert [one.inputs for one in wave.trainings] == [{MODEL_V: 0}, {MODEL_V: Made(0, "v")}, {MODEL_V: 1}]
+    assert [one.about.seen.client for one in wave.trainings] == [1, 2, 3]
+    assert [one.wanted for one in wave.trainings] == [(), ("v",), ()]
     assert [values[0], values[1]] == [base.value, other.value]
     assert wave.sum is not None
     assert (wave.sum.trainings, wave.sum.weights, dict(wave.sum.base)) == ((1, 2), (1, 2), {"v": 0})
@@ -435,7 +433,7 @@ def test_whoever_else_holds_a_trained_model_gets_its_own_value_and_the_sum_keeps
             for client, length in enumerate(chains):
                 trained = base
                 for use in range(length):
-                    trained = learning.train(client, use, group("model", trained))
+                    trained = learning.train(client, use, placed("model", trained))
                     noted.append(trained)
                 ends.append(trained)
             totals.append(learning.fold(base, ends))
@@ -485,8 +483,8 @@ def test_a_wave_that_was_computed_keeps_none_of_its_trainings_alive(open_bench: 
     bench = open_bench(kind=Waving)
     base = bench.init()
     total = bench.fold(base, contributions(bench, base, [1, 2, 3]))
-    trainings = [weakref.ref(handle.node) for name, handle in total.node.inputs.items() if name != "base.v"]
-    kept = total.node.inputs["1.v"]
+    trainings = [weakref.ref(handle.node) for slot, handle in total.node.inputs.items() if slot.role == TERM]
+    kept = total.node.inputs[Slot(TERM, 1, "v")]
     with without_collection():
         bench.value(total)
         bench.executor.computed.clear()
@@ -498,11 +496,11 @@ def round_with_memories(bench: Bench) -> tuple[dict[str, Handle], Handle]:
     """A client's training after another one of the same client, its memory kept, and the mean of two."""
     learning = Expressions(bench.graph)
     base = learning.init(0)
-    before = learning.train(1, 0, group("model", base))
-    start = learning.mean(base, learning.fold(base, [before, learning.train(2, 0, group("model", base))]))
-    after = learning.train(1, 1, group("model", start) | {MEMORY: before[MEMORY]})
-    total = learning.fold(start, [after, learning.train(2, 1, group("model", start))])
-    return {MEMORY: after[MEMORY]}, learning.mean(start, total)["v"]
+    before = learning.train(1, 0, placed("model", base))
+    start = learning.add(base, learning.fold(base, [before, learning.train(2, 0, placed("model", base))]))
+    after = learning.train(1, 1, placed("model", start) | {REMEMBERED: before[MEMORY]})
+    total = learning.fold(start, [after, learning.train(2, 1, placed("model", start))])
+    return {MEMORY: after[MEMORY]}, learning.add(start, total)["v"]
 
 
 def test_a_wave_that_was_read_from_the_store_lets_go_of_everything_behind_it(open_bench: OpenBench) -> None:
@@ -512,7 +510,7 @@ def test_a_wave_that_was_read_from_the_store_lets_go_of_everything_behind_it(ope
     first.store.checkpoint(first.graph.live())
     bench = open_bench(kind=Waving)
     memory, model = round_with_memories(bench)
-    behind = weakref.ref(memory[MEMORY].node.inputs[MEMORY].node)
+    behind = weakref.ref(memory[MEMORY].node.inputs[REMEMBERED].node)
     assert (bench.value(bench.evaluate(model)), bench.value(memory[MEMORY]), bench.value(model)) == expected
     assert bench.computed == []
     gc.collect()
@@ -544,7 +542,7 @@ def test_what_nobody_asks_for_any_more_dies_with_what_was_read(open_bench: OpenB
         for use in range(3):
             total = bench.fold(model, contributions(bench, model, [1, 2], use))
             nodes += [weakref.ref(handle.node) for handle in [model, *total.node.inputs.values()]]
-            model = bench.mean(model, total)
+            model = bench.add(model, total)
         return nodes, model
 
     first = open_bench(kind=Waving)

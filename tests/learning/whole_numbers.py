@@ -20,12 +20,25 @@ import numpy as np
 from safetensors.numpy import load, save
 
 from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import Seen
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.wave import Made, Wave, detached
 from fedsim.learning.executors.waves import waves
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
+from fedsim.learning.keyed import described
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.evaluate import METRICS, Evaluate
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Operation, Slot
+from fedsim.learning.operations.partial_sum import TERM, PartialSum
+from fedsim.learning.operations.train import Train
 from fedsim.learning.store import Store
+from fedsim.learning.training import TrainingSettings
+
+INIT, ADD, EVALUATE = Init("model"), Add(), Evaluate("model", "data", "global")
+TRAINING = TrainingSettings(learning_rate=0.1, batch_size=1)
 
 
 class Killed(Exception):
@@ -41,22 +54,30 @@ def mixed(*content: Any) -> int:
     return int(hashlib.sha256(json.dumps(content).encode()).hexdigest()[:12], 16)
 
 
-def made(operation: str, parameters: Mapping[str, Any], use: str | None, inputs: Mapping[str, int], output: str) -> int:
+def training(client: int) -> Train:
+    """A training of the client's."""
+    return Train("model", TRAINING, Plain(), Seen("data", client, 1))
+
+
+def made(
+    operation: Operation, use: str | None, inputs: Mapping[Slot, int], output: str, chunk: Sequence[str] = ()
+) -> int:
     """The arithmetic of every operation but folds, written once for the executor and for direct evaluation."""
-    return mixed(operation, sorted(parameters.items()), use, sorted(inputs.items()), output)
+    given = sorted((slot.text, number) for slot, number in inputs.items())
+    return mixed(described(operation), list(chunk), use, given, output)
 
 
-def folded(base: int, contributions: Sequence[int], weights: Sequence[int]) -> int:
+def folded(base: int, contributions: Sequence[int], weights: Sequence[float]) -> int:
     """The arithmetic of a fold: a weighted sum in which the order counts."""
     total = base
     for contribution, weight in zip(contributions, weights, strict=True):
-        total = (31 * total + weight * contribution) % (2**48)
+        total = (31 * total + int(weight) * contribution) % (2**48)
     return total
 
 
-def weights_of(contributions: int) -> list[int]:
+def weights_of(contributions: int) -> tuple[int, ...]:
     """A weight of its own for each contribution of a fold."""
-    return list(range(1, contributions + 1))
+    return tuple(range(1, contributions + 1))
 
 
 class WholeNumbers(Executor):
@@ -89,8 +110,8 @@ class WholeNumbers(Executor):
         waiting: dict[int, list[list[Node]]] = {}
         for node in nodes:
             row = waiting.setdefault(generation[node], [])
-            mates = [chunk for chunk in row if chunk[0].operation == node.operation and len(chunk) < self.group]
-            if node.operation.name == "train" and mates:
+            mates = [chunk for chunk in row if isinstance(chunk[0].operation, Train) and len(chunk) < self.group]
+            if isinstance(node.operation, Train) and mates:
                 mates[-1].append(node)
             else:
                 row.append([node])
@@ -108,16 +129,15 @@ class WholeNumbers(Executor):
     def compute(self, chunk: Sequence[Node]) -> list[dict[str, Part]]:
         return [self._outputs(node, [mate.key for mate in chunk]) for node in chunk]
 
-    def _outputs(self, node: Node, chunk: list[str]) -> dict[str, Part]:
+    def _outputs(self, node: Node, chunk: Sequence[str]) -> dict[str, Part]:
         self.step()
         self.computed.append(node)
-        inputs = {name: handle.value["v"] for name, handle in node.inputs.items()}
+        inputs = {slot: handle.value["v"] for slot, handle in node.inputs.items()}
         use = node.stream.text if node.stream else None
-        parameters = dict(node.parameters) | ({"chunk": chunk} if self.composition else {})
-        name = node.operation.name
         held = [handle.output for handle in node.held_outputs()]
-        outputs = {output: Part(v=made(name, parameters, use, inputs, output)) for output in held}
-        if name == "train":
+        mates = chunk if self.composition else ()
+        outputs = {output: Part(v=made(node.operation, use, inputs, output, mates)) for output in held}
+        if isinstance(node.operation, Train):
             self._trained += [weakref.ref(value) for value in outputs.values()]
         return outputs
 
@@ -137,8 +157,7 @@ class _Folding(Fold):
     def __init__(self, executor: WholeNumbers, node: Node) -> None:
         self._executor = executor
         self._node = node
-        bases = {name.removeprefix("base."): handle for name, handle in node.inputs.items() if name.startswith("base.")}
-        self._base = {part: handle.value["v"] for part, handle in bases.items()}
+        self._base = {part: handle.value["v"] for part, handle in node.sources.model("base").items()}
         self._taken: list[dict[str, int]] = []
 
     def add(self, value: Mapping[str, Part]) -> None:
@@ -149,7 +168,8 @@ class _Folding(Fold):
         self._executor.step()
         self._executor.open_folds -= 1
         self._executor.computed.append(self._node)
-        weights = self._node.parameters["weights"]
+        assert isinstance(self._node.operation, PartialSum)
+        weights = self._node.operation.weights
         return {
             part: Part(v=folded(base, [taken[part] for taken in self._taken], weights))
             for part, base in self._base.items()
@@ -168,11 +188,11 @@ class Waving(WholeNumbers):
         return waves(nodes)
 
     def begin(self, chunk: Sequence[Node]) -> None:
-        if chunk[0].operation.name == "train" and chunk[0] not in self._begun:
+        if isinstance(chunk[0].operation, Train) and chunk[0] not in self._begun:
             self._begun[chunk[0]] = detached(chunk)
 
     def compute(self, chunk: Sequence[Node]) -> list[dict[str, Part]]:
-        if chunk[0].operation.name != "train":
+        if not isinstance(chunk[0].operation, Train):
             return super().compute(chunk)
         self.begin(chunk)
         outputs = self._trained_together(*self._begun.pop(chunk[0]))
@@ -182,14 +202,14 @@ class Waving(WholeNumbers):
     def _trained_together(self, wave: Wave, values: Sequence[Part]) -> list[dict[str, Part]]:
         trained: list[Callable[[str], int]] = []  # each says what it made under a name
         outputs: list[dict[str, Part]] = []
-        for training in wave.trainings:
+        for one in wave.trainings:
             self.step()
             inputs = {
-                name: trained[source.training](source.output) if isinstance(source, Made) else values[source]["v"]
-                for name, source in training.inputs.items()
+                slot: trained[source.training](source.output) if isinstance(source, Made) else values[source]["v"]
+                for slot, source in one.inputs.items()
             }
-            trained.append(partial(made, "train", training.parameters, training.stream.text, inputs))
-            outputs.append({name: Part(v=trained[-1](name)) for name in training.wanted})
+            trained.append(partial(made, one.about, one.stream.text, inputs))
+            outputs.append({name: Part(v=trained[-1](name)) for name in one.wanted})
             self._trained += [weakref.ref(value) for value in outputs[-1].values()]
         if wave.sum is None:
             return outputs
@@ -233,25 +253,26 @@ class Bench:
     @property
     def computed(self) -> list[str]:
         """What was computed, in order: the operation, and the client if there is one."""
-        return [f"{node.operation.name} {node.parameters.get('client', '')}".strip() for node in self.executor.computed]
+        return [f"{node.operation.name} {client_of(node)}".strip() for node in self.executor.computed]
 
     def init(self, use: int = 0) -> Handle:
-        return self.graph.node("init", {}, {}, stream=Stream(1, "init", 0, use)).output("v")
+        return self.graph.node(INIT, {}, stream=Stream(1, "init", 0, use)).output("v")
 
     def train(self, model: Handle, client: int, use: int = 0) -> Handle:
         stream = Stream(1, "batches", client, use)
-        return self.graph.node("train", {"client": client}, {"model.v": model}, stream=stream).output("v")
+        return self.graph.node(training(client), {Slot("model", part="v"): model}, stream=stream).output("v")
 
     def fold(self, base: Handle, contributions: Sequence[Handle]) -> Handle:
-        inputs = {f"{number}.v": handle for number, handle in enumerate(contributions)}
-        weights = weights_of(len(contributions))
-        return self.graph.node("partial_sum", {"weights": weights}, {"base.v": base, **inputs}).output("v")
+        inputs = {Slot(TERM, number, "v"): handle for number, handle in enumerate(contributions)}
+        total = PartialSum(weights_of(len(contributions)))
+        return self.graph.node(total, {Slot("base", part="v"): base, **inputs}).output("v")
 
-    def mean(self, base: Handle, total: Handle) -> Handle:
-        return self.graph.node("mean", {}, {"base.v": base, "total.v": total}).output("v")
+    def add(self, base: Handle, change: Handle) -> Handle:
+        inputs = {Slot("base", part="v"): base, Slot("change", part="v"): change}
+        return self.graph.node(ADD, inputs).output("v")
 
     def evaluate(self, model: Handle) -> Handle:
-        return self.graph.node("evaluate", {}, {"model.v": model}).output("metrics")
+        return self.graph.node(EVALUATE, {Slot("model", part="v"): model}).output(METRICS)
 
     def value(self, handle: Handle) -> int:
         """Force it."""
@@ -264,7 +285,7 @@ class Bench:
         model, metrics = self.init(start), []
         for use in range(number):
             total = self.fold(model, [self.train(model, client, use) for client in range(clients)])
-            model = self.mean(model, total)
+            model = self.add(model, total)
             del total
             metrics.append(self.value(self.evaluate(model)))
         self.forcer.force(model)
@@ -278,6 +299,11 @@ class Bench:
             for path in sorted((self.store.folder / "ledger").glob("*.jsonl"))
             for line in path.read_text("utf-8").splitlines()
         ]
+
+
+def client_of(node: Node) -> int | str:
+    """Whose training it is; nothing for what is none."""
+    return node.operation.seen.client if isinstance(node.operation, Train) else ""
 
 
 def tensors(folder: Path) -> set[str]:

@@ -20,7 +20,7 @@ from fedsim.errors import UserError
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.layers import Gru
 from fedsim.models.parted import PartedModule

@@ -21,7 +21,7 @@ from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
 from fedsim.learning.learner import Contribution
-from fedsim.learning.objectives import Proximal
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.small_cnn import SmallCnn
@@ -333,7 +333,7 @@ def one_round(folder: Path, table: UserTable) -> dict[str, dict[str, torch.Tenso
     contributions = [
         Contribution(
             client,
-            learner.train(model, client, objective=Proximal(0.1), use=0, round_number=1).model,
+            learner.train(model, client, objective=Proximal(mu=0.1), use=0, round_number=1).model,
             1.0,
         )
         for client in range(3)
