@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedsim.data.captures import Capture
 from fedsim.learning.graph import Handle
-from fedsim.learning.learner import CalibrationSet, Contribution, Learner, Model, Trained
+from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
 from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.compensate import Compensate
+from fedsim.learning.operations.extract import Extract
+from fedsim.learning.operations.keep import Keep
+from fedsim.learning.operations.operation import Operation
+from fedsim.learning.operations.partial_sum import TERM, PartialSum
 
 
 @dataclass(eq=False)
@@ -19,6 +25,19 @@ class Part:
     """What stands for tensors: a text, and an identity of its own."""
 
     text: str
+    client: int | None = None
+    """Who has trained it last; None: nobody, it was made of many."""
+
+
+class Meant(NamedTuple):
+    """What a client's model counted for in a mean."""
+
+    client: int | None
+    """Who has trained it last."""
+    model: dict[str, str]
+    """Its parts, and how each came about."""
+    share: float
+    """Its weight; those of a mean add up to 1."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,8 @@ class Training:
     objective: Objective
     rows: int | None = None
     """Those that it calibrates on; None when it trains on samples."""
+    further: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """The models that its objective receives, by their names."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +80,8 @@ class PlainLearner(Learner):
     extractions: list[Extraction] = field(default_factory=list)
     kept: list[tuple[int, int, list[str], int]] = field(default_factory=list)
     """Round, client, what there was to choose from, and how many rows of it were kept."""
-    means: dict[int, list[Contribution]] = field(default_factory=dict)
-    """Round -> what went into its mean."""
+    means: dict[int, list[Meant]] = field(default_factory=dict)
+    """Round -> what went into its mean, in the order in which it was added up."""
     captures: list[tuple[int, int, Capture]] = field(default_factory=list)
     """Round, client, and what it saw of its stream."""
     evaluations: list[tuple[int, str, str]] = field(default_factory=list)
@@ -74,57 +95,56 @@ class PlainLearner(Learner):
     def initial_model(self) -> Model:
         return {part: Part("initial") for part in self.parts}  # type: ignore[misc]
 
-    def train(
-        self,
-        model: Model,
-        client: int,
-        *,
-        objective: Objective,
-        use: int,
-        round_number: int,
-        state: Model | None = None,
-        capture: Capture | None = None,
-        calibration_set: CalibrationSet | None = None,
-        teacher: Model | None = None,
-    ) -> Trained:
-        if capture is not None:
-            self.captures.append((round_number, client, capture))
-        memory = state["memory"].text if state else None  # type: ignore[attr-defined]
-        rows = None if calibration_set is None else calibration_set.rows
-        self.trainings.append(Training(round_number, client, use, text(model), memory, objective, rows))
-        update = {part: Part(f"{text(model)} trained by {client}") for part in model}
+    def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
+        client = task.client
+        if task.capture is not None:
+            self.captures.append((task.round_number, client, task.capture))
+        memory = said(state["memory"]) if state else None
+        rows = None if task.rows is None else task.rows.number
+        others = {name: text(further[name]) for name in task.objective.receives}
+        self.trainings.append(
+            Training(task.round_number, client, task.use, text(model), memory, task.objective, rows, others)
+        )
+        update = {part: Part(f"{text(model)} trained by {client}", client) for part in model}
         self.updates.update(update.values())
-        return Trained(update, {"memory": Part(f"{client} after training {use}")})  # type: ignore[arg-type, dict-item]
+        return Trained(update, {"memory": Part(f"{client} after training {task.use}")})  # type: ignore[arg-type, dict-item]
 
-    def extract(
+    def apply(
         self,
-        extractor: Model,
-        client: int,
+        operation: Operation,
+        inputs: Mapping[str, Model | Sequence[Model]],
+        outputs: Iterable[str],
         *,
         round_number: int,
-        capture: Capture | None = None,
-        remembered: Handle | None = None,
-        with_samples: bool = False,
-    ) -> Handle | None:
-        from_memory = None if remembered is None else said(remembered)
-        self.extractions.append(Extraction(round_number, client, said(extractor["extractor"]), capture, from_memory))
-        return Part(f"{client} in round {round_number}")  # type: ignore[return-value]
+        client: int | None = None,
+        **_: Any,
+    ) -> Model:
+        given = {role: [some] if isinstance(some, Mapping) else list(some) for role, some in inputs.items()}
+        match operation:
+            case Extract():
+                remembered = text(given["remembered"][0]) if "remembered" in given else None
+                seen = operation.seen
+                self.extractions.append(
+                    Extraction(round_number, seen.client, text(given["model"][0]), seen.capture, remembered)
+                )
+                made = f"{seen.client} in round {round_number}"
+            case Compensate():
+                made = f"{text(given['remembered'][0])}, moved"
+            case Keep():
+                assert client is not None
+                self.kept.append((round_number, client, [text(some) for some in given["rows"]], operation.rows))
+                made = f"kept in round {round_number}"
+            case PartialSum():
+                self.means.setdefault(round_number, []).extend(map(_meant, given[TERM], operation.weights))
+                made = f"change of round {round_number}"
+            case Add():
+                made = f"mean of round {round_number}"
+            case _:
+                raise NotImplementedError(operation)
+        return {name: Part(made) for name in outputs}  # type: ignore[misc]
 
-    def compensate(self, remembered: Handle, now: Handle, before: Handle, **_: Any) -> Handle:
-        return Part(f"{said(remembered)}, moved")  # type: ignore[return-value]
-
-    def keep(
-        self, candidates: Sequence[Handle], *, client: int, rows: int, round_number: int, **_: Any
-    ) -> Handle | None:
-        self.kept.append((round_number, client, [said(one) for one in candidates], rows))
-        return Part(f"kept in round {round_number}")  # type: ignore[return-value]
-
-    def mean(self, base: Model, contributions: Sequence[Contribution], *, round_number: int) -> Model:
-        self.means[round_number] = [
-            Contribution(one.client, {part: text(one.model) for part in one.model}, one.weight)  # type: ignore[misc]
-            for one in contributions
-        ]
-        return {part: Part(f"mean of round {round_number}") for part in base}  # type: ignore[misc]
+    def value(self, handle: Handle) -> float:
+        raise NotImplementedError("no operation here makes a number")
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
         self.evaluations.append((round_number, on, text(model)))
@@ -139,9 +159,14 @@ class PlainLearner(Learner):
         """The use counters of a client's trainings, in their order."""
         return [training.use for training in self.trainings if training.client == client]
 
-    def averaged(self, round_number: int) -> list[int] | None:
+    def averaged(self, round_number: int) -> list[int | None] | None:
         """The clients whose updates went into a round's mean; None when there was no mean."""
-        return sorted(one.client for one in self.means[round_number]) if round_number in self.means else None
+        return [one.client for one in self.means[round_number]] if round_number in self.means else None
+
+
+def _meant(model: Model, share: float) -> Meant:
+    (client,) = {part.client for part in model.values()}  # type: ignore[attr-defined]
+    return Meant(client, {part: said(handle) for part, handle in model.items()}, share)
 
 
 def text(model: Model) -> str:

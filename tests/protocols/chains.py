@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, Literal
 
-from fedsim.protocols.synchronisation.whole import Whole
 from plain_learner import PlainLearner
 from simpy import Event
 from small_worlds import prepared
 
 from fedsim.kernel.trace import Outcome
-from fedsim.learning.objectives import Plain
+from fedsim.learning.objectives.plain import Plain
 from fedsim.protocols.block import BlockRound
+from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.relay import Relay
 from fedsim.protocols.rounds import Cohort, Group, Rounds
 from fedsim.protocols.selection import eligible_clients
@@ -25,7 +25,7 @@ class Chains(Cohort):
     def __init__(self, *chains: Sequence[int]) -> None:
         self.chains = chains
 
-    def groups(self, world: World, place: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
+    def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
         yield from eligible_clients(world)
         return [[world.clients[index] for index in chain] for chain in self.chains]
 

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pytest
 from chains import ended, over_the_air, work
-from fedsim.protocols.synchronisation.whole import Whole
 from numpy.typing import NDArray
 from plain_learner import PlainLearner
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
@@ -19,7 +18,9 @@ from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
 from fedsim.grouping.growth.constant import Constant
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.trace import Outcome
-from fedsim.learning.objectives import Plain, Proximal
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
+from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.grouped import GroupedCohort
 from fedsim.protocols.rounds import Rounds
 from fedsim.protocols.world import World
@@ -294,7 +295,7 @@ def test_groups_are_alike_in_what_their_members_train_on() -> None:
 
 
 def test_a_proximal_term_goes_with_it() -> None:
-    for keys, objective in (({}, Plain()), ({"mu": 0.25}, Proximal(0.25))):
+    for keys, objective in (({}, Plain()), ({"objective": {"name": "proximal", "mu": 0.25}}, Proximal(mu=0.25))):
         learner = PlainLearner()
         simulated(stp(2, 1, **keys), learner=lambda *_, learner=learner: learner)
         assert {training.objective for training in learner.trainings} == {objective}

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from chains import ended, over_the_air, work
-from fedsim.protocols.synchronisation.memory import Memory
 from plain_learner import PlainLearner
 from small_worlds import NO_CONTENTION, simulated
 
 from fedsim.data.captures import Capture, classes_seen
 from fedsim.kernel.trace import Outcome
-from fedsim.learning.learner import Model
+from fedsim.learning.operations.extract import Extract
+from fedsim.learning.operations.operation import Operation
+from fedsim.protocols.exchanges.memory import Memory
 from fedsim.protocols.world import World
 
 WHOLE, CLASSIFIER = 1_000.0, 200.0
@@ -37,7 +38,7 @@ PARTED: dict[str, Any] = NO_CONTENTION | {
 def fedavg(interval: int, devices: int = 2, **keys: Any) -> dict[str, Any]:
     """FedAvg with LASP, for two blocks."""
     lasp = {"name": "lasp", "scc": keys.pop("scc", None)}
-    protocol = {"name": "fedavg", "fraction": 1.0, "interval": interval, "synchronise": lasp, **keys}
+    protocol = {"name": "fedavg", "fraction": 1.0, "interval": interval, "exchange": lasp, **keys}
     return PARTED | {"protocols": [protocol], "stop.rounds": 2 * interval, "topology.devices": devices}
 
 
@@ -117,7 +118,7 @@ def test_with_blocks_of_one_round_it_is_the_whole_model_and_nothing_is_scattered
         simulated(
             PARTED
             | {"topology.devices": 4, "stop.rounds": 3}
-            | {"protocols": [{"name": name, "synchronise": {"name": part}, **keys[name]}]}
+            | {"protocols": [{"name": name, "exchange": {"name": part}, **keys[name]}]}
         )
         for part in ("lasp", "whole")
     )
@@ -248,7 +249,7 @@ def test_what_is_kept_decides_what_it_takes(scc: dict[str, Any], extracted: int,
 
 def test_calibration_epochs_repeat_the_classifier_only() -> None:
     lasp = {"name": "lasp", "calibration_epochs": 3, "scc": None}
-    changes = fedavg(3, synchronise=lasp) | LAYERS | {"training.epochs": 2}
+    changes = fedavg(3, exchange=lasp) | LAYERS | {"training.epochs": 2}
     full, calibration = 2 * 4 * 3 * (EXTRACT + CLASSIFY), 4 * EXTRACT + 3 * 3 * 4 * CLASSIFY
     assert seconds_of_work(changes)[:2] == pytest.approx([full, calibration])
     rows = simulated(changes).trace.work.array()
@@ -291,9 +292,10 @@ def test_an_extractor_that_nobody_needs_again_is_not_kept(scc: dict[str, Any]) -
 
 
 class NeedsAnExtractor(PlainLearner):
-    def extract(self, extractor: Model, client: int, **keys: Any) -> Any:
-        assert extractor.keys() == {"extractor"}
-        return super().extract(extractor, client, **keys)
+    def apply(self, operation: Operation, inputs: Any, outputs: Any, **keys: Any) -> Any:
+        if isinstance(operation, Extract):
+            assert inputs["model"].keys() == {"extractor"}
+        return super().apply(operation, inputs, outputs, **keys)
 
 
 @pytest.mark.parametrize("scc", [None, {}])

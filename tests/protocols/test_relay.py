@@ -107,9 +107,9 @@ def test_groups_train_in_parallel() -> None:
 def test_a_model_is_handed_on_and_groups_are_averaged() -> None:
     learner = PlainLearner()
     relayed(NO_CONTENTION | {"topology.devices": 5}, (0, 1), (4, 3, 2), learner=learner)
-    assert [(one.client, one.model["model"], one.weight) for one in learner.means[1]] == [
-        (1, "initial trained by 0 trained by 1", 1.0),
-        (2, "initial trained by 4 trained by 3 trained by 2", 1.0),
+    assert [(one.client, one.model["model"], one.share) for one in learner.means[1]] == [
+        (1, "initial trained by 0 trained by 1", 0.5),
+        (2, "initial trained by 4 trained by 3 trained by 2", 0.5),
     ]
 
 
@@ -117,7 +117,7 @@ def test_a_model_is_handed_on_and_groups_are_averaged() -> None:
 def test_groups_weigh_the_same_or_as_many_samples_as_they_were_trained_on(weighting: Any, weights: list[float]) -> None:
     learner = PlainLearner()
     relayed(NO_CONTENTION | {"topology.devices": 5}, (0, 1), (2, 3, 4), weighting=weighting, learner=learner)
-    assert [one.weight for one in learner.means[1]] == weights
+    assert [one.share for one in learner.means[1]] == [weight / sum(weights) for weight in weights]
 
 
 # -- one that does not answer ------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from plain_learner import PlainLearner
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
 
 from fedsim.kernel.trace import Outcome
-from fedsim.learning.learner import Contribution
-from fedsim.learning.objectives import Plain, Proximal
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.objectives.proximal import Proximal
 from fedsim.protocols.world import World
 
 CLASSES = {
@@ -36,11 +36,6 @@ def fleet(*classes: str, **protocol: Any) -> dict[str, Any]:
         "devices": {"classes": CLASSES, "default": "fast"},
         "protocols": [{"name": "fedavg", "fraction": 1.0} | protocol],
     }
-
-
-def in_order(contributions: list[Contribution]) -> list[Contribution]:
-    """By their clients; a mean adds them up in this order, whoever was asked or arrived first."""
-    return sorted(contributions, key=lambda contribution: contribution.client)
 
 
 def rounds(world: World, *columns: str) -> list[Any]:
@@ -172,7 +167,7 @@ def test_work_that_is_given_up_consumes_nothing() -> None:
         assert len(world.trace.work) >= 2
         assert learner.trainings == []
         assert world.clients[0].trainings == 0
-        assert world.clients[0].state == {}
+        assert world.clients[0].kept == {}
 
 
 @pytest.mark.parametrize("late_transfers", ["finish", "cancel"])
@@ -223,8 +218,8 @@ def test_updates_are_weighed_by_samples_or_all_alike(weighting: str, weights: li
     for client, samples in zip(world.clients, (10, 40, 20), strict=True):
         client.samples = samples
     world.env.run(until=world.env.process(protocol.run(world)))
-    assert [one.weight for one in in_order(learner.means[1])] == weights
-    assert {one.client for one in learner.means[1]} == {0, 1, 2}
+    assert [one.share for one in learner.means[1]] == [weight / sum(weights) for weight in weights]
+    assert [one.client for one in learner.means[1]] == [0, 1, 2]  # whoever was asked or arrived first
 
 
 def test_everybody_starts_from_the_rounds_model() -> None:
@@ -268,7 +263,7 @@ def test_aggregation_takes_its_time_before_the_round_ends() -> None:
 
 
 def test_the_objective_is_the_protocols() -> None:
-    for protocol, objective in (({"name": "fedavg"}, Plain()), ({"name": "fedprox", "mu": 0.25}, Proximal(0.25))):
+    for protocol, objective in (({"name": "fedavg"}, Plain()), ({"name": "fedprox", "mu": 0.25}, Proximal(mu=0.25))):
         learner = PlainLearner()
         simulated(fleet("fast", **protocol), learner=lambda *_, learner=learner: learner)
         assert [training.objective for training in learner.trainings] == [objective]
@@ -311,7 +306,7 @@ def test_nobody_is_left_out_of_over_selected_rounds_for_his_place_in_the_list() 
     learner = PlainLearner()
     simulated(changes, learner=lambda *_: learner)
     for means in learner.means.values():
-        used[[contribution.client for contribution in means]] += 1
+        used[[one.client for one in means]] += 1
     assert np.abs(used - 0.3 * rounds).max() < 4.5 * math.sqrt(rounds * 0.3 * 0.7)
 
 

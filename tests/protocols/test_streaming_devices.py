@@ -57,7 +57,7 @@ def test_every_device_has_a_stream_of_its_own_and_fresh_samples_each_time() -> N
 
 def test_updates_weigh_as_many_samples_as_they_were_trained_on() -> None:
     _, learner = run(streaming())
-    assert [one.weight for one in learner.means[1]] == [4, 4]
+    assert [one.share for one in learner.means[1]] == [4 / 8, 4 / 8]
 
 
 def test_a_block_of_rounds_shares_a_batch() -> None:
