@@ -91,6 +91,8 @@ class Component(Settings):
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
         """Give a class from outside a name, unless it has one that it did not inherit."""
+        if "name" not in cls.model_fields:
+            raise TypeError(f"{cls.__name__}.name must be a field: name: Literal['mine'] = 'mine'")
         inherited = [kind.model_fields["name"].default for kind in cls.__mro__[1:] if issubclass(kind, Component)]
         if not is_own(cls) and cls.model_fields["name"].default in inherited:
             own_name: Any = Literal[cls.__name__]

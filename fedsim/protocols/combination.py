@@ -64,7 +64,7 @@ class Combination(Protocol):
         return Parts(self.who(), *self.what(), self.codec, self.server)
 
     @property
-    def reads_learning(self) -> bool:
+    def needs_learning(self) -> bool:
         """Whether the size of an update is measured."""
         return self.codec.reads_learning
 

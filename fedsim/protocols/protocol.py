@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 from simpy import Event
@@ -33,10 +33,13 @@ class Protocol(Component):
     training: TrainingSettings | None = None
     """How clients train under this protocol, instead of the scenario's ``training``."""
 
+    reads_learning: ClassVar[bool] = False
+    """Whether it decides on learned values, so that its trace depends on training."""
+
     @property
-    def reads_learning(self) -> bool:
-        """Whether it decides on learned values, so that its trace depends on training."""
-        return False
+    def needs_learning(self) -> bool:
+        """Whether its trace depends on training, for that reason or another."""
+        return self.reads_learning
 
     @property
     def rounds_are_alike(self) -> bool:

@@ -159,7 +159,7 @@ class Scenario(Settings):
         if self.learn:
             return self
         for position, protocol in enumerate(self.protocols):
-            if protocol.reads_learning:
+            if protocol.needs_learning:
                 raise Misfit(
                     f"protocol {protocol.title!r} decides on learned values, so it cannot run with learn: false "
                     "(--no-training)",

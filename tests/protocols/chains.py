@@ -13,9 +13,9 @@ from fedsim.kernel.trace import Outcome
 from fedsim.learning.objectives.plain import Plain
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.exchanges.whole import Whole
-from fedsim.protocols.relay import Relay
-from fedsim.protocols.rounds import Cohort, Group, Rounds
-from fedsim.protocols.selection import eligible_clients
+from fedsim.protocols.schedules.relay import Relay
+from fedsim.protocols.schedules.rounds import Cohort, Group, Rounds
+from fedsim.protocols.cohorts.random import eligible_clients
 from fedsim.protocols.world import World
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from small_worlds import NO_CONTENTION, NO_TIME, prepared, scenario, simulated
 
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.selection import CohortSettings, RandomCohort
+from fedsim.protocols.cohorts.random import CohortSettings, RandomCohort
 from fedsim.settings import SMALLEST
 
 # -- sizes -------------------------------------------------------------------------------------------------------------

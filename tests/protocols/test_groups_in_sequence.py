@@ -21,8 +21,8 @@ from fedsim.kernel.trace import Outcome
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.protocols.exchanges.whole import Whole
-from fedsim.protocols.grouped import GroupedCohort
-from fedsim.protocols.rounds import Rounds
+from fedsim.protocols.cohorts.grouped import GroupedCohort
+from fedsim.protocols.schedules.rounds import Rounds
 from fedsim.protocols.world import World
 
 FAULTS = {

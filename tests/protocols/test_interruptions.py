@@ -12,7 +12,7 @@ from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Abandoned, Lost, Trip
 from fedsim.learning.objectives import Plain
 from fedsim.protocols.journey import Task, journey
-from fedsim.protocols.relay import Relay, Turns
+from fedsim.protocols.schedules.relay import Relay, Turns
 from fedsim.protocols.world import World
 
 TASK = Task(1, {}, Plain(), 1_000.0, 1_000.0)

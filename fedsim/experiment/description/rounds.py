@@ -64,7 +64,7 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
         "protocol": protocol.title,
         "name": protocol.name,
         "mean_cohort": None if form is None else form.mean_cohort(len(simulations.materials.topology.sensors)),
-        "reads_learning": protocol.reads_learning,
+        "reads_learning": protocol.needs_learning,
         "rounds": [],
         "parts": {},
         "not_simulated": None,
