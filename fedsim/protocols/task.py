@@ -106,9 +106,9 @@ class Task:
 
     def _message(self, client: Client, trained: Trained) -> Message:
         """What *client* sends of what it has learned; it keeps the rest."""
-        for keeper, names in (("objective", self.objective.remembers), ("codec", self.codec.remembers)):
-            if kept := {name: trained.state[name] for name in names if name in trained.state}:
-                client.kept[keeper] = kept
+        by_codec = {name: handle for name, handle in trained.state.items() if name in self.codec.remembers}
+        by_objective = {name: handle for name, handle in trained.state.items() if name not in by_codec}
+        client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
         sent = {name: {name: trained.state[name]} for name in self.objective.sends if name in trained.state}
         return Message(
             {**sent, "model": trained.model}, self.up_bytes, trained.bytes if self.codec.reads_learning else None

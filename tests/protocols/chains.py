@@ -10,19 +10,33 @@ from simpy import Event
 from small_worlds import prepared
 
 from fedsim.kernel.trace import Outcome
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.rules.mean import Mean
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.exchanges.whole import Whole
-from fedsim.protocols.schedules.relay import Relay
-from fedsim.protocols.schedules.rounds import Cohort, Group, Rounds
+from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
 from fedsim.protocols.cohorts.random import eligible_clients
+from fedsim.protocols.exchanges.whole import Whole
+from fedsim.protocols.schedules.rounds import Rounds
+from fedsim.protocols.schedules.schedule import Parts
 from fedsim.protocols.world import World
 
 
 class Chains(Cohort):
     """Always the same groups; a round begins when anybody can be reached."""
 
-    def __init__(self, *chains: Sequence[int]) -> None:
+    name: Literal["chains"] = "chains"
+    chains: tuple[tuple[int, ...], ...]
+
+    def begin(self, deadline_s: float | None) -> Draw:
+        return _ChainsDraw(self.chains)
+
+    def mean_size(self, clients: int) -> float:
+        return float(sum(map(len, self.chains)))
+
+
+class _ChainsDraw(Draw):
+    def __init__(self, chains: Sequence[Sequence[int]]) -> None:
         self.chains = chains
 
     def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, Sequence[Group]]:
@@ -41,8 +55,9 @@ def relayed(
 ) -> World:
     """A world in which *chains* have trained, in parallel to each other, until its stop."""
     world, _ = prepared(changes, **({"learner": lambda *_: learner} if learner else {}))
-    schedule = Rounds(Chains(*chains), Whole(), Plain(), weighting, 1, deadline_s, Relay(on_loss, turn_s))
-    world.env.run(until=world.env.process(schedule.run(world)))
+    schedule = Rounds(weighting=weighting, deadline_s=deadline_s, on_loss=on_loss, turn_s=turn_s)
+    parts = Parts(Chains(chains=tuple(map(tuple, chains))), Whole(), Plain(), Float32(), Mean())
+    world.env.run(until=world.env.process(schedule.run(world, parts)))
     return world
 
 

@@ -18,11 +18,14 @@ from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
 from fedsim.grouping.growth.constant import Constant
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.trace import Outcome
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
-from fedsim.protocols.exchanges.whole import Whole
+from fedsim.learning.rules.mean import Mean
 from fedsim.protocols.cohorts.grouped import GroupedCohort
+from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.schedules.rounds import Rounds
+from fedsim.protocols.schedules.schedule import Parts
 from fedsim.protocols.world import World
 
 FAULTS = {
@@ -91,9 +94,10 @@ def test_with_groups_of_one_it_is_fedavg_event_by_event(
     fedavg = {"name": "fedavg", "fraction": share, "interval": interval, "deadline_s": deadline_s}
     changes = EVERYTHING_HAPPENS | {"protocols": [fedavg], "faults": faults, "network.late_transfers": late_transfers}
     averaged, (world, _) = simulated(changes), prepared(changes)
-    cohort = GroupedCohort(InOrder(), Constant(beta=99), share, "regroup", 0.0, deadline_s)
-    schedule = Rounds(cohort, Whole(), Plain(), "samples", interval, deadline_s)
-    world.env.run(until=world.env.process(schedule.run(world)))
+    cohort = GroupedCohort.model_construct(grouping=InOrder(), growth=Constant(beta=99), sampling_rate=share)
+    schedule = Rounds(interval=interval, deadline_s=deadline_s)
+    parts = Parts(cohort, Whole(), Plain(), Float32(), Mean())
+    world.env.run(until=world.env.process(schedule.run(world, parts)))
     for name in ("hops", "work", "rounds"):
         assert np.array_equal(world.trace.tables[name].array(), averaged.trace.tables[name].array()), name
     assert len(world.trace.hops) > 50

@@ -10,12 +10,16 @@ from small_worlds import NO_CONTENTION, prepared
 from fedsim.kernel.gather import gather, give_up
 from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Abandoned, Lost, Trip
-from fedsim.learning.objectives import Plain
-from fedsim.protocols.journey import Task, journey
-from fedsim.protocols.schedules.relay import Relay, Turns
+from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.objectives.plain import Plain
+from fedsim.protocols.message import Message
+from fedsim.protocols.round_trip import round_trip
+from fedsim.protocols.schedules.relay import Relay
+from fedsim.protocols.site import RoundGate
+from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
 
-TASK = Task(1, {}, Plain(), 1_000.0, 1_000.0)
+TASK = Task(1, 0, Message({"model": {}}, 1_000.0), Plain(), Float32(), 1_000.0)
 
 PLACES = pytest.mark.parametrize(
     ("at_s", "hops", "work"),
@@ -57,14 +61,14 @@ def interrupted(world: World, trip: Trip, at_s: float) -> None:
 def test_a_journey_is_abandoned_wherever_it_is(at_s: float, hops: list[Any], work: list[str]) -> None:
     world = world_of(1)
     (client,) = world.clients
-    interrupted(world, world.start(client, journey(world, client, TASK)), at_s)
+    interrupted(world, world.start(client, round_trip(world, client, TASK)), at_s)
     assert (on_the_air(world), works(world)) == (hops, work)
 
 
 @PLACES
 def test_and_a_group_with_the_journey_of_whoever_has_his_turn(at_s: float, hops: list[Any], work: list[str]) -> None:
     world = world_of(2)
-    group = Relay().run(world, world.clients, TASK, Turns())
+    group = Relay().relay(world, world.clients, TASK, RoundGate())
     interrupted(world, Trip(world.env, group), 17.0 + at_s)
     assert (on_the_air(world), works(world)) == ([("arrived", 1_000.0)] * 2 + hops, ["arrived", *work])
 

@@ -21,6 +21,8 @@ KEYS: dict[str, dict[str, Any]] = {
     "naive_gsp_icg": {"groups": 3, "sampling_rate": 1.0, "on_loss": "abandon", "grouping": {"leftover": "spread"}},
     "hfedms_s": {"growth": {"name": "constant", "beta": 3}, "interval": 2, "sampling_rate": 1.0},
     "hfedms_d": {"growth": {"name": "constant", "beta": 4}, "interval": 3, "sampling_rate": 1.0, "deadline_s": 90.0},
+    "composed": {"cohort": {"name": "grouped", "sampling_rate": 1.0}, "schedule": {"name": "rounds", "interval": 2}}
+    | {"exchange": {"name": "lasp"}, "objective": {"name": "proximal", "mu": 0.1}, "codec": {"name": "float32"}},
     "centralised": {},
 }
 """The least that each protocol must be told, and some that makes it hard; a new one is entered here."""

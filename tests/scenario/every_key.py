@@ -129,6 +129,8 @@ def sample(annotation: Any) -> Any:
     what = spot.what
     if spot.kind == "radios":
         return RIGHT["network"]["cell"]["radio"]  # its keys depend on each other
+    if spot.kind == "cohorts":
+        return {"name": "random", "fraction": 0.5}  # so do these
     if spot.kind is not None:
         return _mapping(registry.load(spot.kind, registry.names(spot.kind)[0]))
     if isinstance(what, type) and issubclass(what, Settings):
