@@ -65,8 +65,8 @@ class Combination(Protocol):
 
     @property
     def needs_learning(self) -> bool:
-        """Whether the size of an update is measured."""
-        return self.codec.reads_learning
+        """Whether the size of an update is measured, or the protocol decides on learned values itself."""
+        return self.reads_learning or self.codec.reads_learning
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """As its schedule has it, with its parts."""

@@ -41,7 +41,7 @@ DATA, MODEL = "data: {name: digits, partition: {name: iid}}", "model: {name: sof
 
 
 def calibrated(scc: str = "{}") -> str:
-    return f"  - {{name: fedavg, fraction: 0.5, synchronise: {{name: lasp, scc: {scc}}}}}\n"
+    return f"  - {{name: fedavg, fraction: 0.5, exchange: {{name: lasp, scc: {scc}}}}}\n"
 
 
 def edited(text: str, changes: Mapping[str, str]) -> str:

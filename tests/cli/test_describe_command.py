@@ -101,7 +101,7 @@ def test_where_all_later_rounds_are_alike_the_estimate_is_what_the_run_takes(
 
 def in_turns(stop: Mapping[str, float]) -> dict[str, Any]:
     """Rounds of the whole model and of its classifier in turns, on devices that compute in no time."""
-    lasp = {"name": "fedavg", "clients": 1, "interval": 2, "synchronise": {"name": "lasp", "scc": None}}
+    lasp = {"name": "fedavg", "clients": 1, "interval": 2, "exchange": {"name": "lasp", "scc": None}}
     model = {"name": "declared", "parameters": 250, "classifier_parameters": 50}
     free = {"name": "per_sample", "seconds_per_sample": 0.0}
     changes = {"model": model, "devices.classes.sensor.compute": free, "protocols": [lasp], "stop": dict(stop)}

@@ -129,7 +129,7 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
     "memories of classes where there are none": (
         {"plant.yaml": edited(PLANT, NUMBERS), "pump.csv": CSV},
         ["run", "plant.yaml"],
-        "plant.yaml:20: protocols[0].synchronise.scc: scc remembers by classes, and data set 'csv' has numbers to "
+        "plant.yaml:20: protocols[0].exchange.scc: scc remembers by classes, and data set 'csv' has numbers to "
         "predict; set scc to null",
     ),
     "groups by classes where there are none": (

@@ -304,8 +304,8 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:20: protocols[0].growth: needs the key 'alpha'",
     ),
     "misspelt part": (
-        {FEDAVG: "  - {name: fedavg, fraction: 0.5, synchronise: {name: lapse}}\n"},
-        "plant.yaml:20: protocols[0].synchronise.name: no synchronised part is called 'lapse'; did you mean 'lasp'? "
+        {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: lapse}}\n"},
+        "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'lapse'; did you mean 'lasp'? "
         "(known: whole, lasp)",
     ),
     "other groups than a protocol's own": (
@@ -323,7 +323,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a classifier that is the whole model": (
         {FEDAVG: calibrated()},
-        "plant.yaml:20: protocols[0].synchronise: lasp sends the classifier alone, and this model has one part only; "
+        "plant.yaml:20: protocols[0].exchange: lasp sends the classifier alone, and this model has one part only; "
         "choose a model with an extractor, such as hfedms_cnn, or declare model.classifier_parameters",
     ),
     "a classifier of HFedMS that is the whole model": (
@@ -337,7 +337,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a share for each class that nobody declared": (
         {**IN_PARTS, "flops_per_s: 1.0e+9": "flops_per_s: .inf", FEDAVG: calibrated("{quota: per_class}")},
-        "plant.yaml:21: protocols[0].synchronise.scc.quota: 'per_class' needs labels, and data set 'declared' "
+        "plant.yaml:21: protocols[0].exchange.scc.quota: 'per_class' needs labels, and data set 'declared' "
         "declares numbers only; choose another data set, or leave quota out",
     ),
     "a cell of no station": (

@@ -147,7 +147,7 @@ class GroupLoop(Loop):
         """Beside the cross-entropy, KL(what the global model says || what this one says), as in the authors' code."""
         scores = self.net(self.x[batch])
         loss = cross_entropy(scores, self.y[batch])
-        if weight := self.option("distillation", 0.0):
+        if weight := self.option("objective", {}).get("coefficient", 0.0):
             first, first_bias, second, second_bias = self.teacher
             hidden = torch.relu(linear(self.x[batch].flatten(1), first, first_bias))
             told = linear(hidden, second, second_bias).log_softmax(1)

@@ -21,9 +21,9 @@ GROUPED: dict[str, dict[str, Any]] = {
     "fedgsp": {"name": "fedgsp", "growth": GROWTH, "grouping_s": 0.1} | IN_GROUPS,
     "hfedms_d": {"name": "hfedms_d", "growth": GROWTH, "interval": 3, "scc": {"capacity": 15, "quota": "per_class"}}
     | IN_GROUPS,
-    "abandoned": {"name": "stp", "growth": GROWTH, "interval": 2, "synchronise": {"name": "lasp"}}
+    "abandoned": {"name": "stp", "growth": GROWTH, "interval": 2, "exchange": {"name": "lasp"}}
     | IN_GROUPS
     | {"on_loss": "abandon"},
     "lasp alone": {"name": "fedavg", "clients": 4, "interval": 3, "deadline_s": 60.0}
-    | {"over_selection": 1.5, "busy": "abort", "synchronise": {"name": "lasp", "scc": None}},
+    | {"over_selection": 1.5, "busy": "abort", "exchange": {"name": "lasp", "scc": None}},
 }

@@ -77,7 +77,7 @@ def test_stp_with_one_client_in_each_group_is_fedavg(tmp_path: Path, weighting: 
 @pytest.mark.parametrize("changes", mostly_long([{}, STREAM], now=[STREAM]), ids=["static", "stream"])
 def test_lasp_on_groups_of_one_is_lasp_on_a_cohort(tmp_path: Path, changes: dict[str, Any]) -> None:
     growth = {"name": "constant", "beta": 1000}
-    same = {"interval": 3, "synchronise": {"name": "lasp", "scc": {"capacity": 15}}, "weighting": "uniform"}
+    same = {"interval": 3, "exchange": {"name": "lasp", "scc": {"capacity": 15}}, "weighting": "uniform"}
     alone = {"name": "stp", "sampling_rate": 0.45, "growth": growth, **RANDOM, **same}
     protocols = [{"name": "fedavg", "clients": 9, **same}, alone]
     scenario = digit_runs.scenario({"protocols": protocols, "stop.rounds": 9, **changes})
@@ -109,7 +109,7 @@ def test_hfedms_d_in_blocks_of_one_round_is_fedgsp(tmp_path: Path, changes: dict
 
 
 def test_fedavg_with_lasp_in_blocks_of_one_round_is_fedavg(tmp_path: Path) -> None:
-    lasp = {"name": "fedavg", "clients": 9, "synchronise": {"name": "lasp"}}
+    lasp = {"name": "fedavg", "clients": 9, "exchange": {"name": "lasp"}}
     protocols = [
         {"name": "fedavg", "clients": 9},
         lasp | {"interval": 1, "label": "one"},
@@ -152,7 +152,7 @@ CHAINS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "samples-stream": ({"name": "fedgsp", "growth": GROWING, "weighting": "samples"}, STREAM),
     "nine-groups": ({"name": "stp", "growth": {"name": "constant", "beta": 11}, **RANDOM}, {"training.epochs": 2}),
     "blocks-of-two": ({"name": "stp", "growth": GROWING, "interval": 2, **RANDOM}, STREAM),
-    "distilled": ({"name": "fedgsp", "growth": GROWING, "distillation": 0.5}, {}),
+    "distilled": ({"name": "fedgsp", "growth": GROWING, "objective": {"name": "distilled", "coefficient": 0.5}}, {}),
     "shuffled": ({"name": "stp", "growth": GROWING, "interval": 2, "shuffle": "round", **RANDOM}, STREAM),
 }
 
@@ -190,7 +190,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "random-quota": {"scc": {"quota": "per_class", "storage": "random", "capacity": 33}},
     "local": {"scc": {"first_extractor": "local", "capacity": 30}},
     "skip": {"scc": {"without_history": "skip", "capacity": 30}},
-    "distilled": {"scc": {"capacity": 30}, "distillation": 0.5},
+    "distilled": {"scc": {"capacity": 30}, "objective": {"name": "distilled", "coefficient": 0.5}},
     "three-epochs": {"scc": {"capacity": 30}, "calibration_epochs": 3},
 }
 

@@ -56,7 +56,7 @@ in_groups = st.fixed_dictionaries(
         "turn_s": st.sampled_from([None, 3.0, 12.0, 20.0]),
         "deadline_s": deadlines_s,
         "grouping_s": st.sampled_from([0.0, 0.5]),
-        "synchronise": parts,
+        "exchange": parts,
     }
 )
 in_parallel = st.fixed_dictionaries(
@@ -67,7 +67,7 @@ in_parallel = st.fixed_dictionaries(
         "busy": st.sampled_from(["skip", "abort"]),
         "deadline_s": deadlines_s,
         "interval": st.sampled_from((3, 2, 1)),
-        "synchronise": parts,
+        "exchange": parts,
     }
 )
 protocols = in_groups | in_groups | in_parallel
@@ -178,12 +178,12 @@ def test_only_who_has_a_blocks_extractor_calibrates_and_nobody_holds_too_much(
         memory = client.memory
         if isinstance(memory, Memory):
             assert memory.most_rows <= CAPACITY + protocol.interval * SAMPLES
-            scc = getattr(protocol.synchronise, "scc", None)
+            scc = getattr(protocol.exchange, "scc", None)
             assert memory.most_extractors <= (3 if scc is not None and scc.first_extractor == "local" else 2)
             assert memory.database is None or memory.database.rows <= CAPACITY
     for training in learner.trainings:
         full = (training.round_number - 1) % protocol.interval == 0
-        assert (training.rows is None) == (full or protocol.synchronise.name == "whole")
+        assert (training.rows is None) == (full or protocol.exchange.name == "whole")
 
 
 @everywhere

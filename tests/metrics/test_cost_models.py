@@ -120,7 +120,7 @@ def test_more_groups_than_clients_train_no_faster() -> None:
 
 # -- what a run tells the formulas -------------------------------------------------------------------------------------
 
-LASP_IN_BLOCKS = {"synchronise": {"name": "lasp"}, "interval": 5}
+LASP_IN_BLOCKS = {"exchange": {"name": "lasp"}, "interval": 5}
 
 
 def protocol(**keys: Any) -> Protocol:

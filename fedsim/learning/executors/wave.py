@@ -92,9 +92,9 @@ def detached(nodes: Sequence[Node]) -> tuple[Wave, list[Value]]:
     values: list[Value] = []
     positions: dict[int, int] = {}
     trainings = {node: number for number, node in enumerate(nodes) if isinstance(node.operation, Train)}
+    sources = [_take_inputs(node, trainings, values, positions) for node in nodes]
     made: list[Training] = []
-    for node in nodes:
-        inputs = _take_inputs(node, trainings, values, positions)
+    for node, inputs in zip(nodes, sources, strict=True):  # only now is held what somebody else wants
         if isinstance(node.operation, Train):
             assert node.stream is not None
             made.append(Training(node.operation, node.stream, inputs, _held(node)))
