@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedsim.data.captures import Capture, captured_ids, phase_of_class
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.partition.classes_per_client import ClassesPerClient
 from fedsim.data.partition.dirichlet import Dirichlet
@@ -25,7 +26,6 @@ from fedsim.data.partition.settings import Labels
 from fedsim.data.partition.shards import Shards
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.splits import hold_out, stratified_sample
-from fedsim.data.captures import Capture, captured_ids, phase_of_class
 from fedsim.data.stream.drift.gradual import Gradual
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.kernel.streams import Streams

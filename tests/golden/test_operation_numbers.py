@@ -7,18 +7,29 @@ numbers that changed are accepted only with a changed version.
 from __future__ import annotations
 
 import copy
+import importlib
+import pkgutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from workshop import RELATIVE, Entry, Workshop, changed, compare, complaints, inputs
+from workshop import RELATIVE, Entry, Workshop, changed, compare, complaints
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
-from fedsim.learning.graph import OPERATIONS, SEMANTICS, Handle
+from fedsim.learning import operations
+from fedsim.learning.batches import Seen
+from fedsim.learning.graph import Handle
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.compensate import Compensate
+from fedsim.learning.operations.evaluate import Evaluate
+from fedsim.learning.operations.extract import Extract
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.keep import Keep
+from fedsim.learning.operations.operation import Operation
 from fedsim.models.mlp import Mlp
 
 GOLDEN = Path(__file__).with_name("operation_numbers.json")
@@ -48,7 +59,7 @@ def data() -> FederatedDataset:
 def made() -> dict[str, Entry]:
     """Every operation, once, on a model of 27 parameters."""
     workshop = Workshop(Mlp(hidden=(3,)).table(SHAPE, CLASSES), data())
-    base = workshop.make("init", "init", {}, stream=Stream(1, "model/init"))
+    base = workshop.make("init", Init("model"), stream=Stream(1, "model/init"))
     models = [
         workshop.train("train plain", base, 0, Plain()),
         workshop.train("train proximal", base, 1, Proximal(mu=0.3)),
@@ -56,10 +67,10 @@ def made() -> dict[str, Entry]:
     ]
     some = workshop.fold("partial_sum of two", base, models[:2], [0.2, 0.5])
     rest = workshop.fold("partial_sum of one", base, models[2:], [0.3])
-    total = workshop.make("add", "add", {}, **inputs(total=some, some=rest))
-    mean = workshop.make("mean", "mean", {}, **inputs(base=base, total=total))
+    total = workshop.make("add", Add(), base=some, change=rest)
+    mean = workshop.make("mean", Add(), base=base, change=total)
     for on in ("global", "clients"):
-        workshop.make(f"evaluate on {on}", "evaluate", {"on": on}, **inputs(model=mean))
+        workshop.make(f"evaluate on {on}", Evaluate("model", "data", on), model=mean)
     _calibrate(workshop, base, mean)
     return workshop.entries
 
@@ -69,32 +80,35 @@ def _calibrate(workshop: Workshop, base: dict[str, Handle], mean: dict[str, Hand
     old, new = (
         workshop.make(
             f"extract by the {title}",
-            "extract",
-            {"client": 1, "with_samples": title == "base"},
+            Extract("model", Seen.of(data(), 1), title == "base"),
             stream=Stream(1, "semantics", 1),
-            **inputs(model={"extractor": model["extractor"]}),
-        )[SEMANTICS]
+            model={"extractor": model["extractor"]},
+        )
         for title, model in (("base", base), ("mean", mean))
     )
-    choices = {"the nearest": (3, None, False), "by quotas": (4, [3, 0, 1], False), "any": (3, None, True)}
+    choices = {"the nearest": (3, None, False), "by quotas": (4, (3, 0, 1), False), "any": (3, None, True)}
     for title, (rows, quotas, at_random) in choices.items():
-        parameters = {"rows": rows, "quotas": quotas, "at_random": at_random}
         stream = Stream(1, "semantics/kept", 1, 1) if at_random else None
-        held = workshop.make(f"keep {title}", "keep", parameters, stream=stream, **{"rows.0": old})[SEMANTICS]
+        held = workshop.make(f"keep {title}", Keep(rows, quotas), stream=stream, rows=[old])
     for by in ("per_class", "mean"):
-        given = {"remembered": held, "now": new, "before": old}
-        moved = workshop.make(f"compensate {by}", "compensate", {"by": by, "absent": "mean"}, **given)[SEMANTICS]
+        moved = workshop.make(f"compensate {by}", Compensate(by, "mean"), remembered=held, now=new, before=old)
     classifier = {"classifier": mean["classifier"]}
-    rows = {"rows.0": new, "rows.1": moved}
-    workshop.train("train on rows", classifier, 1, Plain(), seen={"rows": SAMPLES + 3}, rows=rows)
+    workshop.train("train on rows", classifier, 1, Plain(), rows=[new, moved], number=SAMPLES + 3)
 
 
 def test_numbers_are_yesterdays_or_versions_are_new(made: dict[str, Entry]) -> None:
     compare(GOLDEN, made)
 
 
+def every_operation() -> set[str]:
+    """The names of all that there are."""
+    modules = pkgutil.iter_modules(operations.__path__, f"{operations.__name__}.")
+    kinds = [kind for found in modules for kind in vars(importlib.import_module(found.name)).values()]
+    return {kind.name for kind in kinds if isinstance(kind, type) and Operation in kind.__mro__[1:]}
+
+
 def test_every_operation_has_its_numbers(made: dict[str, Entry]) -> None:
-    assert {operation for entry in made.values() for operation in entry["versions"]} >= set(OPERATIONS)
+    assert {operation for entry in made.values() for operation in entry["versions"]} >= every_operation()
     assert all(np.isfinite(numbers).all() for entry in made.values() for numbers in entry["numbers"].values())
     plain = made["train plain"]["numbers"]
     assert all(changed(made["init"], entry) for title, entry in made.items() if title.startswith("train"))

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from workshop import Entry, Workshop, compare
 
+from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine, Encoding, Ids
-from fedsim.data.captures import Capture
 from fedsim.data.stream.drift.gradual import Gradual
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
-from fedsim.learning.batches import stream_parameters
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.evaluate import Evaluate
+from fedsim.learning.operations.init import Init
 from fedsim.models.layers import (
     BatchNorm1d,
     BatchNorm2d,
@@ -130,18 +131,16 @@ TEXTS = data(numbers(6, below=TOKENS + 1), (6,), Ids(TOKENS + 1))
 def trained(title: str, table: LayerTable, dataset: FederatedDataset, **settings: Any) -> dict[str, Entry]:
     """The start of a model, one training of the second client, and a test of what comes out."""
     workshop = Workshop(table, dataset)
-    start = workshop.make(f"{title}: init", "init", {}, stream=Stream(1, "model/init"))
+    start = workshop.make(f"{title}: init", Init("model"), stream=Stream(1, "model/init"))
     model = workshop.train(f"{title}: train", start, 1, Plain(), **settings)
-    handles = {f"model.{part}": handle for part, handle in model.items()}
-    workshop.make(f"{title}: evaluate", "evaluate", {"on": "global"}, **handles)
+    workshop.make(f"{title}: evaluate", Evaluate("model", "data", "global"), model=model)
     return workshop.entries
 
 
 def streamed(title: str, capture: Capture, **stream: Any) -> dict[str, Entry]:
     """A training on a capture of more samples than the client has."""
     dataset = replace(IMAGES, stream=StreamSettings(samples=capture.samples, **stream))
-    seen = stream_parameters(dataset, capture)
-    return trained(title, Mlp(hidden=(2,)).table((1, 4, 4), CLASSES), dataset, seen=seen)
+    return trained(title, Mlp(hidden=(2,)).table((1, 4, 4), CLASSES), dataset, capture=capture)
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,22 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from nodes import slots, training_of
 
+from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.serial import Serial
-from fedsim.learning.graph import OPERATIONS, Graph, Handle, Node
+from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.operations.extract import SEMANTICS
+from fedsim.learning.operations.operation import Operation
+from fedsim.learning.operations.partial_sum import PartialSum
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import LayerTable
 
@@ -35,6 +40,7 @@ class Workshop:
     def __init__(self, table: LayerTable, data: FederatedDataset) -> None:
         self.executor = Serial(table, data, precision="float64")
         self.graph = Graph("golden")
+        self._data = data
         self.entries: dict[str, Entry] = {}
 
     def train(
@@ -44,47 +50,42 @@ class Workshop:
         client: int,
         objective: Objective,
         *,
-        seen: Mapping[str, Any] | None = None,
-        rows: Mapping[str, Handle] | None = None,
+        capture: Capture | None = None,
+        rows: Sequence[Mapping[str, Handle]] = (),
+        number: int | None = None,
         **settings: float,
     ) -> dict[str, Handle]:
-        """*seen* is what the node says of a capture of the client's stream, or of the *rows* in its place."""
+        """On a *capture* of the client's stream, or on a *number* of *rows*; else on all samples of its own."""
         training = TrainingSettings(learning_rate=0.5, batch_size=2, epochs=2, **settings)
-        parameters = {
-            "client": client,
-            "training": training.model_dump(mode="json"),
-            "objective": objective.parameters(),
-            **(seen or {}),
-        }
+        operation = training_of(self._data, client, training, objective, capture=capture, rows=number)
         stream = Stream(1, "batches", client)
         versions = {objective.name: type(objective).version}
-        sources = inputs(model=model) | dict(rows or {})
-        return self.make(title, "train", parameters, stream=stream, versions=versions, **sources)
+        return self.make(title, operation, stream=stream, versions=versions, model=model, rows=rows)
 
     def fold(
         self, title: str, base: dict[str, Handle], models: list[dict[str, Handle]], weights: list[float]
     ) -> dict[str, Handle]:
-        contributions = inputs(**{str(number): model for number, model in enumerate(models)})
-        return self.make(title, "partial_sum", {"weights": weights}, **inputs(base=base), **contributions)
+        return self.make(title, PartialSum(tuple(weights)), base=base, term=models)
 
     def make(
         self,
         title: str,
-        operation: str,
-        parameters: Mapping[str, Any],
+        operation: Operation,
         *,
         stream: Stream | None = None,
         versions: Mapping[str, int] | None = None,
-        **sources: Handle,
+        **sources: Mapping[str, Handle] | Sequence[Mapping[str, Handle]],
     ) -> dict[str, Handle]:
         """Compute an operation and note its numbers; its outputs, with their values."""
-        node = self.graph.node(operation, parameters, sources, stream=stream)
+        node = self.graph.node(operation, slots(**sources), stream=stream)
+        held = [node.output(SEMANTICS)]  # an operation of its own makes what is asked for
         outputs = {}
         for name, value in self.computed(node).items():
             outputs[name] = node.output(name)
             outputs[name].value = value
+        del held
         self.entries[title] = {
-            "versions": {operation: OPERATIONS[operation].version, **(versions or {})},
+            "versions": {operation.name: operation.version, **(versions or {})},
             "numbers": {
                 f"{output}.{name}": np.asarray(number, np.float64).reshape(-1).tolist()
                 for output, handle in outputs.items()
@@ -97,18 +98,9 @@ class Workshop:
         if not node.operation.folds:
             return self.executor.compute([node])[0]
         fold = self.executor.fold(node)
-        for number in range(len(node.parameters["weights"])):
-            prefix = f"{number}."
-            parts = {
-                name.removeprefix(prefix): node.inputs[name].value for name in node.inputs if name[0] == str(number)
-            }
-            fold.add(parts)
+        for term in node.values.models("term"):
+            fold.add(term)
         return fold.result()
-
-
-def inputs(**groups: dict[str, Handle]) -> dict[str, Handle]:
-    """``model={"classifier": handle}`` as ``model.classifier``."""
-    return {f"{group}.{part}": handle for group, parts in groups.items() for part, handle in parts.items()}
 
 
 def changed(old: Entry, new: Entry) -> list[str]:

@@ -7,24 +7,25 @@ its plan and its way of detaching a wave are compared too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pytest
 import torch
+from nodes import slots, training_of
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
-from fedsim.learning import objectives
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.graph import Graph, Handle, Node
-from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.partial_sum import PartialSum
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import initial_parameters
 
@@ -36,43 +37,33 @@ Tensors = dict[str, torch.Tensor]
 # -- objectives of these tests -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Drifting(Objective):
     """A client is pushed on the way that it has gone so far, which it remembers."""
 
-    name: ClassVar[str] = "drifting"
+    name: Literal["drifting"] = "drifting"
     remembers: ClassVar[tuple[str, ...]] = ("way",)
     reads_start: ClassVar[bool] = True
     push: float
 
-    def add_gradient(self, gradients: Any, weights: Any, start: Any, state: Any) -> None:
-        for name, gradient in gradients.items() if state else ():
-            gradient.sub_(self.push * state["way"][name])
+    def add_gradient(self, gradients: Any, weights: Any, given: Given) -> None:
+        for name, gradient in gradients.items() if given.state else ():
+            gradient.sub_(self.push * given.state["way"][name])
 
-    def remember(self, state: Any, weights: Any, start: Any) -> dict[str, Tensors]:
-        moved = {name: weights[name] - start[name] for name in start}
-        return {"way": {name: change + state["way"][name] for name, change in moved.items()} if state else moved}
+    def remember(self, weights: Any, given: Given) -> dict[str, Tensors]:
+        moved = {name: weights[name] - given.start[name] for name in given.start}
+        before = given.state.get("way", {})
+        return {"way": {name: change + before[name] for name, change in moved.items()} if before else moved}
 
 
-@dataclass(frozen=True)
 class Bounded(Objective):
     """Weights are drawn to zero by a force that no weight exceeds: ``pull tanh(w)``."""
 
-    name: ClassVar[str] = "bounded"
+    name: Literal["bounded"] = "bounded"
     strength: float
 
-    def add_gradient(self, gradients: Any, weights: Any, start: Any, state: Any) -> None:
+    def add_gradient(self, gradients: Any, weights: Any, given: Given) -> None:
         for name, gradient in gradients.items():
             gradient.add_(weights[name].tanh(), alpha=self.strength)
-
-
-@contextmanager
-def objectives_of_these_tests() -> Iterator[None]:
-    """Inside, executors know them."""
-    with pytest.MonkeyPatch.context() as patch:
-        for objective in (Drifting, Bounded):
-            patch.setitem(objectives._OBJECTIVES, objective.name, objective)
-        yield
 
 
 # -- drawing waves -------------------------------------------------------------------------------------------------
@@ -153,7 +144,9 @@ def random_wave(world: World, *, seed: int, most_clients: int = 8, most_epochs: 
         "momentum": momentum,
         "weight_decay": float(rng.choice([0.0, 0.0, 0.01, 0.1])),
     }
-    objective = [Plain(), Plain(), Proximal(float(rng.uniform(0.1, 1))), Drifting(0.5), Bounded(0.1)][rng.integers(5)]
+    objective = [Plain(), Plain(), Proximal(mu=float(rng.uniform(0.1, 1))), Drifting(push=0.5), Bounded(strength=0.1)][
+        rng.integers(5)
+    ]
     number = int(rng.integers(1, most_clients + 1))
     lengths = _lengths(rng, number) if chained else [1] * number
     mixed = rng.random() < 0.3
@@ -197,18 +190,18 @@ def outcome(executor: TorchExecutor, world: World, wave: Wave) -> dict[str, Tens
     kept: dict[str, Handle] = {}
     ends, nodes = [], []
     for place, (chain, base) in enumerate(zip(wave.chains, wave.bases, strict=True)):
-        inputs = {f"model.{part}": handle for part, handle in starts[base].items()}
+        inputs = slots(model=starts[base])
         for link, step in enumerate(chain):
             if step.memory is not None:
-                inputs |= {"state.way": _given(graph, step.memory, {"way": _way(world, step.memory)}, dtype)["way"]}
+                inputs |= slots(state=_given(graph, step.memory, {"way": _way(world, step.memory)}, dtype))
             node = _train(graph, world, wave, step, inputs, use=10 * place + link)
             nodes.append(node)
             kept |= {f"{place}.{link}.{name}": node.output(name) for name in step.wanted}
             after = chain[link + 1] if link + 1 < len(chain) else None
-            inputs = {f"model.{part}": node.output(part) for part in world.table.parts}
+            inputs = slots(model={part: node.output(part) for part in world.table.parts})
             if after is not None:
-                inputs |= {f"model.{part}": starts[base][part] for part in after.restarts}
-                inputs |= {"state.way": node.output("state.way")} if after.remembers_before else {}
+                inputs |= slots(model={part: starts[base][part] for part in after.restarts})
+                inputs |= slots(state={"way": node.output("state.way")}) if after.remembers_before else {}
         ends.append({part: node.output(part) for part in world.table.parts})
     total = _sum(graph, starts[0], ends, wave.weights)
     sums = {part: total.output(part) for part in world.table.parts}
@@ -225,7 +218,7 @@ def outcome(executor: TorchExecutor, world: World, wave: Wave) -> dict[str, Tens
 
 def _given(graph: Graph, number: int, parts: Mapping[str, Tensors], dtype: torch.dtype) -> dict[str, Handle]:
     """Outputs of a node that was computed: the same numbers in any precision."""
-    node = graph.node("init", {}, {}, stream=Stream(1, "given", 0, number))
+    node = graph.node(Init("model"), {}, stream=Stream(1, "given", 0, number))
     handles = {part: node.output(part) for part in parts}
     for part, handle in handles.items():
         handle.value = {name: tensor.to(dtype) for name, tensor in parts[part].items()}
@@ -241,21 +234,15 @@ def _way(world: World, seed: int) -> Tensors:
     }
 
 
-def _train(graph: Graph, world: World, wave: Wave, step: Step, inputs: Mapping[str, Handle], *, use: int) -> Node:
-    parameters = {
-        "client": step.client,
-        "training": dict(wave.training),
-        "objective": wave.objective.parameters(),
-    }
-    return graph.node("train", parameters, dict(inputs), stream=Stream(1, "batches", step.client, use))
+def _train(graph: Graph, world: World, wave: Wave, step: Step, inputs: Mapping[Slot, Handle], *, use: int) -> Node:
+    operation = training_of(world.dataset, step.client, wave.training, wave.objective)
+    return graph.node(operation, dict(inputs), stream=Stream(1, "batches", step.client, use))
 
 
 def _sum(
     graph: Graph, base: Mapping[str, Handle], ends: Sequence[Mapping[str, Handle]], weights: Sequence[float]
 ) -> Node:
-    inputs = {f"base.{part}": handle for part, handle in base.items()}
-    inputs |= {f"{number}.{part}": handle for number, end in enumerate(ends) for part, handle in end.items()}
-    return graph.node("partial_sum", {"weights": list(weights)}, inputs)
+    return graph.node(PartialSum(tuple(weights)), slots(base=base, term=list(ends)))
 
 
 def _change(value: Tensors, base: Tensors | None) -> Tensors:
@@ -321,11 +308,10 @@ class Comparison:
 
     def ratios(self, wave: Wave) -> Errors:
         """The executor's errors over those of the plain loop in float32."""
-        with objectives_of_these_tests():
-            true = outcome(self._true, self._world, wave)
-            ours, plains = (
-                errors(outcome(executor, self._world, wave), true) for executor in (self._executor, self._plain)
-            )
+        true = outcome(self._true, self._world, wave)
+        ours, plains = (
+            errors(outcome(executor, self._world, wave), true) for executor in (self._executor, self._plain)
+        )
         clients = None if ours.clients is None or plains.clients is None else _ratio(ours.clients, plains.clients)
         return Errors(clients, _ratio(ours.total, plains.total))
 
@@ -337,8 +323,7 @@ def _ratio(ours: float, plains: float) -> float:
 
 def disagreement(executor: type[TorchExecutor], world: World, wave: Wave) -> float:
     """Between *executor* and the plain loop, both in float64: the largest of any tensor, relative to its change."""
-    with objectives_of_these_tests():
-        found, true = (
-            outcome(kind(world.table, world.dataset, precision="float64"), world, wave) for kind in (executor, Serial)
-        )
+    found, true = (
+        outcome(kind(world.table, world.dataset, precision="float64"), world, wave) for kind in (executor, Serial)
+    )
     return worst_tensor(found, true)

@@ -11,7 +11,8 @@ import torch
 
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
-from fedsim.learning.graph import Node, Value
+from fedsim.learning.graph import Node
+from fedsim.learning.operations.operation import Value
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU
 from fedsim.models.mlp import Mlp

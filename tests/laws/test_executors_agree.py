@@ -27,7 +27,6 @@ from random_waves import (
     Wave,
     World,
     disagreement,
-    objectives_of_these_tests,
     outcome,
     random_wave,
     world,
@@ -189,8 +188,8 @@ OPTIONS = [
 RECIPES: dict[str, Objective] = {
     "plain": Plain(),
     "proximal": Proximal(mu=0.3),
-    "drifting": Drifting(0.5),
-    "bounded": Bounded(0.1),
+    "drifting": Drifting(push=0.5),
+    "bounded": Bounded(strength=0.1),
 }
 
 
@@ -227,10 +226,9 @@ def test_every_recipe_is_followed_along_every_kind_of_chain(executor: str, model
 def test_executors_of_the_plain_loop_make_its_bits_in_any_process(executor: str) -> None:
     for seed in range(4 if FULL else 2):
         place, wave = drawn("normalised", seed)
-        with objectives_of_these_tests():
-            mine = EXECUTORS[executor](place.table, place.dataset, workers=2 if EXECUTORS[executor].parallel else 1)
-            found, expected = (outcome(one, place, wave) for one in (mine, Serial(place.table, place.dataset)))
-            mine.close()
+        mine = EXECUTORS[executor](place.table, place.dataset, workers=2 if EXECUTORS[executor].parallel else 1)
+        found, expected = (outcome(one, place, wave) for one in (mine, Serial(place.table, place.dataset)))
+        mine.close()
         assert all(
             torch.equal(found[output][name], tensor)
             for output, tensors in expected.items()
@@ -249,18 +247,18 @@ def each_training(change: Callable[[executors_wave.Training], executors_wave.Tra
 
 def without_option(name: str) -> Change:
     def change(training: executors_wave.Training) -> executors_wave.Training:
-        options = {**training.parameters["training"], name: 0.0}
-        return replace(training, parameters={**training.parameters, "training": options})
+        options = training.about.training.model_copy(update={name: 0.0})
+        return replace(training, about=replace(training.about, training=options))
 
     return each_training(change)
 
 
 def without_objective(training: executors_wave.Training) -> executors_wave.Training:
-    return replace(training, parameters={**training.parameters, "objective": Plain().parameters()})
+    return replace(training, about=replace(training.about, objective=Plain()))
 
 
 def without_memory(training: executors_wave.Training) -> executors_wave.Training:
-    return replace(training, inputs={name: at for name, at in training.inputs.items() if name.startswith("model.")})
+    return replace(training, inputs={slot: at for slot, at in training.inputs.items() if slot.role == "model"})
 
 
 def other_batches(training: executors_wave.Training) -> executors_wave.Training:
@@ -270,7 +268,7 @@ def other_batches(training: executors_wave.Training) -> executors_wave.Training:
 def one_start(wave: executors_wave.Wave) -> executors_wave.Wave:
     """Everybody starts where the first one starts."""
     start = wave.trainings[0].inputs
-    begin = {name: at for name, at in start.items() if name.startswith("model.")}
+    begin = {slot: at for slot, at in start.items() if slot.role == "model"}
     return each_training(lambda training: replace(training, inputs={**training.inputs, **begin}))(wave)
 
 
@@ -284,7 +282,7 @@ FAULTS: dict[str, tuple[Change, Objective]] = {
     "weight decay": (without_option("weight_decay"), Plain()),
     "momentum": (without_option("momentum"), Plain()),
     "the proximal term": (each_training(without_objective), Proximal(mu=0.3)),
-    "what clients remember": (each_training(without_memory), Drifting(0.5)),
+    "what clients remember": (each_training(without_memory), Drifting(push=0.5)),
     "which samples come when": (each_training(other_batches), Plain()),
     "that a chain goes on, or another model to start from": (one_start, Plain()),
     "weights of the sum": (equal_weights, Plain()),
@@ -334,7 +332,7 @@ def test_the_law_sees_what_is_forgotten(term: str) -> None:
 def test_the_law_sees_a_last_batch_that_is_filled_up() -> None:
     class Filling(PlainTrainer):
         def train(self, wave: executors_wave.Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
-            self._size = wave.trainings[0].parameters["training"]["batch_size"]
+            self._size = wave.trainings[0].about.training.batch_size
             return super().train(wave, values)
 
         def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fedsim.protocols.synchronisation.memory import Memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from meters import Books
@@ -19,6 +18,7 @@ from random_worlds import CROWDED_RING, faults, networks
 from small_worlds import prepared
 from tiers import FULL, drawn
 
+from fedsim.protocols.exchanges.memory import Memory
 from fedsim.protocols.run_loop import NobodyLeft
 from fedsim.protocols.world import World
 
@@ -175,8 +175,8 @@ def test_only_who_has_a_blocks_extractor_calibrates_and_nobody_holds_too_much(
     world, protocol = world_of(changes, seed, learner)
     run(world, protocol)
     for client in world.clients:
-        memory = client.memory
-        if isinstance(memory, Memory):
+        memory = Memory.held_by(client)
+        if memory is not None:
             assert memory.most_rows <= CAPACITY + protocol.interval * SAMPLES
             scc = getattr(protocol.exchange, "scc", None)
             assert memory.most_extractors <= (3 if scc is not None and scc.first_extractor == "local" else 2)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fedsim.protocols.synchronisation.memory import Memory
 from grouped_protocols import GROUPED
 from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 
 from fedsim.experiment.host import HostOptions, host_for
 from fedsim.experiment.learners import Learners
 from fedsim.experiment.simulate import simulate
+from fedsim.protocols.exchanges.memory import Memory
 from fedsim.protocols.world import Client, World
 from fedsim.scenario.build import build_world, gather_materials
 
@@ -127,8 +127,8 @@ def test_so_it_is_in_groups_and_in_parts(
 
 def _held(client: Client) -> tuple[int, ...]:
     """What the clock knows of a client's memory."""
-    memory = client.memory
-    if not isinstance(memory, Memory):
+    memory = Memory.held_by(client)
+    if memory is None:
         return ()
     rows = memory.database.rows if memory.database else 0
     return memory.block, memory.backup_block, rows, len(memory.seen), memory.most_rows, memory.most_extractors

@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
+from nodes import training_of
 from random_waves import (
     Step,
     Tensors,
     Wave,
     World,
     disagreement,
-    objectives_of_these_tests,
     outcome,
     random_wave,
     world,
@@ -41,9 +41,10 @@ from fedsim.learning.executors.batched.group import Group
 from fedsim.learning.executors.batched.recordings import MOST, MOST_SEEN, STALE, Recordings, kind_of
 from fedsim.learning.executors.batched.samples import ResidentSamples
 from fedsim.learning.executors.wave import Training
-from fedsim.learning.graph import Node, Value
+from fedsim.learning.graph import Node
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.operation import Value
 
 SEEDS, SEEDS_WITHOUT_NUMBERS = 12, 5
 EXACT = 1e-12
@@ -110,11 +111,10 @@ def test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation(mode
         recorded, stacked = (kind(place.table, place.dataset, precision=precision) for kind in (Recorded, Stacked))
         wave, before = random_wave(place, seed=seed), Recorder.played
         turned = another_of_its_kind(place, wave)
-        with objectives_of_these_tests():
-            expected = [outcome(stacked, *given) for given in ((place, wave), turned)]
-            for again in range(2):
-                assert same_bits(outcome(recorded, place, wave), expected[0]), again
-                assert same_bits(outcome(recorded, *turned), expected[1]), again
+        expected = [outcome(stacked, *given) for given in ((place, wave), turned)]
+        for again in range(2):
+            assert same_bits(outcome(recorded, place, wave), expected[0]), again
+            assert same_bits(outcome(recorded, *turned), expected[1]), again
         groups = len(set(wave.bases))
         linear = isinstance(wave.objective, Plain | Proximal)
         assert Recorder.played - before == (3 * groups if linear else 0)
@@ -151,10 +151,9 @@ def test_on_a_device_what_is_played_has_the_bits_of_what_is_done_operation_by_op
         place = place_of(model, seed)
         recorded, wave = OnCuda(place.table, place.dataset), random_wave(place, seed=seed)
         turned = another_of_its_kind(place, wave)
-        with objectives_of_these_tests():
-            for given in ((place, wave), turned):
-                expected = outcome(OnCuda(place.table, place.dataset), *given)  # the first of its kind there
-                assert all(same_bits(outcome(recorded, *given), expected) for _ in range(3))
+        for given in ((place, wave), turned):
+            expected = outcome(OnCuda(place.table, place.dataset), *given)  # the first of its kind there
+            assert all(same_bits(outcome(recorded, *given), expected) for _ in range(3))
     assert Counted.played >= SEEDS
 
 
@@ -212,8 +211,9 @@ def test_what_was_made_before_is_not_written_over() -> None:
 
 def group_of(**changes: Any) -> Group:
     """One chain of two trainings, the second of which restarts a part."""
-    parameters = {"training": {"learning_rate": 0.1}, "objective": {"name": "plain"}} | changes.get("parameters", {})
-    training = Training(parameters, Stream(1, "batches", 0, 0), {}, ())
+    options = {"learning_rate": changes.get("learning_rate", 0.1), "batch_size": 3}
+    about = training_of(place_of("no convolution", 1).dataset, 0, options, changes.get("objective", Plain()))
+    training = Training(about, Stream(1, "batches", 0, 0), {}, ())
     first = Stage(changes.get("number", 0), training, frozenset(), frozenset(changes.get("needed", ())))
     last = Stage(1, training, frozenset(changes.get("restarts", ["classifier"])), frozenset())
     return Group(((first, last),), {}, changes.get("summed", ("extractor",)), changes.get("weights", {1: 0.5}))
@@ -230,8 +230,8 @@ def test_whatever_operations_depend_on_makes_another_kind() -> None:
         kind_of(group_of(summed=("classifier",)), sizes),
         kind_of(group_of(weights={1: 0.25}), sizes),
         kind_of(group_of(weights=None), sizes),
-        kind_of(group_of(parameters={"training": {"learning_rate": 0.2}}), sizes),
-        kind_of(group_of(parameters={"objective": {"name": "proximal", "mu": 0.1}}), sizes),
+        kind_of(group_of(learning_rate=0.2), sizes),
+        kind_of(group_of(objective=Proximal(mu=0.1)), sizes),
     ]
     assert len(set(kinds)) == len(kinds)
     assert kind_of(group_of(), sizes) == kinds[0]

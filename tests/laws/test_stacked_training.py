@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from random_waves import Comparison, World, disagreement, errors, objectives_of_these_tests, outcome, random_wave, world
+from random_waves import Comparison, World, disagreement, errors, outcome, random_wave, world
 from stacked import MODELS, OnMeta, Stacked, StackedTrainer, each_place
 from tiers import FULL, examples, mostly_long
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -60,21 +60,20 @@ def test_updates_and_sums_are_as_near_to_float64_as_the_plain_loops(executor: ty
 @each_place
 def test_the_same_wave_gives_the_same_bits_again(executor: type[TorchExecutor]) -> None:
     place = place_of("three convolutions", 3)
-    with objectives_of_these_tests():
-        for seed in range(4):
-            wave = random_wave(place, seed=seed)
-            first, second = (outcome(executor(place.table, place.dataset), place, wave) for _ in range(2))
-            assert all(
-                torch.equal(first[output][name], tensor)
-                for output, tensors in second.items()
-                for name, tensor in tensors.items()
-            )
+    for seed in range(4):
+        wave = random_wave(place, seed=seed)
+        first, second = (outcome(executor(place.table, place.dataset), place, wave) for _ in range(2))
+        assert all(
+            torch.equal(first[output][name], tensor)
+            for output, tensors in second.items()
+            for name, tensor in tensors.items()
+        )
 
 
 def shapes(executor: type[TorchExecutor], place: World, seed: int) -> dict[str, dict[str, torch.Tensor]]:
     """What *executor* makes of a wave, without numbers."""
     wave = random_wave(place, seed=seed)
-    with objectives_of_these_tests(), pytest.MonkeyPatch.context() as patch, FakeTensorMode(allow_non_fake_inputs=True):
+    with pytest.MonkeyPatch.context() as patch, FakeTensorMode(allow_non_fake_inputs=True):
         patch.setattr(torch.Tensor, "__float__", lambda tensor: 1.5)  # which is asked for now and then
         return outcome(executor(place.table, place.dataset), place, wave)
 
@@ -107,7 +106,6 @@ def test_bfloat16_rounds_the_factors_of_products() -> None:
     for seed in range(4 if FULL else 1):
         place = place_of("three convolutions", seed)
         wave = random_wave(place, seed=seed)
-        with objectives_of_these_tests():
-            true = outcome(Serial(place.table, place.dataset, precision="float64"), place, wave)
-            rounded = errors(outcome(Stacked(place.table, place.dataset, precision="bfloat16"), place, wave), true)
+        true = outcome(Serial(place.table, place.dataset, precision="float64"), place, wave)
+        rounded = errors(outcome(Stacked(place.table, place.dataset, precision="bfloat16"), place, wave), true)
         assert 1e-4 < rounded.total < 0.05

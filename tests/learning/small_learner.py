@@ -116,7 +116,7 @@ def train(
 
 def update(sender: int, model: Model, weight: float, base: Model | None = None) -> Update:
     """What a client has sent."""
-    return Update(sender, {"model": model}, base or {}, samples=0, steps=0, version=0, weight=weight)
+    return Update(sender, {"model": model}, base or {}, samples=0, steps=0, version=0, bytes=0.0, weight=weight)
 
 
 def mean(learner: Learner, base: Model, updates: Sequence[Update], *, round_number: int = 1) -> Model:

@@ -27,6 +27,7 @@ from fedsim.learning.executors.waves import waves
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.keyed import described
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.evaluate import METRICS, Evaluate
@@ -56,7 +57,7 @@ def mixed(*content: Any) -> int:
 
 def training(client: int) -> Train:
     """A training of the client's."""
-    return Train("model", TRAINING, Plain(), Seen("data", client, 1))
+    return Train("model", TRAINING, Plain(), Float32(), Seen("data", client, 1))
 
 
 def made(

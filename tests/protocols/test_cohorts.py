@@ -88,7 +88,7 @@ TEN = {"topology": {"name": "star", "devices": 10}}
 def cohorts(rounds: int, *, seed: int = 1, **keys: Any) -> list[list[int]]:
     """The cohorts of so many rounds among ten clients that are always free."""
     world, _ = prepared(TEN, seed=seed)
-    cohort, chosen = RandomCohort(CohortSettings(**keys)), []
+    cohort, chosen = RandomCohort(**keys).begin(None), []
 
     def draw() -> Any:
         for round_number in range(1, rounds + 1):
