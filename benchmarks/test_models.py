@@ -13,9 +13,9 @@ import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from fedsim.data.captures import Capture, capture_samples
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
-from fedsim.data.captures import Capture, capture_samples
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import mini_batches, stream_parameters

@@ -24,7 +24,7 @@ def described(thing: Any) -> Any:
     if thing is None or isinstance(thing, str | int | float | bool):
         return thing
     if isinstance(thing, BaseModel):
-        return _settings(thing)
+        return _of_class(type(thing)) | _dumped(thing)
     if is_dataclass(thing):
         content = {field.name: described(getattr(thing, field.name)) for field in fields(thing)}
         return _of_class(type(thing)) | content
@@ -36,8 +36,8 @@ def described(thing: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _settings(settings: BaseModel) -> dict[str, Any]:
-    return _of_class(type(settings)) | settings.model_dump(mode="json")
+def _dumped(settings: BaseModel) -> dict[str, Any]:
+    return settings.model_dump(mode="json")
 
 
 def _of_class(kind: type) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,22 +15,23 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.training import TrainingSettings
 
 EXACT = 1e-12
+NOTHING = Given({}, {}, {}, TrainingSettings(learning_rate=0.1, batch_size=1), 0)
 MORE_ROWS = 3
 """Rows that stand for no sample, at most."""
 
 
-@dataclass(frozen=True)
 class Watching(Objective):
     """Has to see the gradients, and doubles them."""
 
-    name: ClassVar[str] = "watching"
+    name: Literal["watching"] = "watching"
 
-    def add_gradient(self, gradients: Any, weights: Any, start: Any, state: Any) -> None:
+    def add_gradient(self, gradients: Any, weights: Any, given: Given) -> None:
         for gradient in gradients.values():
             gradient.mul_(2)
 
@@ -92,7 +93,7 @@ def step(
         for layer in conv_stack.convolutions:
             for client in range(len(samples)):
                 held = {kind: gradients[client] for kind, gradients in layer.gradients().items()}
-                wave.recipe.objective.add_gradient(held, layer.views(client), layer.starts(client), {})
+                wave.recipe.objective.add_gradient(held, layer.views(client), NOTHING)
             layer.release()
     return found
 

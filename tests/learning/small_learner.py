@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
+from learned import mean_of, train, update
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Streams
@@ -18,10 +18,8 @@ from fedsim.learning.executors.serial import Serial
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.graph_learner import GraphLearner
-from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
+from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.rules.mean import Mean
-from fedsim.learning.rules.update import Update
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.softmax import Softmax
@@ -97,33 +95,6 @@ def small(folder: Path, *, checkpoint_every_s: float = math.inf, executor: Execu
     return Small(learner, executor, store)
 
 
-def train(
-    learner: Learner,
-    model: Model,
-    client: int,
-    objective: Objective,
-    *,
-    use: int = 0,
-    round_number: int = 1,
-    state: Model | None = None,
-    further: Mapping[str, Model] | None = None,
-    **more: Any,
-) -> Trained:
-    """One local training."""
-    task = LocalTraining(round_number, client, use, objective, **more)
-    return learner.train(task, model, state=state or {}, further=further or {})
-
-
-def update(sender: int, model: Model, weight: float, base: Model | None = None) -> Update:
-    """What a client has sent."""
-    return Update(sender, {"model": model}, base or {}, samples=0, steps=0, version=0, bytes=0.0, weight=weight)
-
-
-def mean(learner: Learner, base: Model, updates: Sequence[Update], *, round_number: int = 1) -> Model:
-    """The weighted mean of updates."""
-    return Mean().apply(learner, {"model": base}, updates, round_number=round_number)["model"]
-
-
 def averaged_rounds(learner: GraphLearner, objective: Objective, rounds: int) -> tuple[Model, list[Model]]:
     """Everybody trains in each round, remembers, and is averaged; the last model, and what each one remembers."""
     model = learner.initial_model()
@@ -134,7 +105,7 @@ def averaged_rounds(learner: GraphLearner, objective: Objective, rounds: int) ->
             trained = train(learner, model, client, objective, use=use, round_number=use + 1, state=memories[client])
             memories[client] = trained.state
             updates.append(update(client, trained.model, SAMPLES))
-        model = mean(learner, model, updates, round_number=use + 1)
+        model = mean_of(learner, model, updates, round_number=use + 1)
         learner.evaluate(model, "global", round_number=use + 1)
     return model, memories
 

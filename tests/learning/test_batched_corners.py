@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
+from nodes import training_of
 from whole_numbers import Bench, Killed, Waving
 
-from fedsim.data.dataset import FederatedDataset
 from fedsim.data.captures import Capture
+from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
-from fedsim.learning.batches import stream_parameters
 from fedsim.learning.executors.batched import low_rank
 from fedsim.learning.executors.batched.compiled import machine_code
 from fedsim.learning.executors.batched.dense import Dense
@@ -39,6 +39,9 @@ from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.evaluate import Evaluate
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Slot
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, through
 from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import LayerTable
@@ -101,15 +104,13 @@ def wave(
     for place, chain in enumerate(chains):
         training, objective = recipes[min(place, len(recipes) - 1)]
         for number, link in enumerate(chain):
-            inputs: dict[str, Source] = {}
+            inputs: dict[Slot, Source] = {}
             for at, part in enumerate(parts):
                 handed_on = number > 0 and part not in link.restarts
-                inputs[f"model.{part}"] = Made(len(trainings) - 1, part) if handed_on else at
-            parameters = {"client": link.client, "training": training, "objective": objective.parameters()}
-            if link.capture is not None:
-                parameters |= stream_parameters(data, link.capture)
+                inputs[Slot("model", part=part)] = Made(len(trainings) - 1, part) if handed_on else at
+            about = training_of(data, link.client, training, objective, capture=link.capture)
             stream = Stream(1, "batches", link.client, len(trainings))
-            trainings.append(Training(parameters, stream, inputs, tuple(parts)))
+            trainings.append(Training(about, stream, inputs, tuple(parts)))
         ends.append(len(trainings) - 1)
     shares = np.arange(1, len(ends) + 1) / sum(range(len(ends) + 1))
     base = {part: len(parts) + at for at, part in enumerate(parts) if part in summed}
@@ -384,9 +385,9 @@ def test_each_test_sets_scores_are_its_own_in_any_number_of_workers() -> None:
         graph = Graph(executor.family)
         inputs = {}
         for part, tensors in model(table, "float32", seed=1).items():
-            inputs[f"model.{part}"] = graph.node("init", {}, {}).output(part)
-            inputs[f"model.{part}"].value = tensors
-        found += executor.compute([graph.node("evaluate", {"on": "clients"}, inputs)])
+            inputs[Slot("model", part=part)] = graph.node(Init("model"), {}).output(part)
+            inputs[Slot("model", part=part)].value = tensors
+        found += executor.compute([graph.node(Evaluate("model", "data", "clients"), inputs)])
         executor.close()
     assert found[1] == found[0]
     assert found[2] == found[0]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nodes import slots, training_of
 from small_learner import CLIENTS, data, table
 
 from fedsim.kernel.streams import Stream, Streams
@@ -20,7 +21,6 @@ from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.executors.wave import Training, Wave
-from fedsim.learning.objectives.plain import Plain
 from fedsim.models.torch_module import initial_parameters
 
 
@@ -75,15 +75,14 @@ class _EnoughError(Exception):
 
 def stages(epochs: int) -> tuple[Stage, ...]:
     """Each client's training of the small data set."""
-    objective = Plain().parameters()
-    parts = table().parts
+    parts, samples = table().parts, data()
     return tuple(
         Stage(
             client,
             Training(
-                {"client": client, "training": LONG | {"epochs": epochs}, "objective": objective},
+                training_of(samples, client, LONG | {"epochs": epochs}),
                 Stream(1, "batches", client, 0),
-                {f"model.{part}": at for at, part in enumerate(parts)},
+                slots(model={part: at for at, part in enumerate(parts)}),
                 tuple(parts),
             ),
             frozenset(),
@@ -104,7 +103,7 @@ def peak_bytes(work: Any) -> int:
 
 def test_a_group_lists_no_step_ahead() -> None:
     def begin() -> None:
-        course = Course(data(), lambda stage: iter(()), [(stage,) for stage in stages(10**9)])
+        course = Course(lambda stage: iter(()), [(stage,) for stage in stages(10**9)])
         assert list(islice(course.steps(), 4)) == [(CLIENTS, 4), (CLIENTS, 2)] * 2
         assert (course.widest, course.rows(100)) == (4, 100)
 
@@ -112,7 +111,7 @@ def test_a_group_lists_no_step_ahead() -> None:
 
 
 def test_the_rows_of_a_short_group_are_all_counted() -> None:
-    course = Course(data(), lambda stage: iter(()), [(stage,) for stage in stages(2)])
+    course = Course(lambda stage: iter(()), [(stage,) for stage in stages(2)])
     assert [course.rows(most) for most in (11, 12, 13)] == [11, 12, 12]
     assert len(list(course.steps())) == 4
 

@@ -12,14 +12,18 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from learned import mean_of, train, update
 from small_learner import SAMPLES, Small, data, small, table, tensors
 
 from fedsim.kernel.streams import Streams
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.serial import Serial
-from fedsim.learning.learner import PARTIAL_SUM, Contribution, Learner, NoLearner, partial_sums
+from fedsim.learning.learner import Learner, NoLearner
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.add import Add
+from fedsim.learning.rules.changes import PARTIAL_SUM, partial_sums
+from fedsim.learning.rules.update import Update
 
 TRAIN: dict[str, Any] = {"client": 1, "objective": Plain(), "use": 0, "round_number": 1}
 
@@ -37,15 +41,15 @@ def learner(run: Small) -> Learner:
 
 
 def trained_key(learner: Learner, **changes: Any) -> str:
-    handle = learner.train(learner.initial_model(), **TRAIN | changes).model["classifier"]
+    handle = train(learner, learner.initial_model(), **TRAIN | changes).model["classifier"]
     return handle.node.key
 
 
-def contributions(learner: Learner, number: int, weights: list[float]) -> list[Contribution]:
+def updates(learner: Learner, number: int, weights: list[float]) -> list[Update]:
     """So many trainings, as if each were another client's."""
     model = learner.initial_model()
-    trained = [learner.train(model, **TRAIN | {"use": use}).model for use in range(number)]
-    return [Contribution(client, trained[client], weights[client]) for client in range(number)]
+    trained = [train(learner, model, **TRAIN | {"use": use}).model for use in range(number)]
+    return [update(client, trained[client], weights[client]) for client in range(number)]
 
 
 @pytest.mark.parametrize("change", [{"client": 2}, {"use": 1}, {"objective": Proximal(mu=0.0)}], ids=str)
@@ -61,7 +65,7 @@ def test_the_objectives_numbers_and_version_are_in_the_key(learner: Learner, mon
 
 
 def test_what_a_client_remembers_is_in_the_key_of_its_next_training(learner: Learner) -> None:
-    remembered = learner.train(learner.initial_model(), **TRAIN).model
+    remembered = train(learner, learner.initial_model(), **TRAIN).model
     assert trained_key(learner, state={"memory": remembered["classifier"]}) != trained_key(learner)
 
 
@@ -73,7 +77,7 @@ def test_every_training_setting_is_in_the_key(
     learner: Learner, monkeypatch: pytest.MonkeyPatch, name: str, value: float
 ) -> None:
     before = trained_key(learner)
-    monkeypatch.setattr(learner, "_training", learner._training | {name: value})
+    monkeypatch.setattr(learner, "_training", learner._training.model_copy(update={name: value}))
     assert trained_key(learner) != before
 
 
@@ -105,16 +109,16 @@ def test_the_number_of_the_round_is_not_in_the_key(learner: Learner) -> None:
 
 @given(order=st.permutations(range(11)))
 def test_who_came_first_does_not_matter_to_the_mean(run: Small, order: list[int]) -> None:
-    some = contributions(run.learner, 11, [float(weight) for weight in range(1, 12)])
+    some = updates(run.learner, 11, [float(weight) for weight in range(1, 12)])
     base = run.learner.initial_model()
-    means = [run.learner.mean(base, mixed, round_number=1) for mixed in (some, [some[client] for client in order])]
+    means = [mean_of(run.learner, base, mixed) for mixed in (some, [some[client] for client in order])]
     assert means[0]["classifier"] is means[1]["classifier"]
 
 
 def test_weights_are_shares(learner: Learner) -> None:
     base = learner.initial_model()
     means = [
-        learner.mean(base, contributions(learner, 3, [factor * SAMPLES for factor in factors]), round_number=1)
+        mean_of(learner, base, updates(learner, 3, [factor * SAMPLES for factor in factors]))
         for factors in ([1.0, 2.0, 5.0], [4.0, 8.0, 20.0], [1.0, 2.0, 6.0])
     ]
     assert means[0]["classifier"] is means[1]["classifier"]
@@ -137,7 +141,7 @@ def test_partial_sums_are_even_in_number_and_as_equal_and_as_few_as_can_be(numbe
 def test_a_mean_is_one_chain_of_partial_sums(tmp_path: Path, number: int, sums: int) -> None:
     made = small(tmp_path)
     base = made.learner.initial_model()
-    mean = made.learner.mean(base, contributions(made.learner, number, [1.0] * number), round_number=1)
+    mean = mean_of(made.learner, base, updates(made.learner, number, [1.0] * number))
     operations: Counter[str] = Counter()
     waiting, seen = [mean["classifier"].node], set()
     while waiting:
@@ -147,15 +151,15 @@ def test_a_mean_is_one_chain_of_partial_sums(tmp_path: Path, number: int, sums: 
             operations[node.operation.name] += 1
             waiting += [handle.node for handle in node.inputs.values()]
     made.store.close()
-    expected = {"init": 1, "train": number, "partial_sum": sums, "add": sums - 1, "mean": 1}
+    expected = {"init": 1, "train": number, "partial_sum": sums, "add": sums}
     assert operations == Counter(expected)
 
 
 def test_a_network_study_learns_nothing() -> None:
     learner = NoLearner()
-    trained = learner.train({}, **TRAIN)
+    trained = train(learner, {}, **TRAIN)
     assert learner.initial_model() == trained.model == trained.state == {}
-    assert learner.mean({}, [Contribution(0, {}, 1.0)], round_number=1) == {}
+    assert learner.apply(Add(), {}, ["classifier"], round_number=1) == {}
     assert learner.evaluate({}, "global", round_number=1) is None
     assert learner.keep_final({}) == {}
 
@@ -166,9 +170,9 @@ def test_a_chain_whose_trainings_follow_different_recipes_is_trained_as_it_is_wr
     for executor in (Serial, Batched):
         bench = small(tmp_path / executor.__name__, executor=executor(table(), data(), precision="float64"))
         start = bench.learner.initial_model()
-        first = bench.learner.train(start, 0, objective=Plain(), use=0, round_number=1).model
-        second = bench.learner.train(first, 1, objective=Proximal(mu=5.0), use=0, round_number=1).model
-        mean = bench.learner.mean(start, [Contribution(1, second, 1.0)], round_number=1)
+        first = train(bench.learner, start, 0, Plain()).model
+        second = train(bench.learner, first, 1, Proximal(mu=5.0)).model
+        mean = mean_of(bench.learner, start, [update(1, second, 1.0)])
         bench.learner.evaluate(mean, "global", round_number=1)
         models.append(tensors(mean))
         bench.store.close()

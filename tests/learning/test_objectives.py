@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pytest
 import torch
@@ -24,9 +23,8 @@ from small_learner import (
 )
 
 from fedsim.kernel.streams import Streams
-from fedsim.learning import objectives
 from fedsim.learning.batches import batches
-from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 
@@ -73,36 +71,27 @@ def test_every_field_and_the_version_are_in_the_description() -> None:
     assert all(descriptions.count(description) == 1 for description in descriptions)
 
 
-@dataclass(frozen=True)
 class Drifting(Objective):
     """For this test: a client is pushed on the way that it has gone so far, which it remembers."""
 
-    name: ClassVar[str] = "drifting"
+    name: Literal["drifting"] = "drifting"
     remembers: ClassVar[tuple[str, ...]] = ("way",)
     reads_start: ClassVar[bool] = True
     push: float
 
-    def add_gradient(
-        self,
-        gradients: Mapping[str, Any],
-        weights: Mapping[str, Any],
-        start: Mapping[str, Any],
-        state: Mapping[str, Any],
-    ) -> None:
-        for name, gradient in gradients.items() if state else ():
-            gradient.sub_(self.push * state["way"][name])
+    def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
+        for name, gradient in gradients.items() if given.state else ():
+            gradient.sub_(self.push * given.state["way"][name])
 
-    def remember(
-        self, state: Mapping[str, Any], weights: Mapping[str, Any], start: Mapping[str, Any]
-    ) -> dict[str, dict[str, torch.Tensor]]:
-        moved = {name: weights[name] - start[name] for name in start}
-        return {"way": {name: change + state["way"][name] for name, change in moved.items()} if state else moved}
+    def remember(self, weights: Tensors, given: Given) -> dict[str, dict[str, torch.Tensor]]:
+        moved = {name: weights[name] - given.start[name] for name in given.start}
+        before = given.state.get("way", {})
+        return {"way": {name: change + before[name] for name, change in moved.items()} if before else moved}
 
 
 @pytest.fixture
-def drifting(monkeypatch: pytest.MonkeyPatch) -> Drifting:
-    monkeypatch.setitem(objectives._OBJECTIVES, "drifting", Drifting)
-    return Drifting(0.5)
+def drifting() -> Drifting:
+    return Drifting(push=0.5)
 
 
 @pytest.fixture

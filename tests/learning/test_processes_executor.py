@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from learned import mean_of, train, update
 from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, TRAINING, data, small, table, tensors
 from test_objectives import Drifting, drifting
 from tiers import FULL, mostly_long
@@ -20,7 +22,7 @@ from fedsim.learning.executors.serial import Serial
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
-from fedsim.learning.learner import Contribution, Model
+from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
@@ -57,20 +59,20 @@ def outcome(folder: Path, executor: Executor, objective: Objective) -> dict[str,
     model = learner.initial_model()
     memories: list[Model] = [{}] * CLIENTS
     for round_number in (1, 2):
-        held, contributions = [], []
+        held, updates = [], []
         for number in range(12):
             client, use = number % CLIENTS, 10 * round_number + number // CLIENTS
-            step = {"objective": objective, "round_number": round_number}
-            trained = learner.train(model, client, use=2 * use, state=memories[client], **step)
+            step = partial(train, learner, client=client, objective=objective, round_number=round_number)
+            trained = step(model, use=2 * use, state=memories[client])
             memories[client] = trained.state
             if number % 4 == 1:  # two in sequence
-                trained = learner.train(trained.model, client, use=2 * use + 1, state=trained.state, **step)
+                trained = step(trained.model, use=2 * use + 1, state=trained.state)
             if number % 4 == 2:  # and one who sends its classifier only, and changes no more
-                trained = learner.train({"classifier": model["classifier"]} | trained.model, client, use=99, **step)
+                trained = step({"classifier": model["classifier"]} | trained.model, use=99)
             if number % 5 == 0:
                 held.append(trained.model)
-            contributions.append(Contribution(client, trained.model, SAMPLES + number))
-        model = learner.mean(model, contributions, round_number=round_number)
+            updates.append(update(client, trained.model, SAMPLES + number))
+        model = mean_of(learner, model, updates, round_number=round_number)
         for on in ("global", "clients", "unseen"):
             found[f"{round_number} {on}"] = learner.evaluate(model, on, round_number=round_number)
         for name, parts in {"model": model, **{str(n): one for n, one in enumerate(held)}}.items():
@@ -86,7 +88,7 @@ def outcome(folder: Path, executor: Executor, objective: Objective) -> dict[str,
     return found
 
 
-ALL_MEMORIES, MU = ("float32", Drifting(0.5)), ("float64", Proximal(mu=0.1))
+ALL_MEMORIES, MU = ("float32", Drifting(push=0.5)), ("float64", Proximal(mu=0.1))
 
 
 @pytest.mark.drawn
@@ -114,11 +116,9 @@ def test_no_output_shares_memory_with_an_input_and_no_input_changes(tmp_path: Pa
     run = small(tmp_path, executor=executor)
     learner, force = run.learner, run.learner._forcer.force
     model = learner.initial_model()
-    trained = [
-        learner.train(model, client, objective=Plain(), use=0, round_number=1).model for client in range(CLIENTS)
-    ]
-    mean = learner.mean(model, [Contribution(c, m, SAMPLES) for c, m in enumerate(trained)], round_number=1)
-    again = learner.train(mean, 0, objective=Plain(), use=1, round_number=2).model
+    trained = [train(learner, model, client, Plain()).model for client in range(CLIENTS)]
+    mean = mean_of(learner, model, [update(c, m, SAMPLES) for c, m in enumerate(trained)])
+    again = train(learner, mean, 0, Plain(), use=1, round_number=2).model
     force(model["classifier"])
     before = {name: tensor.clone() for name, tensor in tensors(model).items()}
     for one in trained:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine, Encoding, OneHot
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
-from fedsim.learning.batches import POOL, mini_batches
+from fedsim.learning.batches import POOL, Seen, mini_batches
 from fedsim.learning.executors.batched.samples import ResidentSamples, Samples, padded
+from fedsim.learning.training import TrainingSettings
 
 CLIENTS, OWN = 3, 11
 STREAM = Stream(1, "batches", 0, 5)
@@ -56,15 +58,17 @@ STREAMED = {
 }
 
 
-def parameters(client: int = 1, **more: Any) -> dict[str, Any]:
-    return {"client": client, "training": {"batch_size": 4, "epochs": 3}, **more}
+TRAINING = TrainingSettings(learning_rate=0.1, batch_size=4, epochs=3)
 
 
-def same_mini_batches(data: FederatedDataset, about: dict[str, Any], dtype: torch.dtype) -> int:
+def same_mini_batches(
+    data: FederatedDataset, dtype: torch.dtype, *, client: int = 1, capture: Capture | None = None
+) -> int:
     """How many there were."""
-    expected = list(mini_batches(data, about, STREAM))
+    about = Seen.of(data, client, capture), TRAINING, STREAM
+    expected = list(mini_batches(data, *about))
     for some in (ResidentSamples(data, dtype, "cpu"), Samples(data, dtype)):
-        for (x, y), (expected_x, expected_y) in zip(some.mini_batches(about, STREAM), expected, strict=True):
+        for (x, y), (expected_x, expected_y) in zip(some.mini_batches(*about), expected, strict=True):
             assert x.dtype == dtype
             assert torch.equal(x, torch.from_numpy(expected_x).to(dtype)) and torch.equal(
                 y, torch.from_numpy(expected_y)
@@ -76,7 +80,7 @@ def same_mini_batches(data: FederatedDataset, about: dict[str, Any], dtype: torc
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", DATASETS)
 def test_of_any_encoding(name: str, dtype: torch.dtype) -> None:
-    assert same_mini_batches(DATASETS[name], parameters(), dtype) == 9  # 4, 4 and 3 samples in each of 3 epochs
+    assert same_mini_batches(DATASETS[name], dtype) == 9  # 4, 4 and 3 samples in each of 3 epochs
     for ids in (np.array([5, 0, 36, 5]), DATASETS[name].test_ids):
         resident, expected = (
             kind.of(ids) for kind in (ResidentSamples(DATASETS[name], dtype, "cpu"), Samples(DATASETS[name], dtype))
@@ -85,13 +89,13 @@ def test_of_any_encoding(name: str, dtype: torch.dtype) -> None:
 
 
 def test_of_everybodys_samples() -> None:
-    assert same_mini_batches(DATASETS["grey levels"], parameters(POOL), torch.float32) == 27
+    assert same_mini_batches(DATASETS["grey levels"], torch.float32, client=POOL) == 27
 
 
 @pytest.mark.parametrize("name", STREAMED)
 def test_of_a_capture(name: str) -> None:
     data = dataclasses.replace(DATASETS["numbers"], stream=STREAMED[name])
-    assert same_mini_batches(data, parameters(capture=[7, 9, None]), torch.float32) == 9  # 4, 4 and 1 in 3 epochs
+    assert same_mini_batches(data, torch.float32, capture=Capture(7, 9)) == 9  # 4, 4 and 1 in 3 epochs
 
 
 @pytest.mark.parametrize("kind", [Samples, ResidentSamples])
@@ -102,7 +106,7 @@ def test_however_many_are_decoded_together(kind: type[Samples], ahead: int, monk
     together: list[int] = []
     own = kind.of
     monkeypatch.setattr(kind, "of", lambda self, ids: (together.append(len(ids)), own(self, ids))[1])
-    assert same_mini_batches(DATASETS["grey levels"], parameters(), torch.float32) == 9
+    assert same_mini_batches(DATASETS["grey levels"], torch.float32) == 9
     assert sum(together) == 33
     assert max(together) <= max(ahead, 4)
 

@@ -12,18 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from learned import mean_of, train, update
 from tiers import mostly_long
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import AS_IT_IS, Ids
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Stream, Streams
-from fedsim.learning.batches import batches
+from fedsim.learning.batches import Seen, batches
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.processes import Processes
-from fedsim.learning.executors.semantics import FEATURES, LABELS, SAMPLES, compensated, joined, kept, rows_of, shuffled
+from fedsim.learning.executors.semantics import joined, rows_of, shuffled
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.executors.torch_executor import TorchExecutor
@@ -31,8 +32,12 @@ from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.graph_learner import GraphLearner
-from fedsim.learning.learner import CalibrationSet, Contribution
+from fedsim.learning.learner import Model, Rows
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.compensate import Compensate
+from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANTICS, Extract
+from fedsim.learning.operations.keep import Keep
+from fedsim.learning.operations.operation import Inputs, Operation, Slot
 from fedsim.learning.store import Store
 from fedsim.learning.stored_values import with_digest
 from fedsim.learning.training import TrainingSettings
@@ -74,7 +79,7 @@ NOW = rows([[2, 0], [4, 2], [2, 1]], [0, 0, 1])
 )
 def test_rows_are_moved_by_the_drift_of_their_class(by: str, absent: str, expected: list[list[float]]) -> None:
     before = {name: values.clone() for name, values in REMEMBERED.items()}
-    made = compensated(REMEMBERED, NOW, BEFORE, {"by": by, "absent": absent})
+    made = compensated(REMEMBERED, NOW, BEFORE, by, absent)
     assert made[FEATURES].tolist() == expected
     assert made[LABELS].tolist() == [0, 1, 2]
     assert torch.equal(made[SAMPLES], REMEMBERED[SAMPLES])
@@ -84,13 +89,13 @@ def test_rows_are_moved_by_the_drift_of_their_class(by: str, absent: str, expect
 def test_all_rows_of_a_class_move_alike_whatever_the_shape_of_features() -> None:
     remembered = rows([[[[0.0]], [[1.0]]], [[[2.0]], [[3.0]]]], [4, 4])
     now, before = rows([[[[3.0]], [[5.0]]]], [4]), rows([[[[1.0]], [[1.0]]]], [4])
-    made = compensated(remembered, now, before, {"by": "per_class", "absent": "stays"})
+    made = compensated(remembered, now, before, "per_class", "stays")
     assert made[FEATURES].flatten().tolist() == [2, 5, 4, 7]
 
 
 def test_an_extractor_that_has_not_changed_moves_nothing() -> None:
     for by in ("per_class", "mean"):
-        made = compensated(REMEMBERED, NOW, NOW, {"by": by, "absent": "mean"})
+        made = compensated(REMEMBERED, NOW, NOW, by, "mean")
         assert torch.equal(made[FEATURES], REMEMBERED[FEATURES])
 
 
@@ -100,7 +105,7 @@ def test_an_extractor_that_has_not_changed_moves_nothing() -> None:
 def chosen(
     candidates: TensorDict, capacity: int, quotas: list[int] | None = None, stream: Stream | None = None
 ) -> list[Any]:
-    return kept(candidates, {"rows": capacity, "quotas": quotas}, stream)[FEATURES].flatten().tolist()
+    return kept(candidates, capacity, quotas, stream)[FEATURES].flatten().tolist()
 
 
 THREE_AND_TWO = rows([[6], [10], [3], [14], [0]], [0, 1, 0, 1, 0])
@@ -119,7 +124,7 @@ def test_the_only_row_of_a_class_is_its_mean_and_stays() -> None:
 def test_distance_is_euclidean_and_to_the_mean_of_the_rows_own_class() -> None:
     """(3, 4) is 5 from its mean at (0, 0), the farthest of all: with the sum of sides (7, 6) it would not be."""
     candidates = rows([[3, 4], [-3, -4], [0, 5.5], [0, -5.5]], [0, 0, 1, 1])
-    made = kept(candidates, {"rows": 2, "quotas": None}, None)
+    made = kept(candidates, 2)
     assert made[FEATURES].tolist() == [[3, 4], [-3, -4]]
     assert made[LABELS].tolist() == [0, 0]
 
@@ -129,7 +134,7 @@ def test_two_rows_of_a_class_tie_whatever_their_rounding(dtype: torch.dtype) -> 
     """Each is half their distance from their mean, in every arithmetic; so the newer one is kept."""
     for seed in range(50):
         features = torch.randn(2, 7, dtype=dtype, generator=torch.Generator().manual_seed(seed))
-        made = kept(rows_of(features, torch.tensor([3, 3]), None), {"rows": 1, "quotas": None}, None)
+        made = kept(rows_of(features, torch.tensor([3, 3]), None), 1)
         assert torch.equal(made[FEATURES][0], features[0])
 
 
@@ -142,7 +147,7 @@ def test_quotas_say_how_many_of_each_class(quotas: list[int], expected: list[flo
 
 
 def test_fewer_rows_than_places_are_all_kept_with_their_labels_and_samples() -> None:
-    made = kept(REMEMBERED, {"rows": 9, "quotas": None}, None)
+    made = kept(REMEMBERED, 9)
     assert {name: sorted(values.flatten().tolist()) for name, values in made.items()} == {
         name: sorted(values.flatten().tolist()) for name, values in REMEMBERED.items()
     }
@@ -153,7 +158,7 @@ def test_a_random_choice_is_of_any_rows_and_of_the_stream() -> None:
     draws = [chosen(candidates, 10, stream=Stream(1, "semantics/kept", 7, use)) for use in (1, 1, 2)]
     assert draws[0] == draws[1] != draws[2]
     assert all(len(set(draw)) == 10 for draw in draws)
-    some = kept(candidates, {"rows": 7, "quotas": [1, 2, 0, 4]}, Stream(1, "semantics/kept"))
+    some = kept(candidates, 7, (1, 2, 0, 4), Stream(1, "semantics/kept"))
     assert np.bincount(some[LABELS].numpy(), minlength=4).tolist() == [1, 2, 0, 4]
     assert (some[FEATURES].flatten() % 4).tolist() == some[LABELS].tolist()
 
@@ -165,6 +170,19 @@ def test_a_random_choice_is_fair() -> None:
     for use in range(400):
         counts[np.array(chosen(candidates, 10, stream=Stream(1, "semantics/kept", 0, use)), int)] += 1
     assert np.abs(counts - 200).max() < 50
+
+
+def compensated(remembered: TensorDict, now: TensorDict, before: TensorDict, by: Any, absent: Any) -> TensorDict:
+    given = {"remembered": remembered, "now": now, "before": before}
+    moved = Compensate(by, absent).apply(Inputs({Slot(role): some for role, some in given.items()}), None)
+    return dict(moved[SEMANTICS])
+
+
+def kept(
+    candidates: TensorDict, number: int, quotas: tuple[int, ...] | None = None, stream: Stream | None = None
+) -> TensorDict:
+    generator = None if stream is None else stream.generator()
+    return dict(Keep(number, quotas).apply(Inputs({Slot("rows"): candidates}), generator)[SEMANTICS])
 
 
 # -- rows in training --------------------------------------------------------------------------------------------------
@@ -179,7 +197,7 @@ def test_rows_are_joined_in_their_order() -> None:
 def test_mini_batches_of_rows_are_drawn_as_those_of_samples_are() -> None:
     candidates = rows([[number] for number in range(7)], [number % 3 for number in range(7)])
     stream = Stream(1, "batches", 4, 2)
-    found = list(shuffled(candidates, {"training": {"batch_size": 3, "epochs": 2}}, stream))
+    found = list(shuffled(candidates, TrainingSettings(learning_rate=0.1, batch_size=3, epochs=2), stream))
     expected = batches(np.arange(7), batch_size=3, epochs=2, rng=stream.generator())
     assert [features.flatten().tolist() for features, _ in found] == [ids.tolist() for ids in expected]
     assert all((features.flatten() % 3).tolist() == labels.tolist() for features, labels in found)
@@ -226,8 +244,12 @@ def data(table: ModelTable) -> FederatedDataset:
 
 
 def extractions(*, with_samples: bool = False) -> list[Extraction]:
-    parameters = ({"client": client, "with_samples": with_samples} for client in range(CLIENTS))
-    return [Extraction(some, Stream(1, "semantics"), None) for some in parameters]
+    return [extraction(client, with_samples) for client in range(CLIENTS)]
+
+
+def extraction(client: int, with_samples: bool, remembered: TensorDict | None = None) -> Extraction:
+    operation = Extract("model", Seen("data", client, SAMPLES_EACH[client]), with_samples)
+    return Extraction(operation, Stream(1, "semantics"), remembered)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +293,7 @@ def test_raw_samples_that_are_remembered_are_extracted_anew() -> None:
         BatchedTrainer(table, data(table), "cpu", "float32"),
     ):
         made = trainer.extract({"extractor": parts["extractor"]}, extractions(with_samples=True))
-        again = [Extraction({"client": 0, "with_samples": True}, Stream(1, "semantics"), some) for some in made]
+        again = [extraction(0, True, some) for some in made]
         for before, after in zip(made, trainer.extract({"extractor": parts["extractor"]}, again), strict=True):
             assert before.keys() == after.keys() == {FEATURES, LABELS, SAMPLES}
             assert all(torch.equal(before[name], after[name]) for name in before)
@@ -282,6 +304,19 @@ TRAINING = TrainingSettings(learning_rate=0.02, batch_size=3, epochs=1)
 CHAINS = ((0, 1), (2, 3, 4), (5,))
 
 
+def made(learner: GraphLearner, operation: Operation, client: int, **inputs: Any) -> Model:
+    """Rows of semantics."""
+    stream = Streams(1)("semantics", client) if isinstance(operation, Extract) else None
+    return learner.apply(operation, inputs, [SEMANTICS], round_number=1, client=client, stream=stream)
+
+
+def extracted(
+    learner: GraphLearner, extractor: Model, client: int, *, with_samples: bool = False, **inputs: Model
+) -> Model:
+    operation = Extract(learner._table.digest, Seen.of(learner._dataset, client), with_samples)
+    return made(learner, operation, client, model=extractor, **inputs)
+
+
 def calibrated(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict[str, TensorDict]:
     """Two extractors, a memory for everybody but client 1, and two rounds of chains that calibrate the classifier."""
     store, graph = Store(folder, "run", executor, label="protocol/1"), Graph(executor.family)
@@ -289,46 +324,35 @@ def calibrated(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict
     parts = {"table": table, "dataset": data(table), "training": TRAINING, "streams": Streams(1), "tags": {}}
     learner = GraphLearner(graph=graph, forcer=forcer, store=store, **parts)
     old = learner.initial_model()
-    contributions = [
-        Contribution(client, learner.train(old, client, objective=Plain(), use=0, round_number=1).model, 1)
-        for client in (4, 1)
-    ]
-    new = learner.mean(old, contributions, round_number=1)
+    new = mean_of(learner, old, [update(client, train(learner, old, client, Plain()).model, 1) for client in (4, 1)])
     extractors = [{"extractor": model["extractor"]} for model in (old, new)]
-    before, now = (
-        [learner.extract(extractor, client, round_number=2) for client in range(CLIENTS)] for extractor in extractors
-    )
+    before, now = ([extracted(learner, extractor, client) for client in range(CLIENTS)] for extractor in extractors)
 
-    def memory(client: int) -> list[tuple[Handle, int]]:
+    def memory(client: int) -> list[tuple[Model, int]]:
         if client == 1:
             return []
-        held = learner.keep(
-            [before[client], before[1]], client=client, use=1, round_number=2, rows=4, quotas=None, at_random=False
-        )
-        moved = learner.compensate(
-            held, now[client], before[client], client=client, round_number=2, by="per_class", absent="mean"
-        )
+        held = made(learner, Keep(4), client, rows=[before[client], before[1]])
+        about = {"now": now[client], "before": before[client]}
+        moved = made(learner, Compensate("per_class", "mean"), client, remembered=held, **about)
         return [(moved, 4)]
 
     sets = []
     for client in range(CLIENTS):
         some = [(now[client], SAMPLES_EACH[client]), *memory(client)]
-        sets.append(CalibrationSet(tuple(handle for handle, _ in some), sum(number for _, number in some), epochs=2))
+        sets.append(Rows(tuple(model for model, _ in some), sum(number for _, number in some), epochs=2))
     classifier = {"classifier": new["classifier"]}
     for number in (2, 3):
         ends = []
         for chain in CHAINS:
             model = classifier
             for client in chain:
-                model = learner.train(
-                    model, client, objective=Plain(), use=number, round_number=number, calibration_set=sets[client]
-                ).model
-            ends.append(Contribution(chain[-1], model, len(chain)))
+                model = train(learner, model, client, Plain(), use=number, rows=sets[client]).model
+            ends.append(update(chain[-1], model, len(chain)))
         del model
-        classifier = learner.mean(classifier, ends, round_number=number)
+        classifier = mean_of(learner, classifier, ends)
         del ends
     held = {
-        **{f"moved {client}": sets[client].handles[-1] for client in (0, 1, 5)},
+        **{f"moved {client}": sets[client].rows[-1][SEMANTICS] for client in (0, 1, 5)},
         **new,
         "calibrated": classifier["classifier"],
     }
@@ -459,11 +483,12 @@ def stored(executor: TorchExecutor, table: ModelTable, folder: Path) -> dict[str
     parts = {"table": table, "dataset": data(table), "training": TRAINING, "streams": Streams(1), "tags": {}}
     learner = GraphLearner(graph=graph, forcer=forcer, store=store, **parts)
     extractor = {"extractor": learner.initial_model()["extractor"]}
-    new = learner.extract(extractor, 2, round_number=1, with_samples=True)
-    kept_rows = learner.keep([new], client=2, use=1, round_number=1, rows=4, quotas=None, at_random=False)
-    moved = learner.compensate(kept_rows, new, new, client=2, round_number=1, by="mean", absent="stays")
-    again = learner.extract(extractor, 2, round_number=2, remembered=moved, with_samples=True)
-    handles = {"again": again, "moved": moved, "kept": kept_rows, "new": new}
+    new = extracted(learner, extractor, 2, with_samples=True)
+    kept_rows = made(learner, Keep(4), 2, rows=[new])
+    moved = made(learner, Compensate("mean", "stays"), 2, remembered=kept_rows, now=new, before=new)
+    again = extracted(learner, extractor, 2, with_samples=True, remembered=moved)
+    models = {"again": again, "moved": moved, "kept": kept_rows, "new": new}
+    handles = {name: model[SEMANTICS] for name, model in models.items()}
     try:
         for handle in handles.values():
             forcer.force(handle)

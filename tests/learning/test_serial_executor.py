@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from learned import mean_of, train, update
+from nodes import slots, training_of
 from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, data, small, table
 
 from fedsim.data.dataset import FederatedDataset
@@ -17,10 +19,13 @@ from fedsim.learning.batches import batches
 from fedsim.learning.executors import torch_executor
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph, Handle
-from fedsim.learning.learner import Contribution
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.evaluate import Evaluate
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.partial_sum import PartialSum
 from fedsim.learning.spread import spread
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Linear, ReLU
@@ -33,10 +38,8 @@ def test_no_output_shares_memory_with_an_input_and_no_input_changes(tmp_path: Pa
     run = small(tmp_path)
     learner, force = run.learner, run.learner._forcer.force
     model = learner.initial_model()
-    trained = [
-        learner.train(model, client, objective=Proximal(mu=0.1), use=0, round_number=1).model for client in range(CLIENTS)
-    ]
-    mean = learner.mean(model, [Contribution(c, m, SAMPLES) for c, m in enumerate(trained)], round_number=1)
+    trained = [train(learner, model, client, Proximal(mu=0.1)).model for client in range(CLIENTS)]
+    mean = mean_of(learner, model, [update(c, m, SAMPLES) for c, m in enumerate(trained)])
     models = [model, *trained]
     for handle in (handle for parts in models for handle in parts.values()):
         force(handle)
@@ -75,7 +78,7 @@ def test_two_test_sets_are_scored_as_by_hand(tmp_path: Path) -> None:
 
 def remembered(executor: Serial) -> Handle:
     """What an objective remembers: tensors of any form."""
-    return Graph(executor.family).node("train", {}, {}).output("state.some")
+    return Graph(executor.family).node(training_of(data()), {}).output("state.some")
 
 
 def test_equal_values_are_equal_bytes_and_come_back_as_they_were() -> None:
@@ -119,7 +122,7 @@ def test_a_damaged_tensor_file_is_computed_again(tmp_path: Path, damage: str) ->
         run = small(tmp_path)
         model = run.learner.initial_model()
         try:
-            run.learner.keep_final(run.learner.train(model, 0, objective=Plain(), use=0, round_number=1).model)
+            run.learner.keep_final(train(run.learner, model, 0, Plain()).model)
         finally:
             run.store.close()
 
@@ -173,37 +176,30 @@ class Bench:
         self.layers, self.training = layers, training
         self.executor = Serial(layers, dataset or data())
         self.graph = Graph("bench")
-        self.base = self._made("init", {}, {}, Stream(1, "model/init"))
+        self.base = self._made(Init("model"), {}, Stream(1, "model/init"))
 
     def train(self, client: int, objective: Objective) -> dict[str, Handle]:
-        parameters = {
-            "client": client,
-            "training": self.training.model_dump(mode="json"),
-            "objective": objective.parameters(),
-        }
-        inputs = {f"model.{part}": handle for part, handle in self.base.items()}
-        return self._made("train", parameters, inputs, Stream(1, "batches", client))
+        operation = training_of(self.executor._dataset, client, self.training, objective)
+        return self._made(operation, slots(model=self.base), Stream(1, "batches", client))
 
     def mean(self, models: list[dict[str, Handle]], weights: list[float]) -> dict[str, Handle]:
-        base = {f"base.{part}": handle for part, handle in self.base.items()}
-        given = {f"{n}.{part}": handle for n, model in enumerate(models) for part, handle in model.items()}
-        fold = self.executor.fold(self.graph.node("partial_sum", {"weights": weights}, base | given))
+        operation, inputs = PartialSum(tuple(weights)), slots(base=self.base, term=models)
+        fold = self.executor.fold(self.graph.node(operation, inputs))
         for model in models:
             fold.add({part: handle.value for part, handle in model.items()})
-        total = self.graph.node("partial_sum", {"weights": weights}, base | given)
+        total = self.graph.node(operation, inputs)
         totals = {}
         for part, value in fold.result().items():
-            totals[f"total.{part}"] = total.output(part)
-            totals[f"total.{part}"].value = value
-        return self._made("mean", {}, base | totals)
+            totals[part] = total.output(part)
+            totals[part].value = value
+        return self._made(Add(), slots(base=self.base, change=totals))
 
     def evaluate(self, model: dict[str, Handle], on: str = "global") -> dict[str, float]:
-        inputs = {f"model.{part}": handle for part, handle in model.items()}
-        (outputs,) = self.executor.compute([self.graph.node("evaluate", {"on": on}, inputs)])
+        (outputs,) = self.executor.compute([self.graph.node(Evaluate("model", "data", on), slots(model=model))])
         return outputs["metrics"]
 
-    def _made(self, operation, parameters, inputs, stream=None) -> dict[str, Handle]:
-        node = self.graph.node(operation, parameters, inputs, stream=stream)
+    def _made(self, operation, inputs, stream=None) -> dict[str, Handle]:
+        node = self.graph.node(operation, inputs, stream=stream)
         (outputs,) = self.executor.compute([node])
         handles = {name: node.output(name) for name in outputs}
         for name, value in outputs.items():

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import small_learner
 import torch
+from learned import train
 from small_learner import TRAINING, Small, small, tensors
 
 from fedsim.data.captures import Capture, capture_samples
 from fedsim.data.stream.drift.recurring import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Streams
-from fedsim.learning.batches import stream_parameters
+from fedsim.learning.batches import Seen
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.objectives.plain import Plain
 
@@ -36,7 +37,7 @@ def streamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Small]
 
 def trained(learner: Small, capture: Capture | None, *, use: int = 0) -> dict[str, torch.Tensor]:
     start = learner.learner.initial_model()
-    model = learner.learner.train(start, 1, objective=Plain(), use=use, round_number=1, capture=capture).model
+    model = train(learner.learner, start, 1, Plain(), use=use, capture=capture).model
     learner.learner.keep_final(model)
     return tensors(model)
 
@@ -71,7 +72,7 @@ def test_the_key_knows_the_capture_and_how_it_is_changed(streamed: Small) -> Non
     start = streamed.learner.initial_model()
 
     def key(capture: Capture | None) -> str:
-        trained = streamed.learner.train(start, 1, objective=Plain(), use=0, round_number=1, capture=capture)
+        trained = train(streamed.learner, start, 1, Plain(), capture=capture)
         return trained.model["classifier"].node.key
 
     keys = [key(None), key(Capture(0, 4)), key(Capture(4, 4)), key(Capture(0, 3)), key(Capture(0, 4, (0.5, 0.5)))]
@@ -86,8 +87,7 @@ def test_the_key_knows_how_images_are_changed_and_how_strong_the_drift_is() -> N
         for drift in (None, Recurring(length=1.0), Recurring(length=1.0, strength=0.5))
     ]
     said = [
-        stream_parameters(dataclasses.replace(PLAIN_DATA(), stream=stream), Capture(0, 4, (0.5, 0.5)))
-        for stream in streams
+        Seen.of(dataclasses.replace(PLAIN_DATA(), stream=stream), 1, Capture(0, 4, (0.5, 0.5))) for stream in streams
     ]
     assert all(said.count(one) == 1 for one in said)
 

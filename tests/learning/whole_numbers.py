@@ -21,13 +21,13 @@ from safetensors.numpy import load, save
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import Seen
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.wave import Made, Wave, detached
 from fedsim.learning.executors.waves import waves
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.keyed import described
-from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.evaluate import METRICS, Evaluate

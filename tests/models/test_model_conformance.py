@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from nodes import slots, training_of
 from tiers import mostly_long
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -20,7 +21,7 @@ from fedsim.errors import UserError
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph
-from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.init import Init
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.layers import Gru
 from fedsim.models.parted import PartedModule
@@ -283,15 +284,13 @@ def test_one_step_of_the_serial_executor_is_that_of_torchs_sgd(name):
     )
     executor = Serial(layers, dataset)
     graph = Graph(executor.family)
-    init = graph.node("init", {}, {}, stream=Stream(1, "model/init"))
+    init = graph.node(Init("model"), {}, stream=Stream(1, "model/init"))
     (start,) = executor.compute([init])
-    inputs = {}
-    for part in layers.parts:
-        inputs[f"model.{part}"] = init.output(part)
-        inputs[f"model.{part}"].value = start[part]
-    training = TrainingSettings(learning_rate=0.01, batch_size=4).model_dump(mode="json")
-    parameters = {"client": 0, "training": training, "objective": Plain().parameters()}
-    (trained,) = executor.compute([graph.node("train", parameters, inputs, stream=Stream(1, "batches"))])
+    inputs = slots(model={part: init.output(part) for part in layers.parts})
+    for slot, handle in inputs.items():
+        handle.value = start[slot.part]
+    operation = training_of(dataset, 0, TrainingSettings(learning_rate=0.01, batch_size=4))
+    (trained,) = executor.compute([graph.node(operation, inputs, stream=Stream(1, "batches"))])
 
     module = build(layers)
     for part, tensors in start.items():

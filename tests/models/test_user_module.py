@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from learned import mean_of, train, update
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
@@ -20,7 +21,6 @@ from fedsim.learning.executors.serial import Serial
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
-from fedsim.learning.learner import Contribution
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
@@ -35,6 +35,7 @@ SHAPE, CLASSES = (1, 8, 8), 10
 
 NET = """
     import torch
+from learned import mean_of, train, update
     from torch import nn
 
     class Net(nn.Module):
@@ -51,6 +52,7 @@ NET = """
 
 HEAD = """
     import torch
+from learned import mean_of, train, update
     from torch import nn
 
     class Net(nn.Module):
@@ -330,15 +332,9 @@ def one_round(folder: Path, table: UserTable) -> dict[str, dict[str, torch.Tenso
         tags={},
     )
     model = learner.initial_model()
-    contributions = [
-        Contribution(
-            client,
-            learner.train(model, client, objective=Proximal(mu=0.1), use=0, round_number=1).model,
-            1.0,
-        )
-        for client in range(3)
-    ]
-    mean = learner.mean(model, contributions, round_number=1)
+    objective = Proximal(mu=0.1)
+    updates = [update(client, train(learner, model, client, objective).model, 1.0) for client in range(3)]
+    mean = mean_of(learner, model, updates)
     assert 0 <= learner.evaluate(mean, "global", round_number=1)["accuracy"] <= 1
     for handle in mean.values():
         learner._forcer.force(handle)
