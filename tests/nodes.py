@@ -16,14 +16,16 @@ from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings
 
+TRAINING, PLAIN, FLOAT32 = TrainingSettings(learning_rate=0.1, batch_size=4), Plain(), Float32()
+
 
 def training_of(
     dataset: FederatedDataset,
     client: int = 0,
-    training: TrainingSettings | Mapping[str, Any] = TrainingSettings(learning_rate=0.1, batch_size=4),
-    objective: Objective = Plain(),
+    training: TrainingSettings | Mapping[str, Any] = TRAINING,
+    objective: Objective = PLAIN,
     *,
-    codec: Codec = Float32(),
+    codec: Codec = FLOAT32,
     capture: Capture | None = None,
     rows: int | None = None,
 ) -> Train:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fedsim.learning.operations.evaluate import METRICS
 from fedsim.learning.operations.operation import Value
 
 __all__ = [
@@ -97,7 +98,7 @@ def read_metrics(line: bytes) -> tuple[str, Value]:
     _check_digest(row.get("digest"), [name, metrics])
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise Impossible("is no name of a value")
-    if type(metrics) in (int, float):
+    if type(metrics) in (int, float) and not name.endswith(f"-{METRICS}"):
         return name, metrics
     if not isinstance(metrics, dict) or not {type(number) for number in metrics.values()} <= {int, float, type(None)}:
         raise Impossible("has metrics that are no numbers")

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,15 @@ from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
 from fedsim.learning.executors.wave import Made, Training, Wave
 from fedsim.learning.executors.worker_pool import TrainJob, WorkerPool
 from fedsim.learning.executors.workers import Workers
+from fedsim.learning.operations.operation import Slot
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a training asks for, in place of its operation."""
+
+    do: Sequence[str] = ()
+    plus: int = 1
 
 
 class NotSent(Exception):
@@ -27,6 +37,10 @@ class NotSent(Exception):
 
     def __init__(self) -> None:
         super().__init__("a", "b")
+
+
+def told_of(training: Training) -> Told:
+    return training.about  # type: ignore[return-value]
 
 
 class Obedient(Trainer):
@@ -38,13 +52,15 @@ class Obedient(Trainer):
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         outputs: list[dict[str, TensorDict]] = []
         for training in wave.trainings:
-            for what in training.parameters.get("do", ()):
+            for what in told_of(training).do:
                 getattr(self, what)()
             made: dict[str, TensorDict] = {}
             for name in training.wanted:
-                source = training.inputs[name if name.startswith("state.") else f"model.{name}"]
+                source = training.inputs[
+                    Slot(*(("state", 0, name[6:]) if name.startswith("state.") else ("model", 0, name)))
+                ]
                 given = outputs[source.training][source.output] if isinstance(source, Made) else values[source]
-                made[name] = {key: tensor + training.parameters.get("plus", 1) for key, tensor in given.items()}
+                made[name] = {key: tensor + told_of(training).plus for key, tensor in given.items()}
             outputs.append(made)
         if wave.sum:
             outputs.append({part: dict(values[at]) for part, at in wave.sum.base.items()})
@@ -89,13 +105,23 @@ def part(number: float = 0.0) -> TensorDict:
     return {name: torch.full(shape, float(number)) for name, shape in table().state_shapes("classifier").items()}
 
 
+CLASSIFIER = Slot("model", part="classifier")
+
+
+def told(stream: Stream, inputs: Mapping[Slot, Any], wanted: tuple[str, ...], **what: Any) -> Training:
+    """A training that asks for that."""
+    return Training(Told(**what), stream, inputs, wanted)  # type: ignore[arg-type]
+
+
 def job(
-    *values: TensorDict, do: Sequence[str] = (), wanted: tuple[str, ...] = ("classifier",), **inputs: int
+    *values: TensorDict,
+    do: Sequence[str] = (),
+    wanted: tuple[str, ...] = ("classifier",),
+    inputs: Mapping[Slot, int] | None = None,
 ) -> TrainJob:
     """One training for each value."""
     trainings = [
-        Training({"do": do}, Stream(1, "batches"), {"model.classifier": at} | inputs, wanted)
-        for at in range(len(values))
+        told(Stream(1, "batches"), {CLASSIFIER: at} | dict(inputs or {}), wanted, do=do) for at in range(len(values))
     ]
     return TrainJob(Wave(tuple(trainings), None), values)
 

@@ -7,24 +7,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from obedient import Obedient, done, free, is_all, job, part
+from obedient import CLASSIFIER, Obedient, done, free, is_all, job, part, told
 from small_learner import CLASSES, SHAPE
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.shared_tensors import SharedTensors
 from fedsim.learning.executors.trainer import Score
-from fedsim.learning.executors.wave import Made, Training, Wave, WeightedSum
+from fedsim.learning.executors.wave import Made, Wave, WeightedSum
 from fedsim.learning.executors.worker_pool import ScoreJob, TrainJob
 from fedsim.learning.executors.workers import Workers
+from fedsim.learning.operations.operation import Slot
 from fedsim.models.layers import Flatten, Linear
 from fedsim.models.table import LayerTable
+
+STATE = Slot("state", part="v")
 
 
 def test_all_workers_have_work_though_a_part_has_no_numbers() -> None:
     layers = LayerTable(input_shape=SHAPE, extractor=(Flatten("flatten"),), classifier=(Linear("fc", 4, CLASSES),))
     pool = Workers(Obedient, 3, layers, torch.float32)
-    wanted = {"wanted": ("extractor", "classifier"), "model.extractor": 1}
-    tickets = [pool.begin(TrainJob(job(part(), do=["doze"], **wanted).wave, (part(), {}))) for _ in range(3)]
+    both = job(part(), do=["doze"], wanted=("extractor", "classifier"), inputs={Slot("model", part="extractor"): 1})
+    tickets = [pool.begin(TrainJob(both.wave, (part(), {}))) for _ in range(3)]
     assert [len(tasks) for tasks in pool._hands.values()] == [1, 1, 1]
     assert all(pool.finish(ticket)[0]["extractor"] == {} for ticket in tickets)
     pool.close()
@@ -85,7 +88,7 @@ def test_large_values_that_are_not_in_blocks_go_both_ways_at_once(pool: Workers)
     memories = [{"way": torch.full((500_000,), float(number))} for number in range(8)]
     tickets = []
     for number, memory in enumerate(memories):
-        order = job(part(number), wanted=("classifier", "state.v"), **{"state.v": 1})
+        order = job(part(number), wanted=("classifier", "state.v"), inputs={STATE: 1})
         tickets.append(pool.begin(replace(order, values=(*order.values, memory))))
     for number, ticket in enumerate(tickets):
         (made,) = pool.finish(ticket)
@@ -103,7 +106,7 @@ def test_values_of_any_kind_arrive_as_they_were(pool: Workers) -> None:
         "turned": torch.randn(3, 4).t()[1:, ::2],
         "special": torch.tensor([float("inf"), -0.0, 1e-42]),
     }
-    order = job(part(), wanted=("state.v",), **{"state.v": 1})
+    order = job(part(), wanted=("state.v",), inputs={STATE: 1})
     (training,) = order.wave.trainings
     wave = Wave((replace(training, parameters={"plus": 0}),), None)
     ((made,),) = done(pool, TrainJob(wave, (part(), memory)))
@@ -117,9 +120,9 @@ def test_values_of_any_kind_arrive_as_they_were(pool: Workers) -> None:
 def test_chains_and_sums_of_some_parts_come_back_in_order(pool: Workers) -> None:
     stream, start, base = Stream(1, "batches"), part(1), part(7)
     trainings = (
-        Training({}, stream, {"model.classifier": 0}, ("classifier",)),
-        Training({}, stream, {"model.classifier": Made(0, "classifier")}, ()),
-        Training({"plus": 10}, stream, {"model.classifier": Made(0, "classifier")}, ("classifier",)),
+        told(stream, {CLASSIFIER: 0}, ("classifier",)),
+        told(stream, {CLASSIFIER: Made(0, "classifier")}, ()),
+        told(stream, {CLASSIFIER: Made(0, "classifier")}, ("classifier",), plus=10),
     )
     wave = Wave(trainings, WeightedSum((1.0,), {"classifier": 1}, (2,)))
     (results,) = done(pool, TrainJob(wave, (start, base)))

@@ -35,7 +35,6 @@ SHAPE, CLASSES = (1, 8, 8), 10
 
 NET = """
     import torch
-from learned import mean_of, train, update
     from torch import nn
 
     class Net(nn.Module):
@@ -52,7 +51,6 @@ from learned import mean_of, train, update
 
 HEAD = """
     import torch
-from learned import mean_of, train, update
     from torch import nn
 
     class Net(nn.Module):
