@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from obedient import CLASSIFIER, Obedient, done, free, is_all, job, part, told
+from obedient import CLASSIFIER, Obedient, Told, done, free, is_all, job, part, told
 from small_learner import CLASSES, SHAPE
 
 from fedsim.kernel.streams import Stream
@@ -108,7 +108,7 @@ def test_values_of_any_kind_arrive_as_they_were(pool: Workers) -> None:
     }
     order = job(part(), wanted=("state.v",), inputs={STATE: 1})
     (training,) = order.wave.trainings
-    wave = Wave((replace(training, parameters={"plus": 0}),), None)
+    wave = Wave((replace(training, about=Told(plus=0)),), None)
     ((made,),) = done(pool, TrainJob(wave, (part(), memory)))
     found = made["state.v"]
     assert list(found) == list(memory)

@@ -22,7 +22,7 @@ from fedsim.metrics.cost_models.hfedms import HFedMSCost, alternating_bytes, who
 from fedsim.metrics.cost_models.settings import CostModelSettings, RunFacts
 from fedsim.models.declared import Declared
 from fedsim.protocols.block import Alternation
-from fedsim.protocols.protocol import Protocol
+from fedsim.scenario.closed_forms import ClosedForm, closed_form
 from fedsim.units import HOUR_S, TIB_BYTES
 
 HFEDMS_FEDAVG = RunFacts(clients=368, cohort=0.3 * 368, groups=(368,) * 490, model_bytes=4 * 6.68e6)
@@ -123,9 +123,11 @@ def test_more_groups_than_clients_train_no_faster() -> None:
 LASP_IN_BLOCKS = {"exchange": {"name": "lasp"}, "interval": 5}
 
 
-def protocol(**keys: Any) -> Protocol:
+def form(**keys: Any) -> ClosedForm:
     (only,) = scenario({"protocols": [keys]}).protocols
-    return only
+    found = closed_form(only)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def protocol(**keys: Any) -> Protocol:
     ],
 )
 def test_how_many_groups_there_are_in_each_round(keys: dict[str, Any], expected: list[int]) -> None:
-    assert protocol(**keys).group_numbers(368, 6) == tuple(expected)
+    assert form(**keys).groups(368, 6) == tuple(expected)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_how_many_groups_there_are_in_each_round(keys: dict[str, Any], expected:
 )
 def test_what_rounds_send(keys: dict[str, Any], expected: Alternation) -> None:
     table = Declared(parameters=6.68e6, classifier_parameters=6.3e3).table(None, None)
-    assert protocol(**keys).alternation(table) == expected
+    assert form(**keys).alternation(table) == expected
 
 
 @pytest.mark.parametrize(("interval", "equation"), [(1, whole_model_bytes), (5, alternating_bytes)])

@@ -119,8 +119,8 @@ FAULTS = (
     Fault(
         "every training of a chain is as long as its first one",
         COURSE,
-        "sizes_of(dataset, stage) for stage in chain]",
-        "sizes_of(dataset, chain[0]) for stage in chain]",
+        "stage.training.about.sizes for stage in chain]",
+        "chain[0].training.about.sizes for stage in chain]",
         (CORNERS,),
     ),
     Fault(
@@ -182,15 +182,15 @@ FAULTS = (
     Fault(
         "all chains of a wave follow the first one's recipe",
         GROUP,
-        'frozenset(first.sources("model").items()), recipe_text(first.parameters)',
-        'frozenset(first.sources("model").items()), ""',
+        'frozenset(first.sources.model("model").items()), recipe_of(first.about)',
+        'frozenset(first.sources.model("model").items()), ""',
         (CORNERS,),
     ),
     Fault(
         "all chains of a wave start from the first one's model",
         GROUP,
-        'frozenset(first.sources("model").items()), recipe_text(first.parameters)',
-        "frozenset(), recipe_text(first.parameters)",
+        'frozenset(first.sources.model("model").items()), recipe_of(first.about)',
+        "frozenset(), recipe_of(first.about)",
         (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
     ),
     Fault(
@@ -203,8 +203,8 @@ FAULTS = (
     Fault(
         "what a training of the same wave remembers is not made",
         GROUP,
-        'if isinstance(source, Made) and not name.startswith("model."):',
-        'if isinstance(source, Made) and name.startswith("memory."):',
+        'if isinstance(source, Made) and slot.role != "model":',
+        'if isinstance(source, Made) and slot.role == "memory":',
         (f"{AGREE}::test_every_recipe_is_followed_along_every_kind_of_chain",),
     ),
     Fault(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from mutants.fault import Fault
 
 ATTACHMENT = "fedsim/network/attachment.py"
-CALIBRATION = "fedsim/protocols/synchronisation/calibration.py"
+CALIBRATION = "fedsim/protocols/exchanges/calibration.py"
 GROUPED = "fedsim/protocols/cohorts/grouped.py"
-JOURNEY = "fedsim/protocols/journey.py"
-LASP = "fedsim/protocols/synchronisation/lasp.py"
-MEMORY = "fedsim/protocols/synchronisation/memory.py"
+JOURNEY = "fedsim/protocols/round_trip.py"
+LASP = "fedsim/protocols/exchanges/lasp.py"
+MEMORY = "fedsim/protocols/exchanges/memory.py"
 RELAY = "fedsim/protocols/schedules/relay.py"
 ROUNDS = "fedsim/protocols/schedules/rounds.py"
-SCC = "fedsim/protocols/synchronisation/scc.py"
+SCC = "fedsim/protocols/exchanges/scc.py"
 TEST_GROUPS = "tests/protocols/test_groups_in_sequence.py"
 TEST_LASP = "tests/protocols/test_lasp_on_the_clock.py"
 TEST_RELAY = "tests/protocols/test_relay.py"
@@ -43,8 +43,8 @@ FAULTS = (
     Fault(
         "everybody in a chain begins with the same model",
         RELAY,
-        "replace(task, model=so_far.model)",
-        "task",
+        "            task = task.handed_on(so_far, world.model.bytes() if with_it else 0.0)\n",
+        "            pass\n",
         (f"{TEST_RELAY}::test_a_model_is_handed_on_and_groups_are_averaged",),
     ),
     Fault(
@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "rounds of a block pass while nobody can be reached",
         ROUNDS,
-        "        yield from _until_somebody_can_begin(world, groups, task)\n",
+        "        yield from _until_somebody_can_begin(cloud.world, groups, task)\n",
         "",
         (f"{TEST_GROUPS}::test_in_the_middle_of_a_block_rounds_wait_for_its_clients_unless_there_is_no_hope",),
     ),
@@ -121,15 +121,15 @@ FAULTS = (
     ),
     Fault(
         "of a part's mean only the part is left",
-        ROUNDS,
-        "model = {**model, **mean}",
-        "model = mean",
+        "fedsim/learning/rules/mean.py",
+        '{**state["model"], **mean}',
+        "mean",
         (f"{TEST_LASP}::test_the_mean_of_classifiers_goes_with_the_extractor_of_the_full_round",),
     ),
     Fault(
         "groups are drawn in every round",
         GROUPED,
-        "        if place.first:\n",
+        "        if at.first:\n",
         "        if True:\n",
         (f"{TEST_GROUPS}::test_the_groups_of_a_block_take_part_in_all_of_it",),
     ),
@@ -143,7 +143,7 @@ FAULTS = (
     Fault(
         "groups that stay keep their order",
         GROUPED,
-        "self._formed = _in_another_order(world, place, self._formed)",
+        "self._formed = _in_another_order(world, at, self._formed)",
         "pass",
         (f"{TEST_GROUPS}::test_groups_that_stay_keep_their_order_or_change_it_in_each_round",),
     ),
@@ -185,21 +185,21 @@ FAULTS = (
     Fault(
         "blocks of one round are scattered too",
         LASP,
-        "if not place.first or place.interval == 1:",
-        "if not place.first:",
+        "if not at.first or at.interval == 1:",
+        "if not at.first:",
         (f"{TEST_LASP}::test_with_blocks_of_one_round_it_is_the_whole_model_and_nothing_is_scattered",),
     ),
     Fault(
         "a calibration sends the whole model",
-        LASP,
-        "        size = world.model.bytes(CLASSIFIER)\n",
-        "        size = world.model.bytes()\n",
+        "fedsim/protocols/task.py",
+        'Message({**further, "model": begin}, table.bytes(part) + beside)',
+        'Message({**further, "model": begin}, table.bytes() + beside)',
         (f"{TEST_LASP}::test_a_full_round_is_one_up_and_two_down_and_a_calibration_one_of_each_of_the_classifier",),
     ),
     Fault(
         "who has missed the scatter calibrates",
         CALIBRATION,
-        "return Memory.of(client).block == self.place.block",
+        "return Memory.of(client).block == self.at.block",
         "return True",
         (f"{TEST_LASP}::test_who_misses_the_scatter_sits_the_block_out",),
     ),

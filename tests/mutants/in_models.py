@@ -101,8 +101,8 @@ FAULTS = (
     Fault(
         "unseen clients are tested on the clients' tests",
         TORCH_EXECUTOR,
-        "self._dataset.unseen_test_ids if unseen",
-        "self._dataset.client_test_ids if unseen",
+        'self._dataset.unseen_test_ids if evaluation.on == "unseen"',
+        'self._dataset.client_test_ids if evaluation.on == "unseen"',
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
@@ -122,7 +122,7 @@ FAULTS = (
     Fault(
         "weight decay is forgotten",
         PLAIN,
-        'weight_decay=settings["weight_decay"]',
+        "weight_decay=settings.weight_decay",
         "weight_decay=0.0",
         (
             f"{TEST_SERIAL_EXECUTOR}::test_objective_momentum_and_weight_decay_act_on_parameters_and_leave_running_statistics_alone",

@@ -41,7 +41,7 @@ FAULTS = (
     Fault(
         "an objective with code of its own is recorded",
         RECORDINGS,
-        " or not Recipe.of(group.parameters).linear",
+        " or not Recipe.of(group.about).linear",
         "",
         (f"{RECORDED}::test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation",),
     ),
@@ -76,7 +76,7 @@ FAULTS = (
     Fault(
         "groups of other options are of one kind",
         RECORDINGS,
-        "return recipe_text(group.parameters), chains",
+        "return recipe_of(group.about), chains",
         "return chains",
         (f"{RECORDED}::test_whatever_operations_depend_on_makes_another_kind",),
     ),

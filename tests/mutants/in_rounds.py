@@ -9,7 +9,7 @@ CLOCK = "fedsim/kernel/clock.py"
 INBOX = "fedsim/kernel/inbox.py"
 TRIP = "fedsim/kernel/trip.py"
 STREAMS = "fedsim/kernel/streams.py"
-JOURNEY = "fedsim/protocols/journey.py"
+JOURNEY = "fedsim/protocols/round_trip.py"
 SELECTION = "fedsim/protocols/cohorts/random.py"
 RUN_LOOP = "fedsim/protocols/run_loop.py"
 ROUNDS = "fedsim/protocols/schedules/rounds.py"
@@ -123,23 +123,23 @@ FAULTS = (
     ),
     Fault(
         "epochs take no time",
-        JOURNEY,
+        "fedsim/protocols/task.py",
         'takes."""\n        return samples * world.training.epochs',
         'takes."""\n        return samples',
         ("tests/devices/test_compute_times.py",),
     ),
     Fault(
         "every training has the same batches",
-        JOURNEY,
-        "use=client.trainings,",
-        "use=0,",
+        "fedsim/protocols/task.py",
+        "client.index, client.trainings, objective",
+        "client.index, 0, objective",
         (TEST_ROUNDS,),
     ),
     Fault(
         "the way back is forgotten",
         JOURNEY,
-        "client.uplink if up is None else up, task.uplink_bytes)",
-        "(), task.uplink_bytes)",
+        "client.uplink if up is None else up, message)",
+        "(), message)",
         (TEST_ROUNDS,),
     ),
     Fault(
@@ -148,8 +148,8 @@ FAULTS = (
     Fault(
         "every round has the same cohort",
         SELECTION,
-        'world.streams("selection", 0, place.number)',
-        'world.streams("selection", 0, 0)',
+        'world.streams("selection", 0, at.number)',
+        'world.streams("selection", 0, 1)',
         (TEST_COHORTS,),
     ),
     Fault(
@@ -175,7 +175,7 @@ FAULTS = (
     ),
     Fault(
         "late work goes on although it is to stop",
-        ROUNDS,
+        "fedsim/protocols/site.py",
         '            give_up(gathered.late, "its round is over")\n',
         "            pass\n",
         (TEST_ROUNDS,),
@@ -183,14 +183,14 @@ FAULTS = (
     Fault(
         "everybody weighs the same",
         ROUNDS,
-        'update.samples if self.weighting == "samples" else 1.0',
-        "1.0",
+        'if self.weighting == "uniform":',
+        "if True:",
         (TEST_ROUNDS,),
     ),
     Fault(
         "aggregation takes no time",
-        ROUNDS,
-        "            yield world.env.timeout(world.cloud.aggregation_s)\n",
+        "fedsim/protocols/site.py",
+        "        yield self.world.env.timeout(self.world.cloud.aggregation_s)\n",
         "",
         (TEST_ROUNDS,),
     ),

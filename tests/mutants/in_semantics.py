@@ -5,9 +5,9 @@ from __future__ import annotations
 from mutants.fault import Fault
 
 SEMANTICS = "fedsim/learning/executors/semantics.py"
-CALIBRATION = "fedsim/protocols/synchronisation/calibration.py"
-SCC = "fedsim/protocols/synchronisation/scc.py"
-LASP = "fedsim/protocols/synchronisation/lasp.py"
+CALIBRATION = "fedsim/protocols/exchanges/calibration.py"
+SCC = "fedsim/protocols/exchanges/scc.py"
+LASP = "fedsim/protocols/exchanges/lasp.py"
 LEARNER = "fedsim/learning/graph_learner.py"
 HEAD = "fedsim/models/user_head.py"
 PLAIN = "fedsim/learning/executors/plain.py"
@@ -17,44 +17,44 @@ TESTS = "tests/learning/test_semantics.py"
 FAULTS = (
     Fault(
         "absent classes always move",
-        SEMANTICS,
-        'elif parameters["absent"] == "mean":',
+        "fedsim/learning/operations/compensate.py",
+        'elif self.absent == "mean":',
         "else:",
         (TESTS,),
     ),
     Fault(
         "a class moves by the sum of its drifts",
-        SEMANTICS,
+        "fedsim/learning/operations/compensate.py",
         "features[labels == label] += seen.mean(dim=0)",
         "features[labels == label] += seen.sum(dim=0)",
         (TESTS,),
     ),
     Fault(
         "compensation changes what is stored",
-        SEMANTICS,
+        "fedsim/learning/operations/compensate.py",
         "remembered[LABELS], remembered[FEATURES].clone()",
         "remembered[LABELS], remembered[FEATURES]",
         (TESTS,),
     ),
     Fault(
         "rounding says which of two rows is nearer",
-        SEMANTICS,
+        "fedsim/learning/operations/keep.py",
         "torch.round(distances * (",
         "(distances * (",
         (TESTS,),
     ),
     Fault(
         "the last of equal rows",
-        SEMANTICS,
+        "fedsim/learning/operations/keep.py",
         "torch.argsort(_distances(candidates[FEATURES], labels), stable=True)",
         "len(labels) - 1 - torch.argsort(_distances(candidates[FEATURES], labels).flip(0), stable=True)",
         (TESTS,),
     ),
     Fault(
         "a quota too many",
-        SEMANTICS,
-        "rank < np.asarray(quotas)[labels]",
-        "rank <= np.asarray(quotas)[labels]",
+        "fedsim/learning/operations/keep.py",
+        "rank < quotas[labels]",
+        "rank <= quotas[labels]",
         (TESTS,),
     ),
     Fault(
@@ -90,8 +90,8 @@ FAULTS = (
     Fault(
         "one epoch of calibration",
         LASP,
-        "epochs=self.calibration_epochs, scc",
-        "epochs=1, scc",
+        "epochs=self.calibration_epochs,",
+        "epochs=1,",
         (LAWS,),
     ),
     Fault(
@@ -118,7 +118,7 @@ FAULTS = (
     Fault(
         "own extractors are kept",
         LEARNER,
-        "            self._soon.append(weakref.ref(semantics))",
+        "            self._soon += map(weakref.ref, made.values())",
         "            pass",
         ("tests/experiment/test_memory_over_rounds.py::test_extractors_that_are_kept_are_versions_and_not_copies",),
     ),

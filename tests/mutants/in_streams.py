@@ -9,7 +9,7 @@ STREAM_BUFFER = "fedsim/devices/stream_buffer.py"
 SHIFTS = "fedsim/data/stream/drift/shifts.py"
 AUGMENT = "fedsim/data/stream/augment.py"
 BATCHES = "fedsim/learning/batches.py"
-JOURNEY = "fedsim/protocols/journey.py"
+JOURNEY = "fedsim/protocols/round_trip.py"
 TEST_STREAMS = "tests/data/test_sample_streams.py"
 TEST_STREAM_BUFFER = "tests/devices/test_stream_buffer.py"
 TEST_DRIFTS = "tests/data/test_drifts.py"
@@ -307,22 +307,22 @@ FAULTS = (
     ),
     Fault(
         "the key forgets the mixture",
-        BATCHES,
-        "[capture.first, capture.samples, capture.mixture]",
-        "[capture.first, capture.samples, None]",
+        "fedsim/learning/batches.py",
+        "            capture.samples,\n            capture,\n",
+        "            capture.samples,\n            capture._replace(mixture=None),\n",
         (f"{TEST_STREAMED_TRAINING}::test_the_key_knows_the_capture_and_how_it_is_changed",),
     ),
     Fault(
         "the key forgets how images are changed",
         BATCHES,
-        'augmentation and augmentation.model_dump(mode="json")',
-        "augmentation and augmentation.brightness",
+        'None if augmentation is None else augmentation.model_dump(mode="json")',
+        'None if augmentation is None else {"area": augmentation.brightness}',
         (f"{TEST_STREAMED_TRAINING}::test_the_key_knows_how_images_are_changed_and_how_strong_the_drift_is",),
     ),
     Fault(
         "the key forgets how strong the drift is",
         BATCHES,
-        "drift and drift.strength",
+        "None if drift is None else drift.strength",
         "None",
         (f"{TEST_STREAMED_TRAINING}::test_the_key_knows_how_images_are_changed_and_how_strong_the_drift_is",),
     ),

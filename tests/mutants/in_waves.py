@@ -46,8 +46,8 @@ FAULTS = (
     Fault(
         "parts of several models are taken for one that was handed on",
         WAVES,
-        "        return maker if same and alike else None",
-        "        return maker if alike else None",
+        "return maker if same and _recipe(maker)",
+        "return maker if _recipe(maker)",
         (TEST_WAVES,),
     ),
     Fault(
