@@ -2,7 +2,7 @@
 
 A generated block stands between two comments::
 
-    <!-- generated: source fedsim.protocols.journey:journey -->
+    <!-- generated: source fedsim.protocols.round_trip:round_trip -->
     <!-- end of generated -->
 
 In a fenced block of the language ``console``, lines that begin with ``$ fedsim`` are executed, and the lines below each

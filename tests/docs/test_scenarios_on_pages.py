@@ -35,6 +35,7 @@ def test_yaml_on_a_page_is_a_scenario_or_sections_of_one(text: str, tmp_path: Pa
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     (tmp_path / "topologies").symlink_to(ROOT / "topologies")
+    (scenarios / "richest.py").write_text(fenced(ROOT / "docs/add_a_protocol.md", "python")[0], encoding="utf-8")
     whole = scenarios / "whole.yaml"
     whole.write_text(yaml.safe_dump({**rest, **sections}, sort_keys=False), encoding="utf-8")
     scenario = load(whole)
