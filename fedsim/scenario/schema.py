@@ -159,12 +159,18 @@ class Scenario(Settings):
         if self.learn:
             return self
         for position, protocol in enumerate(self.protocols):
-            if protocol.needs_learning:
+            if protocol.reads_learning:
                 raise Misfit(
                     f"protocol {protocol.title!r} decides on learned values, so it cannot run with learn: false "
                     "(--no-training)",
                     "protocols",
                     position,
+                )
+            if protocol.needs_learning:
+                raise Misfit(
+                    "the size of its updates is measured on what was learned; give declared_bytes to run with learn: "
+                    "false (--no-training)",
+                    *("protocols", position, "codec"),
                 )
             stop = protocol.stop or self.stop
             if stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None:

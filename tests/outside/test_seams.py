@@ -1,0 +1,221 @@
+"""Protocols, rules and codecs written outside of the package, on the seams alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import digit_runs
+import numpy as np
+import pytest
+import torch
+from learned import update
+from simpy import Event
+from small_learner import small
+from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
+
+import fedsim
+from fedsim.learning.codecs.codec import Codec, Coded
+from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.graph import Graph, Handle
+from fedsim.learning.learner import Learner
+from fedsim.learning.objectives.objective import Given, Objective, State, Tensors
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Inputs, Operation
+from fedsim.learning.rules.changes import weighted_change
+from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule
+from fedsim.learning.rules.rule import State as ServerState
+from fedsim.learning.rules.update import Update
+from fedsim.models.table import ModelTable
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.cohorts.random import RandomCohort
+from fedsim.protocols.site import Site
+from fedsim.protocols.task import Task
+from fedsim.protocols.world import World
+
+# -- a protocol ------------------------------------------------------------------------------------------------------
+
+
+def fedavg(world: World, cohort: RandomCohort) -> Generator[Event, Any, None]:
+    """Federated averaging, in as many lines as it takes."""
+    cloud, draw = Site(world), cohort.begin(None)
+    for number in world.loop.rounds():
+        chosen = yield from draw.groups(world, BlockRound.of(number, interval=1))
+        task = Task.of(world, number, cloud.version, Plain(), Float32(), state=cloud.state)
+        trips = [cloud.visit(client, task) for (client,) in chosen]
+        got = yield from cloud.collect(trips, count=draw.enough(world))
+        yield from cloud.fold(Mean(), got.arrived, round_number=number)
+        arrived, late = len(got.arrived), len(got.late)
+        counts = {"participants": arrived, "late": late, "lost": len(chosen) - arrived - late}
+        world.loop.finish_round(cloud.state["model"], selected=len(chosen), **counts)
+
+
+@pytest.mark.parametrize("late_transfers", ["finish", "cancel"])
+def test_fedavg_in_a_few_lines_has_the_trace_of_fedavg(late_transfers: str) -> None:
+    keys = {"fraction": 0.7, "over_selection": 1.3}
+    changes = EVERYTHING_HAPPENS | {"network.late_transfers": late_transfers, "stop": {"rounds": 8}}
+    changes |= {"protocols": [{"name": "fedavg", **keys}]}
+    expected, (world, _) = simulated(changes), prepared(changes)
+    world.env.run(until=world.env.process(fedavg(world, RandomCohort(**keys))))
+    assert len(world.trace.rounds) == 8
+    assert world.trace.digest() == expected.trace.digest()
+
+
+# -- a rule ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step(Operation):
+    """``m <- beta m + change, w <- w + rate m`` (Hsu, Qi and Brown, arXiv:1909.06335, algorithm 1)."""
+
+    name: ClassVar[str] = "momentum_step"
+    beta: float
+    rate: float
+
+    def apply(self, inputs: Inputs[Any], generator: np.random.Generator | None) -> Mapping[str, Any]:
+        before, made = inputs.model("momentum"), {}
+        for part, change in inputs.model("change").items():
+            moved = {n: self.beta * before[part][n] + c if before else c for n, c in change.items()}
+            made[f"momentum.{part}"] = moved
+            made[part] = {n: w + self.rate * moved[n] for n, w in inputs.model("base")[part].items()}
+        return made
+
+
+class Momentum(ServerRule):
+    """Momentum on the server."""
+
+    name: Literal["momentum"] = "momentum"
+    beta: float = 0.9
+
+    def apply(
+        self, learner: Learner, state: ServerState, updates: Sequence[Update], *, round_number: int
+    ) -> ServerState:
+        base = state["model"]
+        change = weighted_change(learner, base, updates, round_number=round_number)
+        given = {"base": base, "change": change, "momentum": state.get("momentum", {})}
+        names = [*base, *(f"momentum.{part}" for part in base)]
+        made = learner.apply(Step(self.beta, 1.0), given, names, round_number=round_number)
+        momentum = {part: made[f"momentum.{part}"] for part in base}
+        return {"model": {part: made[part] for part in base}, "momentum": momentum}
+
+
+def test_momentum_on_the_server_has_the_vector_of_its_paper(tmp_path: Path) -> None:
+    """w = (1, -2); clients of 3 and 1 samples whose mean change is (0.1, -0.05), twice."""
+    run = small(tmp_path)
+    graph = Graph("given")
+
+    def model(*numbers: float) -> dict[str, Handle]:
+        handle = graph.node(Init(str(numbers)), {}).output("classifier")
+        handle.value = {"w": torch.tensor(numbers, dtype=torch.float64)}
+        return {"classifier": handle}
+
+    state: ServerState = {"model": model(1.0, -2.0)}
+    expected = ((1.1, -2.05), (1.29, -2.145))
+    for number, wanted in enumerate(expected, start=1):
+        base = state["model"]["classifier"]
+        run.learner._forcer.force(base)
+        start = base.value["w"]
+        updates = [
+            update(0, model(*(start + torch.tensor([0.2, -0.4])).tolist()), 3.0),
+            update(1, model(*(start + torch.tensor([-0.2, 1.0])).tolist()), 1.0),
+        ]
+        state = Momentum().apply(run.learner, state, updates, round_number=number)
+        run.learner._forcer.force(state["model"]["classifier"])
+        assert state["model"]["classifier"].value["w"].tolist() == pytest.approx(wanted, abs=1e-6)
+    run.store.close()
+
+
+# -- a codec, and what travels beside the model ----------------------------------------------------------------------
+
+
+class Sparse(Codec):
+    """The changes that are larger than a threshold, 8 bytes each; the rest waits on the device."""
+
+    name: Literal["sparse"] = "sparse"
+    measured: ClassVar[bool] = True
+    remembers: ClassVar[tuple[str, ...]] = ("residual",)
+    threshold: float = 0.01
+
+    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        rest = state.get("residual", {})
+        whole = {name: value + rest[name] if rest else value for name, value in change.items()}
+        sent = {name: value * (value.abs() > self.threshold) for name, value in whole.items()}
+        size = 8 * sum(int((value != 0).sum()) for value in sent.values())
+        return Coded(sent, {"residual": {name: whole[name] - sent[name] for name in whole}}, size)
+
+
+MEASURED = {
+    "protocols": [{"name": "fedavg", "clients": 6, "codec": {"path": f"{__file__}:Sparse", "threshold": 0.02}}],
+    "network.cell.radio": {"name": "fixed", "uplink_bps": 1e5, "downlink_bps": 1e5},
+    "devices.classes.sensor": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}},
+}
+
+
+def computed(store: Path, run: int) -> list[str]:
+    """What a run has computed, by operation."""
+    ledgers = sorted((store / "ledger").glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    rows = [json.loads(line) for line in ledgers[run].read_bytes().splitlines()]
+    return [row["operation"] for row in rows if row["event"] == "computed"]
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
+def test_a_measured_size_is_kept_and_nothing_is_trained_for_it_again(tmp_path: Path, executor: str) -> None:
+    scenario, store = digit_runs.scenario(MEASURED), tmp_path / "store"
+    cold = fedsim.run(scenario, out=tmp_path / "cold", store=store, executor=executor)
+    assert computed(store, 0).count("train") == 18
+    warm = fedsim.run(scenario, out=tmp_path / "warm", store=store, executor=executor)
+    hashes = [results.manifest["runs"][0]["trace_hash"] for results in (cold, warm)]
+    assert hashes[0] == hashes[1]
+    assert "train" not in computed(store, 1)
+    sent = cold.transfers[(cold.transfers["direction"] == "uplink") & cold.transfers["access"]]["bytes"]
+    assert sent.nunique() > 12 and (sent % 8 == 0).all() and sent.max() < cold.manifest["model"]["bytes"] * 2
+    assert warm.rounds["accuracy"].tolist() == cold.rounds["accuracy"].tolist()
+
+
+def test_without_training_a_measured_size_has_to_be_declared(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="declared_bytes"):
+        digit_runs.scenario(MEASURED | {"learn": False})
+    codec = MEASURED["protocols"][0]["codec"] | {"declared_bytes": 500.0}  # type: ignore[index]
+    declared = MEASURED | {"protocols": [{"name": "fedavg", "clients": 6, "codec": codec}]}
+    hashes = [
+        fedsim.run(digit_runs.scenario(declared | {"learn": learn}), out=tmp_path / str(learn)).manifest["runs"][0]
+        for learn in (True, False)
+    ]
+    assert hashes[0]["trace_hash"] == hashes[1]["trace_hash"]
+
+
+class Controlled(Objective):
+    """A client is pushed by a control that the server sends, and sends one back."""
+
+    name: Literal["controlled"] = "controlled"
+    receives: ClassVar[tuple[str, ...]] = ("control",)
+    remembers: ClassVar[tuple[str, ...]] = ("control",)
+    sends: ClassVar[tuple[str, ...]] = ("control",)
+    reads_start: ClassVar[bool] = True
+
+    def bytes_of(self, name: str, table: ModelTable) -> float:
+        return 4.0 * table.parameters()
+
+    def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
+        rate = given.steps * given.training.learning_rate
+        return {"control": {name: (start - weights[name]) / rate for name, start in given.start.items()}}
+
+
+def test_what_travels_beside_the_model_is_counted_both_ways(tmp_path: Path) -> None:
+    objective = {"path": f"{__file__}:Controlled"}
+    protocols = [
+        {"name": "fedavg", "clients": 6},
+        {"name": "fedavg", "label": "two", "clients": 6, "objective": objective},
+    ]
+    results = fedsim.run(digit_runs.scenario({"protocols": protocols}), out=tmp_path)
+    bytes_of = results.rounds.groupby("protocol")[["uplink_bytes", "downlink_bytes"]].max()
+    model = results.manifest["model"]["bytes"]
+    assert bytes_of.loc["fedavg"].tolist() == [18 * model] * 2
+    assert bytes_of.loc["two"].tolist() == [36 * model] * 2
+    same = results.rounds.set_index(["protocol", "round"])["accuracy"]
+    assert same["fedavg"].tolist() == same["two"].tolist()
