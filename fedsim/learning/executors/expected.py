@@ -1,7 +1,8 @@
 """What a stored value must look like to be the one that is asked for: names, types and shapes of its tensors.
 
 A right digest does not say so: it has no secret, and anybody may have written the file. Left out: what an objective
-remembers, which only the objective knows; and numbers, of which any could have been trained.
+remembers, and rows that another operation makes, which only these know; and numbers, of which any could have been
+trained.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import torch
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.graph import Handle
+from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANTICS, Extract
 from fedsim.learning.operations.keep import Keep
 from fedsim.models.layers import Shape
@@ -43,7 +45,7 @@ class Expected:
         """Raise `ValueError` unless *found* can be the output that *handle* stands for."""
         if handle.output in self._shapes:
             _check(found, {name: (self._dtype, shape) for name, shape in self._shapes[handle.output].items()})
-        elif handle.output == SEMANTICS:
+        elif handle.output == SEMANTICS and _known(handle):
             self._check_rows(found, handle)
 
     def _check_rows(self, found: TensorDict, handle: Handle) -> None:
@@ -75,6 +77,16 @@ class Expected:
                     return seen.samples
             handle = handle.node.sources.one("remembered")
         return len(handle.value[LABELS])
+
+
+def _known(handle: Handle) -> bool:
+    """Whether nothing but the operations on semantics has made the rows, as far back as has no value yet."""
+    while isinstance(handle.node.operation, Extract | Keep | Compensate):
+        sources = handle.node.sources
+        if handle.computed or not ("rows" in sources or "remembered" in sources):
+            return True
+        handle = sources.each("rows")[0] if "rows" in sources else sources.one("remembered")
+    return False
 
 
 def _with_samples(handle: Handle) -> bool:
