@@ -13,8 +13,7 @@ import pytest
 from chains import on_the_wires, over_the_air
 from plain_learner import PlainLearner, text
 from simpy import Event
-from small_worlds import NO_CONTENTION, prepared
-from test_relay import hall
+from small_worlds import NO_CONTENTION, hall, prepared
 
 from fedsim.kernel.gather import Gathered
 from fedsim.kernel.trip import Lost, Trip
@@ -132,6 +131,44 @@ def test_once_enough_have_arrived_the_others_are_late(late_transfers: str) -> No
     assert trips[0].is_alive is world.clients[1].busy is (late_transfers == "finish")
 
 
+def test_where_nobody_is_late_nothing_is_given_up_and_no_time_passes() -> None:
+    world = world_of(NO_CONTENTION | {"network.late_transfers": "cancel"})
+    cloud, gates = Site(world), (RoundGate(), RoundGate())
+    nobody: Gathered = done(world, cloud.collect([], deadline_s=100.0, gate=gates[0]))
+    assert (nobody, world.env.now) == (Gathered([], [], []), 0.0)
+    trips = [cloud.visit(client, task_of(cloud)) for client in world.clients]
+    got: Gathered = done(world, cloud.collect(trips, count=2, deadline_s=100.0, gate=gates[1]))
+    assert ([update.sender for update in got.arrived], got.lost, got.late) == ([0, 1], [], [])
+    assert (world.env.now, [gate.open for gate in gates]) == (17.0, [False, False])
+
+
+def steps_at(site: Site, client: Client, number: int) -> Generator[Any, Any, list[float]]:
+    """When each of so many steps at a site with one client has ended."""
+    ends = []
+    for _ in range(number):
+        got = yield from site.collect([site.visit(client, task_of(site))])
+        yield from site.fold(Mean(), got.arrived, round_number=1)
+        ends.append(site.world.env.now)
+    return ends
+
+
+def test_two_sites_at_once_do_not_disturb_each_other() -> None:
+    """Each has its own air, its own models and its own count of them."""
+    alone, both = (world_of(ON_WIRES | hall(a="east", b="west") | {"devices.aggregation_s": 0.5}) for _ in range(2))
+    one = Site(alone, alone.clients[0].attachment.backbone)
+    expected = done(alone, steps_at(one, alone.clients[0], 3))
+    assert expected == [17.5, 35.0, 52.5]
+    east, west = sites = [Site(both, client.attachment.backbone) for client in both.clients]
+    trips = [Trip(both.env, steps_at(*about)) for about in zip(sites, both.clients, (3, 2), strict=True)]
+    both.env.run()
+    assert [trip.value for trip in trips] == [expected, expected[:2]]
+    assert (east.version, west.version) == (3, 2)
+    assert east.state["model"] is not west.state["model"]
+    trained = [(training.client, training.start) for training in both.learner.trainings]  # type: ignore[attr-defined]
+    assert trained[:2] == [(0, "initial"), (1, "initial")]
+    assert on_the_wires(both) == []
+
+
 # -- what is made of it ------------------------------------------------------------------------------------------------
 
 
@@ -163,11 +200,12 @@ def test_a_station_reports_up_its_model_as_one_update_of_all_and_pays_its_own_wi
     world = world_of(ON_WIRES | hall(a="east", b="east", c="west") | {"training.epochs": 2})
     backbone = world.clients[0].attachment.backbone
     station = Site(world, backbone)
-    base = station.state
     trips = [station.visit(client, task_of(station)) for client in world.clients[:2]]
     got: Gathered = done(world, station.collect(trips))
+    with pytest.raises(Lost, match="no client of the site has trained"):
+        done(world, station.report_up())
     done(world, station.fold(Mean(), got.arrived, round_number=1))
-    update = done(world, station.report_up(base, got.arrived))
+    update = done(world, station.report_up())
     assert world.env.now == 22.0 + 2  # two epochs take 10 s
     assert on_the_wires(world) == [(-1, "edge -- east", "up", 1_000.0), (-1, "cloud -- edge", "up", 1_000.0)]
     assert over_the_air(world) == {"uplink": 2_000.0, "downlink": 2_000.0}
@@ -182,6 +220,39 @@ def test_a_report_that_the_wire_loses_is_lost() -> None:
     world = world_of(ON_WIRES | hall(a="east") | {"faults": faults})
     station = Site(world, world.clients[0].attachment.backbone)
     got: Gathered = done(world, station.collect([station.visit(world.clients[0], task_of(station))]))
+    done(world, station.fold(Mean(), got.arrived, round_number=1))
     with pytest.raises(Lost):
-        done(world, station.report_up(station.state, got.arrived))
+        done(world, station.report_up())
     assert on_the_wires(world)[-1] == (-1, "cloud -- edge", "up", 500.0)
+
+
+def test_what_a_station_receives_comes_down_its_wires_and_begins_its_report_anew() -> None:
+    world = world_of(ON_WIRES | hall(a="east", b="west"))
+    cloud = Site(world)
+    station = Site(world, world.clients[0].attachment.backbone, {"model": cloud.state["model"], "kept": {}})
+    done(world, steps_at(station, world.clients[0], 2))
+    done(world, steps_at(cloud, world.clients[1], 1))
+    begun, wires = world.env.now, len(on_the_wires(world))
+    done(world, station.receive(cloud))
+    assert world.env.now == begun + 2
+    assert on_the_wires(world)[wires:] == [
+        (-1, "cloud -- edge", "down", 1_000.0),
+        (-1, "edge -- east", "down", 1_000.0),
+    ]
+    assert station.state == {"model": cloud.state["model"], "kept": {}}
+    with pytest.raises(Lost, match="no client of the site has trained"):
+        done(world, station.report_up())
+    done(world, steps_at(station, world.clients[0], 2))
+    update = done(world, station.report_up())
+    assert (update.version, update.samples, update.steps, update.clients) == (1, 10, 2 * 2, 1)
+    assert text(update.base) == "mean of round 1" and update.base is cloud.state["model"]
+
+
+def test_a_model_that_the_wire_loses_on_its_way_down_is_not_received() -> None:
+    faults = {"scheduled": [{"link": ["cloud", "edge"], "at_s": 0.5, "for_s": 1.0}], "messages": "lose"}
+    world = world_of(ON_WIRES | hall(a="east") | {"faults": faults})
+    station = Site(world, world.clients[0].attachment.backbone)
+    before = station.state
+    with pytest.raises(Lost):
+        done(world, station.receive(Site(world)))
+    assert station.state is before
