@@ -396,6 +396,47 @@ WRONG = {
 }
 
 
+UNFIT = {
+    "one tensor": (lambda own: {"fc.weight": own["fc.weight"]}, "it has 1 tensors, and 2 are needed"),
+    "other names": (
+        lambda own: {"weight": own["fc.weight"], "fc.bias": own["fc.bias"]},
+        "it has no tensor 'fc.weight'",
+    ),
+    "other shape": (
+        lambda own: {**own, "fc.bias": own["fc.bias"][:1]},
+        "'fc.bias' is float32 (1,), and float32 (3,) is needed",
+    ),
+    "other type": (
+        lambda own: {**own, "fc.bias": own["fc.bias"].double()},
+        "'fc.bias' is float64 (3,), and float32 (3,) is needed",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Unfit(Operation):
+    """Makes a part of the model, and the same by a name that is none of its parts."""
+
+    name: ClassVar[str] = "unfit"
+    how: str
+
+    def apply(self, inputs: Inputs[Any], generator: np.random.Generator | None) -> Mapping[str, Any]:
+        return dict.fromkeys(("classifier", "other"), UNFIT[self.how][0](inputs.model("model")["classifier"]))
+
+
+@pytest.mark.parametrize("how", UNFIT)
+def test_what_is_no_such_part_of_the_model_is_refused_where_it_was_made(how: str, opened: Open) -> None:
+    run = opened()
+    start = run.learner.initial_model()
+    made = run.learner.apply(Unfit(how), {"model": start}, ["classifier"], round_number=1)
+    with pytest.raises(UserError) as refusal:
+        force(run, made)
+    assert str(refusal.value) == f"'classifier' of operation 'unfit' is no such part of the model: {UNFIT[how][1]}"
+    other = run.learner.apply(Unfit(how), {"model": trained(run)}, ["other"], round_number=1)
+    force(run, other)
+    assert other["other"].computed, "what is called otherwise may have any form"
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_wrong_outputs_are_refused(what: str, tmp_path: Path) -> None:
     output, message = WRONG[what]

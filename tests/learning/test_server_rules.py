@@ -21,14 +21,14 @@ def test_momentum_on_the_server_has_the_vector_of_its_paper(tmp_path: Path) -> N
     graph = Graph("given")
 
     def model(*numbers: float) -> dict[str, Handle]:
-        handle = graph.node(Init(str(numbers)), {}).output("classifier")
+        handle = graph.node(Init(str(numbers)), {}).output("given")
         handle.value = {"w": torch.tensor(numbers, dtype=torch.float64)}
-        return {"classifier": handle}
+        return {"given": handle}
 
     state: State = {"model": model(1.0, -2.0)}
     expected = ((1.1, -2.05), (1.29, -2.145))
     for number, wanted in enumerate(expected, start=1):
-        base = state["model"]["classifier"]
+        base = state["model"]["given"]
         run.learner._forcer.force(base)
         start = base.value["w"]
         updates = [
@@ -36,6 +36,6 @@ def test_momentum_on_the_server_has_the_vector_of_its_paper(tmp_path: Path) -> N
             update(1, model(*(start + torch.tensor([-0.2, 1.0])).tolist()), 1.0),
         ]
         state = Momentum().apply(run.learner, state, updates, round_number=number)
-        run.learner._forcer.force(state["model"]["classifier"])
-        assert state["model"]["classifier"].value["w"].tolist() == pytest.approx(wanted, abs=1e-6)
+        run.learner._forcer.force(state["model"]["given"])
+        assert state["model"]["given"].value["w"].tolist() == pytest.approx(wanted, abs=1e-6)
     run.store.close()

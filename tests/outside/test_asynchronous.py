@@ -98,9 +98,9 @@ def test_two_updates_of_which_one_is_stale(rule: ServerRule, expected: tuple[flo
     graph = Graph("given")
 
     def model(*numbers: float) -> Model:
-        handle: Handle = graph.node(Init(str(numbers)), {}).output("classifier")
+        handle: Handle = graph.node(Init(str(numbers)), {}).output("given")
         handle.value = {"w": torch.tensor(numbers, dtype=torch.float64)}
-        return {"classifier": handle}
+        return {"given": handle}
 
     now = model(1.0, -2.0)
     weights = [(stale + 1) ** -0.5 for stale in (0, 3)]
@@ -112,7 +112,7 @@ def test_two_updates_of_which_one_is_stale(rule: ServerRule, expected: tuple[flo
     state: State = {"model": now, "more": now}
     after = rule.apply(run.learner, state, [fresh, update(1, sent, weights[1], before)], round_number=1)
     assert after["more"] is now
-    assert forced(run, after["model"])["classifier.w"].tolist() == pytest.approx(expected, abs=1e-12)
+    assert forced(run, after["model"])["given.w"].tolist() == pytest.approx(expected, abs=1e-12)
 
 
 def test_one_after_the_other_without_mixing_is_sgd_from_client_to_client(run: Small) -> None:

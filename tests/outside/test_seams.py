@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import digit_runs
+import numpy as np
 import pytest
 import sparse
 from simpy import Event
 from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
 
 import fedsim
+from fedsim.cli import main
 from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.learner import Learner
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.operation import Inputs, Operation
 from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.random import RandomCohort
@@ -126,3 +133,45 @@ def test_what_travels_beside_the_model_is_counted_both_ways(tmp_path: Path) -> N
     assert bytes_of.loc["two"].tolist() == [36 * model] * 2
     same = results.rounds.set_index(["protocol", "round"])["accuracy"]
     assert same["fedavg"].tolist() == same["two"].tolist()
+
+
+# -- a rule that is wrong --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Half(Operation):
+    """Makes the classifier, and of that the weights only."""
+
+    name: ClassVar[str] = "half"
+
+    def apply(self, inputs: Inputs[Any], generator: np.random.Generator | None) -> Mapping[str, Any]:
+        return {"classifier": {"fc2.weight": inputs.model("model")["classifier"]["fc2.weight"]}}
+
+
+class Halving(ServerRule):
+    """Asks for more than its operation makes, or takes what is no model for one."""
+
+    name: Literal["halving"] = "halving"
+    output: str
+
+    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
+        made = learner.apply(Half(), {"model": updates[0].model}, [self.output], round_number=round_number)
+        return {"model": {**state["model"], **made}}
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("extractor", "operation 'half' makes 'classifier', and no 'extractor'"),
+        ("classifier", "'classifier' of operation 'half' is no such part of the model: it has 1 tensors, and 2 are "),
+    ],
+)
+def test_what_a_rule_makes_wrong_is_one_message(
+    output: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = {"path": f"{__file__}:Halving", "output": output}
+    content = digit_runs.data({"protocols": [{"name": "fedavg", "clients": 3, "server": server}]})
+    (tmp_path / "halving.yaml").write_text(json.dumps(content).replace("Infinity", ".inf"))
+    assert main(["run", str(tmp_path / "halving.yaml"), "--out", str(tmp_path / "run"), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"fedsim: {message}") and said.count("\n") == 1

@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
 from fedsim.learning.executors.applied import applied
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.executor import Executor, Fold
@@ -135,7 +136,19 @@ class TorchExecutor(Executor):
                 return [self._sum(node)]
             case _:
                 with arithmetic(self._torch_device, self._precision):
-                    return [applied(node)]
+                    return [self._applied(node)]
+
+    def _applied(self, node: Node) -> dict[str, Value]:
+        made = applied(node)
+        for handle in node.held_outputs():
+            if handle.output in self._table.parts:
+                try:
+                    self._expected.check(made[handle.output], handle)
+                except ValueError as error:
+                    raise UserError(
+                        f"{handle.output!r} of operation {node.operation.name!r} is no such part of the model: {error}"
+                    ) from None
+        return made
 
     def fold(self, node: Node) -> Fold:
         """A partial sum of models that were made elsewhere."""
