@@ -17,13 +17,15 @@ from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
 
 import fedsim
 from fedsim.cli import main
+from fedsim.learning.codecs.codec import Codec, Coded
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.learner import Learner
-from fedsim.learning.objectives.objective import Given, Objective, Tensors
+from fedsim.learning.objectives.objective import Given, Objective, State, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.operation import Inputs, Operation
 from fedsim.learning.rules.mean import Mean
-from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.rule import ServerRule
+from fedsim.learning.rules.rule import State as ServerState
 from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
@@ -103,6 +105,30 @@ def test_without_training_a_measured_size_has_to_be_declared(tmp_path: Path) -> 
     assert hashes[0]["trace_hash"] == hashes[1]["trace_hash"]
 
 
+class Counted(Codec):
+    """An update takes 1,000 bytes for each one that the client has written so far."""
+
+    name: Literal["counted"] = "counted"
+    measured: ClassVar[bool] = True
+    remembers: ClassVar[tuple[str, ...]] = ("before",)
+
+    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        some = next(iter(change.values()))
+        number = state["before"]["number"] + 1 if state else some.new_ones(())
+        return Coded(
+            {name: value.clone() for name, value in change.items()}, {"before": {"number": number}}, 1000 * int(number)
+        )
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
+def test_a_client_keeps_what_its_codec_remembers(tmp_path: Path, executor: str) -> None:
+    protocol = {"name": "fedavg", "clients": 20, "codec": {"path": f"{__file__}:Counted"}}
+    results = fedsim.run(digit_runs.scenario({"protocols": [protocol]}), out=tmp_path, executor=executor)
+    assert results.rounds["uplink_bytes"].tolist() == [20_000, 60_000, 120_000]
+    sent = results.transfers[(results.transfers["direction"] == "uplink") & results.transfers["access"]]
+    assert sent["bytes"].tolist() == [1_000] * 20 + [2_000] * 20 + [3_000] * 20
+
+
 class Controlled(Objective):
     """A client is pushed by a control that the server sends, and sends one back."""
 
@@ -154,7 +180,9 @@ class Halving(ServerRule):
     name: Literal["halving"] = "halving"
     output: str
 
-    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
+    def apply(
+        self, learner: Learner, state: ServerState, updates: Sequence[Update], *, round_number: int
+    ) -> ServerState:
         made = learner.apply(Half(), {"model": updates[0].model}, [self.output], round_number=round_number)
         return {"model": {**state["model"], **made}}
 
