@@ -46,7 +46,8 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
     score = _score(evaluations)
     for position, test_set in enumerate(on):
         ending = f"_{test_set}" if position else ""
-        spread = () if test_set == "global" else (f"{score}_{how}" for how in SPREAD)
+        how_spread = () if test_set == "global" else SPREAD if test_set != "own" else ("mean", *SPREAD)
+        spread = (f"{score}_{how}" for how in how_spread)
         for metric in dict.fromkeys(("accuracy", "loss", score, *spread)):
             values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
             table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
