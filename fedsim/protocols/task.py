@@ -66,6 +66,10 @@ class Task:
         """Of SGD, one for each mini-batch."""
         return world.training.epochs * -(-samples // world.training.batch_size)
 
+    def start(self, world: World, client: Client) -> Model:
+        """What *client* begins its training with: as a rule, what was sent to it."""
+        return self.model
+
     def begin(self, world: World, client: Client, capture: Capture | None) -> Trained | None:
         """What the client is about to learn, where its size is measured: so all sizes of a round are made together."""
         return self._train(world, client, capture) if self.codec.reads_learning else None
@@ -80,7 +84,7 @@ class Task:
             self.round_number, client.index, client.trainings, objective, codec, capture, rows, self.table.digest
         )
         state = {**client.kept.get("objective", {}), **client.kept.get("codec", {})}
-        return world.learner.train(asked, self.model, state=state, further=self.down.models)
+        return world.learner.train(asked, self.start(world, client), state=state, further=self.down.models)
 
     def _message(self, client: Client, trained: Trained) -> Message:
         """What *client* sends of what it has learned; it keeps the rest."""
