@@ -15,6 +15,7 @@ from simpy import Event
 from fedsim.kernel.gather import Gathered, Journey, gather, give_up
 from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import ServerRule, State
 from fedsim.learning.rules.update import Update
@@ -52,6 +53,21 @@ class Site:
         self.state: State = {"model": world.learner.initial_model(self.table)} if state is None else state
         self.version = 0
         """How many models it has made."""
+        self._begin(0)
+
+    def _begin(self, version: int) -> None:
+        """From now on it counts what it will report, as made from the model that it has, the cloud's *version*."""
+        self._base: Model = {} if self.backbone is None else self.state["model"]
+        self._base_version, self._steps = version, 0
+        self._trained: dict[int, tuple[int, int]] = {}  # by sender: clients and samples
+
+    def receive(self, cloud: Site) -> Generator[Any, Any, None]:
+        """The model of *cloud* comes down to this site, which goes on from it; what else its rule remembers stays."""
+        assert self.backbone is not None, "the cloud is at the top"
+        model, version = cloud.state["model"], cloud.version
+        yield self.world.send(SERVERS, self.backbone.downlink, Message({"model": model}, self.table.bytes()))
+        self.state = {**self.state, "model": model}
+        self._begin(version)
 
     def task(
         self,
@@ -119,23 +135,22 @@ class Site:
         if self.state["model"]:  # without learning there is nothing to be made
             self.state = rule.apply(self.world.learner, self.state, updates, round_number=round_number)
         self.version += 1
+        self._steps += sum(update.steps for update in updates)
+        self._trained |= {update.sender: (update.clients, update.samples) for update in updates}
 
-    def report_up(self, base: State, updates: Sequence[Update]) -> Generator[Any, Any, Update]:
-        """The site's model goes up to the cloud, as one update of all who have trained it since it was *base*."""
+    def report_up(self) -> Generator[Any, Any, Update]:
+        """The site's model goes up to the cloud, as one update of all who have trained it since it was received.
+
+        Raises `Lost` when nobody has, or when the message is lost.
+        """
         assert self.backbone is not None, "the cloud is at the top"
-        message = Message(self.state, self.table.bytes())
+        if not self._trained:
+            raise Lost("no client of the site has trained")
+        message = Message({"model": self.state["model"]}, self.table.bytes())
         yield self.world.send(SERVERS, self.backbone.uplink, message)
-        samples = sum(update.samples for update in updates)
-        last = updates[-1]
-        return last._replace(
-            models=self.state,
-            base=base["model"],
-            samples=samples,
-            steps=sum(update.steps for update in updates),
-            bytes=message.bytes,
-            weight=samples,
-            clients=sum(update.clients for update in updates),
-        )
+        sender, (clients, samples) = min(self._trained), map(sum, zip(*self._trained.values(), strict=True))
+        about = (self._base, samples, self._steps, self._base_version, message.bytes)
+        return Update(sender, message.models, *about, weight=samples, clients=clients)
 
 
 def _not_begun(client: Client) -> Generator[Event, Any, Update]:

@@ -1,8 +1,8 @@
 """What a stored value must look like to be the one that is asked for: names, types and shapes of its tensors.
 
 A right digest does not say so: it has no secret, and anybody may have written the file. Left out: what an objective
-remembers, which only the objective knows; and numbers, of which any could have been trained. What an operation makes
-that neither names a table nor adds up models may be of any table.
+remembers, and rows that another operation makes, which only these know; and numbers, of which any could have been
+trained. What an operation makes that neither names a table nor adds up models may be of any table.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.executors.tensor_dict import TensorDict
 from fedsim.learning.graph import Handle
 from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANTICS, Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.keep import Keep
@@ -50,8 +51,10 @@ class Expected:
     def check(self, found: TensorDict, handle: Handle) -> None:
         """Raise `ValueError` unless *found* can be the output that *handle* stands for."""
         if handle.output == SEMANTICS:
-            self._check_rows(found, handle)
-        elif (forms := self._forms(handle)) and _forms_of(found) not in forms:
+            if _known(handle):
+                self._check_rows(found, handle)
+            return
+        if (forms := self._forms(handle)) and _forms_of(found) not in forms:
             _check(found, forms[0])
 
     def _forms(self, handle: Handle) -> list[dict[str, Form]]:
@@ -95,6 +98,16 @@ class Expected:
                     return seen.samples
             handle = handle.node.sources.one("remembered")
         return len(handle.value[LABELS])
+
+
+def _known(handle: Handle) -> bool:
+    """Whether nothing but the operations on semantics has made the rows, as far back as has no value yet."""
+    while isinstance(handle.node.operation, Extract | Keep | Compensate):
+        sources = handle.node.sources
+        if handle.computed or not ("rows" in sources or "remembered" in sources):
+            return True
+        handle = sources.each("rows")[0] if "rows" in sources else sources.one("remembered")
+    return False
 
 
 def _origin(handle: Handle) -> Extract | TensorDict:
