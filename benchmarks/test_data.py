@@ -31,9 +31,8 @@ from fedsim.data.glyphs.typefaces import CHARACTERS, font_file, template
 from fedsim.data.partition.dirichlet import Dirichlet
 from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.settings import Labels, PartitionSettings
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.stream.augment import augmented
 from fedsim.data.stream.settings import Augmentation
 from fedsim.kernel.streams import Streams

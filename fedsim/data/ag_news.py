@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Encoding, Ids, OneHot
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.folders import matching
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.source import Missing, SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate, matching
 from fedsim.errors import UserError, nearest, some
 from fedsim.files import no_text, open_text_file, shown
 from fedsim.lines import Lines, RowTooLong

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from fedsim.data.encoding import ENCODINGS
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.names import in_short, numbered
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.errors import UserError, nearest, some
 from fedsim.imports import ImportPath, load_function, reason
 

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 import pandas as pd
 
 from fedsim.errors import UserError, nearest
-from fedsim.metrics.summary import event_row
+from fedsim.metrics.tables import event_row
 
 __all__ = ["BUDGETS", "Budget", "ended_before", "summary_at"]
 

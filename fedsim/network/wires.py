@@ -12,9 +12,8 @@ from simpy import Environment
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
-from fedsim.network.attachment import Attachment, Backbone, Ways
+from fedsim.network.attachment import Attachment, Backbone, Cuts, Ways
 from fedsim.network.coverage import Coverage
-from fedsim.network.cuts import Cuts
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Direction, Hop, Link, Medium

@@ -6,7 +6,7 @@ from mutants.fault import Fault
 
 BUDGETS = "fedsim/experiment/budgets.py"
 COMPARE = "fedsim/experiment/compare.py"
-INTERVALS = "fedsim/experiment/intervals.py"
+INTERVALS = "fedsim/experiment/compare.py"
 TEST_BUDGETS = "tests/experiment/test_budgets.py"
 TEST_COMPARE = "tests/experiment/test_compare.py"
 TEST_INTERVALS = "tests/experiment/test_intervals.py"

@@ -20,11 +20,9 @@ from fedsim.data.encoding import Affine
 from fedsim.data.glyphs.preference import BASE, MINIMUM_IMAGES, image_labels, images_of_device, preference
 from fedsim.data.glyphs.style import PIXELS, Style, device_style, draw
 from fedsim.data.glyphs.typefaces import CHARACTERS, check_fonts, template
-from fedsim.data.later import Later
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, Later, RawDataset
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.errors import Misfit
 from fedsim.quick import check_samples, check_work
 from fedsim.settings import PositiveOrInfinite
