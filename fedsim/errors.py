@@ -6,11 +6,19 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Misfit", "RunFailedError", "UserError", "nearest", "some", "within"]
+__all__ = ["Flaw", "Misfit", "RunFailedError", "UserError", "nearest", "some", "within"]
 
 
 class UserError(Exception):
     """The input is wrong: the message says where, what, the rule and the way out. Exit status 2."""
+
+
+class Flaw(Exception):
+    """What is wrong with something inside a file, in its *line* if that is known; its reader says where."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem)
+        self.line = line
 
 
 class RunFailedError(Exception):
