@@ -6,7 +6,10 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Flaw", "Misfit", "RunFailedError", "UserError", "nearest", "some", "within"]
+__all__ = ["Flaw", "Misfit", "RunFailedError", "UserError", "in_short", "nearest", "some", "within"]
+
+LONGEST = 100
+"""Characters of what other libraries say."""
 
 
 class UserError(Exception):
@@ -44,6 +47,15 @@ class Misfit(UserError, ValueError):
 
     def __str__(self) -> str:
         return self.problem
+
+
+def in_short(error: BaseException) -> str:
+    """What *error* says, on one line that is not long.
+
+    >>> in_short(ValueError("bad header\\n  at 3"))
+    'bad header at 3'
+    """
+    return " ".join(str(error).split())[:LONGEST]
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

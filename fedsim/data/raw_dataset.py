@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import AS_IT_IS, Encoding
 
-__all__ = ["Clients", "Generators", "Later", "RawDataset", "Stored"]
+__all__ = ["Clients", "Generators", "Later", "RawDataset", "Stored", "numbered"]
 
 Generators: TypeAlias = Callable[[str], np.random.Generator]
 """A fresh generator for each named purpose: ``generator("data/partition")``. Purposes are independent of each other."""
@@ -110,3 +110,17 @@ class RawDataset:
     """(samples,) whether the source itself sets a sample aside for tests; None when it does not."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way, in sentences for people."""
+
+
+def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(samples,) numbers from 0 for *names*, and the different names, as text, in their order.
+
+    Numbers may be names too, and are in the order of numbers.
+
+    >>> numbered(np.array(["b", "a", "b"]))
+    (array([1, 0, 1]), ('a', 'b'))
+    >>> numbered(np.array([10, 2, 10]))
+    (array([1, 0, 1]), ('2', '10'))
+    """
+    different, number = np.unique(names, return_inverse=True)
+    return number.astype(np.int64), tuple(map(str, different.tolist()))

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
-from fedsim.data.raw_dataset import Clients, Generators, RawDataset
-from fedsim.data.reading.names import numbered
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.wav import read_wav
 from fedsim.data.sound import SoundDataset
 from fedsim.data.source import Missing, SourcePath, locate, matching

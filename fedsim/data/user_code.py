@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from fedsim.data.encoding import ENCODINGS
-from fedsim.data.raw_dataset import Clients, Generators, RawDataset
-from fedsim.data.reading.names import in_short, numbered
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.sampled import SampledDataset
-from fedsim.errors import Flaw, UserError, nearest, some
+from fedsim.errors import Flaw, UserError, in_short, nearest, some
 from fedsim.imports import ImportPath, load_function, reason
 
 __all__ = ["UserCode"]

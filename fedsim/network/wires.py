@@ -21,8 +21,7 @@ from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.settings import RadioSettings, Rates, SensorSite
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.routing import next_hops
 
 __all__ = ["Cell", "Wires"]

@@ -9,8 +9,7 @@ from typing import Literal
 
 from fedsim.settings import DeviceCount, Positive
 from fedsim.topology.factories import FactorySettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import grid, numbered
 from fedsim.topology.sketch import Sketch
 

@@ -16,8 +16,7 @@ from fedsim.topology.explicit import Explicit, to_explicit
 from fedsim.topology.files.drawn import MOST_BYTES
 from fedsim.topology.files.network import network
 from fedsim.topology.files.settings import DrawnSettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import numbered
 from fedsim.topology.readers import check_suffix, read_drawn
 from fedsim.topology.settings import TopologySettings

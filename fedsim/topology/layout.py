@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.checks import NodeKind
 from fedsim.topology.sketch import Sketch
 
 __all__ = ["add_sensors", "around", "circle", "grid", "numbered"]

@@ -27,7 +27,7 @@ from fedsim.topology.files.drawn import (
 )
 from fedsim.topology.files.graphml import read_graphml
 from fedsim.topology.files.json_graphs import read_json
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 
 __all__ = ["MOST_BYTES", "check_suffix", "read_drawn", "read_topology_data"]
 

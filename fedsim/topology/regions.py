@@ -16,8 +16,7 @@ from pydantic import model_validator
 
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite
 from fedsim.topology.factories import FactorySettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import grid, numbered
 from fedsim.topology.settings import refuse_too_many
 from fedsim.topology.sketch import Sketch

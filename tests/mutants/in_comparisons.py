@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-BUDGETS = "fedsim/experiment/budgets.py"
+BUDGETS = "fedsim/experiment/compare.py"
 COMPARE = "fedsim/experiment/compare.py"
 INTERVALS = "fedsim/experiment/compare.py"
 TEST_BUDGETS = "tests/experiment/test_budgets.py"

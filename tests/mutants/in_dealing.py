@@ -330,7 +330,7 @@ FAULTS = (
     ),
     Fault(
         "the mean number of images is the median",
-        "fedsim/data/glyphs/preference.py",
+        "fedsim/data/glyphs/dataset.py",
         " - spread**2 / 2",
         "",
         (f"{TEST_GLYPHS}::test_numbers_of_images_are_lognormal",),

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from fedsim.data.reading.names import in_short
-from fedsim.errors import Flaw, UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import open_file, shown
 from fedsim.quick import check_work
 

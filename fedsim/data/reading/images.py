@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.archive import MOST_FILES, Parts, tar_files
-from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
-from fedsim.errors import Flaw, UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import open_file, shown
 from fedsim.quick import check_work
 

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from fedsim.data.reading.blobs import open_pieces
 from fedsim.data.reading.json_pieces import JsonPieces
-from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
-from fedsim.errors import Flaw, UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import shown
 from fedsim.quick import check_work
 

@@ -23,8 +23,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.names import in_short
-from fedsim.errors import Flaw, UserError, nearest, some
+from fedsim.errors import Flaw, UserError, in_short, nearest, some
 from fedsim.files import open_file, shown
 from fedsim.quick import check_bytes, check_samples
 

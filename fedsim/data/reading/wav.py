@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.blobs import read_blob
-from fedsim.data.reading.names import in_short
-from fedsim.errors import Flaw, UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import shown
 
 __all__ = ["read_wav"]

@@ -16,8 +16,7 @@ from fedsim.topology.files.drawn import Drawn, DrawnLink
 from fedsim.topology.files.nodes import node_coordinates, node_kinds, node_names, require_attribute
 from fedsim.topology.files.settings import DrawnSettings
 from fedsim.topology.files.wires import Wire, delay_s, joined, rate_bps
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import add_sensors, numbered
 from fedsim.topology.settings import refuse_too_many
 from fedsim.topology.sketch import Sketch
