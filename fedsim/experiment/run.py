@@ -16,7 +16,6 @@ from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, host_for
 from fedsim.experiment.learners import Learners
 from fedsim.experiment.manifest import new_manifest, take_peaks
-from fedsim.experiment.observer import Observer
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
@@ -24,10 +23,27 @@ from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Round, Stop
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["run"]
+__all__ = ["Observer", "run"]
+
+
+class Observer:
+    """Sees nothing and says nothing; a progress display overrides what it wants to show."""
+
+    def tell(self, text: str) -> None:
+        """A line about all that follows: what trains, and how."""
+
+    def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
+        """A protocol starts on a seed, on a network of so many clients."""
+
+    def round_done(self, protocol: Protocol, seed: int, done: Round) -> None:
+        """A round has ended, and was evaluated if it was its turn."""
+
+    def end(self, protocol: Protocol, seed: int) -> None:
+        """The protocol has ended on this seed."""
 
 
 def run(
