@@ -83,15 +83,17 @@ class Task:
         asked = LocalTraining(
             self.round_number, client.index, client.trainings, objective, codec, capture, rows, self.table.digest
         )
-        state = {**client.kept.get("objective", {}), **client.kept.get("codec", {})}
+        kept = client.kept
+        state = {**kept.get("objective", {}), **kept.get("codec", {})} if kept else {}
         return world.learner.train(asked, self.start(world, client), state=state, further=self.down.models)
 
     def _message(self, client: Client, trained: Trained) -> Message:
         """What *client* sends of what it has learned; it keeps the rest."""
-        by_codec = {name: handle for name, handle in trained.state.items() if name in self.codec.remembers}
-        by_objective = {name: handle for name, handle in trained.state.items() if name not in by_codec}
-        client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
-        sent = {name: {name: trained.state[name]} for name in self.objective.sends if name in trained.state}
-        return Message(
-            {**sent, "model": trained.model}, self.up_bytes, trained.bytes if self.codec.reads_learning else None
-        )
+        sent, state = {"model": trained.model}, trained.state
+        if state:
+            by_codec = {name: handle for name, handle in state.items() if name in self.codec.remembers}
+            by_objective = {name: handle for name, handle in state.items() if name not in by_codec}
+            client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
+            sent |= {name: {name: state[name]} for name in self.objective.sends if name in state}
+        measured = None if trained.bytes is None or not self.codec.reads_learning else trained.bytes
+        return Message(sent, self.up_bytes, measured)
