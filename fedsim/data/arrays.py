@@ -15,11 +15,9 @@ from pydantic import model_validator
 
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.iid import Iid
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.names import numbered
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown

@@ -11,10 +11,9 @@ from typing import ClassVar, Literal
 from fedsim.data.cache import cached
 from fedsim.data.cifar10 import CLASSES, COLOURS, LABEL_BYTES, SIDE, labels_of, only
 from fedsim.data.encoding import Affine
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.images import read_images
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 
 __all__ = ["Cinic10"]

@@ -20,13 +20,11 @@ from pydantic import model_validator
 
 from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.cmapss import Engines, read_engines, read_lives
-from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.source import Missing, SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate, matching
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 from fedsim.settings import Positive, Several

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.cwru import FAULTS, Recording, read_mat_files, read_packed
-from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.source import SourcePath, locate
+from fedsim.data.source import SourcePath, locate, matching
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 

@@ -14,11 +14,9 @@ from pydantic import model_validator
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.images import read_images
-from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown

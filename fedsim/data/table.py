@@ -14,10 +14,9 @@ from annotated_types import MinLen
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.csv_columns import LARGEST, Purposes, read_columns
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown

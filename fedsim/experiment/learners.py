@@ -65,7 +65,7 @@ class Learners:
         if self._executor is None or self._executor[0] is not materials:
             self._close_executor()
             made = training.executor(
-                materials.table,
+                materials.tables,
                 materials.dataset,
                 training.torch_device,
                 precision=training.precision,

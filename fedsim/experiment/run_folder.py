@@ -19,9 +19,8 @@ from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.shell import command_line
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
-from fedsim.scenario.checking import checked
 from fedsim.scenario.document import KeyPath, dotted
-from fedsim.scenario.load import written_out
+from fedsim.scenario.load import checked, written_out
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 from fedsim.scenario.yaml_reader import read_yaml

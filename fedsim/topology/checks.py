@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
 from numbers import Real
 from typing import Any
 
 import networkx as nx
 
 from fedsim.errors import Misfit, UserError, nearest, some
-from fedsim.topology.kinds import NodeKind
 
 __all__ = [
+    "NodeKind",
     "checked_link",
     "checked_node",
     "known_kind",
@@ -21,6 +22,20 @@ __all__ = [
     "sensors_in_their_cells",
     "some_clouds",
 ]
+
+
+class NodeKind(StrEnum):
+    """What a node of the network is."""
+
+    SENSOR = "sensor"
+    """A device that holds data and trains: a client."""
+    BASE_STATION = "base_station"
+    """The fixed end of the air: it and its sensors are one cell."""
+    EDGE = "edge"
+    """A server near the sensors, such as one in each factory."""
+    CLOUD = "cloud"
+    """A data centre. The first one holds the global model, unless the scenario says otherwise; others only relay."""
+
 
 KINDS = {str(kind): kind for kind in NodeKind}
 

@@ -13,9 +13,8 @@ from pydantic import Strict, model_validator
 
 from fedsim.errors import Misfit, UserError
 from fedsim.settings import DeviceCount, NonNegative, PositiveOrInfinite, Settings, Several
-from fedsim.topology.cells import numbered
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import numbered
 from fedsim.topology.settings import Name, Position, TopologySettings, refuse_too_many
 from fedsim.topology.sketch import Sketch
 

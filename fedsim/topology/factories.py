@@ -14,9 +14,8 @@ from pydantic import model_validator
 
 from fedsim.errors import Misfit
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Several
-from fedsim.topology.cells import add_sensors, numbered
-from fedsim.topology.kinds import NodeKind
-from fedsim.topology.layout import grid
+from fedsim.topology.graph import NodeKind
+from fedsim.topology.layout import add_sensors, grid, numbered
 from fedsim.topology.settings import Name, TopologySettings, refuse_too_many
 from fedsim.topology.sketch import Sketch
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Literal
 
 from fedsim.settings import DeviceCount, Positive
-from fedsim.topology.cells import numbered
 from fedsim.topology.factories import FactorySettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
-from fedsim.topology.layout import grid
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import grid, numbered
 from fedsim.topology.sketch import Sketch
 
 __all__ = ["FactoryPark"]

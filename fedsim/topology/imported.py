@@ -12,14 +12,13 @@ from pydantic import PrivateAttr, ValidationInfo, model_validator
 
 from fedsim.errors import Misfit, UserError
 from fedsim.files import read_text_file
-from fedsim.topology.cells import numbered
 from fedsim.topology.explicit import Explicit, to_explicit
 from fedsim.topology.files.drawn import MOST_BYTES
-from fedsim.topology.files.formats import check_suffix, read_drawn
 from fedsim.topology.files.network import network
 from fedsim.topology.files.settings import DrawnSettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import numbered
+from fedsim.topology.readers import check_suffix, read_drawn
 from fedsim.topology.settings import TopologySettings
 
 __all__ = ["Imported", "self_contained"]

@@ -8,7 +8,7 @@ is read by `imported`. Leaves out directions: a link goes both ways.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,14 @@ from fedsim.topology.files.drawn import (
     number,
     shown,
 )
-from fedsim.topology.files.formats import READERS, read_drawn
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.files.graphml import read_graphml
+from fedsim.topology.files.json_graphs import read_json
+from fedsim.topology.graph import NodeKind
 
-__all__ = ["MOST_BYTES", "read_topology_data"]
+__all__ = ["MOST_BYTES", "check_suffix", "read_drawn", "read_topology_data"]
 
+READERS: dict[str, Callable[[str, str], Drawn]] = {".json": read_json, ".graphml": read_graphml}
+"""By the end of a file's name."""
 KINDS = tuple(map(str, NodeKind))
 NODE_ATTRIBUTES = ("kind", "device", "position_m", "x", "y")
 LINK_ATTRIBUTES = ("rate_bps", "delay_s")
@@ -39,6 +42,22 @@ OTHER_WORDS = {
     **dict.fromkeys(("delay", "latency"), "delay_s"),
 }
 """How other tools begin the names of what fedsim reads."""
+
+
+def check_suffix(path: Path) -> None:
+    """Raises `UserError` unless the end of the file's name is that of a known format."""
+    if path.suffix.lower() not in READERS:
+        raise UserError(f"{_shown(path)}: a graph file must end in {' or '.join(READERS)}; rename or convert it")
+
+
+def read_drawn(path: Path, text: str) -> Drawn:
+    """The graph in *text*, the content of the file *path*. Raises `UserError` when it is none."""
+    check_suffix(path)
+    return READERS[path.suffix.lower()](_shown(path), text)
+
+
+def _shown(path: Path) -> str:
+    return str(path) if str(path).isprintable() else repr(str(path))[1:-1]
 
 
 def read_topology_data(path: Path, text: str) -> dict[str, Any]:

@@ -15,11 +15,9 @@ from annotated_types import Ge
 from pydantic import model_validator
 
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite
-from fedsim.topology.cells import numbered
 from fedsim.topology.factories import FactorySettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
-from fedsim.topology.layout import grid
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import grid, numbered
 from fedsim.topology.settings import refuse_too_many
 from fedsim.topology.sketch import Sketch
 

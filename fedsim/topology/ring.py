@@ -14,11 +14,9 @@ from pydantic import model_validator
 
 from fedsim.errors import Misfit
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite
-from fedsim.topology.cells import numbered
 from fedsim.topology.factories import FactorySettings
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
-from fedsim.topology.layout import circle
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import circle, numbered
 from fedsim.topology.sketch import Sketch
 
 __all__ = ["Ring"]

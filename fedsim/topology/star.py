@@ -9,9 +9,8 @@ from itertools import repeat
 from typing import Literal
 
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite
-from fedsim.topology.cells import add_sensors, numbered
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import add_sensors, numbered
 from fedsim.topology.settings import Name, TopologySettings
 from fedsim.topology.sketch import Sketch
 

@@ -25,7 +25,7 @@ from fedsim.experiment.describe import MOST_HOPS, describe, plain
 from fedsim.network.hop import Direction
 from fedsim.protocols.fedavg import FedAvg
 from fedsim.scenario.load import load
-from fedsim.viz.describe_figures import save_data_figures
+from fedsim.viz.data_figures import save_data_figures
 from fedsim.viz.describe_tables import description_tables
 from fedsim.viz.description_table import WIDTH
 

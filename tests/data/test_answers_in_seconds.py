@@ -22,8 +22,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
 from fedsim.data.glyphs import dataset as glyphs
 from fedsim.data.glyphs.dataset import Glyphs
-from fedsim.data.later import Later
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Later, RawDataset
 from fedsim.errors import UserError
 from fedsim.quick import in_seconds
 from fedsim.registry import load as load_class

@@ -25,7 +25,7 @@ from fedsim.data.partition.quantity_skew import QuantitySkew
 from fedsim.data.partition.settings import Labels
 from fedsim.data.partition.shards import Shards
 from fedsim.data.raw_dataset import Clients
-from fedsim.data.splits import hold_out, stratified_sample
+from fedsim.data.sampled import hold_out, stratified_sample
 from fedsim.data.stream.drift.gradual import Gradual
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.kernel.streams import Streams

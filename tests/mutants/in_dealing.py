@@ -6,7 +6,7 @@ from mutants.fault import Fault
 
 FITTING = "fedsim/scenario/fitting.py"
 PLACES = "fedsim/topology/places.py"
-SPLITS = "fedsim/data/splits.py"
+SPLITS = "fedsim/data/sampled.py"
 SAMPLED = "fedsim/data/sampled.py"
 DIRICHLET = "fedsim/data/partition/dirichlet.py"
 PARTITION_SETTINGS = "fedsim/data/partition/settings.py"
@@ -149,8 +149,8 @@ FAULTS = (
     Fault(
         "a client's own tests have no feature skew",
         SAMPLED,
-        "_both(kept, out) for",
-        "kept for",
+        "list(map(_both, train, own_tests))",
+        "train",
         (f"{TEST_DATA_CONFORMANCE}::test_a_feature_skew_changes_what_clients_hold_and_nothing_else[noise]",),
     ),
     Fault(
@@ -330,7 +330,7 @@ FAULTS = (
     ),
     Fault(
         "the mean number of images is the median",
-        "fedsim/data/glyphs/preference.py",
+        "fedsim/data/glyphs/dataset.py",
         " - spread**2 / 2",
         "",
         (f"{TEST_GLYPHS}::test_numbers_of_images_are_lognormal",),

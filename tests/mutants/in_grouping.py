@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-ASSIGNMENT = "fedsim/grouping/assignment.py"
+ASSIGNMENT = "fedsim/grouping/equal_clusters.py"
 CLUSTERS = "fedsim/grouping/equal_clusters.py"
 ICG = "fedsim/grouping/icg.py"
 QUALITY = "fedsim/grouping/quality.py"

@@ -7,7 +7,7 @@ from mutants.fault import Fault
 CAPTURES = "fedsim/data/captures.py"
 STREAM_BUFFER = "fedsim/devices/stream_buffer.py"
 SHIFTS = "fedsim/data/stream/drift/shifts.py"
-AUGMENT = "fedsim/data/stream/augment.py"
+AUGMENT = "fedsim/data/captures.py"
 BATCHES = "fedsim/learning/batches.py"
 JOURNEY = "fedsim/protocols/round_trip.py"
 TEST_STREAMS = "tests/data/test_sample_streams.py"

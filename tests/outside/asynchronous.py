@@ -25,7 +25,6 @@ from fedsim.learning.rules.rule import ServerRule, State
 from fedsim.learning.rules.update import Update
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.site import Site
-from fedsim.protocols.task import Task
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, NonNegative, OneOf, Positive
 
@@ -98,7 +97,7 @@ class Asynchronous(Protocol):
         away, turns = set[Client](), count()
 
         def send_out(number: int) -> None:
-            task = Task.of(world, number, cloud.version, Plain(), Float32(), state=cloud.state)
+            task = cloud.task(number, Plain(), Float32())
             free = [client for client in world.clients if client not in away]
             client = free[world.streams("selection", 0, next(turns)).generator().integers(len(free))]
             away.add(client)

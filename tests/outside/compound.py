@@ -18,7 +18,6 @@ from fedsim.learning.rules.update import Update
 from fedsim.network.attachment import Backbone
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.site import Site
-from fedsim.protocols.task import Task
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Positive
 
@@ -52,7 +51,7 @@ class CompoundSteps(Protocol):
     ) -> Generator[Any, Any, Update]:
         yield from station.receive(cloud)
         for _ in range(self.steps):
-            task = Task.of(station.world, number, station.version, Plain(), Float32(), state=station.state)
+            task = station.task(number, Plain(), Float32())
             trips = [station.visit(client, task) for client in members]
             got = yield from station.collect(trips, deadline_s=self.deadline_s)
             yield from station.fold(Mean(), got.arrived, round_number=number)

@@ -31,7 +31,6 @@ from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.random import RandomCohort
 from fedsim.protocols.site import Site
-from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
 
 # -- a protocol ------------------------------------------------------------------------------------------------------
@@ -42,7 +41,7 @@ def fedavg(world: World, cohort: RandomCohort) -> Generator[Event, Any, None]:
     cloud, draw = Site(world), cohort.begin(None)
     for number in world.loop.rounds():
         chosen = yield from draw.groups(world, BlockRound.of(number, interval=1))
-        task = Task.of(world, number, cloud.version, Plain(), Float32(), state=cloud.state)
+        task = cloud.task(number, Plain(), Float32())
         trips = [cloud.visit(client, task) for (client,) in chosen]
         got = yield from cloud.collect(trips, count=draw.enough(world))
         yield from cloud.fold(Mean(), got.arrived, round_number=number)

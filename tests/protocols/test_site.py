@@ -45,7 +45,7 @@ def only(event: Event) -> Generator[Event, Any, Any]:
 
 
 def task_of(site: Site, kind: type[Task] = Task) -> Task:
-    return kind.of(site.world, 1, site.version, Plain(), Float32(), state=site.state)
+    return site.task(1, Plain(), Float32(), kind=kind)
 
 
 def done(world: World, process: Generator[Any, Any, Any]) -> Any:

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from fedsim.data.reading.names import in_short
-from fedsim.errors import UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import open_file, shown
 from fedsim.quick import check_work
 
@@ -47,10 +46,6 @@ Parts = tuple[str, ...]
 """A path inside an archive or below a folder, in its parts."""
 
 
-class _Bad(Exception):
-    """What is wrong with an archive."""
-
-
 def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
     """(its path, in parts; how to read it) of each file in the archive *path*, which messages call *what*.
 
@@ -72,7 +67,7 @@ def _telling(path: Path, what: str) -> Iterator[None]:
     """Errors of the archive *path* are told as one message."""
     try:
         yield
-    except _Bad as error:
+    except Flaw as error:
         raise UserError(f"{shown(path)}: {error}") from error
     except DAMAGE as error:
         problem = f"is cut short or damaged ({in_short(error)}); get {what} again"
@@ -105,22 +100,22 @@ class _Bounded:
 
     def _bound(self, position: int) -> None:
         if position > MOST_BYTES:
-            raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
+            raise Flaw(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
         check_work(position / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB, unpacked", self._where)
 
 
 def _check_size(size: int) -> None:
     if not 0 <= size <= MOST_AT_ONCE:
-        raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
+        raise Flaw(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
 
 
 def _unpacked(file: BinaryIO, what: str, where: str) -> _Bounded:
     beginning = file.read(LONGEST_BEGINNING)
     file.seek(0)
     if not beginning:
-        raise _Bad(f"is empty, and {what} is needed")
+        raise Flaw(f"is empty, and {what} is needed")
     if beginning.startswith(b"PK"):
-        raise _Bad("is a zip archive; unpack it, and give the path of the folder")
+        raise Flaw("is a zip archive; unpack it, and give the path of the folder")
     opener = next((opener for start, opener in OPENERS.items() if beginning.startswith(start)), None)
     return _Bounded(opener(file) if opener else file, where)
 
@@ -129,7 +124,7 @@ def _archive(stream: Any, what: str) -> tarfile.TarFile:
     try:
         return tarfile.open(fileobj=stream, mode="r:")
     except tarfile.ReadError as error:
-        raise _Bad(f"is no .tar archive ({in_short(error)}), and {what} is needed") from error
+        raise Flaw(f"is no .tar archive ({in_short(error)}), and {what} is needed") from error
 
 
 def _files(archive: tarfile.TarFile, where: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
@@ -138,19 +133,19 @@ def _files(archive: tarfile.TarFile, where: str) -> Iterator[tuple[Parts, Callab
         vars(archive)["members"].clear()  # or it keeps them all
         number += 1
         if number > MOST_FILES:
-            raise _Bad(f"holds more than {MOST_FILES} files")
+            raise Flaw(f"holds more than {MOST_FILES} files")
         check_work(number, MOST_FILES_IN_SECONDS, "files to look at for the first time", where)
         name = f"{member.name[:100]!r}"
         parts = tuple(part for part in member.name.split("/") if part not in ("", "."))
         if member.name.startswith("/") or ".." in parts or "\0" in member.name:
-            raise _Bad(f"the member {name} would lie outside of the archive; such archives are not read")
+            raise Flaw(f"the member {name} would lie outside of the archive; such archives are not read")
         if member.isdir():
             continue
         if not parts:
-            raise _Bad(f"the member {name} is a file without a name")
+            raise Flaw(f"the member {name} is a file without a name")
         if not member.isreg() or member.sparse is not None:
             kind = "a link" if member.islnk() or member.issym() else "no regular file"
-            raise _Bad(f"the member {name} is {kind}; pack an archive of regular files only")
+            raise Flaw(f"the member {name} is {kind}; pack an archive of regular files only")
 
         def read(member: tarfile.TarInfo = member) -> bytes:
             _check_size(member.size)

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.blobs import read_blob
-from fedsim.data.reading.names import in_short
-from fedsim.errors import UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import shown
 
 __all__ = ["read_wav"]
@@ -28,10 +27,6 @@ DAMAGE = (wave.Error, EOFError, RuntimeError, ValueError, OverflowError)
 """What `wave` raises for damaged or hostile files."""
 
 
-class _Bad(Exception):
-    """What is wrong with the file."""
-
-
 def read_wav(path: Path, *, rate_hz: int) -> NDArray[np.int16]:
     """(samples,) what the file at *path* plays at *rate_hz*.
 
@@ -40,7 +35,7 @@ def read_wav(path: Path, *, rate_hz: int) -> NDArray[np.int16]:
     content = read_blob(path, what="a sound file (.wav)", most_bytes=MOST_BYTES)
     try:
         return np.frombuffer(_data(content, rate_hz), "<i2").astype(np.int16)
-    except _Bad as error:
+    except Flaw as error:
         raise UserError(f"{shown(path)}: {error}; save it as WAV, mono, 16-bit PCM, {rate_hz} Hz") from error
 
 
@@ -52,13 +47,13 @@ def _data(content: bytes, rate_hz: int) -> bytes:
             samples = sound.getnframes()
             data: bytes = sound.readframes(samples)
     except DAMAGE as error:
-        raise _Bad(f"is no WAV file that can be read ({in_short(error) or 'it ends too early'})") from error
+        raise Flaw(f"is no WAV file that can be read ({in_short(error) or 'it ends too early'})") from error
     if not samples:
-        raise _Bad("holds no samples")
+        raise Flaw("holds no samples")
     if len(data) != samples * SAMPLE_BYTES:
-        raise _Bad(f"ends after {len(data)} of the {samples * SAMPLE_BYTES} bytes of its sound")
+        raise Flaw(f"ends after {len(data)} of the {samples * SAMPLE_BYTES} bytes of its sound")
     if declared % SAMPLE_BYTES:  # `wave` rounds down to whole samples
-        raise _Bad(f"has {declared} bytes of sound, which are no whole number of samples of {SAMPLE_BYTES} bytes")
+        raise Flaw(f"has {declared} bytes of sound, which are no whole number of samples of {SAMPLE_BYTES} bytes")
     return data
 
 
@@ -72,13 +67,13 @@ def _declared_bytes(content: bytes) -> int:
         if content[at : at + 4] == b"data":
             return size
         at += 8 + size + size % 2
-    raise _Bad(f"has more than {MOST_CHUNKS} chunks before its sound")
+    raise Flaw(f"has more than {MOST_CHUNKS} chunks before its sound")
 
 
 def _check_form(sound: wave.Wave_read, rate_hz: int) -> None:
     if sound.getnchannels() != 1:
-        raise _Bad(f"has {sound.getnchannels()} channels, and one is needed")
+        raise Flaw(f"has {sound.getnchannels()} channels, and one is needed")
     if sound.getsampwidth() != SAMPLE_BYTES:
-        raise _Bad(f"has samples of {8 * sound.getsampwidth()} bits, and {8 * SAMPLE_BYTES} are needed")
+        raise Flaw(f"has samples of {8 * sound.getsampwidth()} bits, and {8 * SAMPLE_BYTES} are needed")
     if sound.getframerate() != rate_hz:
-        raise _Bad(f"has {sound.getframerate()} samples per second, and {rate_hz} are needed")
+        raise Flaw(f"has {sound.getframerate()} samples per second, and {rate_hz} are needed")

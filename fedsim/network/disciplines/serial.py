@@ -15,8 +15,7 @@ from typing import Literal
 from simpy import Environment
 
 from fedsim.kernel.alarm import Alarm
-from fedsim.network.disciplines.channel import Channel, Discipline, Flow
-from fedsim.network.disciplines.queue import FlowQueue
+from fedsim.network.disciplines.channel import Channel, Discipline, Flow, FlowQueue
 
 __all__ = ["Serial", "SerialChannel"]
 

@@ -22,12 +22,10 @@ from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment
 from fedsim.network.faults.settings import FaultsSettings, RandomFaults, ScheduledFault
 from fedsim.network.hop import Link
-from fedsim.network.network import Network
-from fedsim.network.patience import Patience
+from fedsim.network.network import Network, Patience
 from fedsim.network.wires import Wires
-from fedsim.topology.checks import of_kind
+from fedsim.topology.checks import NodeKind, of_kind
 from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
 
 __all__ = ["Fate", "Outages"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedsim.errors import Misfit, UserError
 from fedsim.topology.files.drawn import Drawn, DrawnNode, near, number, shown, wrong_name
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 
 __all__ = ["node_coordinates", "node_kinds", "node_names", "require_attribute", "value_text"]
 

@@ -9,7 +9,7 @@ from pydantic import Field, Strict, model_validator
 from fedsim.errors import Misfit
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Settings, Several
 from fedsim.topology.files.wires import Direction, Parallel
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 from fedsim.topology.settings import Name, TopologySettings
 
 __all__ = ["DistanceSettings", "DrawnSettings", "PositionSettings"]

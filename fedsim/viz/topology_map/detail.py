@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.path import Path
 
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 from fedsim.viz.topology_map.colours import DARK
 from fedsim.viz.topology_map.places import Places, Points
 

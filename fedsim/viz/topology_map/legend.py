@@ -8,7 +8,7 @@ from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 from fedsim.viz.topology_map.colours import (
     CASING,
     DARK,

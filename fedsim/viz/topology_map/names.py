@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 from fedsim.viz.style import plain
 from fedsim.viz.topology_map.colours import DARK
 from fedsim.viz.topology_map.detail import Detail
