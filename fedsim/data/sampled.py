@@ -16,7 +16,7 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.feature_skew.settings import FeatureSkewSettings
+from fedsim.data.feature_skew import FeatureSkewSettings
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings

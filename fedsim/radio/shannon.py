@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from fedsim.radio.budget import LinkBudget
 from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
-from fedsim.radio.snr.settings import SnrSettings
+from fedsim.radio.snr import SnrSettings
 from fedsim.settings import OneOf
 
 __all__ = ["Shannon"]

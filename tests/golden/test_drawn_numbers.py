@@ -26,7 +26,7 @@ from fedsim.data.partition.settings import Labels
 from fedsim.data.partition.shards import Shards
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.sampled import hold_out, stratified_sample
-from fedsim.data.stream.drift.gradual import Gradual
+from fedsim.data.stream.drift import Gradual
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.kernel.streams import Streams
 

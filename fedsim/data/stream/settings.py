@@ -11,7 +11,7 @@ from typing import Annotated, Self
 from annotated_types import Interval
 from pydantic import Strict, model_validator
 
-from fedsim.data.stream.drift.settings import DriftSettings
+from fedsim.data.stream.drift import DriftSettings
 from fedsim.errors import Misfit
 from fedsim.settings import Count, NonNegativeInt, OneOf, Positive, Probability, Settings
 
