@@ -7,7 +7,7 @@ REGISTRY = {
     "glyphs": "fedsim.data.glyphs.dataset:Glyphs",
     "femnist": "fedsim.data.femnist:Femnist",
     "cifar10": "fedsim.data.cifar10:Cifar10",
-    "cinic10": "fedsim.data.cinic10:Cinic10",
+    "cinic10": "fedsim.data.cifar10:Cinic10",
     "ag_news": "fedsim.data.ag_news:AgNews",
     "speech_commands": "fedsim.data.speech_commands:SpeechCommands",
     "spoken_digits": "fedsim.data.spoken_digits:SpokenDigits",

@@ -6,10 +6,10 @@ __all__ = ["REGISTRY"]
 
 REGISTRY: dict[str, str] = {
     "star": "fedsim.topology.star:Star",
-    "factory_park": "fedsim.topology.factory_park:FactoryPark",
+    "factory_park": "fedsim.topology.factories:FactoryPark",
     "tree": "fedsim.topology.tree:Tree",
-    "ring": "fedsim.topology.ring:Ring",
-    "regions": "fedsim.topology.regions:Regions",
+    "ring": "fedsim.topology.factories:Ring",
+    "regions": "fedsim.topology.factories:Regions",
     "explicit": "fedsim.topology.explicit:Explicit",
     "imported": "fedsim.topology.imported:Imported",
 }

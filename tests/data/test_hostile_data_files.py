@@ -22,8 +22,7 @@ from PIL import Image
 
 from fedsim.data.arrays import Arrays
 from fedsim.data.cache import cached
-from fedsim.data.cifar10 import Cifar10
-from fedsim.data.cinic10 import Cinic10
+from fedsim.data.cifar10 import Cifar10, Cinic10
 from fedsim.data.encoding import Affine, Ids
 from fedsim.data.femnist import Femnist
 from fedsim.data.images import ImageFolders

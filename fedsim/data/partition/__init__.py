@@ -9,5 +9,5 @@ REGISTRY = {
     "shards": "fedsim.data.partition.shards:Shards",
     "classes_per_client": "fedsim.data.partition.classes_per_client:ClassesPerClient",
     "factory_preference": "fedsim.data.partition.factory_preference:FactoryPreference",
-    "quantity_skew": "fedsim.data.partition.quantity_skew:QuantitySkew",
+    "quantity_skew": "fedsim.data.partition.dirichlet:QuantitySkew",
 }

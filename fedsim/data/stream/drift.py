@@ -1,9 +1,10 @@
 """A drift says which mixture of phases a device sees, as a function of time or of rounds.
 
-One class and one line per drift. The classes are dealt at random into as many groups as there are phases, of equal size up to one, the same for all
-devices. In a phase a device prefers the classes of that phase's group; how strongly is ``strength``. A drift may come
-all at once (a new product on the line), bit by bit (one product fades out while another one comes in, or a lens gets
-dirty), and come back (seasons, campaigns, a robot that takes turns, working shifts day after day).
+One class and one line per drift. The classes are dealt at random into as many groups as there are phases, of equal size
+up to one, the same for all devices. In a phase a device prefers the classes of that phase's group; how strongly is
+``strength``. A drift may come all at once (a new product on the line), bit by bit (one product fades out while another
+one comes in, or a lens gets dirty), and come back (seasons, campaigns, a robot that takes turns, working shifts day
+after day).
 """
 
 from __future__ import annotations
