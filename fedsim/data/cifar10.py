@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset
-from fedsim.data.reading.archive import tar_files
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.archive import read_blob, tar_files
 from fedsim.data.reading.images import Images, read_images
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.source import SourcePath, locate

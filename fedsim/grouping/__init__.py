@@ -7,5 +7,5 @@ from __future__ import annotations
 
 REGISTRY = {
     "icg": "fedsim.grouping.icg:ICG",
-    "random": "fedsim.grouping.random_groups:RandomGroups",
+    "random": "fedsim.grouping.settings:RandomGroups",
 }

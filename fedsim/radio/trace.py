@@ -14,8 +14,8 @@ from annotated_types import Interval
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
-from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
+from fedsim.radio.shannon import Carrier
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
 
 __all__ = ["Trace"]

@@ -28,8 +28,7 @@ from fedsim.data.femnist import Femnist
 from fedsim.data.images import ImageFolders
 from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading import archive
-from fedsim.data.reading.archive import tar_files
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.archive import read_blob, tar_files
 from fedsim.data.reading.npz import Wanted, read_npz
 from fedsim.errors import UserError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutants.fault import Fault
 
 BUDGET = "fedsim/radio/budget.py"
-EFFICIENCY = "fedsim/radio/carrier.py"
+EFFICIENCY = "fedsim/radio/shannon.py"
 FREE_SPACE = "fedsim/radio/path_loss.py"
 LOG_DISTANCE = "fedsim/radio/path_loss.py"
 LINK_BUDGET = "fedsim/radio/snr.py"

@@ -8,7 +8,7 @@ from pydantic import Field, Strict, model_validator
 
 from fedsim.errors import Misfit
 from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Settings, Several
-from fedsim.topology.files.wires import Direction, Parallel
+from fedsim.topology.files.parts import Direction, Parallel
 from fedsim.topology.graph import NodeKind
 from fedsim.topology.settings import Name, TopologySettings
 

@@ -85,17 +85,12 @@ class _Sheet:
     @property
     def height(self) -> float:
         """Of the paper."""
-        return (
-            _EDGE + _TITLE + self.rows * (self._header + self.places.height_points) + self._below + self._foot + _EDGE
-        )
+        below = _TICKS[1] if self.places.in_metres else 0.0
+        return _EDGE + _TITLE + self.rows * (self._header + self.places.height_points) + below + self._foot + _EDGE
 
     @property
     def _left(self) -> float:
         return _TICKS[0] if self.places.in_metres else 0.0
-
-    @property
-    def _below(self) -> float:
-        return _TICKS[1] if self.places.in_metres else 0.0
 
     @property
     def _header(self) -> float:
