@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from fractions import Fraction
-from typing import Literal, Self
-
-from pydantic import model_validator
+from typing import Literal
 
 from fedsim.errors import Misfit
-from fedsim.settings import Component, Count, Positive
+from fedsim.settings import Component, Count, Positive, key_rule
 
 __all__ = ["REGISTRY", "Constant", "Exponential", "GrowthSettings", "Linear", "Logarithmic"]
 
@@ -104,11 +102,10 @@ class Exponential(GrowthSettings):
     form: Literal["paper", "code"] = "paper"
     """As in the papers, or beta floor(alpha^B) as in the authors' public code."""
 
-    @model_validator(mode="after")
-    def _does_not_shrink(self) -> Self:
+    @key_rule
+    def _does_not_shrink(self) -> None:
         if self.form == "code" and self.alpha < 1:
             raise Misfit(f"alpha={self.alpha:g} must be at least 1 in form=code, where alpha^B is a number of groups")
-        return self
 
     def times(self, block: int, most: int) -> int:
         """At most *most*, so that no power is too large for a number.

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import islice
-from typing import Annotated, Literal, Self
-
-from pydantic import model_validator
+from typing import Annotated, Literal
 
 from fedsim.errors import Misfit
 from fedsim.radio.budget import LinkBudget
 from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
 from fedsim.radio.snr import SnrSettings
-from fedsim.settings import OneOf, Positive, Settings
+from fedsim.settings import OneOf, Positive, Settings, key_rule
 
 __all__ = ["Carrier", "Shannon", "SpectralEfficiency", "efficiencies", "shannon_bps_per_hz"]
 
@@ -97,15 +95,14 @@ class Carrier(Settings):
     downlink_bandwidth_hz: Positive | None = None
     """Bandwidth from the base station to the device."""
 
-    @model_validator(mode="after")
-    def _bandwidth_once(self) -> Self:
+    @key_rule
+    def _bandwidth_once(self) -> None:
         given = self.uplink_bandwidth_hz is not None, self.downlink_bandwidth_hz is not None
         if self.bandwidth_hz is not None and any(given):
             key = "uplink_bandwidth_hz" if given[0] else "downlink_bandwidth_hz"
             raise Misfit(f"bandwidth_hz={self.bandwidth_hz:g} is for both directions already; leave one out", key)
         if self.bandwidth_hz is None and not all(given):
             raise ValueError("needs bandwidth_hz, or both uplink_bandwidth_hz and downlink_bandwidth_hz")
-        return self
 
     @property
     def bandwidths_hz(self) -> UpDown[float]:

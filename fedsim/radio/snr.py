@@ -22,16 +22,15 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import count
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Interval
-from pydantic import model_validator
 
 from fedsim.errors import Misfit, UserError
 from fedsim.radio.budget import PowerBudget, noise_dbm
 from fedsim.radio.path_loss import PathLossSettings
 from fedsim.radio.settings import SensorSite, UpDown
-from fedsim.settings import Component, NonNegative, OneOf, Positive, Settings
+from fedsim.settings import Component, NonNegative, OneOf, Positive, Settings, key_rule
 
 __all__ = ["REGISTRY", "Decibels", "FromLinkBudget", "Given", "Shadowing", "SnrSettings"]
 
@@ -55,15 +54,14 @@ class Shadowing(Settings):
     correlation_s: Positive | None = None
     """Seconds after which a draw's correlation with later ones has fallen to 1/e; left out, draws are independent."""
 
-    @model_validator(mode="after")
-    def _correlation_of_redraws(self) -> Self:
+    @key_rule
+    def _correlation_of_redraws(self) -> None:
         if self.correlation_s is not None and self.redraw_every_s is None:
             raise Misfit(
                 f"correlation_s={self.correlation_s:g} needs redraw_every_s: one draw that is for ever has no others "
                 "to go with; give redraw_every_s, or leave correlation_s out",
                 "correlation_s",
             )
-        return self
 
     def losses_db(self, site: SensorSite) -> Iterator[tuple[float, float]]:
         """The losses of a device: (seconds from which it holds, decibels), the first at 0; endless with redraws.
@@ -158,11 +156,10 @@ class FromLinkBudget(SnrSettings):
     device_height_m: NonNegative | None = None
     """Height of a device's antenna."""
 
-    @model_validator(mode="after")
-    def _both_heights_or_none(self) -> Self:
+    @key_rule
+    def _both_heights_or_none(self) -> None:
         if (self.station_height_m is None) != (self.device_height_m is None):
             raise ValueError("only one of station_height_m and device_height_m is given; give both, or none")
-        return self
 
     def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """Power and gains less losses, noise and margin."""

@@ -13,13 +13,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, cycle, pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import model_validator
 
 from fedsim.errors import Misfit
-from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Several
+from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Several, key_rule
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import add_sensors, circle, grid, numbered
 from fedsim.topology.settings import Name, TopologySettings, refuse_too_many
@@ -62,21 +61,19 @@ class FactorySettings(TopologySettings, ABC):
         """How many sensors there are."""
         return self.devices or self.all_factories * (self.devices_per_factory or 0)
 
-    @model_validator(mode="after")
-    def _one_number_of_devices(self) -> Self:
+    @key_rule
+    def _one_number_of_devices(self) -> None:
         if (self.devices_per_factory is None) == (self.devices is None):
             given = "neither" if self.devices is None else "both"
             raise ValueError(f"give either devices_per_factory or devices; {given} of them is given")
         if self.devices is not None and self.devices < self.all_factories:
             problem = f"devices={self.devices} must be at least {self.all_factories}, one for each factory"
             raise Misfit(problem, "devices")
-        return self
 
-    @model_validator(mode="after")
-    def _not_too_many(self) -> Self:
+    @key_rule
+    def _not_too_many(self) -> None:
         refuse_too_many("base stations", self.all_factories * self.stations_per_factory, "stations_per_factory")
         refuse_too_many("sensors", self.all_devices, "devices_per_factory")
-        return self
 
     def deal_devices(self) -> Iterator[str | None]:
         """The sensors' device classes, without end."""
@@ -175,12 +172,11 @@ class Ring(FactorySettings):
         """How many factories there are."""
         return self.factories
 
-    @model_validator(mode="after")
-    def _enough_factories(self) -> Self:
+    @key_rule
+    def _enough_factories(self) -> None:
         if self.gateways > self.factories:
             problem = f"gateways={self.gateways} must be at most the number of factories, {self.factories}"
             raise Misfit(f"{problem}; a factory has one edge server", "gateways")
-        return self
 
     def build(self) -> Topology:
         """The ring, around (0, 0), with the cloud at no particular place."""
@@ -233,11 +229,10 @@ class Regions(FactorySettings):
         """How many factories there are."""
         return self.regions * self.factories_per_region
 
-    @model_validator(mode="after")
-    def _not_too_many_wires(self) -> Self:
+    @key_rule
+    def _not_too_many_wires(self) -> None:
         if self.joined == "mesh":
             refuse_too_many("wires between clouds", math.comb(self.regions, 2), "regions")
-        return self
 
     def build(self) -> Topology:
         """The regions, around (0, 0), with the clouds at no particular places."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from itertools import accumulate, cycle
 from operator import mul
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import MaxLen, MinLen
-from pydantic import model_validator
 
 from fedsim.errors import Misfit
-from fedsim.settings import DeviceCount, Positive, Several
+from fedsim.settings import DeviceCount, Positive, Several, key_rule
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import add_sensors, grid, numbered
 from fedsim.topology.settings import Name, TopologySettings, WireSettings, refuse_too_many
@@ -50,21 +49,19 @@ class Tree(TopologySettings):
     """The sensors' device classes, dealt out in turn over the whole tree; `[a, a, b]` gives two of three sensors class
     `a`. Left out, the scenario's default class."""
 
-    @model_validator(mode="after")
-    def _wires_of_all_levels(self) -> Self:
+    @key_rule
+    def _wires_of_all_levels(self) -> None:
         if self.wires and len(self.wires) != len(self.branching):
             raise Misfit(
                 f"the wires of {len(self.wires)} levels are described, and there are {len(self.branching)} in "
                 "branching; give an entry for each, {} where the scenario's default holds",
                 "wires",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _not_too_many(self) -> Self:
+    @key_rule
+    def _not_too_many(self) -> None:
         refuse_too_many("base stations and edge servers", sum(accumulate(self.branching, mul)), "branching")
         refuse_too_many("sensors", math.prod(self.branching) * self.devices_per_station, "devices_per_station")
-        return self
 
     def build(self) -> Topology:
         """The tree, around (0, 0), with the cloud at no particular place."""

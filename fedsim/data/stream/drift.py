@@ -12,13 +12,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect_right
 from itertools import accumulate, pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Interval, MaxLen, MinLen
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from fedsim.errors import Misfit
-from fedsim.settings import Component, Fraction, NonNegative, Positive, Several
+from fedsim.settings import Component, Fraction, NonNegative, Positive, Several, key_rule
 
 __all__ = [
     "MOST_PHASES",
@@ -126,11 +126,10 @@ class Gradual(DriftSettings):
     end: Positive
     """From then on only the second one is."""
 
-    @model_validator(mode="after")
-    def _forward(self) -> Self:
+    @key_rule
+    def _forward(self) -> None:
         if self.end <= self.begin:
             raise Misfit(f"end={self.end:g} must be later than begin={self.begin:g}", "end")
-        return self
 
     @property
     def all_phases(self) -> int:
