@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["REGISTRY"]
 
 REGISTRY: dict[str, str] = {
-    "star": "fedsim.topology.star:Star",
+    "star": "fedsim.topology.tree:Star",
     "factory_park": "fedsim.topology.factories:FactoryPark",
     "tree": "fedsim.topology.tree:Tree",
     "ring": "fedsim.topology.factories:Ring",

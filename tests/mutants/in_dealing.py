@@ -302,7 +302,7 @@ FAULTS = (
     ),
     Fault(
         "shards are dealt in turn",
-        "fedsim/data/partition/shards.py",
+        "fedsim/data/partition/iid.py",
         "rng.permutation(np.arange(shards) % clients.total)",
         "np.arange(shards) % clients.total",
         (f"{TEST_PARTITION_THEORY}::test_shards_are_dealt_at_random",),

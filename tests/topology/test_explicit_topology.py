@@ -17,8 +17,7 @@ from fedsim.topology.explicit import Explicit, to_explicit
 from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.settings import TopologySettings, WireSettings
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 
 def build(mapping: dict[str, Any]) -> Topology:

@@ -8,8 +8,7 @@ from fedsim.topology.explicit import Explicit
 from fedsim.topology.factories import FactoryPark, Ring
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories, factory_names
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 
 def test_a_factory_is_what_is_behind_one_edge_server() -> None:

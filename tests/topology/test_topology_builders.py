@@ -21,8 +21,7 @@ from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import NodeKind
 from fedsim.topology.layout import around, circle, grid
 from fedsim.topology.settings import TopologySettings, WireSettings
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 counts = st.integers(1, 120)
 factories = st.integers(1, 12)

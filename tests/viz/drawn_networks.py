@@ -12,8 +12,7 @@ import pandas as pd
 from fedsim.network.settings import NetworkSettings
 from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import Topology
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 Position = tuple[float, float]
 

@@ -11,7 +11,7 @@ from drawn_networks import many, network, plant, ring_of_edges, without_position
 
 from fedsim.topology.factories import FactoryPark, Regions
 from fedsim.topology.graph import Topology
-from fedsim.topology.star import Star
+from fedsim.topology.tree import Star
 from fedsim.viz.topology_map.figure import lay_out
 from fedsim.viz.topology_map.places import MARGIN, TALLEST, Net, Places, sunflower
 

@@ -25,7 +25,7 @@ from fedsim.topology.factories import FactoryPark, Regions
 from fedsim.topology.graph import Topology
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
-from fedsim.viz.topology_map.colours import IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Scale
+from fedsim.viz.topology_map.detail import IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Scale
 from fedsim.viz.topology_map.figure import network_figure
 from fedsim.viz.topology_map.loads import Measured, measured
 from fedsim.viz.topology_map.places import Net

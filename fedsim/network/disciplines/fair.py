@@ -26,7 +26,7 @@ from typing import Literal
 from pydantic import Field
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Alarm
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow
 from fedsim.settings import Positive
 

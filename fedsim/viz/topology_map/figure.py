@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fedsim.viz.human import scale as unit_of
 from fedsim.viz.style import GREY, plain
-from fedsim.viz.topology_map.colours import DARK, Scale
+from fedsim.viz.topology_map.detail import DARK, Scale
 from fedsim.viz.topology_map.drawing import draw_network
 from fedsim.viz.topology_map.ground import on_the_ground
 from fedsim.viz.topology_map.labels import legible, shortened, text_width
