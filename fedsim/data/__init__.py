@@ -1,6 +1,4 @@
-"""Federated data sets: real samples, or only their numbers, spread over clients. One file and one line per data set."""
-
-from __future__ import annotations
+"""Federated data sets: real samples, or only their numbers, spread over clients. One class and one line for each."""
 
 REGISTRY = {
     "digits": "fedsim.data.digits:Digits",

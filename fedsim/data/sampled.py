@@ -27,13 +27,7 @@ from fedsim.errors import Misfit
 from fedsim.quick import check_samples, check_work
 from fedsim.settings import OneOf, Probability
 
-__all__ = [
-    "DEFAULT_TEST_FRACTION",
-    "PartitionField",
-    "SampledDataset",
-    "hold_out",
-    "stratified_sample",
-]
+__all__ = ["PartitionField", "SampledDataset", "hold_out", "stratified_sample"]
 
 DEFAULT_TEST_FRACTION = 0.2
 MOST_SKEWED_IN_SECONDS = 100_000_000

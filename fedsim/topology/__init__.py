@@ -1,10 +1,6 @@
 """Who stands where and is linked to whom: sensors, base stations, edge servers and clouds."""
 
-from __future__ import annotations
-
-__all__ = ["REGISTRY"]
-
-REGISTRY: dict[str, str] = {
+REGISTRY = {
     "star": "fedsim.topology.tree:Star",
     "factory_park": "fedsim.topology.factories:FactoryPark",
     "tree": "fedsim.topology.tree:Tree",

@@ -1,6 +1,4 @@
-"""Ways to spread samples over clients. One file and one line per partition."""
-
-from __future__ import annotations
+"""Ways to spread samples over clients. One class and one line per partition."""
 
 REGISTRY = {
     "natural": "fedsim.data.partition.natural:Natural",
