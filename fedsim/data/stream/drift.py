@@ -20,19 +20,7 @@ from pydantic import field_validator
 from fedsim.errors import Misfit
 from fedsim.settings import Component, Fraction, NonNegative, Positive, Several, key_rule
 
-__all__ = [
-    "MOST_PHASES",
-    "REGISTRY",
-    "DriftSettings",
-    "Gradual",
-    "Phases",
-    "Recurring",
-    "Shifts",
-    "Sudden",
-    "ascending",
-    "gone_by",
-    "only",
-]
+__all__ = ["REGISTRY", "DriftSettings", "Gradual", "Recurring", "Shifts", "Sudden"]
 
 REGISTRY = {
     "sudden": "fedsim.data.stream.drift:Sudden",
@@ -66,26 +54,26 @@ class DriftSettings(Component):
         """(all_phases,) the share of each phase *at* so many rounds or seconds, adding up to 1."""
 
 
-def gone_by(at: float, length: float) -> int:
+def _gone_by(at: float, length: float) -> int:
     """How many whole *length*s are over; number k is at k * length, however that is rounded.
 
-    >>> gone_by(6, 2.5), gone_by(3 * 0.3, 0.3), 3 * 0.3 // 0.3
+    >>> _gone_by(6, 2.5), _gone_by(3 * 0.3, 0.3), 3 * 0.3 // 0.3
     (2, 3, 2.0)
     """
     whole = int(at // length)
     return whole + ((whole + 1) * length <= at)
 
 
-def only(phase: int, phases: int) -> tuple[float, ...]:
+def _only(phase: int, phases: int) -> tuple[float, ...]:
     """The mixture of nothing but one *phase*.
 
-    >>> only(1, 3)
+    >>> _only(1, 3)
     (0.0, 1.0, 0.0)
     """
     return tuple(float(each == phase) for each in range(phases))
 
 
-def ascending(moments: tuple[float, ...]) -> tuple[float, ...]:
+def _ascending(moments: tuple[float, ...]) -> tuple[float, ...]:
     """Return *moments* when each is later than the one before; raise `ValueError` otherwise."""
     for before, after in pairwise(moments):
         if after <= before:
@@ -100,7 +88,7 @@ class Sudden(DriftSettings):
     at: Annotated[Several[Positive], MinLen(1), MaxLen(MOST_PHASES - 1)]
     """Moments of change, ascending: rounds finished, or simulated seconds. There is one phase more than moments."""
 
-    _ascend = field_validator("at")(ascending)
+    _ascend = field_validator("at")(_ascending)
 
     @property
     def all_phases(self) -> int:
@@ -114,7 +102,7 @@ class Sudden(DriftSettings):
         >>> drift.mixture(9.5), drift.mixture(10), drift.mixture(99)
         ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
         """
-        return only(bisect_right(self.at, at), self.all_phases)
+        return _only(bisect_right(self.at, at), self.all_phases)
 
 
 class Gradual(DriftSettings):
@@ -167,7 +155,7 @@ class Recurring(DriftSettings):
         >>> [Recurring(phases=2, length=5).mixture(at) for at in (4, 5, 10)]
         [(1.0, 0.0), (0.0, 1.0), (1.0, 0.0)]
         """
-        return only(gone_by(at, self.length) % self.phases, self.phases)
+        return _only(_gone_by(at, self.length) % self.phases, self.phases)
 
 
 class Shifts(DriftSettings):
@@ -195,5 +183,5 @@ class Shifts(DriftSettings):
         """
         ends_s = list(accumulate(self.lengths_s))
         since_start_s, day_s = self.start_s + at, ends_s[-1]
-        of_day_s = since_start_s - gone_by(since_start_s, day_s) * day_s
-        return only(min(bisect_right(ends_s, of_day_s), len(ends_s) - 1), len(ends_s))
+        of_day_s = since_start_s - _gone_by(since_start_s, day_s) * day_s
+        return _only(min(bisect_right(ends_s, of_day_s), len(ends_s) - 1), len(ends_s))
