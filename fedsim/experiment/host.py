@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -148,8 +148,8 @@ def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: 
     return "/".join((executor.numeric_family(torch_device, precision), SUMMATION, *([] if code is None else [code])))
 
 
-def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
-    """The host that trains the model of *table* as *options* ask, or one that learns nothing.
+def host_for(options: HostOptions, tables: Sequence[ModelTable], *, learn: bool) -> Host:
+    """The host that trains the models of *tables* as *options* ask, or one that learns nothing.
 
     Raises `UserError` when the executor cannot compute as it is asked to, or when the torch device is not here.
     """
@@ -159,7 +159,7 @@ def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
 
     if why := why_absent(options.torch_device):
         raise UserError(f"--torch-device {options.torch_device}: {why}; leave the option out to compute on the CPU")
-    choice = choose(options.executor, table, options.torch_device)
+    choice = choose(options.executor, tables, options.torch_device)
     executor: type[TorchExecutor] = registry.load("executors", choice.name)
     taken = f"executor {choice.name!r}"
     if options.executor == AUTO:
@@ -169,7 +169,7 @@ def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
             f"--torch-device {options.torch_device}: {taken} does not compute there, only on: "
             f"{', '.join(executor.torch_devices)}; leave --executor out, or --torch-device"
         )
-    precisions = executor.trainer_of(table).precisions
+    precisions = min((executor.trainer_of(table).precisions for table in tables), key=len)
     if options.precision not in precisions:
         who = f"{choice.remark}, which computes only" if choice.remark else f"{taken} does not compute in it, only"
         raise UserError(f"--precision {options.precision}: {who} in: {', '.join(precisions)}")
@@ -253,7 +253,7 @@ class Learners:
         if self._executor is None or self._executor[0] is not materials:
             self._close_executor()
             made = training.executor(
-                materials.table,
+                materials.tables,
                 materials.dataset,
                 training.torch_device,
                 precision=training.precision,

@@ -82,11 +82,11 @@ def run(
     with rare_collections():
         materials = validate(scenario)  # first, as a host takes a while to load
         gc.collect()  # the world that was checked is full of cycles
-    host = host_for(options, materials.table, learn=scenario.learn)
+    host = host_for(options, materials.tables, learn=scenario.learn)
     with folder:
         if not folder.finished:  # somebody else may have been faster
             place = folder.store(asked)
-            folder.manifest = new_manifest(scenario, materials.table, host, place, folder)
+            folder.manifest = new_manifest(scenario, materials, host, place, folder)
             _run_all(scenario, materials, host, place, folder, observer or Observer())
     return Results(path)
 
@@ -145,7 +145,10 @@ def _run_one(
     on_round = partial(observer.round_done, protocol, seed)
     world = build_world(scenario, protocol, materials, learners.make, on_round)
     simulate(world, protocol, stop)
-    final = world.learner.keep_final(world.loop.model)
+    models = dict(world.loop.model)
+    for name, table in materials.class_tables.items():
+        models |= {f"{name}/{part}": handle for part, handle in world.loop.further.get(table.digest, {}).items()}
+    final = world.learner.keep_final(models)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)
     return {

@@ -50,7 +50,8 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
     score = _score(evaluations)
     for position, test_set in enumerate(on):
         ending = f"_{test_set}" if position else ""
-        spread = () if test_set == "global" else (f"{score}_{how}" for how in SPREAD)
+        how_spread = () if test_set == "global" else SPREAD if test_set != "own" else ("mean", *SPREAD)
+        spread = (f"{score}_{how}" for how in how_spread)
         for metric in dict.fromkeys(("accuracy", "loss", score, *spread)):
             values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
             table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
@@ -200,11 +201,13 @@ def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
 
 def _finals(rounds: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Columns of *rounds* whose last value is worth a column of the summary, and what that is called."""
-    for ending in ("", *(f"_{test_set}" for test_set in ("global", "clients", "unseen"))):
-        if ending and f"accuracy{ending}" in rounds:
-            yield f"accuracy{ending}", f"final_accuracy{ending}"
-        if f"rmse{ending}" in rounds:
-            yield f"rmse{ending}", f"rmse{ending}"
+    for ending in ("", *(f"_{test_set}" for test_set in ("global", "clients", "unseen", "own"))):
+        for column in (f"accuracy{ending}" if ending else "", f"accuracy_mean{ending}"):
+            if column in rounds:
+                yield column, f"final_{column}"
+        for column in (f"rmse{ending}", f"rmse_mean{ending}"):
+            if column in rounds:
+                yield column, column
 
 
 def _reached(evaluated: pd.DataFrame, target_accuracy: float | None) -> pd.Series | None:

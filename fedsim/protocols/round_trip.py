@@ -73,6 +73,7 @@ class LocalWork:
     )
 
     def __init__(self, world: World, client: Client, task: Task) -> None:
+        assert task.table is client.model, f"{client.name!r} has another model than it is asked to train"
         self.world, self.client, self.task = world, client, task
         self.start_s = world.env.now
         self.samples = client.samples

@@ -131,9 +131,9 @@ TEXTS = data(numbers(6, below=TOKENS + 1), (6,), Ids(TOKENS + 1))
 def trained(title: str, table: LayerTable, dataset: FederatedDataset, **settings: Any) -> dict[str, Entry]:
     """The start of a model, one training of the second client, and a test of what comes out."""
     workshop = Workshop(table, dataset)
-    start = workshop.make(f"{title}: init", Init("model"), stream=Stream(1, "model/init"))
+    start = workshop.make(f"{title}: init", Init(workshop.digest), stream=Stream(1, "model/init"))
     model = workshop.train(f"{title}: train", start, 1, Plain(), **settings)
-    workshop.make(f"{title}: evaluate", Evaluate("model", "data", "global"), model=model)
+    workshop.make(f"{title}: evaluate", Evaluate(workshop.digest, "data", "global"), model=model)
     return workshop.entries
 
 

@@ -55,7 +55,7 @@ def learned(given: dict[str, Any], folder: Path, executor: str) -> World:
     materials = gather_materials(settings, 1)
     options = HostOptions(executor=executor, workers=1, checkpoint_interval_s=math.inf)
     (protocol,) = settings.protocols
-    with Learners(host_for(options, materials.table, learn=True), folder, "run", print) as learners:
+    with Learners(host_for(options, materials.tables, learn=True), folder, "run", print) as learners:
         world = build_world(settings, protocol, materials, learners.make)
         simulate(world, protocol, settings.stop)
     return world

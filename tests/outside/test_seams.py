@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import digit_runs
-import numpy as np
 import pytest
+import sparse
 from simpy import Event
 from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
 
 import fedsim
-from fedsim.learning.codecs.codec import Codec, Coded
 from fedsim.learning.codecs.float32 import Float32
-from fedsim.learning.objectives.objective import Given, Objective, State, Tensors
+from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.rules.mean import Mean
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.random import RandomCohort
 from fedsim.protocols.site import Site
-from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
 
 # -- a protocol ------------------------------------------------------------------------------------------------------
@@ -34,7 +32,7 @@ def fedavg(world: World, cohort: RandomCohort) -> Generator[Event, Any, None]:
     cloud, draw = Site(world), cohort.begin(None)
     for number in world.loop.rounds():
         chosen = yield from draw.groups(world, BlockRound.of(number, interval=1))
-        task = Task.of(world, number, cloud.version, Plain(), Float32(), state=cloud.state)
+        task = cloud.task(number, Plain(), Float32())
         trips = [cloud.visit(client, task) for (client,) in chosen]
         got = yield from cloud.collect(trips, count=draw.enough(world))
         yield from cloud.fold(Mean(), got.arrived, round_number=number)
@@ -57,24 +55,8 @@ def test_fedavg_in_a_few_lines_has_the_trace_of_fedavg(late_transfers: str) -> N
 # -- a codec, and what travels beside the model ----------------------------------------------------------------------
 
 
-class Sparse(Codec):
-    """The changes that are larger than a threshold, 8 bytes each; the rest waits on the device."""
-
-    name: Literal["sparse"] = "sparse"
-    measured: ClassVar[bool] = True
-    remembers: ClassVar[tuple[str, ...]] = ("residual",)
-    threshold: float = 0.01
-
-    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
-        rest = state.get("residual", {})
-        whole = {name: value + rest[name] if rest else value for name, value in change.items()}
-        sent = {name: value * (value.abs() > self.threshold) for name, value in whole.items()}
-        size = 8 * sum(int((value != 0).sum()) for value in sent.values())
-        return Coded(sent, {"residual": {name: whole[name] - sent[name] for name in whole}}, size)
-
-
 MEASURED = {
-    "protocols": [{"name": "fedavg", "clients": 6, "codec": {"path": f"{__file__}:Sparse", "threshold": 0.02}}],
+    "protocols": [{"name": "fedavg", "clients": 6, "codec": {"path": f"{sparse.__file__}:Sparse", "threshold": 0.02}}],
     "network.cell.radio": {"name": "fixed", "uplink_bps": 1e5, "downlink_bps": 1e5},
     "devices.classes.sensor": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +18,12 @@ from fedsim.learning.executors.serial import Serial
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.graph_learner import GraphLearner
-from fedsim.learning.learner import Model
+from fedsim.learning.learner import LocalTraining, Model, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.softmax import Softmax
-from fedsim.models.table import LayerTable
+from fedsim.models.table import LayerTable, ModelTable
 
 CLIENTS, SAMPLES, CLASSES, SHAPE = 3, 6, 3, (1, 2, 2)
 TRAINING = TrainingSettings(learning_rate=0.1, batch_size=4, epochs=2)
@@ -68,6 +68,16 @@ class Fragile(Serial):
         return super().compute(chunk)
 
 
+class OfTheLinearModel(GraphLearner):
+    """It trains that one, whatever model of declared sizes a world has."""
+
+    def initial_model(self, table: ModelTable | None = None) -> Model:
+        return super().initial_model()
+
+    def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
+        return super().train(task._replace(table=None), model, state=state, further=further)
+
+
 @dataclass
 class Small:
     """A learner, and what is behind it."""
@@ -82,7 +92,7 @@ def small(folder: Path, *, checkpoint_every_s: float = math.inf, executor: Execu
     executor = executor or Serial(table(), data())
     store = Store(folder, "run", executor, label="protocol/1")
     graph = Graph(executor.family)
-    learner = GraphLearner(
+    learner = OfTheLinearModel(
         graph=graph,
         forcer=Forcer(graph, executor, store, checkpoint_interval_s=checkpoint_every_s),
         store=store,
