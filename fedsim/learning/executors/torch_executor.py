@@ -153,7 +153,7 @@ class TorchExecutor(Executor):
     def _applied(self, node: Node) -> dict[str, Value]:
         made = applied(node)
         for handle in node.held_outputs():
-            if handle.output in self._table.parts:
+            if any(handle.output in table.parts for table in self._tables.values()):
                 try:
                     self._expected.check(made[handle.output], handle)
                 except ValueError as error:
