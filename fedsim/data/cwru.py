@@ -81,8 +81,8 @@ class Cwru(SampledDataset):
             recordings, others = read_mat_files(source, self.sensor)
         else:
             recordings, others = read_packed(source, self.sensor), 0
-        kept = [recording for recording in recordings if self._is_wanted(recording)]
         groups = self._groups()
+        kept = [recording for recording in recordings if len(recording.signal) and self._group(recording) in groups]
         if not kept:
             raise UserError(f"{shown(source)}: has no recording that these settings want; {WHAT}")
         parts = [part for recording in kept for part in self._cut(recording.signal)]
@@ -105,9 +105,6 @@ class Cwru(SampledDataset):
             test=np.repeat([False, True] * len(kept), number),
             remarks=self._remarks(recordings, kept, others),
         )
-
-    def _is_wanted(self, recording: Recording) -> bool:
-        return len(recording.signal) > 0 and self._group(recording) in self._groups()
 
     def _group(self, recording: Recording) -> tuple[str, str]:
         """The class of a recording: its fault, and the fault's size where it counts."""

@@ -16,7 +16,7 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.feature_skew.settings import FeatureSkewSettings
+from fedsim.data.feature_skew import FeatureSkewSettings
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
@@ -27,13 +27,7 @@ from fedsim.errors import Misfit
 from fedsim.quick import check_samples, check_work
 from fedsim.settings import OneOf, Probability
 
-__all__ = [
-    "DEFAULT_TEST_FRACTION",
-    "PartitionField",
-    "SampledDataset",
-    "hold_out",
-    "stratified_sample",
-]
+__all__ = ["PartitionField", "SampledDataset", "hold_out", "stratified_sample"]
 
 DEFAULT_TEST_FRACTION = 0.2
 MOST_SKEWED_IN_SECONDS = 100_000_000

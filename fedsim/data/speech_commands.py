@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
-from fedsim.data.reading.wav import read_wav
+from fedsim.data.reading.sound import read_wav
 from fedsim.data.sound import SoundDataset
 from fedsim.data.source import Missing, SourcePath, locate, matching
 from fedsim.errors import UserError, nearest, some

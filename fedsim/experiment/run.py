@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.experiment.gc_policy import rare_collections
-from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, take_peaks
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results

@@ -20,7 +20,7 @@ from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
 from fedsim.models.table import ModelTable
 
-__all__ = ["Learner", "LocalTraining", "Model", "NoLearner", "OwnModel", "Rows", "Trained"]
+__all__ = ["NOTHING", "Learner", "LocalTraining", "Model", "NoLearner", "OwnModel", "Rows", "Trained"]
 
 Model = Mapping[str, Handle]
 FLOAT32 = Float32()

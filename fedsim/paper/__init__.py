@@ -1,4 +1,4 @@
-"""Published tables beside our results. The published numbers are data: ``published.csv``."""
+"""Published tables beside our results: functions of `Results`. The published numbers are data: ``published.csv``."""
 
 REGISTRY = {
     "hfedms_table3": "fedsim.paper.published:hfedms_table3",

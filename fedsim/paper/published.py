@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.resources import files
 
 import pandas as pd
@@ -17,20 +17,7 @@ import pandas as pd
 from fedsim.experiment.results import Results
 from fedsim.units import HOUR_S, TIB_BYTES
 
-__all__ = [
-    "COLUMNS",
-    "WORKED_OUT",
-    "PublishedTable",
-    "beside_published",
-    "fedgsp_cost",
-    "fedgsp_table1",
-    "hfedms_table3",
-    "hfedms_table4",
-    "published",
-]
-
-PublishedTable = Callable[[Results], pd.DataFrame]
-"""What is registered under "paper_tables"."""
+__all__ = ["COLUMNS", "fedgsp_cost", "fedgsp_table1", "hfedms_table3", "hfedms_table4", "published"]
 
 _QUANTITIES = {
     "rounds": "rounds",
@@ -54,7 +41,7 @@ def published(table: str) -> pd.DataFrame:
     return numbers[numbers["table"] == table].drop(columns="table").reset_index(drop=True)
 
 
-def beside_published(table: str, results: Results) -> pd.DataFrame:
+def _beside_published(table: str, results: Results) -> pd.DataFrame:
     """The printed numbers of *table* beside those of a run, in the columns of `COLUMNS`.
 
     A system stands in it when the run has a protocol of its name, whatever the case and the punctuation:
@@ -99,7 +86,7 @@ def hfedms_table3(results: Results) -> pd.DataFrame:
 
     Its half for static data is FedGSP's Table 1. HFedMS-S is not in the half for streams.
     """
-    return beside_published("hfedms_table3", results)
+    return _beside_published("hfedms_table3", results)
 
 
 def hfedms_table4(results: Results) -> pd.DataFrame:
@@ -108,7 +95,7 @@ def hfedms_table4(results: Results) -> pd.DataFrame:
     The paper prints 2^40 bytes as "TB". Its numbers are its Eqs. 19 and 20 with kappa K = 110.4 clients in a round; an
     event has whole clients, some of whom find no place in groups of equal size, so that it comes out a little lower.
     """
-    return beside_published("hfedms_table4", results)
+    return _beside_published("hfedms_table4", results)
 
 
 def fedgsp_table1(results: Results) -> pd.DataFrame:
@@ -116,7 +103,7 @@ def fedgsp_table1(results: Results) -> pd.DataFrame:
 
     The two papers print the same numbers; HFedMS calls FedGSP HFedMS-S.
     """
-    return beside_published("fedgsp_table1", results)
+    return _beside_published("fedgsp_table1", results)
 
 
 def fedgsp_cost(results: Results) -> pd.DataFrame:
@@ -125,4 +112,4 @@ def fedgsp_cost(results: Results) -> pd.DataFrame:
     The paper prints bars without numbers; "worked out" is what its equations give with its own constants and its rounds
     (Table 1). A simulated run has one clock: it does not tell communication and computation apart.
     """
-    return beside_published("fedgsp_cost", results).rename(columns={"published": WORKED_OUT})
+    return _beside_published("fedgsp_cost", results).rename(columns={"published": WORKED_OUT})

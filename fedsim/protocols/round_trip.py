@@ -46,7 +46,7 @@ def round_trip(
     transfer = world.send(client.index, client.uplink if up is None else up, message)
     yield transfer
     samples, size = work.samples, transfer.size_bytes
-    return Update(client.index, message.models, task.model, samples, work.steps, task.version, size, weight=samples)
+    return Update(client.index, message.models, task.model, samples, work.steps, task.version, size, samples)
 
 
 class LocalWork:

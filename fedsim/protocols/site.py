@@ -135,6 +135,8 @@ class Site:
         if self.state["model"]:  # without learning there is nothing to be made
             self.state = rule.apply(self.world.learner, self.state, updates, round_number=round_number)
         self.version += 1
+        if self.backbone is None:
+            return  # nobody is told
         self._steps += sum(update.steps for update in updates)
         self._trained |= {update.sender: (update.clients, update.samples) for update in updates}
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from fedsim.data.captures import Capture
 from fedsim.learning.codecs.codec import Codec
-from fedsim.learning.learner import LocalTraining, Model, Rows, Trained
+from fedsim.learning.learner import NOTHING, LocalTraining, Model, Rows, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
@@ -79,13 +79,15 @@ class Task:
         return self._message(client, begun or self._train(world, client, capture))
 
     def _train(self, world: World, client: Client, capture: Capture | None, rows: Rows | None = None) -> Trained:
-        objective, codec = self.objective, self.codec
+        begin, objective, codec = self.start(world, client), self.objective, self.codec
+        if not begin:
+            return NOTHING  # without learning there are no models
         asked = LocalTraining(
             self.round_number, client.index, client.trainings, objective, codec, capture, rows, self.table.digest
         )
         kept = client.kept
         state = {**kept.get("objective", {}), **kept.get("codec", {})} if kept else {}
-        return world.learner.train(asked, self.start(world, client), state=state, further=self.down.models)
+        return world.learner.train(asked, begin, state=state, further=self.down.models)
 
     def _message(self, client: Client, trained: Trained) -> Message:
         """What *client* sends of what it has learned; it keeps the rest."""

@@ -28,7 +28,7 @@ from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.scenario.yaml_writer import OneLine, yaml_text
 from fedsim.topology.explicit import Explicit
-from fedsim.topology.readers import MOST_BYTES, read_topology_data
+from fedsim.topology.imported import MOST_BYTES, read_topology_data
 
 __all__ = ["checked", "load", "read_extended", "read_network", "written_out"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from annotated_types import Interval, MaxLen, MinLen
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 
 from fedsim import registry
 from fedsim.data.digits import Digits
@@ -26,7 +26,7 @@ from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.document import Document, KeyPath, dotted
 from fedsim.scenario.scalars import message_line
 from fedsim.scenario.wording import blamed
-from fedsim.settings import OneOf, Settings, Several
+from fedsim.settings import OneOf, Settings, Several, key_rule
 from fedsim.topology.imported import self_contained
 from fedsim.topology.settings import TopologySettings
 
@@ -167,8 +167,8 @@ class Scenario(Settings):
         """The path of one of the protocols; also of one that is left of more, by ``--only``."""
         return self._written.path_of(protocol.title, (other.title for other in self.protocols))
 
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
+    @key_rule
+    def _distinct(self) -> None:
         first: dict[str, int] = {}
         for position, protocol in enumerate(self.protocols):
             title = protocol.title
@@ -177,37 +177,34 @@ class Scenario(Settings):
                 raise Misfit(problem, "protocols", position)
         if len(set(self.seeds)) < len(self.seeds):
             raise Misfit(f"{list(self.seeds)} must differ from each other", "seeds")
-        return self
 
-    @model_validator(mode="after")
-    def _formula_when_asked(self) -> Self:
+    @key_rule
+    def _formula_when_asked(self) -> None:
         if len(set(self.accounting)) < len(self.accounting):
             raise Misfit(f"{list(self.accounting)} must differ from each other", "accounting")
         if "formula" in self.accounting and self.formula is None:
             known = ", ".join(registry.names("cost_models"))
             raise Misfit(f"'formula' needs the key formula, which says which one (known: {known})", "accounting")
         if self.formula is None:
-            return self
+            return
         if "formula" not in self.accounting:
             raise Misfit("needs 'formula' in the key accounting: write accounting: [event, formula]", "formula")
         for position, protocol in enumerate(self.protocols):
             if closed_form(protocol) is None:
                 problem = f"no closed form is known for protocol {protocol.title!r}; leave it or formula out"
                 raise Misfit(problem, "protocols", position)
-        return self
 
-    @model_validator(mode="after")
-    def _known_paper_table(self) -> Self:
+    @key_rule
+    def _known_paper_table(self) -> None:
         table, kind = self.paper_table, "paper_tables"
         if table is not None and table not in registry.names(kind) and table not in (known := registry.all_names(kind)):
             near = nearest(table, known)
             raise Misfit(f"no table is called {table!r}{near} (known: {', '.join(known)})", "paper_table")
-        return self
 
-    @model_validator(mode="after")
-    def _can_end_without_learning(self) -> Self:
+    @key_rule
+    def _can_end_without_learning(self) -> None:
         if self.learn:
-            return self
+            return
         for position, protocol in enumerate(self.protocols):
             if protocol.reads_learning:
                 raise Misfit(
@@ -230,4 +227,3 @@ class Scenario(Settings):
                     "give rounds, sim_time_s or transfer_bytes too",
                     *path,
                 )
-        return self

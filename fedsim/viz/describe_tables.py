@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from fedsim.units import si
-from fedsim.viz.description_table import DescriptionTable, Show, count, many, pairs, rate, spreads
 from fedsim.viz.human import duration, number, size
+from fedsim.viz.tables import DescriptionTable, Show, count, many, pairs, rate, spreads
 
 __all__ = ["description_tables"]
 

@@ -27,7 +27,7 @@ from fedsim.errors import UserError
 from fedsim.quick import in_seconds
 from fedsim.registry import load as load_class
 from fedsim.scenario.load import written_out
-from fedsim.topology.readers import read_topology_data
+from fedsim.topology.imported import read_topology_data
 
 EQUAL = {"images_per_device": 10.0, "images_spread": 0.0}
 WAY_OUT = "give --all-data to look at everything, or start the run, which always does"

@@ -20,3 +20,19 @@ def fenced(page: Path, language: str) -> list[str]:
     """The contents of all fenced blocks of *language* on a page."""
     text = page.read_text(encoding="utf-8")
     return [match["content"] for match in FENCED.finditer(text) if match["language"] == language]
+
+
+def files(page: Path) -> dict[str, str]:
+    """The files on a page, by name: that of the first file which the paragraph before a block names."""
+    text, found = page.read_text(encoding="utf-8"), {}
+    for match in FENCED.finditer(text):
+        named = re.findall(r"`(\w+\.(?:py|yaml))`", text[: match.start()].rstrip().rpartition("\n\n")[2])
+        if named and match["language"] in ("python", "yaml"):
+            found[named[0]] = match["content"]
+    return found
+
+
+def columns(table: str) -> dict[str, list[str]]:
+    """A printed table by its columns."""
+    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines())
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))

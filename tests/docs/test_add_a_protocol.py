@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from pages import ROOT, fenced
+from pages import ROOT, columns, fenced
 
 PAGE = ROOT / "docs/add_a_protocol.md"
 REGISTERED = """
@@ -66,12 +66,6 @@ def the_command(module: Path) -> list[str]:
     words = shlex.split(command.replace("\\\n", " "))[1:]
     words[words.index("--out") + 1] = str(module / "run")
     return words
-
-
-def columns(table: str) -> dict[str, list[str]]:
-    """A printed table by its columns."""
-    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines())
-    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 from pages import FENCED, PAGES, ROOT
 
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)|<img[^>]+src=\"(?P<image>[^\"]+)\"")
+GENERATED = re.compile(r"<!-- generated.*?<!-- end of generated -->", re.DOTALL)
 HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 
 
@@ -49,6 +50,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         if not there.exists() or (anchor and anchor not in anchors(there)):
             lost.append(target)
     assert lost == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_has_at_most_120_columns(page: Path) -> None:
+    """Left out: what cannot be wrapped (blocks, tables, pictures), and what is written by a program."""
+    if page.parent.name == "reference":
+        return
+    lines = GENERATED.sub("", prose(page)).splitlines()
+    assert [line for line in lines if len(line) > 120 and not line.lstrip().startswith(("|", "!["))] == []
 
 
 def test_generated_parts_are_what_the_code_says_now() -> None:

@@ -1,189 +1,212 @@
-"""What docs/recipes.md promises: each file on the page, in a folder of its own, is a part that runs, and does that."""
+"""The recipes of docs/recipes: each file as it stands on its page, in a folder outside of the package."""
 
 from __future__ import annotations
 
-import json
-import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import digit_runs
-import numpy as np
 import pytest
 import torch
-import yaml
-from pages import ROOT, files_on
+from digit_runs import weights
+from pages import ROOT, columns, fenced, files
 
-import fedsim
 from fedsim.cli import main
 from fedsim.experiment.results import Results
+from fedsim.experiment.run import run
+from fedsim.scenario.load import load
 
-PAGE = (ROOT / "docs/recipes.md").read_text(encoding="utf-8")
-SECTIONS = {text.split("\n")[0]: text for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
-FILES = files_on(ROOT / "docs/recipes.md")
-KEYS = {title: yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.S)[0]) for title, text in SECTIONS.items()}
-MOST_LINES = 40
-
-Run = Callable[..., Results]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("recipes")
-    for name, content in FILES.items():
-        (place / name).write_text(content, encoding="utf-8")
-    return place
+FOLDER = ROOT / "docs/recipes"
+PAGES = [page for page in sorted(FOLDER.glob("*.md")) if page.name != "README.md"]
+EVERY_RECIPE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+LONGEST = 40
+NO_QUEUE = "network.link.rate_bps=.inf"
+INITIAL = "{name: fedavg, label: initial, stop: {rounds: 1}, training: {learning_rate: 1.0e-18, batch_size: 8}}"
 
 
-@pytest.fixture
-def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run the scenario of a section, with other values for some keys."""
-    monkeypatch.chdir(folder)
-
-    def ran(title: str, name: str = "run", *, executor: str = "auto", **keys: Any) -> Results:
-        return fedsim.run(scenario(title, **keys), out=tmp_path / name, executor=executor)
-
-    return ran
-
-
-def data(title: str, **keys: Any) -> dict[str, Any]:
-    base = {
-        "topology.devices": 8,
-        "data.client_test_fraction": 0.3,
-        "network.cell.radio": {"name": "fixed", "uplink_bps": 1e5, "downlink_bps": 1e5},
-    }
-    return digit_runs.data(base | KEYS[title] | {name.replace("__", "."): value for name, value in keys.items()})
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What stands on all pages, in a folder where commands are run."""
+    for page in (FOLDER / "README.md", *PAGES):
+        for name, content in files(page).items():
+            (tmp_path / name).write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
-def scenario(title: str, **keys: Any) -> Any:
-    return digit_runs.Scenario.model_validate(data(title, **keys))
+def code(page: Path) -> str:
+    [name] = [name for name in files(page) if name.endswith(".py")]
+    return name
 
 
-def final(results: Results) -> dict[str, torch.Tensor]:
-    (row,) = results.manifest["runs"]
-    return digit_runs.weights(results, row["protocol"])
+def the_command(page: Path) -> list[str]:
+    [command] = [text for text in fenced(page, "text") if text.startswith("fedsim run")]
+    return shlex.split(command)[1:]
 
 
-def start_of(run: Run, title: str) -> dict[str, torch.Tensor]:
-    """The initial model: what a training makes whose steps are too small to be seen."""
-    still = {"protocols": protocol(title, clients=1, server=None), "training__learning_rate": 1e-18}
-    return final(run(title, "start", executor="serial", stop={"rounds": 1}, **still))
+def trained(page: str, protocols: str, *changes: str) -> Results:
+    """A run of the page's scenario with other protocols, in the plain loop: a few clients on a small model."""
+    few = ["stop.rounds=2", "topology.devices=4"]
+    changed = [f"protocols=[{protocols}]", *few, *changes]
+    [scenario] = [name for name in files(FOLDER / page) if name.endswith(".yaml")]
+    return run(load(scenario, overrides=changed), out=Path("out"), executor="serial")
 
 
-def protocol(title: str, **changes: Any) -> list[dict[str, Any]]:
-    """The section's protocol with other values for some keys; None: without the key."""
-    (keys,) = KEYS[title]["protocols"]
-    return [{key: value for key, value in (keys | changes).items() if value is not None}]
+def step(results: Results, protocol: str, begin: str = "initial") -> dict[str, torch.Tensor]:
+    """How far the final model of *protocol* is from that of another one."""
+    before = weights(results, begin)
+    return {name: tensor - before[name] for name, tensor in weights(results, protocol).items()}
 
 
-def test_there_are_five() -> None:
-    assert list(SECTIONS) == ["A server rule", "An exchange", "An operation", "A codec", "A schedule"]
-    assert len(FILES) == 5
+def norm(change: dict[str, torch.Tensor]) -> float:
+    return sum(float(tensor.double().square().sum()) for tensor in change.values()) ** 0.5
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_each_is_short_and_in_the_one_style(name: str, folder: Path) -> None:
-    assert len(FILES[name].splitlines()) <= MOST_LINES
-    tools = (
-        ["check", "--config", "pyproject.toml", "--ignore", "D102,I002,FA102"],
-        ["format", "--check", "--config", "pyproject.toml"],
-    )
-    for words in tools:
-        command = [sys.executable, "-m", "ruff", *words, str(folder / name)]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+@EVERY_RECIPE
+def test_a_recipe_is_short(page: Path) -> None:
+    assert len(files(page)[code(page)].splitlines()) <= LONGEST
 
 
+@EVERY_RECIPE
+@pytest.mark.slow
+def test_every_command_takes_a_recipe_and_its_costs_are_those_on_the_page(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = the_command(page)
+    for more in (["validate", words[1]], ["describe", words[1]]):
+        assert main(more) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert main([*words, "--no-training", "--quiet"]) == 0, capsys.readouterr().err
+    [shown] = [text for text in fenced(page, "text") if text.startswith("| protocol")]
+    on_the_page, costs = columns(shown), columns(capsys.readouterr().out)
+    assert on_the_page.keys() - costs.keys() == {"accuracy", "loss"}
+    assert costs == {name: on_the_page[name] for name in costs}
+
+
+@EVERY_RECIPE
 @pytest.mark.long
-@pytest.mark.parametrize("name", FILES)
-def test_each_is_typed_strictly(name: str, folder: Path) -> None:
-    command = [sys.executable, "-m", "mypy", "--follow-imports=silent", str(folder / name)]
+def test_a_recipe_trains_as_well_as_the_page_says(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*the_command(page), "--quiet"]) == 0
+    [shown] = [text for text in fenced(page, "text") if text.startswith("| protocol")]
+    found, wanted = columns(capsys.readouterr().out)["accuracy"], columns(shown)["accuracy"]
+    assert [float(value) for value in found] == pytest.approx([float(value) for value in wanted], abs=0.05)
+
+
+@pytest.mark.slow
+def test_momentum_goes_on_by_its_share_of_the_last_step() -> None:
+    """w2 = mean + beta (w1 - w0), where FedAvg, from the same w1 with the same batches, ends with the mean."""
+    share = "server: {path: momentum.py:Momentum, beta: 0.25}"
+    momentum = f"{{name: fedavg, fraction: 1.0, label: momentum, {share}}}"
+    once = "{name: fedavg, fraction: 1.0, label: once, stop: {rounds: 1}}"
+    initial = INITIAL.replace("fedavg,", "fedavg, fraction: 1.0,", 1)
+    results = trained("rule.md", f"{initial}, {once}, {{name: fedavg, fraction: 1.0}}, {momentum}")
+    first, more = step(results, "once"), step(results, "momentum", "fedavg")
+    assert norm(first) > 0.1
+    for name, change in first.items():
+        assert more[name] == pytest.approx(0.25 * change, abs=1e-6), name
+
+
+@pytest.mark.slow
+def test_a_clipped_update_has_the_norm_of_its_bound_and_the_old_direction() -> None:
+    one = "name: fedavg, clients: 1, stop: {rounds: 1}"
+    clipped = "server: {path: clipped.py:ClippedMean, bound: 0.0625}"
+    loose = "server: {path: clipped.py:ClippedMean, bound: 1000.0}"
+    initial = INITIAL.replace("fedavg,", "fedavg, clients: 1,", 1)
+    protocols = f"{initial}, {{{one}}}, {{{one}, label: clipped, {clipped}}}, {{{one}, label: loose, {loose}}}"
+    results = trained("operation.md", protocols)
+    whole, short, same = (step(results, name) for name in ("fedavg", "clipped", "loose"))
+    assert norm(whole) > 0.1
+    assert norm(short) == pytest.approx(0.0625, rel=1e-4)
+    for name, change in whole.items():
+        assert short[name] == pytest.approx(change * (0.0625 / norm(whole)), abs=1e-6), name
+        assert same[name] == pytest.approx(change, abs=1e-6), name
+
+
+@pytest.mark.slow
+def test_a_client_on_its_own_keeps_the_classifier_that_would_come_back_to_it() -> None:
+    """With one device, the private classifier is the one that FedAvg would send there again."""
+    private = "exchange: {path: private_head.py:PrivateHead}"
+    alone = "name: composed, cohort: {name: random, clients: 1}"
+    initial = INITIAL.replace("fedavg,", "fedavg, clients: 1,", 1)
+    protocols = f"{initial}, {{{alone}, label: whole}}, {{{alone}, label: private, {private}}}"
+    results = trained("exchange.md", protocols, "topology.devices=1")
+    whole, kept = step(results, "whole"), step(results, "private")
+    for name, change in whole.items():
+        of_classifier = name.startswith("classifier.")
+        assert kept[name] == pytest.approx(torch.zeros_like(change) if of_classifier else change, abs=1e-6), name
+    assert norm({name: change for name, change in whole.items() if name.startswith("classifier.")}) > 0.1
+    table = load("plant.yaml").model.table((1, 8, 8), 10)
+    sent = results.rounds.groupby("protocol")[["uplink_bytes", "downlink_bytes"]].max()
+    assert sent.loc["private"].tolist() == [2 * table.bytes("extractor")] * 2
+    assert sent.loc["whole"].tolist() == [2 * table.bytes()] * 2
+
+
+def test_a_codec_that_would_write_what_is_private_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = Path("private_head.yaml")
+    scenario.write_text(f"{scenario.read_text()}    codec: {{path: eight_bits.py:EightBits}}\n")
+    assert main(["run", "private_head.yaml", "--out", "out", "--no-training", "--quiet"]) == 2
+    assert "'eight_bits' would write the private classifier too; choose float32" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_eight_bits_are_a_byte_for_each_number_and_whole_steps() -> None:
+    one = "{name: fedavg, clients: 1, stop: {rounds: 1}, label: coded, codec: {path: eight_bits.py:EightBits}}"
+    results = trained("codec.md", f"{INITIAL.replace('fedavg,', 'fedavg, clients: 1,', 1)}, {one}")
+    change = step(results, "coded")
+    sent = results.rounds.set_index("protocol")["uplink_bytes"]
+    assert sent["coded"] == sum(tensor.numel() + 4 for tensor in change.values())
+    assert sent["initial"] == sum(4 * tensor.numel() for tensor in change.values())
+    for name, tensor in change.items():
+        steps = 127 * tensor / tensor.abs().max()
+        assert steps.abs().max() > 126.9 and steps.round().unique().numel() > 4
+        assert steps == pytest.approx(steps.round(), abs=0.01), name
+
+
+@pytest.mark.slow
+def test_a_buffer_of_one_takes_every_client_as_soon_as_it_is_back() -> None:
+    """Two devices go to and fro, each in its own time, so the rounds end at the multiples of both times, merged."""
+    schedule = "schedule: {path: buffered.py:Buffered, buffer: 1}"
+    both = "name: composed, cohort: {name: random, fraction: 1.0}"
+    steady = "devices.classes.sensor.compute={name: per_sample, seconds_per_sample: 0.01}"
+    protocols = f"{{{both}, label: buffered, {schedule}}}, {{{both}, label: wait, stop: {{rounds: 1}}}}"
+    changes = [
+        "topology.devices=2",
+        "data.partition={name: quantity_skew, alpha: 1.0}",
+        steady,
+        NO_QUEUE,
+        "stop={rounds: 9}",
+    ]
+    results = trained("schedule.md", protocols, *changes)
+    rounds = results.rounds.set_index("protocol")
+    ends, [slow] = rounds.loc["buffered", "sim_time_s"].tolist(), [rounds.loc["wait", "sim_time_s"]]
+    fast = ends[0]
+    assert fast < 0.9 * slow
+    multiples = sorted([count * time_s for count in range(1, 10) for time_s in (fast, slow)])
+    assert ends == pytest.approx(multiples[:9])
+    assert rounds.loc["buffered", "accuracy"].iloc[-1] > rounds.loc["wait", "accuracy"]
+
+
+@pytest.mark.slow
+def test_a_buffer_of_all_is_the_schedule_that_waits() -> None:
+    schedule = "schedule: {path: buffered.py:Buffered, buffer: 4}"
+    both = "name: composed, cohort: {name: random, fraction: 1.0}"
+    results = trained("schedule.md", f"{{{both}, label: wait}}, {{{both}, label: buffered, {schedule}}}", NO_QUEUE)
+    rounds = results.rounds.set_index(["protocol", "round"])
+    assert rounds.loc["wait"].equals(rounds.loc["buffered"])
+    assert norm(step(results, "buffered", "wait")) == 0.0
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param(["mypy", "--follow-imports=silent"], marks=pytest.mark.long),  # reads half of the package
+        ["ruff", "check", "--config", "pyproject.toml", "--extend-ignore", "D1"],
+        ["ruff", "format", "--check", "--config", "pyproject.toml"],
+    ],
+    ids=" ".join,
+)
+def test_recipes_are_typed_strictly_and_in_the_one_style(folder: Path, tool: list[str]) -> None:
+    command = [sys.executable, "-m", *tool, *(str(folder / code(page)) for page in PAGES)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("title", SECTIONS)
-def test_each_is_validated_and_described_and_runs(
-    title: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(folder)
-    place = folder / f"{title.split()[-1]}.yaml"
-    place.write_text(yaml.safe_dump(data(title)), encoding="utf-8")
-    for words in (["validate"], ["describe"], ["run", "--quiet", "--out", f"{place.stem} runs"]):
-        assert main([*words, place.name]) == 0, capsys.readouterr().err
-
-
-def test_the_rule_goes_a_part_of_the_way(run: Run) -> None:
-    once = {"stop": {"rounds": 1}}
-    start = start_of(run, "A server rule")
-    whole = final(run("A server rule", "whole", protocols=protocol("A server rule", server=None), **once))
-    half = final(run("A server rule", "half", **once))
-    assert all(torch.allclose(half[name], (start[name] + whole[name]) / 2, atol=1e-7) for name in start)
-    assert any(not torch.equal(half[name], start[name]) for name in start)
-
-
-def test_the_exchange_sends_extractors_and_everybody_keeps_a_head(run: Run) -> None:
-    results = run("An exchange", stop={"rounds": 12}, training__learning_rate=0.3, evaluate={"on": ["own", "clients"]})
-    extractor = 4 * (64 * 16 + 16)
-    last = results.rounds.iloc[-1]
-    assert (last["uplink_bytes"], last["downlink_bytes"]) == (12 * 4 * extractor, 12 * 4 * extractor)
-    assert last["accuracy_mean"] > last["accuracy_clients"] + 0.2, "the head that all began with has learned nothing"
-
-
-@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
-def test_the_operation_clips_what_is_too_long(run: Run, executor: str) -> None:
-    once = {"stop": {"rounds": 1}, "executor": executor}
-    start = start_of(run, "An operation")
-    one = {"protocols": protocol("An operation", clients=1)}
-    free = {"protocols": protocol("An operation", clients=1, server=None)}
-    clipped = final(run("An operation", "clipped", **one, **once))
-    whole = final(run("An operation", "whole", **free, **once))
-    change, clip = (torch.cat([(to[name] - start[name]).flatten() for name in start]) for to in (whole, clipped))
-    assert change.norm() > 0.25
-    assert clip.norm().item() == pytest.approx(0.25, rel=1e-4)
-    assert torch.allclose(clip, change * 0.25 / change.norm(), atol=1e-6)
-
-
-def test_the_codec_sends_what_has_changed_much(run: Run) -> None:
-    results = run("A codec")
-    sent = results.transfers[(results.transfers["direction"] == "uplink") & results.transfers["access"]]["bytes"]
-    assert (sent % 8 == 0).all() and sent.nunique() > 6
-    assert sent.max() < 2 * results.manifest["model"]["bytes"]
-    fine = run("A codec", "fine", protocols=protocol("A codec", codec={"path": "sparse.py:Sparse", "threshold": 1e-9}))
-    assert fine.rounds["uplink_bytes"].iloc[-1] > results.rounds["uplink_bytes"].iloc[-1]
-    plain = run("A codec", "plain", protocols=protocol("A codec", codec=None))
-    assert fine.rounds["accuracy"].tolist() == pytest.approx(plain.rounds["accuracy"].tolist(), abs=0.02)
-
-
-def test_without_training_the_codec_asks_for_a_size(run: Run) -> None:
-    with pytest.raises(ValueError, match="declared_bytes"):
-        scenario("A codec", learn=False)
-
-
-def test_the_schedule_keeps_some_under_way_and_folds_one_at_a_time(run: Run) -> None:
-    results = run("A schedule", stop={"rounds": 40}, training__learning_rate=0.3)
-    rounds = results.rounds
-    assert (rounds["selected"] == 1).all() and (rounds["participants"] == 1).all()
-    assert (np.diff(rounds["sim_time_s"]) >= 0).all()
-    model = results.manifest["model"]["bytes"]
-    assert rounds["uplink_bytes"].iloc[-1] == 40 * model
-    assert 40 * model <= rounds["downlink_bytes"].iloc[-1] <= 44 * model
-    assert rounds["accuracy"].iloc[-1] > 0.5
-
-
-def test_edited_code_never_meets_yesterdays_numbers(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The operation of a user's file, in one store."""
-    name, store = "clipped.py", tmp_path / "store"
-    for version, content in enumerate((FILES[name], FILES[name].replace("min(1.0, ", "min(0.5, "))):
-        place = tmp_path / str(version)
-        place.mkdir()
-        (place / name).write_text(content, encoding="utf-8")
-        monkeypatch.chdir(place)
-        results = fedsim.run(scenario("An operation", stop={"rounds": 1}), out=place / "run", store=store)
-        (place / "weights").write_text(json.dumps({key: value.tolist() for key, value in final(results).items()}))
-    assert (tmp_path / "0/weights").read_text() != (tmp_path / "1/weights").read_text()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from pages import PAGES, ROOT, fenced, files_on
+from pages import PAGES, ROOT, fenced, files
 
 from fedsim.experiment.validate import validate
 from fedsim.scenario.load import load
@@ -31,13 +31,14 @@ def quickstart() -> dict[str, Any]:
 @pytest.mark.parametrize("text", BLOCKS)
 def test_yaml_on_a_page_is_a_scenario_or_sections_of_one(text: str, tmp_path: Path) -> None:
     sections = parse_yaml(text, "the page").data
-    rest = {} if sections.keys() >= NEEDED else quickstart()
+    rest = {} if sections.keys() >= NEEDED or "extends" in sections else quickstart()
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     (tmp_path / "topologies").symlink_to(ROOT / "topologies")
     (scenarios / "richest.py").write_text(fenced(ROOT / "docs/add_a_protocol.md", "python")[0], encoding="utf-8")
-    for name, content in files_on(ROOT / "docs/recipes.md").items():
-        (scenarios / name).write_text(content, encoding="utf-8")
+    for recipe in (ROOT / "docs/recipes").glob("*.md"):
+        for name, content in files(recipe).items():
+            (scenarios / name).write_text(content, encoding="utf-8")
     whole = scenarios / "whole.yaml"
     whole.write_text(yaml.safe_dump({**rest, **sections}, sort_keys=False), encoding="utf-8")
     scenario = load(whole)

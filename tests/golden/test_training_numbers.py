@@ -16,7 +16,7 @@ from workshop import Entry, Workshop, compare
 from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine, Encoding, Ids
-from fedsim.data.stream.drift.gradual import Gradual
+from fedsim.data.stream.drift import Gradual
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.objectives.plain import Plain

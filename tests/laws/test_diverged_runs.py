@@ -14,8 +14,7 @@ from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 from tiers import mostly_long
 
 from fedsim import registry
-from fedsim.experiment.host import HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import HostOptions, Learners, host_for
 from fedsim.experiment.simulate import simulate
 from fedsim.learning.divergence import diverged, why_it_ended
 from fedsim.protocols.world import World

@@ -12,8 +12,7 @@ import pytest
 from grouped_protocols import GROUPED
 from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 
-from fedsim.experiment.host import HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import HostOptions, Learners, host_for
 from fedsim.experiment.simulate import simulate
 from fedsim.protocols.exchanges.memory import Memory
 from fedsim.protocols.world import Client, World

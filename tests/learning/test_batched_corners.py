@@ -19,7 +19,7 @@ from whole_numbers import Bench, Killed, Waving
 
 from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.stream.drift.recurring import Recurring
+from fedsim.data.stream.drift import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.batched import low_rank

@@ -13,8 +13,8 @@ PARTITION_SETTINGS = "fedsim/data/partition/settings.py"
 CLASSES_PER_CLIENT = "fedsim/data/partition/classes_per_client.py"
 FACTORY_PREFERENCE = "fedsim/data/partition/factory_preference.py"
 GLYPHS_DATASET = "fedsim/data/glyphs/dataset.py"
-FEATURE_SKEW_NOISE = "fedsim/data/feature_skew/noise.py"
-FEATURE_SKEW_SETTINGS = "fedsim/data/feature_skew/settings.py"
+FEATURE_SKEW_NOISE = "fedsim/data/feature_skew.py"
+FEATURE_SKEW_SETTINGS = "fedsim/data/feature_skew.py"
 DATASET = "fedsim/data/dataset.py"
 TEST_FITTING = "tests/scenario/test_fitting.py"
 TEST_PLACES = "tests/topology/test_places.py"
@@ -302,7 +302,7 @@ FAULTS = (
     ),
     Fault(
         "shards are dealt in turn",
-        "fedsim/data/partition/shards.py",
+        "fedsim/data/partition/iid.py",
         "rng.permutation(np.arange(shards) % clients.total)",
         "np.arange(shards) % clients.total",
         (f"{TEST_PARTITION_THEORY}::test_shards_are_dealt_at_random",),
@@ -358,7 +358,7 @@ FAULTS = (
     ),
     Fault(
         "images turn clockwise",
-        "fedsim/data/feature_skew/rotation.py",
+        "fedsim/data/feature_skew.py",
         "_taps(cosine * down + sine * right",
         "_taps(cosine * down - sine * right",
         (f"{TEST_FEATURE_SKEWS}::test_a_turn_is_that_of_scipy",),

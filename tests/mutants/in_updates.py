@@ -96,8 +96,8 @@ FAULTS = (
     Fault(
         "an operation may make half a model",
         EXECUTORS + "torch_executor.py",
-        "if not handle.scalar and handle.output != SEMANTICS:",
-        "if handle.scalar:",
+        "if any(handle.output in table.parts for table in self._tables.values()):",
+        "if handle.output not in made:",
         (TEST_OPEN,),
     ),
     Fault(

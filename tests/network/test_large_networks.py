@@ -24,7 +24,7 @@ from fedsim.network.wires import Wires
 from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import written_out
-from fedsim.topology.ring import Ring
+from fedsim.topology.factories import Ring
 from fedsim.viz.describe_tables import description_tables
 
 FAULT = {"link": ["factory-0001/edge", "factory-1000/edge"], "at_s": 0.0}

@@ -15,7 +15,7 @@ from sending import crossed, failing, send
 from small_worlds import NO_CONTENTION, prepared, simulated
 
 from fedsim.errors import UserError
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Alarm
 from fedsim.network import network as network_module
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel

@@ -21,8 +21,7 @@ import fedsim
 from fedsim.cli import main
 from fedsim.errors import UserError
 from fedsim.experiment.describe import describe
-from fedsim.experiment.host import HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import HostOptions, Learners, host_for
 from fedsim.experiment.results import Results
 from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate

@@ -2,6 +2,8 @@
 
 Nothing is ever extracted, so that no name can lead anywhere; links, devices and names that leave the archive are
 refused all the same, for an archive of data has none. Left out: zip archives, and sparse members.
+
+And a file's own bytes, unpacked if it is compressed with gzip, and never more of them than asked for.
 """
 
 from __future__ import annotations
@@ -21,8 +23,12 @@ from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import open_file, shown
 from fedsim.quick import check_work
 
-__all__ = ["MOST_BYTES", "MOST_FILES", "tar_files"]
+__all__ = ["GZIP", "MOST_BYTES", "MOST_FILES", "open_pieces", "read_blob", "tar_files"]
 
+GZIP = b"\x1f\x8b"
+"""How files begin that are compressed with gzip."""
+MOST_FILE_BYTES = 2_000_000_000
+CHUNK_BYTES = 1 << 20
 MOST_BYTES = 64_000_000_000
 """Of an archive, unpacked."""
 MOST_FILES = 4_000_000
@@ -30,9 +36,8 @@ MOST_FILES = 4_000_000
 MOST_BYTES_IN_SECONDS = 500_000_000
 MOST_FILES_IN_SECONDS = 40_000
 MOST_AT_ONCE = 512_000_000
-CHUNK_BYTES = 1 << 20
 OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
-    b"\x1f\x8b": gzip.open,
+    GZIP: gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
@@ -41,9 +46,41 @@ LONGEST_BEGINNING = 8
 END = bytes(tarfile.BLOCKSIZE)
 DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError, OverflowError)
 """What `tarfile` and the unpackers raise for damaged or hostile archives."""
-
 Parts = tuple[str, ...]
 """A path inside an archive or below a folder, in its parts."""
+
+
+def read_blob(path: Path, *, what: str, most_bytes: int = MOST_FILE_BYTES) -> bytes:
+    """The bytes of the file *path*, which messages call *what* ("a file of labels"); what is gzip is unpacked.
+
+    Raises `UserError`, beginning with the path, unless *path* is a regular file of at most *most_bytes*, unpacked, and
+    undamaged where it is compressed.
+    """
+    with open_pieces(path, what=what, most_bytes=most_bytes) as pieces:
+        return b"".join(pieces)
+
+
+@contextmanager
+def open_pieces(path: Path, *, what: str, most_bytes: int = MOST_FILE_BYTES) -> Iterator[Iterator[bytes]]:
+    """The bytes of `read_blob`, piece by piece; what is wrong with the file may show when its end is read."""
+    with open_file(path, what=what) as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        try:
+            yield _pieces(path, gzip.GzipFile(fileobj=file).read if packed else file.read, packed, what, most_bytes)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            problem = "is cut short" if isinstance(error, EOFError) else f"is damaged ({error})"
+            raise UserError(f"{shown(path)}: {problem}: {what}, compressed with gzip; get it again") from error
+
+
+def _pieces(path: Path, read: Callable[[int], bytes], packed: bool, what: str, most_bytes: int) -> Iterator[bytes]:
+    size = 0
+    while piece := read(CHUNK_BYTES):
+        size += len(piece)
+        if size > most_bytes:
+            unpacked = ", unpacked," if packed else ""
+            raise UserError(f"{shown(path)}: is too large: {what}{unpacked} is at most {most_bytes / 1e6:g} MB")
+        yield piece
 
 
 def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.archive import read_blob
 from fedsim.errors import Flaw, UserError
 from fedsim.files import shown
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.blobs import open_pieces
+from fedsim.data.reading.archive import open_pieces
 from fedsim.data.reading.json_pieces import JsonPieces
 from fedsim.data.source import Missing
 from fedsim.errors import Flaw, UserError, in_short

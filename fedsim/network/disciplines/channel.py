@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Alarm
 from fedsim.settings import Component
 
 __all__ = ["Channel", "Discipline", "Flow", "FlowQueue", "Progress"]

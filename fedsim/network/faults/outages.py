@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 from simpy import Environment, Event
 
@@ -225,7 +226,9 @@ class Outages:
         if self._kind(name, *key) == NodeKind.SENSOR:
             return _Part(device=self._devices[name])
         neighbours = self._topology.infrastructure[name]
-        wires = sorted((self._wires.wire(name, other) for other in neighbours), key=_index)  # however they are listed
+        wires = sorted(
+            (self._wires.wire(name, other) for other in neighbours), key=attrgetter("index")
+        )  # however they are listed
         cell = [self._wires.cells[name].link] if name in self._wires.cells else []
         return _Part((*cell, *wires))
 
@@ -246,7 +249,3 @@ class Outages:
             raise Misfit(f"the topology has no node {name!r}{nearest(name, graph)}", *key)
         kind: NodeKind = graph.nodes[name]["kind"]
         return kind
-
-
-def _index(link: Link) -> int:
-    return link.index

@@ -13,9 +13,17 @@ from itertools import repeat
 from fedsim.errors import Misfit
 from fedsim.settings import LARGEST
 from fedsim.topology.files.drawn import Drawn, DrawnLink
-from fedsim.topology.files.nodes import node_coordinates, node_kinds, node_names, require_attribute
+from fedsim.topology.files.parts import (
+    Wire,
+    delay_s,
+    joined,
+    node_coordinates,
+    node_kinds,
+    node_names,
+    rate_bps,
+    require_attribute,
+)
 from fedsim.topology.files.settings import DrawnSettings
-from fedsim.topology.files.wires import Wire, delay_s, joined, rate_bps
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import add_sensors, numbered
 from fedsim.topology.settings import refuse_too_many

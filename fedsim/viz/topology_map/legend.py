@@ -9,18 +9,19 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from fedsim.topology.graph import NodeKind
-from fedsim.viz.topology_map.colours import (
+from fedsim.viz.topology_map.detail import (
     CASING,
     DARK,
     FAILING,
     IDLE,
+    MARKERS,
     OWN_CHANNELS,
     PLAIN_DISC,
     PLAIN_WIRE,
     Colour,
+    Detail,
     Scale,
 )
-from fedsim.viz.topology_map.detail import MARKERS, Detail
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 
