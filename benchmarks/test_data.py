@@ -22,6 +22,7 @@ from PIL import Image, ImageDraw, ImageFont
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fedsim.data import cache, source
+from fedsim.data.captures import augmented
 from fedsim.data.cifar10 import Cifar10
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
@@ -31,10 +32,8 @@ from fedsim.data.glyphs.typefaces import CHARACTERS, font_file, template
 from fedsim.data.partition.dirichlet import Dirichlet
 from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.settings import Labels, PartitionSettings
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.stream.augment import augmented
 from fedsim.data.stream.settings import Augmentation
 from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import batches

@@ -13,8 +13,7 @@ import pytest
 import simpy
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from fedsim.kernel.alarm import Alarm
-from fedsim.kernel.clock import Clock
+from fedsim.kernel.clock import Alarm, Clock
 from fedsim.network.disciplines.channel import Flow
 from fedsim.network.disciplines.fair import FairChannel
 

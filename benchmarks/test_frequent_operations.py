@@ -6,6 +6,7 @@ Each against what one would write otherwise, in the same group, so that the tabl
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -14,9 +15,16 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Table, Trace
+from fedsim.learning.batches import Seen
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.graph import Graph
+from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.train import Train
+from fedsim.learning.training import TrainingSettings
 from fedsim.network.disciplines.serial import SerialChannel
-from fedsim.network.hop import Direction, Hop, Link
+from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss, Transport
 
@@ -47,8 +55,8 @@ def test_list_of_dicts_to_pandas(benchmark: BenchmarkFixture) -> None:
 
 
 def _fedsim_messages(env: simpy.Environment) -> None:
-    link = Link(0, "link", access=True, channels=(SerialChannel(env),))
-    hop = Hop(link, Direction.UPLINK, link.channels[0], 1e6, Loss())
+    link = Link(0, ("link",), access=True, medium=Medium(partial(tuple, [SerialChannel(env)])))
+    hop = Hop(link, Direction.UPLINK, 1e6, Loss())
     network = Network(env, Trace(), Streams(1), [link], Transport())
     for client in range(MESSAGES):
         env.process(network.carry(client, (hop,), 1e4))
@@ -90,13 +98,12 @@ def test_named_stream(benchmark: BenchmarkFixture) -> None:
 def test_graph_nodes(benchmark: BenchmarkFixture) -> None:
     def build() -> int:
         graph, streams = Graph("family"), Streams(1)
-        first = graph.node("init", {"model": "m"}, {}, stream=streams("model/init")).output("classifier")
-        training = {"learning_rate": 0.1, "batch_size": 10, "epochs": 1, "momentum": 0.0, "weight_decay": 0.0}
+        first = graph.node(Init("m"), {}, stream=streams("model/init")).output("classifier")
+        training, objective, codec = TrainingSettings(learning_rate=0.1, batch_size=10), Plain(), Float32()
         nodes = [
             graph.node(
-                "train",
-                {"client": client, "training": training},
-                {"model.classifier": first},
+                Train("m", training, objective, codec, Seen("d", client, 20)),
+                {Slot("model", part="classifier"): first},
                 stream=streams("batches", client),
             )
             for client in range(1_000)

@@ -15,8 +15,7 @@ from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
 from pytest_benchmark.fixture import BenchmarkFixture
 from scipy.optimize import linear_sum_assignment
 
-from fedsim.grouping.assignment import cheapest_clusters
-from fedsim.grouping.equal_clusters import alternated, seeds, squared
+from fedsim.grouping.equal_clusters import alternated, cheapest_clusters, seeds, squared
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.quality import compared
 

@@ -18,10 +18,14 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream, Streams
-from fedsim.learning.batches import mini_batches, stream_parameters
+from fedsim.learning.batches import Seen, mini_batches
+from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph, Handle, Node
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.hfedms_cnn import HfedmsCnn
 from fedsim.models.leaf_cnn import LeafCnn
@@ -30,6 +34,7 @@ from fedsim.models.torch_module import build
 
 CLIENTS, HELD, FRESH, BATCH, SHAPE, CLASSES = 10, 160, 50, 5, (1, 28, 28), 62
 RATE = 0.01
+SGD = TrainingSettings(learning_rate=RATE, batch_size=BATCH)
 MODELS: list[type[ModelSettings]] = [LeafCnn, HfedmsCnn]
 GROUP = f"{CLIENTS} clients train on {FRESH} fresh images each"
 
@@ -55,34 +60,27 @@ class Round:
         self.table = model.table(SHAPE, CLASSES)
         self.executor = Serial(self.table, self.data)
         self.graph = Graph("benchmark")
-        node = self.graph.node("init", {}, {}, stream=Stream(1, "model/init"))
+        node = self.graph.node(Init(self.table.digest), {}, stream=Stream(1, "model/init"))
         self.start: dict[str, Handle] = {}
         for part, value in self.executor.compute([node])[0].items():
             self.start[part] = node.output(part)
             self.start[part].value = value
 
     def training(self, client: int) -> Node:
-        settings = TrainingSettings(learning_rate=RATE, batch_size=BATCH).model_dump(mode="json")
-        parameters = {"client": client, "training": settings, "objective": Plain().parameters()}
-        parameters |= stream_parameters(self.data, Capture(0, FRESH))
-        inputs = {f"model.{part}": handle for part, handle in self.start.items()}
-        return self.graph.node("train", parameters, inputs, stream=Stream(1, "batches", client))
+        inputs = {Slot("model", part=part): handle for part, handle in self.start.items()}
+        return self.graph.node(self.work(client), inputs, stream=Stream(1, "batches", client))
+
+    def work(self, client: int) -> Train:
+        seen = Seen.of(self.data, client, Capture(0, FRESH))
+        return Train(self.table.digest, SGD, Plain(), Float32(), seen)
 
     def by_fedsim(self) -> int:
         return sum(len(self.executor.compute([self.training(client)])) for client in range(CLIENTS))
 
     def data_alone(self) -> int:
         """Captured, augmented, and handed out in mini-batches; on none is trained."""
-        nodes = map(self.training, range(CLIENTS))
-        return (
-            sum(
-                len(y)
-                for node in nodes
-                if node.stream
-                for _, y in mini_batches(self.data, node.parameters, node.stream)
-            )
-            // FRESH
-        )
+        works = [(self.work(client).seen, Stream(1, "batches", client)) for client in range(CLIENTS)]
+        return sum(len(y) for seen, stream in works for _, y in mini_batches(self.data, seen, SGD, stream)) // FRESH
 
     def bare(self) -> Callable[[], int]:
         module = build(self.table)

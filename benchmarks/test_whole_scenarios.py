@@ -14,7 +14,7 @@ from fedsim.models.torch_module import build, initial_parameters
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark
 
 from .conftest import SCENARIOS
 

@@ -6,11 +6,22 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Misfit", "RunFailedError", "UserError", "nearest", "some", "within"]
+__all__ = ["Flaw", "Misfit", "RunFailedError", "UserError", "in_short", "nearest", "some", "within"]
+
+LONGEST = 100
+"""Characters of what other libraries say."""
 
 
 class UserError(Exception):
     """The input is wrong: the message says where, what, the rule and the way out. Exit status 2."""
+
+
+class Flaw(Exception):
+    """What is wrong with something inside a file, in its *line* if that is known; its reader says where."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem)
+        self.line = line
 
 
 class RunFailedError(Exception):
@@ -36,6 +47,15 @@ class Misfit(UserError, ValueError):
 
     def __str__(self) -> str:
         return self.problem
+
+
+def in_short(error: BaseException) -> str:
+    """What *error* says, on one line that is not long.
+
+    >>> in_short(ValueError("bad header\\n  at 3"))
+    'bad header at 3'
+    """
+    return " ".join(str(error).split())[:LONGEST]
 
 
 def nearest(word: str, choices: Iterable[str]) -> str:

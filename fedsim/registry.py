@@ -1,8 +1,9 @@
 """Every interchangeable thing has a name; this module finds the class behind it, and loads it only when asked.
 
-A kind's names live in one dictionary, ``REGISTRY``, in the ``__init__.py`` of the package that owns the kind:
-``{"fedavg": "fedsim.protocols.fedavg:FedAvg"}``. One new thing is one new file and one such line. An installed package
-offers things by entry points, ``[project.entry-points."fedsim.protocols"]``; fedsim's own names go first.
+A kind's names live in one dictionary, ``REGISTRY``, in the module or the package that owns the kind:
+``{"fedavg": "fedsim.protocols.fedavg:FedAvg"}``. One new thing is one new class, mostly in a file of its own, and one
+such line. An installed package offers things by entry points, ``[project.entry-points."fedsim.protocols"]``; fedsim's
+own names go first.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "all_names", "first_sentence", "load", "names", "offers", "origin"]
 
-KINDS: dict[str, str] = {  # kind -> package whose __init__ holds the kind's REGISTRY
+KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REGISTRY
     "protocols": "fedsim.protocols",
     "cohorts": "fedsim.protocols.cohorts",
     "schedules": "fedsim.protocols.schedules",

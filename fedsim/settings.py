@@ -8,8 +8,9 @@ only; these stand where the key does.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Gt, Interval, Le, MaxLen, MinLen
@@ -24,6 +25,7 @@ from pydantic import (
     Strict,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
+    model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
@@ -53,6 +55,7 @@ __all__ = [
     "Real",
     "Settings",
     "Several",
+    "key_rule",
 ]
 
 SMALLEST = 1e-18
@@ -65,6 +68,17 @@ MOST_DEVICES = 10**6
 """Devices in a network: what the densest plans ask for, on a square kilometre (ITU-R M.2410, section 4.8)."""
 LONGEST_NAME = 200
 """Characters in the name of a thing."""
+
+
+def key_rule(rule: Callable[[Any], None]) -> Any:
+    """Mark a method of settings that raises `Misfit`, or `ValueError`, where keys do not fit each other."""
+
+    @wraps(rule)
+    def checked(settings: Any) -> Any:
+        rule(settings)
+        return settings
+
+    return model_validator(mode="after")(checked)
 
 
 class Settings(BaseModel):

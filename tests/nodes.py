@@ -25,13 +25,14 @@ def training_of(
     training: TrainingSettings | Mapping[str, Any] = TRAINING,
     objective: Objective = PLAIN,
     *,
+    model: str = "model",
     codec: Codec = FLOAT32,
     capture: Capture | None = None,
     rows: int | None = None,
 ) -> Train:
-    """A client's training on samples of *dataset*, or on so many *rows* of semantics."""
+    """A client's training on samples of *dataset*, or on so many *rows* of semantics; *model* is its table's digest."""
     options = training if isinstance(training, TrainingSettings) else TrainingSettings(**training)
-    return Train("model", options, objective, codec, Seen.of(dataset, client, capture), rows)
+    return Train(model, options, objective, codec, Seen.of(dataset, client, capture), rows)
 
 
 def slots(**roles: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[Slot, Any]:

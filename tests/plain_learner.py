@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from fedsim.data.captures import Capture
 from fedsim.learning.graph import Handle
-from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
+from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.compensate import Compensate
@@ -18,6 +18,7 @@ from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.keep import Keep
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
+from fedsim.models.table import ModelTable
 
 
 @dataclass(eq=False)
@@ -92,7 +93,7 @@ class PlainLearner(Learner):
     def __post_init__(self) -> None:
         self._accuracies = iter(self.accuracies)
 
-    def initial_model(self) -> Model:
+    def initial_model(self, table: ModelTable | None = None) -> Model:
         return {part: Part("initial") for part in self.parts}  # type: ignore[misc]
 
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
@@ -146,7 +147,7 @@ class PlainLearner(Learner):
     def value(self, handle: Handle) -> float:
         raise NotImplementedError("no operation here makes a number")
 
-    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
+    def evaluate(self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()) -> dict[str, Any]:
         self.evaluations.append((round_number, on, text(model)))
         self.when_evaluating(self)
         accuracy = next(self._accuracies, 0.0)

@@ -106,6 +106,16 @@ RING: dict[str, Any] = {
 """Two base stations, each two wires from the cloud, and joined: each can be reached over the other, by three wires."""
 
 
+def hall(**stations: str) -> dict[str, Any]:
+    """Sensors, each attached to a station; the stations share an edge server."""
+    names = dict.fromkeys(stations.values())
+    nodes: dict[str, Any] = {"cloud": {"kind": "cloud"}, "edge": {"kind": "edge"}}
+    nodes |= {name: {"kind": "base_station"} for name in names}
+    nodes |= {sensor: {"kind": "sensor", "attach": station} for sensor, station in stations.items()}
+    links = [{"between": ["cloud", "edge"]}, *({"between": ["edge", name]} for name in names)]
+    return {"topology": {"name": "explicit", "nodes": nodes, "links": links}}
+
+
 def scenario(changes: Mapping[str, Any] | None = None) -> Scenario:
     """The base scenario with other values for some keys, named by their dotted paths."""
     data = copy.deepcopy(BASE)

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 
 import fedsim
-from fedsim.experiment.budgets import summary_at
-from fedsim.experiment.intervals import difference, half_width
-from fedsim.metrics.summary import CUMULATIVE
+from fedsim.experiment.compare import difference, half_width, summary_at
+from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
 from fedsim.units import TIB_BYTES
 

@@ -17,7 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import fedsim
-from fedsim.experiment.budgets import summary_at
+from fedsim.experiment.compare import summary_at
 from fedsim.viz import figures
 from fedsim.viz.group_figures import groups_over_rounds
 from fedsim.viz.save import save_figure

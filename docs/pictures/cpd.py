@@ -17,7 +17,7 @@ from fedsim.data.dataset import class_counts
 from fedsim.data.distances import cpd, pairwise
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.quality import counts_of
-from fedsim.grouping.random_groups import RandomGroups
+from fedsim.grouping.settings import RandomGroups
 from fedsim.scenario.build import gather_materials
 from fedsim.viz.group_figures import distances_between_pairs
 from fedsim.viz.save import save_figure

@@ -15,7 +15,7 @@ from fedsim.errors import UserError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsim.experiment.budgets import Budget
+    from fedsim.experiment.compare import Budget
     from fedsim.experiment.results import Results
 
 __all__ = ["add_to"]
@@ -73,7 +73,7 @@ def _remarks(
     results: Sequence[Results], numbers: pd.DataFrame, at: Budget | None, target: float | None
 ) -> Iterator[str]:
     """What a reader of the table could miss."""
-    from fedsim.experiment.budgets import ended_before
+    from fedsim.experiment.compare import ended_before
 
     ended = [] if at is None else [name for result in results for name in ended_before(result.rounds, at)]
     if at is not None and ended:
@@ -86,7 +86,7 @@ def _remarks(
 
 def _budget(text: str) -> Budget:
     """What ``--at`` was given."""
-    from fedsim.experiment.budgets import BUDGETS
+    from fedsim.experiment.compare import BUDGETS
 
     column, _, amount = text.partition("=")
     for name in BUDGETS:

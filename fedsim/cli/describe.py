@@ -93,7 +93,7 @@ def _save(scenario: Scenario, facts: dict[str, Any], materials: Materials, folde
 
     from fedsim.experiment.describe import plain
     from fedsim.files import write_atomically
-    from fedsim.viz.describe_figures import save_data_figures
+    from fedsim.viz.data_figures import save_data_figures
     from fedsim.viz.topology_map.save import draw_scenario
 
     folder.mkdir(parents=True, exist_ok=True)

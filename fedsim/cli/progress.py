@@ -13,7 +13,7 @@ from typing import Any, TextIO, cast
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from fedsim.experiment.observer import Observer
+from fedsim.experiment.run import Observer
 from fedsim.learning.divergence import diverged
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop

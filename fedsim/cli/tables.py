@@ -20,7 +20,7 @@ from fedsim.viz.tables import comparison_cells, number_cells
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fedsim.experiment.budgets import Budget
+    from fedsim.experiment.compare import Budget
     from fedsim.experiment.results import Results
 
 __all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]

@@ -44,7 +44,10 @@ def _execute(arguments: argparse.Namespace) -> int:
         _count(len(materials.topology.sensors), "client"),
         _count(len(scenario.protocols), "protocol"),
         _count(seeds, "seed") + (f" (the first {tried} were tried; a run tries all)" if tried < seeds else ""),
-        f"a model of {materials.table.parameters():,.0f} parameters ({materials.table.bytes():,.0f} bytes)",
+        *(
+            f"a model of {table.parameters():,.0f} parameters ({table.bytes():,.0f} bytes)"
+            for table in materials.tables
+        ),
     )
     sys.stdout.write(f"{printable(str(arguments.scenario))} is fine: {', '.join(counts)}\n")
     return 0

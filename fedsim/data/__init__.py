@@ -1,13 +1,11 @@
-"""Federated data sets: real samples, or only their numbers, spread over clients. One file and one line per data set."""
-
-from __future__ import annotations
+"""Federated data sets: real samples, or only their numbers, spread over clients. One class and one line for each."""
 
 REGISTRY = {
     "digits": "fedsim.data.digits:Digits",
     "glyphs": "fedsim.data.glyphs.dataset:Glyphs",
     "femnist": "fedsim.data.femnist:Femnist",
     "cifar10": "fedsim.data.cifar10:Cifar10",
-    "cinic10": "fedsim.data.cinic10:Cinic10",
+    "cinic10": "fedsim.data.cifar10:Cinic10",
     "ag_news": "fedsim.data.ag_news:AgNews",
     "speech_commands": "fedsim.data.speech_commands:SpeechCommands",
     "spoken_digits": "fedsim.data.spoken_digits:SpokenDigits",

@@ -7,10 +7,9 @@ words, and the paper's augmentation by a thesaurus.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from annotated_types import Interval
@@ -18,19 +17,14 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Encoding, Ids, OneHot
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.folders import matching
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.source import Missing, SourcePath, locate
-from fedsim.errors import UserError, nearest, some
-from fedsim.files import no_text, open_text_file, shown
-from fedsim.lines import Lines, RowTooLong
+from fedsim.data.source import Missing, SourcePath, locate, matching
+from fedsim.errors import Flaw, UserError, nearest, some
+from fedsim.files import shown
+from fedsim.lines import open_csv
 from fedsim.quick import check_bytes, check_samples, check_work
 from fedsim.settings import Name
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ALPHABET", "CLASS_NAMES", "AgNews", "character_ids"]
 
@@ -49,10 +43,6 @@ place counts, so that id 37 is never used."""
 UNKNOWN = 0  # and blanks, and what follows the end
 PLACES = {character: place for place, character in enumerate(ALPHABET, start=1)}
 CODES = 128  # of ASCII; all others are unknown
-
-
-class _Bad(Exception):
-    """What is wrong with a line."""
 
 
 class AgNews(SampledDataset):
@@ -141,22 +131,12 @@ def _inside(folder: Path, name: str) -> Path:
 
 def _read_texts(file: Path) -> list[tuple[int, str]]:
     """(label from 0, text) of each row of *file*."""
-    with open_text_file(file, what="a CSV file of news", most_bytes=MOST_BYTES) as text:
+    found: list[tuple[int, str]] = []
+    with open_csv(file, what="a CSV file of news", most_bytes=MOST_BYTES, longest_row=LONGEST_ROW) as (rows, lines):
         check_work(file.stat().st_size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB of text", shown(file))
-        lines = Lines(text, LONGEST_ROW)
-        rows = csv.reader(lines, strict=True)
-        found: list[tuple[int, str]] = []
-        try:
-            for labelled in _texts(lines.rows(rows)):
-                found.append(labelled)
-                check_samples(len(found), shown(file))
-        except UnicodeDecodeError as error:
-            raise no_text(file, error, rows.line_num) from error
-        except RowTooLong as error:
-            raise UserError(f"{shown(file)}:{error.line}: {error}") from error
-        except (_Bad, csv.Error) as error:
-            hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
-            raise UserError(f"{shown(file)}:{max(rows.line_num, 1)}: {error}{hint}") from error
+        for labelled in _texts(lines.rows(rows)):
+            found.append(labelled)
+            check_samples(len(found), shown(file))
     if not found:
         raise UserError(f"{shown(file)}: has no texts; {WHAT}")
     return found
@@ -183,14 +163,14 @@ def _places(names: Sequence[str]) -> tuple[int, list[int]]:
     label_at = names.index("label" if "label" in names else "class")
     text_at = [names.index(name) for name in ("title", "text", "description") if name in names]
     if not text_at:
-        raise _Bad(f"no column is called text, title or description; the columns are {some(names, most=10)}")
+        raise Flaw(f"no column is called text, title or description; the columns are {some(names, most=10)}")
     return label_at, text_at
 
 
 def _labelled(row: Sequence[str], columns: int, label_at: int, text_at: Sequence[int]) -> tuple[int, str]:
     if len(row) != columns:
-        raise _Bad(f"{len(row)} columns, and {columns} are needed: the class, and the text")
+        raise Flaw(f"{len(row)} columns, and {columns} are needed: the class, and the text")
     label = row[label_at].strip()
     if label not in ("1", "2", "3", "4"):
-        raise _Bad(f"the class {label[:30]!r} must be 1, 2, 3 or 4 ({', '.join(CLASS_NAMES)})")
+        raise Flaw(f"the class {label[:30]!r} must be 1, 2, 3 or 4 ({', '.join(CLASS_NAMES)})")
     return int(label) - 1, " ".join(row[place] for place in text_at)

@@ -6,24 +6,21 @@ Left out: pickles and arrays of Python objects, which would run code; samples of
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
-from pydantic import model_validator
 
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.iid import Iid
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.names import numbered
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
-from fedsim.settings import Real
+from fedsim.settings import Real, key_rule
 
 __all__ = ["MOST_CLASSES", "Arrays"]
 
@@ -56,11 +53,10 @@ class Arrays(SampledDataset):
     offset: Real = 0.0
     """What is added after that."""
 
-    @model_validator(mode="after")
-    def _values_have_no_classes(self) -> Self:
+    @key_rule
+    def _values_have_no_classes(self) -> None:
         if self.target == "value" and self.classes is not None:
             raise Misfit(f"classes={self.classes} must be left out with target value: there are none", "classes")
-        return self
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of the shape of x, without its first dimension; on the wire, what one row of x and y takes."""

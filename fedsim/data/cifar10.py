@@ -1,31 +1,31 @@
-"""Small photographs of ten kinds of things (A. Krizhevsky, *Learning Multiple Layers of Features*, 2009).
+"""Small photographs of ten kinds of things (A. Krizhevsky, *Learning Multiple Layers of Features*, 2009), and of the
+same kinds with 4.5 times the images (L. Darlow et al., *CINIC-10 is not ImageNet or CIFAR-10*, 2018).
 
-Read from the binary version, or from the same images one by one in folders. Left out: the Python version, which is made
-of pickles, and opening a pickle runs what is written in it.
+CIFAR-10 is read from the binary version, or from the same images one by one in folders. Left out: the Python version,
+which is made of pickles, and opening a pickle runs what is written in it; which of the images of CINIC-10 are
+CIFAR-10's and which ImageNet's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.archive import tar_files
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
+from fedsim.data.reading.archive import read_blob, tar_files
 from fedsim.data.reading.images import Images, read_images
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import UserError, nearest
 from fedsim.files import shown
 
-__all__ = ["CLASSES", "COLOURS", "LABEL_BYTES", "SIDE", "Cifar10", "labels_of", "only"]
+__all__ = ["CLASSES", "Cifar10", "Cinic10"]
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 """Also those of CINIC-10."""
@@ -40,6 +40,11 @@ SUFFIX = ".bin"
 FOLDER = "cifar-10-batches-bin"
 PARTS = ("train", "test")
 WHAT = "CIFAR-10 (the binary version, or images in train/<class> and test/<class>)"
+VALIDATION, TEST = "valid", "test"
+CINIC_PARTS = ("train", VALIDATION, TEST)
+CINIC_PUBLISHED = 90_000
+"""Images in each of the three parts."""
+CINIC = "CINIC-10 (images in train/<class>, valid/<class> and test/<class>)"
 
 
 class Cifar10(SampledDataset):
@@ -57,28 +62,67 @@ class Cifar10(SampledDataset):
         return cached(self.name, VERSION, [path], {}, lambda: _read(path))
 
 
+class Cinic10(SampledDataset):
+    """270,000 colour images of 32 x 32 pixels in the 10 classes of CIFAR-10, from files that you have."""
+
+    origin: ClassVar[str | None] = "https://doi.org/10.7488/ds/2448"
+    name: Literal["cinic10"] = "cinic10"
+    path: SourcePath
+    """The folder with train, valid and test, or an archive of it (.tar, .tar.gz, .tar.xz); beside the scenario, or in
+    the folder FEDSIM_DATA names."""
+    validation: Literal["train", "test", "drop"] = "train"
+    """What becomes of the 90,000 images in valid: clients get them too, they are for tests, or they are left out."""
+
+    def raw(self, clients: Clients, generator: Generators) -> RawDataset:
+        """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
+        path = locate(self.path, what=f"{CINIC} is needed")
+        return cached(self.name, VERSION, [path], {"validation": self.validation}, lambda: self._read(path))
+
+    def _read(self, path: Path) -> RawDataset:
+        left_out = VALIDATION if self.validation == "drop" else ""
+        found = read_images(
+            path, ("part", "class"), what=CINIC, grey=False, wanted=lambda folders: folders[0] != left_out
+        )
+        part, kind = found.folders
+        needed = tuple(name for name in CINIC_PARTS if name != left_out)
+        _only(path, part, needed, each=True)
+        test = (part == TEST) | ((part == VALIDATION) & (self.validation == "test"))
+        images = _Found(found.x, _labels_of(path, found, kind), test, found.passed_over)
+        expected = CINIC_PUBLISHED * len(needed)
+        return _raw(images, expected, f"CINIC-10 has {expected} here")
+
+
 def _read(path: Path) -> RawDataset:
     batches = _batches_in_folder(path) if path.is_dir() else _batches_in_archive(path)
-    x, y, test, passed_over = _of_batches(path, batches) if batches else _of_images(path)
+    images = _of_batches(path, batches) if batches else _of_images(path)
+    return _raw(images, PUBLISHED, f"CIFAR-10 has {PUBLISHED}")
+
+
+class _Found(NamedTuple):
+    x: NDArray[np.uint8]
+    y: NDArray[np.int64]
+    test: NDArray[np.bool_]
+    passed_over: int
+    """Files that are no images."""
+
+
+def _raw(found: _Found, expected: int, published: str) -> RawDataset:
+    """What was *found*; *published* says that *expected* images have been."""
     remarks = []
-    if len(y) != PUBLISHED:
-        remarks.append(f"{len(y)} images, and CIFAR-10 has {PUBLISHED}")
-    if passed_over:
-        remarks.append(f"{passed_over} files that are no images were passed over")
+    if len(found.y) != expected:
+        remarks.append(f"{len(found.y)} images, and {published}")
+    if found.passed_over:
+        remarks.append(f"{found.passed_over} files that are no images were passed over")
     return RawDataset(
-        x=x,
-        y=y,
+        x=found.x,
+        y=found.y,
         classes=len(CLASSES),
         class_names=CLASSES,
         sample_bytes=float(RECORD_BYTES),
         encoding=Affine(1 / 255),
-        test=test,
+        test=found.test,
         remarks=tuple(remarks),
     )
-
-
-_Found = tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_], int]
-"""Images, labels, whether they are for tests, and how many files were passed over."""
 
 
 def _batches_in_folder(path: Path) -> dict[str, bytes]:
@@ -142,18 +186,18 @@ def _of_batches(path: Path, contents: Mapping[str, bytes]) -> _Found:
     together = np.concatenate(records)
     x = np.ascontiguousarray(together[:, LABEL_BYTES:]).reshape(-1, COLOURS, SIDE, SIDE)
     test = np.repeat([name == BATCHES[-1] for name in BATCHES], [len(rows) for rows in records])
-    return x, together[:, 0].astype(np.int64), test, 0
+    return _Found(x, together[:, 0].astype(np.int64), test, 0)
 
 
 def _of_images(path: Path) -> _Found:
     found = read_images(path, ("train or test", "class"), what=WHAT, grey=False)
     part, kind = found.folders
-    only(path, part, PARTS, each=True)
-    y = labels_of(path, found, kind)
-    return found.x, y, part == PARTS[1], found.passed_over
+    _only(path, part, PARTS, each=True)
+    y = _labels_of(path, found, kind)
+    return _Found(found.x, y, part == PARTS[1], found.passed_over)
 
 
-def labels_of(path: Path, found: Images, kind: NDArray[np.str_]) -> NDArray[np.int64]:
+def _labels_of(path: Path, found: Images, kind: NDArray[np.str_]) -> NDArray[np.int64]:
     """(images,) the labels of images of 32 x 32 pixels by *kind*, the folders they are in.
 
     Raises `UserError` for another size, and for a folder that is none of the ten classes.
@@ -161,11 +205,11 @@ def labels_of(path: Path, found: Images, kind: NDArray[np.str_]) -> NDArray[np.i
     if found.x.shape[2:] != (SIDE, SIDE):
         size = f"{found.x.shape[3]} x {found.x.shape[2]}"
         raise UserError(f"{shown(path)}: images of {size} pixels; those of this data set have {SIDE} x {SIDE}")
-    only(path, kind, CLASSES)
+    _only(path, kind, CLASSES)
     return np.searchsorted(np.array(CLASSES), kind).astype(np.int64)
 
 
-def only(path: Path, folders: NDArray[np.str_], allowed: tuple[str, ...], *, each: bool = False) -> None:
+def _only(path: Path, folders: NDArray[np.str_], allowed: tuple[str, ...], *, each: bool = False) -> None:
     """Raise `UserError` unless all *folders* have one of the *allowed* names, and, with *each*, none is missing."""
     there = np.unique(folders).tolist()
     for name in there:

@@ -16,20 +16,17 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Interval, MinLen
 from numpy.typing import NDArray
-from pydantic import model_validator
 
 from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.cmapss import Engines, read_engines, read_lives
-from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.source import Missing, SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate, matching
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
-from fedsim.settings import Positive, Several
+from fedsim.settings import Positive, Several, key_rule
 
 __all__ = ["INFORMATIVE", "Cmapss"]
 
@@ -88,13 +85,12 @@ class Cmapss(SampledDataset):
     bounds: Annotated[Several[Positive], MinLen(1)] = (50.0, 125.0)
     """Cycles at which the next class begins, ascending. For target classes: (50, 125) makes three."""
 
-    @model_validator(mode="after")
-    def _ascending(self) -> Cmapss:
+    @key_rule
+    def _ascending(self) -> None:
         if len(set(self.subsets)) < len(self.subsets):
             raise Misfit(f"subsets={list(self.subsets)}: each one must be named once", "subsets")
         if any(later <= earlier for earlier, later in pairwise(self.bounds)):
             raise Misfit(f"bounds={list(self.bounds)} must ascend", "bounds")
-        return self
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (channels, window), owned by their engines.

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.cwru import FAULTS, Recording, read_mat_files, read_packed
-from fedsim.data.reading.folders import matching
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.data.source import SourcePath, locate
+from fedsim.data.source import SourcePath, locate, matching
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 
@@ -83,8 +81,8 @@ class Cwru(SampledDataset):
             recordings, others = read_mat_files(source, self.sensor)
         else:
             recordings, others = read_packed(source, self.sensor), 0
-        kept = [recording for recording in recordings if self._is_wanted(recording)]
         groups = self._groups()
+        kept = [recording for recording in recordings if len(recording.signal) and self._group(recording) in groups]
         if not kept:
             raise UserError(f"{shown(source)}: has no recording that these settings want; {WHAT}")
         parts = [part for recording in kept for part in self._cut(recording.signal)]
@@ -107,9 +105,6 @@ class Cwru(SampledDataset):
             test=np.repeat([False, True] * len(kept), number),
             remarks=self._remarks(recordings, kept, others),
         )
-
-    def _is_wanted(self, recording: Recording) -> bool:
-        return len(recording.signal) > 0 and self._group(recording) in self._groups()
 
     def _group(self, recording: Recording) -> tuple[str, str]:
         """The class of a recording: its fault, and the fault's size where it counts."""

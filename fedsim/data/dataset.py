@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import AS_IT_IS, Encoding
-from fedsim.data.later import Later, Stored
+from fedsim.data.raw_dataset import Later, Stored
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import UserError
 from fedsim.imports import source_digest

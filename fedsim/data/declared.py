@@ -8,8 +8,8 @@ import numpy as np
 from annotated_types import Interval
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.raw_dataset import Clients
-from fedsim.data.settings import DatasetSettings, Generators
+from fedsim.data.raw_dataset import Clients, Generators
+from fedsim.data.settings import DatasetSettings
 from fedsim.settings import Count
 
 __all__ = ["Declared"]

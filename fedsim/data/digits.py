@@ -13,9 +13,8 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 
 __all__ = ["Digits", "bilinear"]
 

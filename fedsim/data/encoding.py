@@ -27,9 +27,9 @@ class Encoding(ABC):
         """Decoded samples are ids from 0 to ``vocabulary - 1``; None when they are numbers."""
         return None
 
-    @abstractmethod
     def sample_shape(self, stored: Shape) -> Shape:
-        """The shape of one decoded sample."""
+        """The shape of one decoded sample: as stored, unless the encoding changes it."""
+        return stored
 
     @abstractmethod
     def decode(self, stored: NDArray[Any]) -> NDArray[Any]:
@@ -46,10 +46,6 @@ class Affine(Encoding):
 
     scale: float = 1.0
     offset: float = 0.0
-
-    def sample_shape(self, stored: Shape) -> Shape:
-        """As stored."""
-        return stored
 
     def decode(self, stored: NDArray[Any]) -> NDArray[np.float32]:
         """float32; what is stored as float32 with scale 1 and offset 0 is only copied."""
@@ -75,10 +71,6 @@ class Ids(Encoding):
     def vocabulary(self) -> int:
         """*size*."""
         return self.size
-
-    def sample_shape(self, stored: Shape) -> Shape:
-        """As stored."""
-        return stored
 
     def decode(self, stored: NDArray[Any]) -> NDArray[np.int64]:
         """int64."""

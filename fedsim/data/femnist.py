@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.leaf import LeafSamples, leaf_files, read_leaf
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import UserError
 from fedsim.files import shown

@@ -6,22 +6,20 @@ Left out: images of which each has several labels, or places in it that have som
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Interval
-from pydantic import model_validator
 
 from fedsim.data.cache import cached
 from fedsim.data.encoding import Affine
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.images import read_images
-from fedsim.data.reading.names import numbered
 from fedsim.data.sampled import PartitionField, SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
+from fedsim.settings import key_rule
 
 __all__ = ["ImageFolders"]
 
@@ -46,13 +44,12 @@ class ImageFolders(SampledDataset):
     grey: bool = False
     """Whether colours become grey."""
 
-    @model_validator(mode="after")
-    def _clients_need_folders(self) -> Self:
+    @key_rule
+    def _clients_need_folders(self) -> None:
         if self.layout == "class" and self.partition.natural:
             raise Misfit(
                 "layout class says nothing of clients, which natural needs; give another partition", "partition"
             )
-        return self
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (3, height, width), or (1, height, width) when grey, in [0, 1]; on the wire a byte for each

@@ -1,17 +1,56 @@
-"""What a source of data holds, before anybody says who gets it."""
+"""What a source of data holds, before anybody says who gets it.
+
+What only counts samples need not wait until they are drawn: an array may be made when somebody looks into it.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import AS_IT_IS, Encoding
-from fedsim.data.later import Stored
 
-__all__ = ["Clients", "RawDataset"]
+__all__ = ["Clients", "Generators", "Later", "RawDataset", "Stored", "numbered"]
+
+Generators: TypeAlias = Callable[[str], np.random.Generator]
+"""A fresh generator for each named purpose: ``generator("data/partition")``. Purposes are independent of each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Later:
+    """An array of which the shape and the type are known, and the numbers are not yet made.
+
+    >>> x = Later((2, 3), np.dtype(np.uint8), lambda: np.ones((2, 3), np.uint8), lambda ids: np.ones((len(ids), 3)))
+    >>> x.nbytes, np.asarray(x).tolist()
+    (6, [[1, 1, 1], [1, 1, 1]])
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    make: Callable[[], NDArray[Any]]
+    """Gives the whole array, the same numbers each time."""
+    make_rows: Callable[[NDArray[np.int64]], NDArray[Any]]
+    """Gives only the rows of such numbers."""
+
+    @property
+    def nbytes(self) -> int:
+        """What the array takes, once it is made."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The array, made anew: see `numpy.asarray`. Raises `ValueError` unless it is as it was promised."""
+        array = self.make()
+        if array.shape != self.shape or array.dtype != self.dtype:
+            raise ValueError(f"{array.dtype} {array.shape} was made, not {self.dtype} {self.shape}")
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+
+Stored: TypeAlias = NDArray[Any] | Later
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,3 +110,17 @@ class RawDataset:
     """(samples,) whether the source itself sets a sample aside for tests; None when it does not."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way, in sentences for people."""
+
+
+def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """(samples,) numbers from 0 for *names*, and the different names, as text, in their order.
+
+    Numbers may be names too, and are in the order of numbers.
+
+    >>> numbered(np.array(["b", "a", "b"]))
+    (array([1, 0, 1]), ('a', 'b'))
+    >>> numbered(np.array([10, 2, 10]))
+    (array([1, 0, 1]), ('2', '10'))
+    """
+    different, number = np.unique(names, return_inverse=True)
+    return number.astype(np.int64), tuple(map(str, different.tolist()))

@@ -16,20 +16,18 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.feature_skew.settings import FeatureSkewSettings
-from fedsim.data.later import Later
+from fedsim.data.feature_skew import FeatureSkewSettings
 from fedsim.data.partition.iid import Iid
 from fedsim.data.partition.natural import told
 from fedsim.data.partition.settings import Labels, PartitionSettings
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.settings import DatasetSettings, Generators
+from fedsim.data.raw_dataset import Clients, Generators, Later, RawDataset
+from fedsim.data.settings import DatasetSettings
 from fedsim.data.source import Missing
-from fedsim.data.splits import hold_out, hold_out_each, stratified_sample
 from fedsim.errors import Misfit
 from fedsim.quick import check_samples, check_work
 from fedsim.settings import OneOf, Probability
 
-__all__ = ["DEFAULT_TEST_FRACTION", "PartitionField", "SampledDataset"]
+__all__ = ["PartitionField", "SampledDataset", "hold_out", "stratified_sample"]
 
 DEFAULT_TEST_FRACTION = 0.2
 MOST_SKEWED_IN_SECONDS = 100_000_000
@@ -77,10 +75,8 @@ class SampledDataset(DatasetSettings):
         if self.feature_skew is not None:
             check_work(math.prod(raw.x.shape), MOST_SKEWED_IN_SECONDS, "numbers to skew", f"data set {self.name!r}")
             raw = replace(raw, x=np.asarray(raw.x))
-            skewed = self.feature_skew.apply(
-                raw, clients, _everything(train, own_tests), generator("data/feature_skew")
-            )
-            raw = replace(raw, x=skewed)
+            held = list(map(_both, train, own_tests))
+            raw = replace(raw, x=self.feature_skew.apply(raw, clients, held, generator("data/feature_skew")))
         seen, unseen = slice(clients.count), range(clients.count, clients.total)
         return FederatedDataset(
             name=self.name,
@@ -157,17 +153,46 @@ class SampledDataset(DatasetSettings):
         if test is not None:
             held = [(share[~test[share]], share[test[share]]) for share in shares]
         else:
-            fraction = self.test_fraction or DEFAULT_TEST_FRACTION
-            held = hold_out_each(shares, fraction, generator("data/test_split"))
+            fraction, rng = self.test_fraction or DEFAULT_TEST_FRACTION, generator("data/test_split")
+            held = [hold_out(share, fraction, rng) for share in shares]
         own_tests = [out for _, out in held]
         test_ids = np.sort(np.concatenate([testers, *own_tests[: clients.count]]))
         return [kept for kept, _ in held], own_tests, test_ids
 
 
-def _everything(train: list[Ids], own_tests: list[Ids]) -> list[Ids]:
-    return [_both(kept, out) for kept, out in zip(train, own_tests, strict=True)]
-
-
 def _both(kept: Ids, out: Ids) -> Ids:
     """Together, ascending; none is in both."""
     return np.sort(np.concatenate([kept, out]))
+
+
+def stratified_sample(y: Ids, fraction: float, rng: np.random.Generator) -> Ids:
+    """Positions, ascending, of a random *fraction* of each class of *y*.
+
+    The number is rounded class by class; of a class with two samples or more, at least one is taken and one is left.
+
+    >>> y = np.repeat([0, 1], [10, 40])
+    >>> y[stratified_sample(y, 0.2, np.random.default_rng(1))].tolist()
+    [0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
+    """
+    taken = []
+    for label in np.unique(y):
+        members = np.flatnonzero(y == label)
+        number = min(max(round(fraction * len(members)), 1), len(members) - 1)
+        taken.append(rng.permutation(members)[:number])
+    return np.sort(np.concatenate(taken))
+
+
+def hold_out(ids: Ids, fraction: float, rng: np.random.Generator) -> tuple[Ids, Ids]:
+    """(kept, held out) of *ids*, both ascending: a random *fraction*, rounded, is held out, but one is always kept.
+
+    >>> [part.size for part in hold_out(np.arange(10), 0.3, np.random.default_rng(1))]
+    [7, 3]
+    >>> [part.size for part in hold_out(np.arange(1), 0.9, np.random.default_rng(1))]
+    [1, 0]
+    """
+    number = min(round(fraction * len(ids)), len(ids) - 1)
+    mixed = rng.permutation(ids)
+    kept, out = mixed[number:], mixed[:number]  # of one array, as there may be many clients with few samples
+    kept.sort()
+    out.sort()
+    return kept, out

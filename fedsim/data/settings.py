@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.raw_dataset import Clients
+from fedsim.data.raw_dataset import Clients, Generators
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.settings import Component
 
-__all__ = ["DatasetSettings", "Generators"]
-
-Generators: TypeAlias = Callable[[str], np.random.Generator]
-"""A fresh generator for each named purpose: ``generator("data/partition")``. Purposes are independent of each other."""
+__all__ = ["DatasetSettings"]
 
 
 class DatasetSettings(Component):

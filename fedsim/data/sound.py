@@ -8,13 +8,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
-from pydantic import model_validator
 
 from fedsim.data.partition.natural import Natural
 from fedsim.data.reading.sound import LogMel
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.errors import Misfit
 from fedsim.quick import check_bytes, check_work
+from fedsim.settings import key_rule
 
 __all__ = ["SoundDataset"]
 
@@ -51,8 +51,8 @@ class SoundDataset(SampledDataset):
     highest_hz: Annotated[float, Interval(gt=0, le=100_000)] | None = None
     """Where the highest band ends; left out, half of the sampling rate, above which there is nothing."""
 
-    @model_validator(mode="after")
-    def _possible(self) -> SoundDataset:
+    @key_rule
+    def _possible(self) -> None:
         limit_hz = self.rate_hz / 2
         highest_hz = self.log_mel.highest_hz
         if highest_hz > limit_hz:
@@ -71,7 +71,6 @@ class SoundDataset(SampledDataset):
                 "hop_s",
             )
         _ = self.log_mel.weights  # raises where a band would hear nothing
-        return self
 
     @property
     def log_mel(self) -> LogMel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +10,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from fedsim.errors import UserError
+from fedsim.files import shown
 
-__all__ = ["VARIABLE", "Missing", "SourcePath", "locate"]
+__all__ = ["VARIABLE", "Missing", "SourcePath", "locate", "matching"]
 
 VARIABLE = "FEDSIM_DATA"
 
@@ -53,3 +55,16 @@ def locate(path: str, *, what: str) -> Path:
     else:
         looked = f"{path}: is not beside the scenario, and {VARIABLE}, the folder to look in next, is not set"
     raise Missing(f"{looked}; {what}")
+
+
+def matching(folder: Path, pattern: str = "*") -> list[Path]:
+    """Everything in *folder* whose name is like *pattern*, ``*.wav``, in the order of names; case counts.
+
+    Hidden files, which archives of some systems leave behind, are passed over. Raises `UserError` when the
+    folder cannot be read.
+    """
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise UserError(f"{shown(folder)}: cannot be read as a folder ({error.strerror or error})") from error
+    return [folder / name for name in sorted(names) if not name.startswith(".") and fnmatch.fnmatchcase(name, pattern)]

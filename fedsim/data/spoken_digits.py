@@ -14,14 +14,11 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.folders import matching
-from fedsim.data.reading.names import numbered
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
-from fedsim.data.reading.wav import read_wav
-from fedsim.data.settings import Generators
+from fedsim.data.reading.sound import read_wav
 from fedsim.data.sound import SoundDataset
-from fedsim.data.source import Missing, SourcePath, locate
+from fedsim.data.source import Missing, SourcePath, locate, matching
 from fedsim.errors import UserError
 from fedsim.files import shown
 

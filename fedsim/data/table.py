@@ -12,16 +12,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import MinLen
 from numpy.typing import NDArray
-from pydantic import model_validator
 
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.csv_columns import LARGEST, Purposes, read_columns
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
 from fedsim.data.source import SourcePath, locate
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
-from fedsim.settings import Name, Several
+from fedsim.settings import Name, Several, key_rule
 
 __all__ = ["Table"]
 
@@ -51,8 +49,8 @@ class Table(SampledDataset):
     """Whether each feature is brought to mean 0 and deviation 1 over all rows that are not set aside by the column
     *test*; one that never changes becomes 0."""
 
-    @model_validator(mode="after")
-    def _apart(self) -> Table:
+    @key_rule
+    def _apart(self) -> None:
         used = {"target": self.target, "client": self.client, "test": self.test}
         taken: dict[str, str] = {}
         for key, column in used.items():
@@ -68,7 +66,6 @@ class Table(SampledDataset):
         if self.client is None and self.partition.natural:
             problem = "natural needs the column that says whose a sample is; set client, or choose another partition"
             raise Misfit(problem, "partition")
-        return self
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (features,), four bytes for each number and for the target on the wire."""

@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from fedsim.data.encoding import ENCODINGS
-from fedsim.data.raw_dataset import Clients, RawDataset
-from fedsim.data.reading.names import in_short, numbered
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.settings import Generators
-from fedsim.errors import UserError, nearest, some
+from fedsim.errors import Flaw, UserError, in_short, nearest, some
 from fedsim.imports import ImportPath, load_function, reason
 
 __all__ = ["UserCode"]
@@ -33,10 +31,6 @@ STORED = (np.uint8, np.int16, np.float32)
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
 MOST_CLASSES = 10**6
-
-
-class _Bad(Exception):
-    """What is wrong with a function's result."""
 
 
 class UserCode(SampledDataset):
@@ -56,7 +50,7 @@ class UserCode(SampledDataset):
             raw = made if isinstance(made, RawDataset) else _raw(made)
             _check(raw)
             _check_owners(raw, clients.total)
-        except _Bad as error:
+        except Flaw as error:
             raise UserError(f"{self.path}: {error}") from error
         return replace(raw, remarks=(*raw.remarks, f"made by {self.path}, SHA-256 {sha256}"))
 
@@ -89,15 +83,15 @@ def _global_generators() -> dict[str, object]:
 def _raw(made: object) -> RawDataset:
     """The raw data set that a mapping describes."""
     if not isinstance(made, Mapping):
-        raise _Bad(f"returned {type(made).__name__}, and must return a mapping with x and y, or a RawDataset")
+        raise Flaw(f"returned {type(made).__name__}, and must return a mapping with x and y, or a RawDataset")
     for key in made:
         if key not in KEYS:
-            raise _Bad(
+            raise Flaw(
                 f"returned a mapping with {key!r}, which is not known{nearest(str(key), KEYS)} ({', '.join(KEYS)})"
             )
     for key in ("x", "y"):
         if key not in made:
-            raise _Bad(f"returned a mapping without {key!r}; x and y are needed")
+            raise Flaw(f"returned a mapping without {key!r}; x and y are needed")
     x, y = _stored(_array(made, "x")), _targets(_array(made, "y"))
     regression = y.dtype == np.float32
     owner, names = _owners(made) if made.get("client") is not None else (None, ())
@@ -119,7 +113,7 @@ def _owners(made: Mapping[str, Any]) -> tuple[NDArray[np.int64], tuple[str, ...]
     """(whose each sample is, their names)."""
     client = _array(made, "client")
     if client.dtype.kind not in "iuU":
-        raise _Bad(f"client is {client.dtype}, and must be whole numbers or words")
+        raise Flaw(f"client is {client.dtype}, and must be whole numbers or words")
     owner, names = numbered(client)
     return owner.reshape(client.shape), names
 
@@ -131,11 +125,11 @@ def _array(made: Mapping[str, Any], key: str) -> NDArray[Any]:
         raise
     except Exception as error:  # whatever the user's object does
         kind = type(made[key]).__name__
-        raise _Bad(
+        raise Flaw(
             f"{key} is of type {kind} and becomes no array ({in_short(error)}); are its rows equally long?"
         ) from error
     if array.dtype == object:
-        raise _Bad(f"{key} is no array of numbers; are its rows equally long?")
+        raise Flaw(f"{key} is no array of numbers; are its rows equally long?")
     return array
 
 
@@ -154,7 +148,7 @@ def _targets(y: NDArray[Any]) -> NDArray[Any]:
     if y.dtype.kind == "f":
         with np.errstate(over="ignore"):
             return y.astype(np.float32)
-    raise _Bad(f"y is {y.dtype}, and must be whole numbers (labels) or floating-point numbers (regression)")
+    raise Flaw(f"y is {y.dtype}, and must be whole numbers (labels) or floating-point numbers (regression)")
 
 
 def _classes(made: Mapping[str, Any], y: NDArray[Any]) -> int | None:
@@ -162,13 +156,13 @@ def _classes(made: Mapping[str, Any], y: NDArray[Any]) -> int | None:
     said = made.get("classes")
     if y.dtype == np.float32:
         if said is not None:
-            raise _Bad(f"classes={said!r}, but y holds floating-point numbers; leave classes out, or make y int64")
+            raise Flaw(f"classes={said!r}, but y holds floating-point numbers; leave classes out, or make y int64")
         return None
     if said is None:
         names = _names(made.get("class_names"))
         return len(names) or (int(y.max()) + 1 if y.size else 1)
     if isinstance(said, bool) or not isinstance(said, (int, np.integer)):
-        raise _Bad(f"classes={said!r} must be a whole number")
+        raise Flaw(f"classes={said!r} must be a whole number")
     return int(said)
 
 
@@ -176,13 +170,13 @@ def _names(names: object) -> tuple[str, ...]:
     if names is None:
         return ()
     if isinstance(names, str) or not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
-        raise _Bad("class_names must be a list of words")
+        raise Flaw("class_names must be a list of words")
     return tuple(names)
 
 
 def _bytes(number: object) -> float:
     if isinstance(number, bool) or not isinstance(number, (int, float, np.integer, np.floating)):
-        raise _Bad(f"sample_bytes={number!r} must be a number")
+        raise Flaw(f"sample_bytes={number!r} must be a number")
     return float(number)
 
 
@@ -195,13 +189,13 @@ def _check(raw: RawDataset) -> None:
         if array is not None and (
             not isinstance(array, np.ndarray) or array.shape != (samples,) or array.dtype != kind
         ):
-            raise _Bad(f"{name} is {_said(array)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
+            raise Flaw(f"{name} is {_said(array)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
     if raw.owner is not None and raw.owner.min() < 0:
-        raise _Bad(f"client={raw.owner.min()} must be at least 0")
+        raise Flaw(f"client={raw.owner.min()} must be at least 0")
     if raw.test is not None and raw.test.all():
-        raise _Bad("test sets all samples aside for tests; some must be left to train on")
+        raise Flaw("test sets all samples aside for tests; some must be left to train on")
     if not isinstance(raw.sample_bytes, float) or not 0 < raw.sample_bytes < np.inf:
-        raise _Bad(f"sample_bytes={raw.sample_bytes!r} must be a number above 0")
+        raise Flaw(f"sample_bytes={raw.sample_bytes!r} must be a number above 0")
 
 
 def _check_owners(raw: RawDataset, clients: int) -> None:
@@ -209,10 +203,10 @@ def _check_owners(raw: RawDataset, clients: int) -> None:
     if not raw.owners_are_clients:
         return
     if raw.owner is None:
-        raise _Bad("owners_are_clients is set, but there is no owner")
+        raise Flaw("owners_are_clients is set, but there is no owner")
     trains = raw.owner if raw.test is None else raw.owner[~raw.test]
     if not np.array_equal(np.unique(trains), np.arange(clients)) or raw.owner.max() >= clients:
-        raise _Bad(
+        raise Flaw(
             f"owners_are_clients is set, so owners must be all from 0 to {clients - 1}, each with a sample that is not "
             "set aside for tests"
         )
@@ -221,44 +215,44 @@ def _check_owners(raw: RawDataset, clients: int) -> None:
 def _check_samples(raw: RawDataset) -> None:
     x = raw.x
     if not isinstance(x, np.ndarray) or x.dtype not in STORED or x.ndim < 2 or 0 in x.shape:
-        raise _Bad(
+        raise Flaw(
             f"x is {_said(x)}, and must be uint8, int16 or floating-point numbers of shape (samples, ...), with one "
             "sample or more"
         )
     if x.dtype == np.float32 and not np.isfinite(x).all():
         at = np.argwhere(~np.isfinite(x))[0]
-        raise _Bad(f"x{at.tolist()}={x[tuple(at)]} must be a finite number (of 32 bits)")
+        raise Flaw(f"x{at.tolist()}={x[tuple(at)]} must be a finite number (of 32 bits)")
     if type(raw.encoding) not in ENCODINGS:  # what another one does would not be part of the data's address
         known = ", ".join(kind.__name__ for kind in ENCODINGS)
-        raise _Bad(f"encoding is {_said(raw.encoding)}, and must be one of fedsim.data.encoding ({known})")
+        raise Flaw(f"encoding is {_said(raw.encoding)}, and must be one of fedsim.data.encoding ({known})")
     try:
         raw.encoding.sample_shape(x.shape[1:])
     except (TypeError, ValueError) as error:
-        raise _Bad(f"encoding {raw.encoding!r:.100} does not fit x, {_said(x)}") from error
+        raise Flaw(f"encoding {raw.encoding!r:.100} does not fit x, {_said(x)}") from error
     vocabulary = raw.encoding.vocabulary
     if vocabulary is not None and not 0 <= x.min() <= x.max() < vocabulary:
-        raise _Bad(f"ids run from {x.min()} to {x.max()}, and must be from 0 to {vocabulary - 1}")
+        raise Flaw(f"ids run from {x.min()} to {x.max()}, and must be from 0 to {vocabulary - 1}")
 
 
 def _check_targets(raw: RawDataset) -> None:
     y, classes, samples = raw.y, raw.classes, raw.x.shape[0]
     kind = np.float32 if classes is None else np.int64
     if not isinstance(y, np.ndarray) or y.dtype != kind or y.shape != (samples,):
-        raise _Bad(f"y is {_said(y)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
+        raise Flaw(f"y is {_said(y)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
     if classes is None:
         if not np.isfinite(y).all():
             at = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise _Bad(f"y[{at}]={y[at]} must be a finite number (of 32 bits)")
+            raise Flaw(f"y[{at}]={y[at]} must be a finite number (of 32 bits)")
         if raw.class_names:
-            raise _Bad(f"class_names are {some(raw.class_names)}, but y holds values, not labels")
+            raise Flaw(f"class_names are {some(raw.class_names)}, but y holds values, not labels")
         return
     if not 1 <= classes <= MOST_CLASSES:
-        raise _Bad(f"classes={classes} must be from 1 to {MOST_CLASSES}")
+        raise Flaw(f"classes={classes} must be from 1 to {MOST_CLASSES}")
     wrong = np.flatnonzero((y < 0) | (y >= classes))
     if wrong.size:
-        raise _Bad(f"y[{wrong[0]}]={y[wrong[0]]} must be a label from 0 to {classes - 1}")
+        raise Flaw(f"y[{wrong[0]}]={y[wrong[0]]} must be a label from 0 to {classes - 1}")
     if raw.class_names and len(raw.class_names) != classes:
-        raise _Bad(f"there are {len(raw.class_names)} class_names for {classes} classes")
+        raise Flaw(f"there are {len(raw.class_names)} class_names for {classes} classes")
 
 
 def _said(array: object) -> str:

@@ -1,4 +1,4 @@
-"""The ``devices`` section of a scenario: classes of devices and how fast each computes. Simulated, never measured."""
+"""The ``devices`` section of a scenario: classes of devices, how fast each computes, and what it can train."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from pydantic import model_validator
 
 from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import Misfit, nearest
+from fedsim.models.settings import ModelSettings
 from fedsim.settings import Name, NonNegative, OneOf, Settings
 
-__all__ = ["DeviceClass", "DevicesSettings"]
+__all__ = ["Computer", "DeviceClass", "DevicesSettings"]
 
 
-class DeviceClass(Settings):
-    """A kind of device."""
+class Computer(Settings):
+    """What trains."""
 
     compute: Annotated[ComputeSettings, OneOf("computes")]
-    """How long local training takes."""
+    """How long local training takes. Simulated, never measured."""
+
+
+class DeviceClass(Computer):
+    """A kind of device."""
+
+    model: Annotated[ModelSettings, OneOf("models")] | None = None
+    """The model that such devices have; left out: the scenario's ``model``, as all others."""
 
 
 class DevicesSettings(Settings):
@@ -27,7 +35,7 @@ class DevicesSettings(Settings):
     """Device classes by name; a sensor's class is named in the topology."""
     default: str | None = None
     """The class of sensors for which the topology names none; may be left out when there is only one class."""
-    cloud: DeviceClass | None = None
+    cloud: Computer | None = None
     """The cloud's computer, for protocols that train there."""
     aggregation_s: NonNegative = 0.0
     """Seconds that the cloud takes to aggregate one round's updates."""

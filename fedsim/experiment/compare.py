@@ -1,26 +1,49 @@
-"""Protocols side by side: means over seeds, each with a 95 % interval.
+"""Protocols side by side: means over seeds, each with a 95 % interval, of whole runs or at the same expense.
 
-Left out: differences paired by seed, which are sharper, because all protocols meet the same draws; those of two
-protocols are `fedsim.experiment.intervals.difference`.
+Protocols that spend at different rates are compared by what each had reached when so many rounds, seconds or bytes were
+spent, as if they had ended then. Nothing is interpolated and nothing is trained: it is all in the table of rounds.
+
+The interval is Student's (W. S. Gosset, *The probable error of a mean*, Biometrika 1908): it takes the values as
+independent and normally distributed. Differences paired by seed are sharper, because all protocols meet the same draws;
+the table leaves them out, and `difference` gives those of two protocols.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 
-from fedsim.errors import UserError
-from fedsim.experiment.budgets import Budget, summary_at
-from fedsim.experiment.intervals import half_width
+from fedsim.errors import UserError, nearest, some
 from fedsim.experiment.results import Results, load_results
+from fedsim.metrics.tables import event_row
 from fedsim.scenario.scalars import printable
 
-__all__ = ["METRICS", "compare", "run_names"]
+__all__ = [
+    "BUDGETS",
+    "CONFIDENCE",
+    "METRICS",
+    "Budget",
+    "Difference",
+    "compare",
+    "difference",
+    "ended_before",
+    "half_width",
+    "run_names",
+    "summary_at",
+]
 
+Spent: TypeAlias = Literal["round", "sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes"]
+Budget: TypeAlias = tuple[Spent, float]
+"""What may be spent of what: ``("transfer_bytes", 4e9)``."""
+BUDGETS: tuple[Spent, ...] = get_args(Spent)
+"""The columns of a table of rounds that can be a budget."""
+CONFIDENCE = 0.95
 METRICS = (
     "final_accuracy",
     "best_accuracy",
@@ -46,6 +69,54 @@ METRICS = (
     "computation_s",
 )
 """Columns of a summary that are averaged over seeds."""
+
+
+def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | None = None) -> pd.DataFrame:
+    """The summary of *rounds* (`Results.rounds`, or some of its rows) within the budget *at*, with another *target*.
+
+    A row for each protocol and seed, with the columns of `Results.summary` that follow from rounds. Within a budget a
+    run stands as it was when it was last evaluated by then, costs and scores alike; one that was never evaluated, after
+    the last round that ended by then. A run that ended before stands as it ended (`ended_before` tells), and one that
+    has nothing by then has 0 rounds and empty columns. Without *at*, the whole runs; without *target*, nothing about a
+    target.
+
+    Raises `UserError` for a budget or a target that cannot be.
+    """
+    if at is not None:
+        _check(at)
+    if target is not None and not 0 < target < 1:
+        raise UserError(f"target={target:g} must be an accuracy between 0 and 1, as in 0.8")
+    return pd.DataFrame(
+        {"protocol": protocol, "seed": seed, **event_row(run if at is None else _within(run, at), target)}
+        for (protocol, seed), run in rounds.groupby(["protocol", "seed"], sort=False)
+    )
+
+
+def ended_before(rounds: pd.DataFrame, at: Budget) -> list[str]:
+    """Protocols of which a run ended although one more round would still have been within the budget."""
+    column, amount = at
+    return [
+        str(protocol)
+        for protocol, runs in rounds.groupby("protocol", sort=False)
+        if any(run[column].iloc[-1] + run[column].diff().max() <= amount for _, run in runs.groupby("seed"))
+    ]
+
+
+def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:
+    affordable = run[run[at[0]] <= at[1]]
+    if run["loss"].isna().all():
+        return affordable
+    last = affordable.loc[affordable["loss"].notna(), "round"].max()  # NaN, and so no round at all, when there is none
+    until_then: pd.DataFrame = affordable[affordable["round"] <= last]
+    return until_then
+
+
+def _check(at: Budget) -> None:
+    column, amount = at
+    if column not in BUDGETS:
+        raise UserError(f"{column!r} is no budget; there is {', '.join(BUDGETS)}{nearest(column, BUDGETS)}")
+    if not (math.isfinite(amount) and amount > 0):
+        raise UserError(f"{column}={amount:g} must be a finite number above 0")
 
 
 def compare(
@@ -101,3 +172,68 @@ def _statistics(seeds: pd.DataFrame) -> dict[str, float]:
         columns[f"{metric}_half_width"] = half_width(known)
         columns[f"{metric}_n"] = len(known)
     return columns
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
+
+    NaN for fewer than two values, and where one is infinite.
+
+    >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
+    2.4841
+    """
+    from scipy.stats import t
+
+    n = len(values)
+    if n < 2 or not all(map(math.isfinite, values)):
+        return math.nan
+    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a number is larger for one protocol than for another, paired by seed."""
+
+    mean: float
+    half_width: float
+    """Half of the 95 % interval; NaN with one seed."""
+    n: int
+    """Seeds that both have."""
+
+    @property
+    def sign(self) -> Literal[1, 0, -1]:
+        """1 or -1 when the whole interval is on that side of zero; 0 while it is not, and with one seed."""
+        if not abs(self.mean) > self.half_width:
+            return 0
+        return 1 if self.mean > 0 else -1
+
+
+def difference(summary: pd.DataFrame, one: str, other: str, metric: str = "final_accuracy") -> Difference:
+    """By how much *metric* is larger for protocol *one* than for *other*, seed by seed.
+
+    On a seed all protocols meet the same data, the same start and the same draws; pairing takes out what that does to
+    both, so the interval is narrower than those of the two means. Seeds that have a value of one only do not count, and
+    where both are infinite there is no difference (NaN). *summary* is a table like `Results.summary`, of which
+    the rows with accounting ``event`` count. Raises `UserError` when a column or a protocol is not there, a run stands
+    twice, or no seed has a value of both.
+
+    >>> seeds = pd.DataFrame({"protocol": list("aabb"), "seed": [1, 2, 1, 2], "final_accuracy": [0.8, 0.7, 0.7, 0.61]})
+    >>> found = difference(seeds.assign(accounting="event"), "a", "b")
+    >>> round(found.mean, 3), round(found.half_width, 4), found.n, found.sign
+    (0.095, 0.0635, 2, 1)
+    """
+    if metric not in summary:
+        raise UserError(f"there is no column {metric!r} in this summary{nearest(metric, map(str, summary))}")
+    events = summary[summary["accounting"] == "event"]
+    if events.duplicated(["protocol", "seed"]).any():
+        raise UserError("a protocol and seed stand twice in this summary")
+    values = events.pivot(index="seed", columns="protocol", values=metric)
+    for protocol in (one, other):
+        if protocol not in values:
+            known = [str(name) for name in values]
+            raise UserError(f"there is no protocol {protocol!r} (there is {some(known)}){nearest(protocol, known)}")
+    paired = values[[one, other]].dropna()
+    if paired.empty:
+        raise UserError(f"{one!r} and {other!r} have no seed in common with a {metric}")
+    differences = (paired[one] - paired[other]).to_list()
+    return Difference(float(np.mean(differences)), half_width(differences), len(differences))

@@ -26,7 +26,8 @@ __all__ = ["MOST_HOPS", "describe", "plain"]
 def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[str, Any], Materials]:
     """The facts about *scenario* on its first seed, section by section, and the materials that they are about.
 
-    Sections are ``scenario``, ``seed``, ``data``, ``network``, ``model`` and ``protocols``; a fact that is not known is
+    Sections are ``scenario``, ``seed``, ``data``, ``network``, ``model``,
+    ``class_models`` (by device class) and ``protocols``; a fact that is not known is
     None. Messages are simulated over at most *most_hops* hops, for all protocols together.
 
     Raises `UserError` for everything that a run would refuse on that seed.
@@ -47,7 +48,12 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
             "seed": materials.seed,
             "data": data_facts(materials.dataset),
             "network": network,
-            "model": model_facts(scenario.model.name, materials.table, scenario.training),
+            "model": model_facts(scenario.model.name, materials.table, scenario.training, materials.tables),
+            "class_models": {
+                name: model_facts(kind.model.name, materials.class_tables[name], scenario.training, materials.tables)
+                for name, kind in scenario.devices.classes.items()
+                if kind.model is not None
+            },
             "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops, fresh),
         }
     if fresh:

@@ -1,4 +1,4 @@
-"""What runs a scenario here: the executor and why, its workers, where and in what precision it computes.
+"""What runs a scenario here: the executor and why, its workers, where and in what precision it computes, its learners.
 
 Only the executor's arithmetic, the torch device and the precision can change a number, and with them the numeric
 family; workers and checkpoints cannot. Left out: memory, which nothing here looks at.
@@ -8,20 +8,41 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from fedsim import registry
 from fedsim.errors import UserError, nearest
 from fedsim.imports import source_digest
+from fedsim.kernel.streams import Streams
 from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
+from fedsim.learning.forcing import Forcer
+from fedsim.learning.graph import Graph
+from fedsim.learning.graph_learner import GraphLearner
+from fedsim.learning.learner import Learner, NoLearner
 from fedsim.learning.rules.changes import SUMMATION
+from fedsim.learning.store import Store
+from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
+from fedsim.protocols.protocol import Protocol
+from fedsim.scenario.build import Materials
 
 if TYPE_CHECKING:
+    from fedsim.learning.executors.executor import Executor
     from fedsim.learning.executors.torch_executor import TorchExecutor
 
-__all__ = ["CHECKPOINT_INTERVAL_S", "Host", "HostOptions", "Training", "cores", "host_for", "numeric_family"]
+__all__ = [
+    "CHECKPOINT_INTERVAL_S",
+    "Host",
+    "HostOptions",
+    "Learners",
+    "Training",
+    "cores",
+    "host_for",
+    "numeric_family",
+]
 
 MOST_WORKERS = 1024
 CHECKPOINT_INTERVAL_S = 30.0
@@ -127,8 +148,8 @@ def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: 
     return "/".join((executor.numeric_family(torch_device, precision), SUMMATION, *([] if code is None else [code])))
 
 
-def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
-    """The host that trains the model of *table* as *options* ask, or one that learns nothing.
+def host_for(options: HostOptions, tables: Sequence[ModelTable], *, learn: bool) -> Host:
+    """The host that trains the models of *tables* as *options* ask, or one that learns nothing.
 
     Raises `UserError` when the executor cannot compute as it is asked to, or when the torch device is not here.
     """
@@ -138,7 +159,7 @@ def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
 
     if why := why_absent(options.torch_device):
         raise UserError(f"--torch-device {options.torch_device}: {why}; leave the option out to compute on the CPU")
-    choice = choose(options.executor, table, options.torch_device)
+    choice = choose(options.executor, tables, options.torch_device)
     executor: type[TorchExecutor] = registry.load("executors", choice.name)
     taken = f"executor {choice.name!r}"
     if options.executor == AUTO:
@@ -148,7 +169,7 @@ def host_for(options: HostOptions, table: ModelTable, *, learn: bool) -> Host:
             f"--torch-device {options.torch_device}: {taken} does not compute there, only on: "
             f"{', '.join(executor.torch_devices)}; leave --executor out, or --torch-device"
         )
-    precisions = executor.trainer_of(table).precisions
+    precisions = min((executor.trainer_of(table).precisions for table in tables), key=len)
     if options.precision not in precisions:
         who = f"{choice.remark}, which computes only" if choice.remark else f"{taken} does not compute in it, only"
         raise UserError(f"--precision {options.precision}: {who} in: {', '.join(precisions)}")
@@ -189,3 +210,69 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Learners:
+    """Makes the learner of one protocol on one seed after the other. *tell* hears of what is damaged in the store.
+
+    What all of them share is made or read once: the executor of a seed's materials, and the store. The end of a
+    ``with`` block closes everything, whatever ended it: no worker of an executor outlives it.
+    """
+
+    def __init__(self, host: Host, store: Path, run: str, tell: Callable[[str], None]) -> None:
+        self._host = host
+        self._folder = store
+        self._run = run
+        self._tell = tell
+        self._store: Store | None = None
+        self._executor: tuple[Materials, Executor] | None = None
+
+    def make(self, materials: Materials, protocol: Protocol, training: TrainingSettings) -> Learner:
+        """A learner from its beginning; what the store has is not computed again."""
+        host = self._host
+        if host.training is None:
+            return NoLearner()
+        executor, label = self._executor_for(materials, host.training), f"{protocol.title}/{materials.seed}"
+        if self._store is None:
+            self._store = Store(self._folder, self._run, executor, label=label, tell=self._tell)
+        store = self._store = self._store.labelled(label, executor)
+        graph = Graph(host.training.numeric_family)
+        return GraphLearner(
+            graph=graph,
+            forcer=Forcer(graph, executor, store, checkpoint_interval_s=host.checkpoint_interval_s),
+            store=store,
+            table=materials.table,
+            dataset=materials.dataset,
+            training=training,
+            streams=Streams(materials.seed),
+            tags={"protocol": protocol.title, "seed": materials.seed},
+        )
+
+    def _executor_for(self, materials: Materials, training: Training) -> Executor:
+        """The executor of the materials that are trained on; that of other ones is closed first."""
+        if self._executor is None or self._executor[0] is not materials:
+            self._close_executor()
+            made = training.executor(
+                materials.tables,
+                materials.dataset,
+                training.torch_device,
+                precision=training.precision,
+                workers=training.workers,
+            )
+            self._executor = materials, made
+        return self._executor[1]
+
+    def _close_executor(self) -> None:
+        if self._executor is not None:
+            self._executor[1].close()
+            self._executor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        try:
+            self._close_executor()
+        finally:
+            if self._store is not None:
+                self._store.close()

@@ -21,6 +21,7 @@ from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.shell import command_line
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
 from fedsim.models.table import ModelTable
+from fedsim.scenario.build import Materials
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
@@ -29,13 +30,15 @@ __all__ = ["new_manifest", "peak_memory_bytes", "take_peaks"]
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
 
-def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path, folder: RunFolder) -> dict[str, Any]:
+def new_manifest(
+    scenario: Scenario, materials: Materials, host: Host, store: Path, folder: RunFolder
+) -> dict[str, Any]:
     """The manifest of a run that begins, or that goes on: it keeps its identity and the time spent so far.
 
     Raises `UserError` when the run was begun with another arithmetic.
     """
     before: Mapping[str, Any] = folder.manifest
-    begun = before.get("numeric_family")
+    begun, own = before.get("numeric_family"), materials.class_tables
     if before and begun is None and host.numeric_family is not None:
         raise UserError(f"{printable(str(folder.path / 'manifest.json'))} has lost its numeric_family; {AGAIN}")
     if before and begun != host.numeric_family:
@@ -50,7 +53,8 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
-        "model": {"parameters": table.parameters(), "bytes": table.bytes()},
+        "model": _size(materials.table),
+        **({"class_models": {name: _size(table) for name, table in own.items()}} if own else {}),
         "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,
         "executor": host.training and host.training.facts(),
@@ -62,6 +66,10 @@ def new_manifest(scenario: Scenario, table: ModelTable, host: Host, store: Path,
         "worker_peak_memory_bytes": before.get("worker_peak_memory_bytes"),
         "runs": [],
     }
+
+
+def _size(table: ModelTable) -> dict[str, float]:
+    return {"parameters": table.parameters(), "bytes": table.bytes()}
 
 
 def _way_out(before: Mapping[str, Any]) -> str:

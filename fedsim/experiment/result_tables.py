@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 import pandas as pd
@@ -13,16 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
-from fedsim.experiment.streams_seen import stream_columns
 from fedsim.metrics.cost_models.settings import RunFacts
-from fedsim.metrics.summary import event_row, formula_row
-from fedsim.metrics.tables import groups_table, links_table, rounds_table, transfers_table
+from fedsim.metrics.tables import event_row, formula_row, groups_table, links_table, rounds_table, transfers_table
 from fedsim.protocols.protocol import Protocol
-from fedsim.protocols.world import World
+from fedsim.protocols.world import Client, World
 from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["ResultTables"]
+__all__ = ["ResultTables", "stream_columns"]
 
 
 @dataclass
@@ -72,9 +70,7 @@ class ResultTables:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if self._transfers is None or self._file is None:
             return
         self._transfers.close()
@@ -117,3 +113,20 @@ class ResultTables:
 def _with_columns(first: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:
     """*table* behind constant columns."""
     return pd.concat([pd.DataFrame(first, index=table.index), table], axis="columns")
+
+
+def stream_columns(clients: Sequence[Client]) -> dict[str, float]:
+    """Columns of a summary; none when no client has a stream.
+
+    ``passes_mean`` and ``passes_max``: samples used over samples held, over all clients; beyond 1 a device has seen
+    its finite local set more than once. ``missed_samples``: overwritten before any training took them, all clients
+    together.
+    """
+    passes = [client.stream.consumed / client.samples for client in clients if client.stream is not None]
+    if not passes:
+        return {}
+    return {
+        "passes_mean": math.fsum(passes) / len(passes),
+        "passes_max": max(passes),
+        "missed_samples": sum(client.stream.missed for client in clients if client.stream is not None),
+    }

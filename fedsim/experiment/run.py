@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.experiment.gc_policy import rare_collections
-from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, take_peaks
-from fedsim.experiment.observer import Observer
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
@@ -24,10 +22,27 @@ from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Round, Stop
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["run"]
+__all__ = ["Observer", "run"]
+
+
+class Observer:
+    """Sees nothing and says nothing; a progress display overrides what it wants to show."""
+
+    def tell(self, text: str) -> None:
+        """A line about all that follows: what trains, and how."""
+
+    def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
+        """A protocol starts on a seed, on a network of so many clients."""
+
+    def round_done(self, protocol: Protocol, seed: int, done: Round) -> None:
+        """A round has ended, and was evaluated if it was its turn."""
+
+    def end(self, protocol: Protocol, seed: int) -> None:
+        """The protocol has ended on this seed."""
 
 
 def run(
@@ -67,11 +82,11 @@ def run(
     with rare_collections():
         materials = validate(scenario)  # first, as a host takes a while to load
         gc.collect()  # the world that was checked is full of cycles
-    host = host_for(options, materials.table, learn=scenario.learn)
+    host = host_for(options, materials.tables, learn=scenario.learn)
     with folder:
         if not folder.finished:  # somebody else may have been faster
             place = folder.store(asked)
-            folder.manifest = new_manifest(scenario, materials.table, host, place, folder)
+            folder.manifest = new_manifest(scenario, materials, host, place, folder)
             _run_all(scenario, materials, host, place, folder, observer or Observer())
     return Results(path)
 
@@ -130,7 +145,10 @@ def _run_one(
     on_round = partial(observer.round_done, protocol, seed)
     world = build_world(scenario, protocol, materials, learners.make, on_round)
     simulate(world, protocol, stop)
-    final = world.learner.keep_final(world.loop.model)
+    models = dict(world.loop.model)
+    for name, table in materials.class_tables.items():
+        models |= {f"{name}/{part}": handle for part, handle in world.loop.further.get(table.digest, {}).items()}
+    final = world.learner.keep_final(models)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)
     return {

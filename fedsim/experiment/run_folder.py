@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pandas as pd
@@ -19,9 +18,8 @@ from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.shell import command_line
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
-from fedsim.scenario.checking import checked
 from fedsim.scenario.document import KeyPath, dotted
-from fedsim.scenario.load import written_out
+from fedsim.scenario.load import checked, written_out
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 from fedsim.scenario.yaml_reader import read_yaml
@@ -113,9 +111,7 @@ class RunFolder:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         try:
             if isinstance(error, OSError):
                 self.check_still_there()

@@ -6,7 +6,7 @@ import dataclasses
 import gc
 from collections.abc import Callable
 
-from fedsim.data.later import Later
+from fedsim.data.raw_dataset import Later
 from fedsim.errors import Misfit, UserError
 from fedsim.learning.learner import NoLearner
 from fedsim.metrics.cost_models.settings import CostModelSettings

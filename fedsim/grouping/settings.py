@@ -1,7 +1,8 @@
-"""What every way to form groups has in common: M groups of L = floor(K / M) clients, and what becomes of the rest.
+"""What every way to form groups has in common, and the plainest one, by chance.
 
-There are fewer than M clients left over, K - L M, so a group takes one of them at most (constraint 3 of HFedMS: no
-group is larger than ceil(K / M)).
+There are M groups of L = floor(K / M) clients, and fewer than M clients are left over, K - L M, so a group takes one of
+them at most (constraint 3 of HFedMS: no group is larger than ceil(K / M)). Random groups are what ICG is compared with,
+NaiveGSP in FedGSP (Zeng et al., DASFAA 2022).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedsim.settings import Component
 
-__all__ = ["GroupingSettings", "Members"]
+__all__ = ["GroupingSettings", "Members", "RandomGroups"]
 
 Members = NDArray[np.int64]
 """Positions of clients: rows of their table of counts."""
@@ -48,3 +49,19 @@ class GroupingSettings(Component):
     @abstractmethod
     def equal_groups(self, counts: NDArray[Any], number: int, rng: np.random.Generator) -> Members:
         """(number, clients // number) members of each group; nobody is in two."""
+
+
+class RandomGroups(GroupingSettings):
+    """Random groups of equal size, whatever the clients hold."""
+
+    needs_counts: ClassVar[bool] = False
+
+    name: Literal["random"] = "random"
+    once: bool = True
+    """Whether groups are formed only once, at the start of a run, as in NaiveGSP."""
+
+    def equal_groups(self, counts: NDArray[Any], number: int, rng: np.random.Generator) -> Members:
+        """A random order of all clients, cut into pieces."""
+        clients = len(counts)
+        length = clients // number
+        return rng.permutation(clients)[: length * number].reshape(number, length)

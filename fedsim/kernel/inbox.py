@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from simpy import Environment, Event
 
-from fedsim.kernel.alarm import happen
+from fedsim.kernel.clock import happen
 from fedsim.kernel.gather import Journey, at_the_end_of
 from fedsim.kernel.trip import Lost
 

@@ -11,11 +11,12 @@ from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle
-from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
-from fedsim.learning.operations.evaluate import METRICS, Evaluate
+from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Trained
+from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Operation, Slot
 from fedsim.learning.operations.train import BYTES, Train
+from fedsim.learning.spread import spread_of_own
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -52,17 +53,17 @@ class GraphLearner(Learner):
         self._asked_next: list[weakref.ref[Handle]] = []
         """Numbers that the clock may ask for."""
 
-    def initial_model(self) -> Model:
+    def initial_model(self, table: ModelTable | None = None) -> Model:
         """Drawn by the layer table's initialisation from the stream ``model/init``."""
-        stream = self._streams("model/init")
-        node = self._graph.node(Init(self._table.digest), {}, stream=stream, tags=self._tags)
-        return {part: node.output(part) for part in self._table.parts}
+        table, stream = table or self._table, self._streams("model/init")
+        node = self._graph.node(Init(table.digest), {}, stream=stream, tags=self._tags)
+        return {part: node.output(part) for part in table.parts}
 
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
         """A node for one local training; batches come from the stream ``batches/client/use``."""
         client, objective, rows = task.client, task.objective, task.rows
         operation = Train(
-            model=self._table.digest,
+            model=task.table or self._table.digest,
             training=self._training if rows is None else self._training.model_copy(update={"epochs": rows.epochs}),
             objective=objective,
             codec=task.codec,
@@ -114,22 +115,22 @@ class GraphLearner(Learner):
         value: float = handle.value
         return value
 
-    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
-        """Metrics on the test set *on* (``global``, ``clients`` or ``unseen``)."""
-        node = self._graph.node(
-            Evaluate(self._table.digest, self._dataset.digest, on),
-            _slots({"model": model}),
-            tags=self._tags | {"round": round_number},
-        )
-        handle = node.output(METRICS)
-        new = self._forcer.force(handle)
+    def evaluate(self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()) -> dict[str, Any]:
+        """Metrics on the test set *on* (``global``, ``clients``, ``unseen``, or ``own``: a node for each client)."""
+        data, tests = self._dataset.digest, self._dataset.client_test_ids
+        about: list[tuple[Evaluate, Model]] = [(Evaluate(self._table.digest, data, on), model)]
+        if on == "own":
+            about = [(EvaluateOwn(one.table, data, on, one.client), one.model) for one in own if len(tests[one.client])]
+        tags = self._tags | {"round": round_number}
+        handles = [self._graph.node(each, _slots({"model": of}), tags=tags).output(METRICS) for each, of in about]
+        new = self._forcer.force(*handles)
         for large in [held for soon in self._soon if (held := soon()) is not None]:
             if new:
                 self._forcer.force(large)
             else:  # what stood behind it may have been deleted since
                 self._forcer.look_up(large)
         self._soon.clear()
-        metrics: dict[str, Any] = handle.value
+        metrics: dict[str, Any] = spread_of_own([handle.value for handle in handles]) if own else handles[0].value
         return metrics
 
     def keep_final(self, model: Model) -> dict[str, str]:

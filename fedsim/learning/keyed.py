@@ -37,7 +37,12 @@ def described(thing: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _dumped(settings: BaseModel) -> dict[str, Any]:
-    return settings.model_dump(mode="json")
+    parts = {name: described(value) for name, value in settings if _has_settings(value)}  # of their versions, too
+    return settings.model_dump(mode="json") | parts
+
+
+def _has_settings(value: Any) -> bool:
+    return isinstance(value, BaseModel) or (isinstance(value, list | tuple) and any(map(_has_settings, value)))
 
 
 def _of_class(kind: type) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.graph import Handle
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
+from fedsim.models.table import ModelTable
 
-__all__ = ["Learner", "LocalTraining", "Model", "NoLearner", "Rows", "Trained"]
+__all__ = ["NOTHING", "Learner", "LocalTraining", "Model", "NoLearner", "OwnModel", "Rows", "Trained"]
 
 Model = Mapping[str, Handle]
 FLOAT32 = Float32()
@@ -51,6 +52,17 @@ class LocalTraining(NamedTuple):
     """Which samples of its stream it sees; None: all of its own."""
     rows: Rows | None = None
     """What its classifier alone is trained on; None: samples."""
+    table: str | None = None
+    """The digest of the model's table; None: that of the scenario's model."""
+
+
+class OwnModel(NamedTuple):
+    """The model that one client has."""
+
+    client: int
+    table: str
+    """Its table's digest."""
+    model: Model
 
 
 class Trained(NamedTuple):
@@ -70,8 +82,8 @@ class Learner(ABC):
     """Initial model, local training, any operation on what was learned, evaluation."""
 
     @abstractmethod
-    def initial_model(self) -> Model:
-        """The model that everybody starts from."""
+    def initial_model(self, table: ModelTable | None = None) -> Model:
+        """The model of *table* that everybody starts from; None: the scenario's."""
 
     @abstractmethod
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
@@ -104,8 +116,13 @@ class Learner(ABC):
         """The number that *handle* stands for: this forces it, and all numbers that may be asked for next."""
 
     @abstractmethod
-    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any] | None:
-        """Metrics of *model* now: this forces the graph. None when nothing is learned."""
+    def evaluate(
+        self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()
+    ) -> dict[str, Any] | None:
+        """Metrics of *model* now, or with *on* ``own`` of all clients' *own*: this forces the graph.
+
+        None when nothing is learned.
+        """
 
     @abstractmethod
     def keep_final(self, model: Model) -> dict[str, str]:
@@ -115,7 +132,7 @@ class Learner(ABC):
 class NoLearner(Learner):
     """For network studies: nothing is learned, and evaluations yield nothing."""
 
-    def initial_model(self) -> Model:
+    def initial_model(self, table: ModelTable | None = None) -> Model:
         """An empty model."""
         return {}
 
@@ -131,7 +148,7 @@ class NoLearner(Learner):
         """There is none: whoever needs one cannot run without learning, and was refused before."""
         raise AssertionError(f"{handle!r} without learning")
 
-    def evaluate(self, model: Model, on: str, *, round_number: int) -> None:
+    def evaluate(self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()) -> None:
         """Nothing to evaluate."""
         return
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedsim.learning.divergence import diverged
 
-__all__ = ["spread"]
+__all__ = ["spread", "spread_of_own"]
 
 
 def spread(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -43,3 +43,16 @@ def spread(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         f"{name}_min": min(own),
         f"{name}_max": max(own),
     }
+
+
+def spread_of_own(scores: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """As `spread`, of models that are the clients' own; ``mean`` counts each client once, as papers on them do.
+
+    >>> scores = [{"accuracy": 1.0, "loss": 0.0, "samples": 3}, {"accuracy": 0.0, "loss": 4.0, "samples": 1}]
+    >>> spread_of_own(scores) == spread(scores) | {"accuracy_mean": 0.5}
+    True
+    """
+    whole = spread(scores)
+    name = "accuracy" if "accuracy" in scores[0] else "rmse"
+    known = whole[f"{name}_std"] is not None
+    return whole | {f"{name}_mean": math.fsum(score[name] for score in scores) / len(scores) if known else None}

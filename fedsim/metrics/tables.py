@@ -1,11 +1,11 @@
-"""The tidy tables of a run folder, from one trace: rounds, transfers, links, groups.
+"""The tidy tables of a run folder, from one trace: rounds, transfers, links, groups; and a run in one row, the summary.
 
 Cumulative bytes count every row of hops that the trace had when a round ended. What is not modelled is empty, never 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from fedsim.kernel.trace import Outcome, Trace
+from fedsim.learning.target import first_confirmed
+from fedsim.metrics.cost_models.settings import Cost
 from fedsim.network.hop import Direction, Link
 from fedsim.network.transfer import Transfer
 
-__all__ = ["groups_table", "links_table", "rounds_table", "transfers_table"]
+__all__ = ["CUMULATIVE", "event_row", "formula_row", "groups_table", "links_table", "rounds_table", "transfers_table"]
 
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
 """Round -> test set -> metric -> value."""
 
+CUMULATIVE = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
+"""Columns of a table of rounds that add up over a run."""
 SPREAD = ("std", "min", "max")
 """How the accuracies (or errors) of clients differ: of test sets that are many clients' own."""
 
@@ -46,7 +50,8 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
     score = _score(evaluations)
     for position, test_set in enumerate(on):
         ending = f"_{test_set}" if position else ""
-        spread = () if test_set == "global" else (f"{score}_{how}" for how in SPREAD)
+        how_spread = () if test_set == "global" else SPREAD if test_set != "own" else ("mean", *SPREAD)
+        spread = (f"{score}_{how}" for how in how_spread)
         for metric in dict.fromkeys(("accuracy", "loss", score, *spread)):
             values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
             table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
@@ -156,3 +161,57 @@ def _sum_until(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -
 def _labels(codes: npt.NDArray[np.integer], labels: Sequence[str]) -> pd.Series:
     """Indices as the labels that they stand for, at the cost of the indices."""
     return pd.Series(pd.Categorical.from_codes(codes.astype(np.int64), pd.Index(labels)))
+
+
+def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, Any]:
+    """The summary of a run as simulated; what is not known is NaN."""
+    last = rounds.iloc[-1] if len(rounds) else None
+    evaluated = rounds.dropna(subset=["loss"])
+    reached = _reached(evaluated, target_accuracy)
+    return {
+        "accounting": "event",
+        "rounds": 0 if last is None else int(last["round"]),
+        **{name: np.nan if last is None else last[name] for name in CUMULATIVE},
+        "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
+        "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
+        "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
+        **{name: evaluated[column].iloc[-1] for column, name in _finals(evaluated) if len(evaluated)},
+        "time_to_target_s": np.nan if reached is None else reached["sim_time_s"],
+        "bytes_to_target": np.nan if reached is None else reached["transfer_bytes"],
+        "rounds_to_target": np.nan if reached is None else reached["round"],
+    }
+
+
+def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
+    """The summary of the same run by a closed form: the same learning, other costs."""
+    uplink, downlink = cost.uplink_bytes, cost.downlink_bytes
+    return {
+        **{name: np.nan if name.endswith("_target") or name.endswith("_target_s") else event[name] for name in event},
+        "accounting": "formula",
+        "sim_time_s": cost.communication_s + cost.computation_s,
+        "uplink_bytes": uplink,
+        "downlink_bytes": downlink,
+        "transfer_bytes": uplink + downlink,
+        "network_bytes": np.nan,
+        "energy_j": np.nan,
+        "communication_s": cost.communication_s,
+        "computation_s": cost.computation_s,
+    }
+
+
+def _finals(rounds: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Columns of *rounds* whose last value is worth a column of the summary, and what that is called."""
+    for ending in ("", *(f"_{test_set}" for test_set in ("global", "clients", "unseen", "own"))):
+        for column in (f"accuracy{ending}" if ending else "", f"accuracy_mean{ending}"):
+            if column in rounds:
+                yield column, f"final_{column}"
+        for column in (f"rmse{ending}", f"rmse_mean{ending}"):
+            if column in rounds:
+                yield column, column
+
+
+def _reached(evaluated: pd.DataFrame, target_accuracy: float | None) -> pd.Series | None:
+    if target_accuracy is None:
+        return None
+    position = first_confirmed(evaluated["accuracy"].tolist(), target_accuracy)
+    return None if position is None else evaluated.iloc[position]

@@ -11,7 +11,7 @@ from pydantic import model_validator
 from fedsim.errors import Misfit, UserError
 from fedsim.models.layers import Shape
 from fedsim.models.settings import ModelSettings
-from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP, ModelTable
+from fedsim.models.table import BYTES_PER_PARAMETER, CLASSIFIER, EXTRACTOR, FORWARDS_PER_TRAINING_STEP, ModelTable
 from fedsim.settings import Positive
 
 __all__ = ["Declared", "DeclaredTable"]
@@ -37,7 +37,7 @@ class DeclaredTable(ModelTable):
     @property
     def parts(self) -> tuple[str, ...]:
         """``("extractor", "classifier")``, or ``("model",)`` when the classifier's size is not declared."""
-        return ("model",) if self.classifier is None else ("extractor", "classifier")
+        return ("model",) if self.classifier is None else (EXTRACTOR, CLASSIFIER)
 
     @property
     def text(self) -> str:
@@ -80,9 +80,9 @@ class DeclaredTable(ModelTable):
         """The declared number for *part*, or for the whole model; raises `UserError` when there is no such part."""
         if part is not None:
             self.checked_part(part)
-        if part == "classifier" and self.classifier is not None:
+        if part == CLASSIFIER and self.classifier is not None:
             return self.classifier
-        if part == "extractor" and self.classifier is not None:
+        if part == EXTRACTOR and self.classifier is not None:
             return self.total - self.classifier
         return self.total
 

@@ -24,6 +24,8 @@ from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Layer, Shape
 
 __all__ = [
     "BYTES_PER_PARAMETER",
+    "CLASSIFIER",
+    "EXTRACTOR",
     "FLOPS_PER_MAC",
     "FORWARDS_PER_TRAINING_STEP",
     "Initialisation",
@@ -35,6 +37,8 @@ __all__ = [
 BYTES_PER_PARAMETER = 4  # float32
 FLOPS_PER_MAC = 2
 FORWARDS_PER_TRAINING_STEP = 3
+EXTRACTOR, CLASSIFIER = "extractor", "classifier"
+"""What the parts of most models are called. Who needs these two says so; all others take the parts that a table has."""
 
 Initialisation: TypeAlias = Literal["xavier_uniform", "kaiming_normal", "torch_default"]
 """How weights start: Glorot's or He's way with zero biases, or PyTorch's own (see `fedsim.models.initialisation`)."""
@@ -171,7 +175,7 @@ class LayerTable(ModelTable):
     @cached_property
     def layers(self) -> dict[str, tuple[Layer, ...]]:
         """The layers by part."""
-        parts = {"extractor": self.extractor, "classifier": self.classifier}
+        parts = {EXTRACTOR: self.extractor, CLASSIFIER: self.classifier}
         return {part: layers for part, layers in parts.items() if layers}
 
     @cached_property

@@ -9,7 +9,7 @@ from torch import nn
 from fedsim.errors import UserError
 from fedsim.models.initialisation import start
 from fedsim.models.parted import PartedModule
-from fedsim.models.table import LayerTable, ModelTable
+from fedsim.models.table import CLASSIFIER, EXTRACTOR, LayerTable, ModelTable
 from fedsim.models.torch_layers import sequence
 
 __all__ = ["LayerModule", "build", "initial_parameters"]
@@ -37,12 +37,12 @@ class LayerModule(PartedModule):
 
     def features(self, x: torch.Tensor) -> torch.Tensor:
         """What the extractor makes of a batch of samples; the samples themselves where there is none."""
-        made: torch.Tensor = self.parts["extractor"](x) if "extractor" in self.parts else x
+        made: torch.Tensor = self.parts[EXTRACTOR](x) if EXTRACTOR in self.parts else x
         return made
 
     def classify(self, features: torch.Tensor) -> torch.Tensor:
         """The scores of a batch of features."""
-        scores: torch.Tensor = self.parts["classifier"](features)
+        scores: torch.Tensor = self.parts[CLASSIFIER](features)
         return scores
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

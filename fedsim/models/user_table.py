@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from fedsim.errors import UserError
 from fedsim.models.layers import Shape
-from fedsim.models.table import BYTES_PER_PARAMETER, FORWARDS_PER_TRAINING_STEP, ModelTable
+from fedsim.models.table import BYTES_PER_PARAMETER, CLASSIFIER, EXTRACTOR, FORWARDS_PER_TRAINING_STEP, ModelTable
 
 __all__ = ["Head", "Recipe", "State", "UserTable"]
 
@@ -84,7 +84,7 @@ class UserTable(ModelTable):
     @cached_property
     def parts(self) -> tuple[str, ...]:
         """``("extractor", "classifier")``, or ``("classifier",)`` when all parameters are the classifier's."""
-        return tuple(part for part in ("extractor", "classifier") if any(state.part == part for state in self.states))
+        return tuple(part for part in (EXTRACTOR, CLASSIFIER) if any(state.part == part for state in self.states))
 
     def parameter_shapes(self, part: str) -> dict[str, Shape]:
         """``"head.weight"`` -> shape of what is trained, in order; raises `UserError` when there is no such part."""
@@ -130,7 +130,7 @@ class UserTable(ModelTable):
         self.check_that_parts_run_alone()
         assert self.head is not None
         whole, own = self.forward_flops, self.head.flops
-        return own if self.checked_part(part) == "classifier" else whole - own
+        return own if self.checked_part(part) == CLASSIFIER else whole - own
 
     def feature_shape(self) -> Shape | None:
         """The shape of what the extractor makes of a sample; None when the parts do not run alone."""

@@ -13,8 +13,7 @@ from simpy import Environment
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.network.attachment import Attachment
 from fedsim.network.hop import Hop
-from fedsim.network.network import Network
-from fedsim.network.patience import Patience
+from fedsim.network.network import Network, Patience
 from fedsim.radio.settings import Rates
 
 __all__ = ["Coverage"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from fedsim.errors import Misfit
 from fedsim.network.disciplines.channel import Discipline
@@ -12,7 +12,7 @@ from fedsim.network.disciplines.fair import Fair
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.packets import Loss, Transport
 from fedsim.radio.settings import RadioSettings
-from fedsim.settings import NonNegative, OneOf, PositiveOrInfinite, Settings
+from fedsim.settings import NonNegative, OneOf, PositiveOrInfinite, Settings, key_rule
 
 __all__ = ["CellSettings", "LinkSettings", "NetworkSettings"]
 
@@ -44,14 +44,13 @@ class LinkSettings(Settings):
     loss: Loss = Loss()
     """Random loss of packets on the wire."""
 
-    @model_validator(mode="after")
-    def _wires_know_no_device_classes(self) -> Self:
+    @key_rule
+    def _wires_know_no_device_classes(self) -> None:
         if isinstance(self.discipline, Fair) and self.discipline.weights:
             problem = (
                 "weights are by device class, and a wire carries them all alike; leave them out, or give them to cells"
             )
             raise Misfit(problem, "discipline", "weights")
-        return self
 
 
 class NetworkSettings(Settings):

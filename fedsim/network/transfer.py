@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm, happen
+from fedsim.kernel.clock import Alarm, happen
 from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Lost
 from fedsim.network.disciplines.channel import Flow
@@ -51,19 +51,8 @@ class Transfer(Flow):
     """
 
     __slots__ = (
-        *(
-            "_defused",
-            "_ok",
-            "_value",
-            "attempted",
-            "callbacks",
-            "client",
-            "hop",
-            "network",
-            "number",
-            "repeated_bytes",
-        ),
-        *("repeats", "route", "size_bytes", "stage", "start_s"),
+        *("_defused", "_ok", "_value", "attempted", "callbacks", "client", "hop", "network", "number"),
+        *("repeated_bytes", "repeats", "route", "size_bytes", "stage", "start_s"),
     )
 
     def __init__(self, network: Carrier, number: int, client: int, route: Sequence[Hop], size_bytes: float) -> None:

@@ -12,9 +12,8 @@ from simpy import Environment
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
-from fedsim.network.attachment import Attachment, Backbone, Ways
+from fedsim.network.attachment import Attachment, Backbone, Cuts, Ways
 from fedsim.network.coverage import Coverage
-from fedsim.network.cuts import Cuts
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Direction, Hop, Link, Medium
@@ -22,8 +21,7 @@ from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.settings import RadioSettings, Rates, SensorSite
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.routing import next_hops
 
 __all__ = ["Cell", "Wires"]

@@ -76,6 +76,9 @@ class Combination(Protocol):
         """Every client needs a compute time, and each part what it needs."""
         super().check(world)
         cohort, exchange, objective, codec, _ = self.parts
+        if other := next((client for client in world.clients if client.model is not world.model), None):
+            problem = f"makes one model for all, and {other.name!r} has another"
+            raise Misfit(f"{problem}; leave model out of its device class")
         if both := sorted({*objective.remembers} & {*codec.remembers}):
             raise Misfit(f"objective {objective.name!r} and codec {codec.name!r} both remember {both[0]!r}", "codec")
         with within(*self._key("cohort")):

@@ -13,12 +13,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fedsim.errors import Misfit
-from fedsim.grouping.growth.constant import Constant
-from fedsim.grouping.growth.logarithmic import Logarithmic
-from fedsim.grouping.growth.settings import GrowthSettings
+from fedsim.grouping.growth import Constant, GrowthSettings, Logarithmic
 from fedsim.grouping.icg import ICG
-from fedsim.grouping.random_groups import RandomGroups
-from fedsim.grouping.settings import GroupingSettings
+from fedsim.grouping.settings import GroupingSettings, RandomGroups
 from fedsim.protocols.stp import GroupedTraining
 from fedsim.settings import Count, OneOf
 

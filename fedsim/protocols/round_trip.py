@@ -46,7 +46,7 @@ def round_trip(
     transfer = world.send(client.index, client.uplink if up is None else up, message)
     yield transfer
     samples, size = work.samples, transfer.size_bytes
-    return Update(client.index, message.models, task.model, samples, work.steps, task.version, size, weight=samples)
+    return Update(client.index, message.models, task.model, samples, work.steps, task.version, size, samples)
 
 
 class LocalWork:
@@ -73,6 +73,7 @@ class LocalWork:
     )
 
     def __init__(self, world: World, client: Client, task: Task) -> None:
+        assert task.table is client.model, f"{client.name!r} has another model than it is asked to train"
         self.world, self.client, self.task = world, client, task
         self.start_s = world.env.now
         self.samples = client.samples

@@ -8,7 +8,7 @@ clock, except by ending the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
@@ -19,7 +19,7 @@ from simpy import Environment
 from fedsim.errors import UserError
 from fedsim.kernel.trace import Trace
 from fedsim.learning.divergence import diverged, why_it_ended
-from fedsim.learning.learner import Learner, Model
+from fedsim.learning.learner import Learner, Model, OwnModel
 from fedsim.learning.target import first_confirmed
 from fedsim.network.hop import Direction
 from fedsim.network.network import Network
@@ -59,8 +59,9 @@ class EvaluateSettings(Settings):
 
     every: Count = 1
     """Evaluate after every so many rounds."""
-    on: Several[Literal["global", "clients", "unseen"]] = ("global",)
-    """Test sets: the global one, the clients' own, and those of unseen clients that never take part.
+    on: Several[Literal["global", "clients", "unseen", "own"]] = ("global",)
+    """Test sets: the global one, the clients' own, and those of unseen clients that never take part. With own, each
+    client's own test set is for its own model: what is learned together, with the parts that it keeps to itself.
     A target accuracy is one of the first set named."""
 
     @model_validator(mode="after")
@@ -103,7 +104,11 @@ class RunLoop:
     ) -> None:
         self.rounds_done: list[Round] = []
         self.model: Model = {}
-        """The model at the end of the last finished round."""
+        """The scenario's model at the end of the last finished round."""
+        self.further: Mapping[str, Model] = {}
+        """The models of device classes that have others, by their tables' digests."""
+        self.own_models: Callable[[], Sequence[OwnModel]] = tuple
+        """Asks for each client's own model."""
         self.cut_short: str | None = None
         """Why the run ended before its time; None when it did not."""
         self._env = env
@@ -123,8 +128,21 @@ class RunLoop:
             self._start_s = self._env.now
             yield len(self.rounds_done) + 1
 
-    def finish_round(self, model: Model, *, selected: int, participants: int, lost: int = 0, late: int = 0) -> None:
-        """The round ends now, with *model*. Evaluates it if it is its turn, and decides whether the run is over."""
+    def finish_round(
+        self,
+        model: Model,
+        further: Mapping[str, Model] | None = None,
+        /,
+        *,
+        selected: int,
+        participants: int,
+        lost: int = 0,
+        late: int = 0,
+    ) -> None:
+        """The round ends now, with *model*. Evaluates it if it is its turn, and decides whether the run is over.
+
+        Where device classes have models of their own, *further* are those, by their tables' digests.
+        """
         traffic = self._network.access_bytes
         number = len(self.rounds_done) + 1
         self._check_the_clock(number)
@@ -133,6 +151,7 @@ class RunLoop:
         done = Round(number, self._env.now, traffic[Direction.UPLINK], traffic[Direction.DOWNLINK], participants)
         self.rounds_done.append(done)
         self.model = model
+        self.further = further or {}
         self._over = self._enough(done)
         if self._over or number % self._evaluate.every == 0:
             self._score(done)
@@ -190,7 +209,8 @@ class RunLoop:
 
     def _score(self, done: Round) -> None:
         for name in self._evaluate.on:
-            metrics = self._learner.evaluate(self.model, name, round_number=done.number)
+            own = self.own_models() if name == "own" else ()
+            metrics = self._learner.evaluate(self.model, name, round_number=done.number, own=own)
             if metrics is not None:
                 done.metrics[name] = metrics
 

@@ -14,12 +14,16 @@ from simpy import Event
 
 from fedsim.kernel.gather import Gathered, Journey, gather, give_up
 from fedsim.kernel.trip import Lost, Trip
+from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.learner import Model
+from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import ServerRule, State
 from fedsim.learning.rules.update import Update
+from fedsim.models.table import ModelTable
 from fedsim.network.attachment import Backbone, between
 from fedsim.protocols.message import Message
 from fedsim.protocols.round_trip import round_trip
-from fedsim.protocols.task import Task
+from fedsim.protocols.task import GLOBAL, Task
 from fedsim.protocols.world import SERVERS, Client, World
 
 __all__ = ["RoundGate", "Site"]
@@ -35,13 +39,58 @@ class RoundGate:
 class Site:
     """The cloud, or the node that *backbone* leads from."""
 
-    def __init__(self, world: World, backbone: Backbone | None = None, state: State | None = None) -> None:
-        """It begins with the *state*, or with the initial model."""
+    def __init__(
+        self,
+        world: World,
+        backbone: Backbone | None = None,
+        state: State | None = None,
+        table: ModelTable | None = None,
+    ) -> None:
+        """It begins with the *state*, or with the initial model of *table*; that is as a rule the scenario's model."""
         self.world = world
         self.backbone = backbone
-        self.state: State = {"model": world.learner.initial_model()} if state is None else state
+        self.table = table or world.model
+        self.state: State = {"model": world.learner.initial_model(self.table)} if state is None else state
         self.version = 0
         """How many models it has made."""
+        self._begin(0)
+
+    def _begin(self, version: int) -> None:
+        """From now on it counts what it will report, as made from the model that it has, the cloud's *version*."""
+        self._base: Model = {} if self.backbone is None else self.state["model"]
+        self._base_version, self._steps = version, 0
+        self._trained: dict[int, tuple[int, int]] = {}  # by sender: clients and samples
+
+    def receive(self, cloud: Site) -> Generator[Any, Any, None]:
+        """The model of *cloud* comes down to this site, which goes on from it; what else its rule remembers stays."""
+        assert self.backbone is not None, "the cloud is at the top"
+        model, version = cloud.state["model"], cloud.version
+        yield self.world.send(SERVERS, self.backbone.downlink, Message({"model": model}, self.table.bytes()))
+        self.state = {**self.state, "model": model}
+        self._begin(version)
+
+    def task(
+        self,
+        number: int,
+        objective: Objective,
+        codec: Codec,
+        *,
+        part: str | None = None,
+        kind: type[Task] = Task,
+        **fields: Any,
+    ) -> Task:
+        """What clients are asked in round *number*: to train all of the site's model, or one *part*.
+
+        What the objective receives and sends travels beside it. The global model itself needs no sending where it is
+        the one to begin with. *fields* are those of another *kind* of task.
+        """
+        whole, table = self.state["model"], self.table
+        further = {name: whole if name == GLOBAL else self.state.get(name, {}) for name in objective.receives}
+        begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
+        beside = sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
+        down = Message({**further, "model": begin}, table.bytes(part) + beside)
+        up_bytes = codec.size(table, part) + sum(objective.bytes_of(name, table) for name in objective.sends)
+        return kind(number, self.version, down, objective, codec, up_bytes, table, **fields)
 
     def visit(self, client: Client, task: Task) -> Trip:
         """Send *client* on a round trip from here and back; it has failed at once where the client cannot begin."""
@@ -86,23 +135,24 @@ class Site:
         if self.state["model"]:  # without learning there is nothing to be made
             self.state = rule.apply(self.world.learner, self.state, updates, round_number=round_number)
         self.version += 1
+        if self.backbone is None:
+            return  # nobody is told
+        self._steps += sum(update.steps for update in updates)
+        self._trained |= {update.sender: (update.clients, update.samples) for update in updates}
 
-    def report_up(self, base: State, updates: Sequence[Update]) -> Generator[Any, Any, Update]:
-        """The site's model goes up to the cloud, as one update of all who have trained it since it was *base*."""
+    def report_up(self) -> Generator[Any, Any, Update]:
+        """The site's model goes up to the cloud, as one update of all who have trained it since it was received.
+
+        Raises `Lost` when nobody has, or when the message is lost.
+        """
         assert self.backbone is not None, "the cloud is at the top"
-        message = Message(self.state, self.world.model.bytes())
+        if not self._trained:
+            raise Lost("no client of the site has trained")
+        message = Message({"model": self.state["model"]}, self.table.bytes())
         yield self.world.send(SERVERS, self.backbone.uplink, message)
-        samples = sum(update.samples for update in updates)
-        last = updates[-1]
-        return last._replace(
-            models=self.state,
-            base=base["model"],
-            samples=samples,
-            steps=sum(update.steps for update in updates),
-            bytes=message.bytes,
-            weight=samples,
-            clients=sum(update.clients for update in updates),
-        )
+        sender, (clients, samples) = min(self._trained), map(sum, zip(*self._trained.values(), strict=True))
+        about = (self._base, samples, self._steps, self._base_version, message.bytes)
+        return Update(sender, message.models, *about, weight=samples, clients=clients)
 
 
 def _not_begun(client: Client) -> Generator[Event, Any, Update]:

@@ -16,8 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fedsim.grouping.growth.logarithmic import Logarithmic
-from fedsim.grouping.growth.settings import GrowthSettings
+from fedsim.grouping.growth import GrowthSettings, Logarithmic
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.learning.objectives.objective import Objective

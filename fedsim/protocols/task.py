@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from fedsim.data.captures import Capture
 from fedsim.learning.codecs.codec import Codec
-from fedsim.learning.learner import LocalTraining, Model, Rows, Trained
+from fedsim.learning.learner import NOTHING, LocalTraining, Model, Rows, Trained
 from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.rules.rule import State
 from fedsim.learning.rules.update import Update
+from fedsim.models.table import ModelTable
 from fedsim.protocols.message import Message
 from fedsim.protocols.world import Client, World
 
@@ -33,32 +33,8 @@ class Task:
     """How the update is written."""
     up_bytes: float
     """Of what comes back, as declared; a codec may measure more."""
-
-    @classmethod
-    def of(
-        cls,
-        world: World,
-        number: int,
-        version: int,
-        objective: Objective,
-        codec: Codec,
-        *,
-        state: State,
-        part: str | None = None,
-        **fields: Any,
-    ) -> Self:
-        """Of a round that begins with a server's *state*: to train all of its model, or one *part*.
-
-        What the objective receives and sends travels beside it. The global model itself needs no sending where it is
-        the one to begin with. *fields* are those of a subclass.
-        """
-        table, whole = world.model, state["model"]
-        further = {name: whole if name == GLOBAL else state.get(name, {}) for name in objective.receives}
-        begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
-        beside = sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
-        down = Message({**further, "model": begin}, table.bytes(part) + beside)
-        up_bytes = codec.size(table, part) + sum(objective.bytes_of(name, table) for name in objective.sends)
-        return cls(number, version, down, objective, codec, up_bytes, **fields)
+    table: ModelTable
+    """Of the model that is trained."""
 
     @property
     def model(self) -> Model:
@@ -90,6 +66,10 @@ class Task:
         """Of SGD, one for each mini-batch."""
         return world.training.epochs * -(-samples // world.training.batch_size)
 
+    def start(self, world: World, client: Client) -> Model:
+        """What *client* begins its training with: as a rule, what was sent to it."""
+        return self.model
+
     def begin(self, world: World, client: Client, capture: Capture | None) -> Trained | None:
         """What the client is about to learn, where its size is measured: so all sizes of a round are made together."""
         return self._train(world, client, capture) if self.codec.reads_learning else None
@@ -99,17 +79,23 @@ class Task:
         return self._message(client, begun or self._train(world, client, capture))
 
     def _train(self, world: World, client: Client, capture: Capture | None, rows: Rows | None = None) -> Trained:
-        objective, codec = self.objective, self.codec
-        asked = LocalTraining(self.round_number, client.index, client.trainings, objective, codec, capture, rows)
-        state = {**client.kept.get("objective", {}), **client.kept.get("codec", {})}
-        return world.learner.train(asked, self.model, state=state, further=self.down.models)
+        begin, objective, codec = self.start(world, client), self.objective, self.codec
+        if not begin:
+            return NOTHING  # without learning there are no models
+        asked = LocalTraining(
+            self.round_number, client.index, client.trainings, objective, codec, capture, rows, self.table.digest
+        )
+        kept = client.kept
+        state = {**kept.get("objective", {}), **kept.get("codec", {})} if kept else {}
+        return world.learner.train(asked, begin, state=state, further=self.down.models)
 
     def _message(self, client: Client, trained: Trained) -> Message:
         """What *client* sends of what it has learned; it keeps the rest."""
-        by_codec = {name: handle for name, handle in trained.state.items() if name in self.codec.remembers}
-        by_objective = {name: handle for name, handle in trained.state.items() if name not in by_codec}
-        client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
-        sent = {name: {name: trained.state[name]} for name in self.objective.sends if name in trained.state}
-        return Message(
-            {**sent, "model": trained.model}, self.up_bytes, trained.bytes if self.codec.reads_learning else None
-        )
+        sent, state = {"model": trained.model}, trained.state
+        if state:
+            by_codec = {name: handle for name, handle in state.items() if name in self.codec.remembers}
+            by_objective = {name: handle for name, handle in state.items() if name not in by_codec}
+            client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
+            sent |= {name: {name: state[name]} for name in self.objective.sends if name in state}
+        measured = None if trained.bytes is None or not self.codec.reads_learning else trained.bytes
+        return Message(sent, self.up_bytes, measured)

@@ -16,7 +16,7 @@ from fedsim.kernel.gather import give_up
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
-from fedsim.learning.learner import Learner
+from fedsim.learning.learner import Learner, OwnModel
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 from fedsim.network.attachment import Attachment
@@ -46,6 +46,8 @@ class Client:
     raw_bytes: float | None
     """Bytes of all its raw samples and labels on the wire; None when the data set does not say."""
     compute: ComputeSettings
+    model: ModelTable
+    """Of the model that it has: the scenario's, or its device class's own."""
     attachment: Attachment
     """How it is attached to the network."""
     stream: StreamBuffer | None = None
@@ -55,7 +57,9 @@ class Client:
     attempts: int = 0
     """Local trainings begun so far; each one's compute time is drawn from a stream of its own."""
     kept: dict[str, Any] = field(default_factory=dict)
-    """What it keeps from one round to the next, by who keeps it: its "objective", an exchange, a codec."""
+    """What it keeps from one round to the next, by who keeps it: its "objective", an exchange, a codec.
+
+    Parts of its model that nobody else gets are "private"."""
     journey: Trip | None = None
     work: object | None = None
     """The local training that it does now."""
@@ -99,6 +103,7 @@ class World:
     cloud: Cloud
     dataset: FederatedDataset
     model: ModelTable
+    """The scenario's model; a client's own is ``client.model``."""
     training: TrainingSettings
     learner: Learner
     loop: RunLoop
@@ -115,6 +120,20 @@ class World:
     def __post_init__(self) -> None:
         self._at_the_end_of_a_journey = self._journey_ended  # once, not for each of a million journeys
         self.outages.on_device_failure = self._device_failed
+        self.loop.own_models = self._own_models
+
+    def _own_models(self) -> list[OwnModel]:
+        """Of each client: as it began, but for what was learned together, and for what it alone has learned."""
+        tables = {client.model.digest: client.model for client in self.clients}
+        together = {self.model.digest: self.loop.model, **self.loop.further}
+        begun = {
+            name: {**self.learner.initial_model(table), **together.get(name, {})} for name, table in tables.items()
+        }
+        return [
+            OwnModel(client.index, name, {**begun[name], **client.kept.get("private", {})})
+            for client in self.clients
+            for name in [client.model.digest]
+        ]
 
     def _device_failed(self, attachment: Attachment) -> None:
         """Local work is given up; what is on the air is the network's affair."""
@@ -172,7 +191,7 @@ class World:
             return client.known_work[1]
         seconds = client.compute.seconds(
             samples,
-            lambda: self.model.training_flops_per_sample,
+            lambda: client.model.training_flops_per_sample,
             self.streams("device/compute", client.index),
             self.streams("training/compute", client.index, client.attempts),
         )

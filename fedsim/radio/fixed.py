@@ -8,13 +8,11 @@ from __future__ import annotations
 import csv
 from functools import cache
 from importlib import resources
-from typing import Literal, Self
-
-from pydantic import model_validator
+from typing import Literal
 
 from fedsim.errors import Misfit, nearest
 from fedsim.radio.settings import RadioSettings, Rates, SensorSite
-from fedsim.settings import Fraction, PositiveOrInfinite
+from fedsim.settings import Fraction, PositiveOrInfinite, key_rule
 
 __all__ = ["Fixed", "profiles"]
 
@@ -53,12 +51,12 @@ class Fixed(RadioSettings):
     downlink_share: Fraction | None = None
     """The same of the downlink. A profile has its own shares."""
 
-    @model_validator(mode="after")
-    def _one_way_only(self) -> Self:
+    @key_rule
+    def _one_way_only(self) -> None:
         if self.profile is None:
             if self.uplink_bps is None or self.downlink_bps is None:
                 raise ValueError("a fixed radio needs both uplink_bps and downlink_bps, or a profile")
-            return self
+            return
         if self.uplink_bps is not None or self.downlink_bps is not None:
             raise ValueError("a fixed radio takes a profile or rates, not both; leave one out")
         for key, share in (("uplink_share", self.uplink_share), ("downlink_share", self.downlink_share)):
@@ -70,7 +68,6 @@ class Fixed(RadioSettings):
                 f"(known: {', '.join(profiles())})",
                 "profile",
             )
-        return self
 
     def rates(self, site: SensorSite) -> Rates:
         """The same for every device, for ever."""

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Interval
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import ValidationInfo, field_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
-from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
+from fedsim.radio.shannon import Carrier
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
+from fedsim.settings import key_rule
 
 __all__ = ["Trace"]
 
@@ -49,15 +50,14 @@ class Trace(PartialCoverage):
         except (OSError, RuntimeError) as error:  # links in a circle
             raise ValueError(f"{beside} cannot be read ({error})") from error
 
-    @model_validator(mode="after")
-    def _know_the_file(self) -> Self:
+    @key_rule
+    def _know_the_file(self) -> None:
         """Read the file only when its digest is not known: a run's scenario means something without it."""
         if self.sha256 is None:
             try:
                 object.__setattr__(self, "sha256", digest(Path(self.path)))
             except UserError as error:
                 raise Misfit(str(error), "path") from error
-        return self
 
     def rates(self, site: SensorSite) -> Rates:
         """The device's first row."""

@@ -11,7 +11,6 @@ columns are passed over, unless their names are nearly those above. Leaves out o
 from __future__ import annotations
 
 import codecs
-import csv
 import difflib
 import hashlib
 import math
@@ -23,9 +22,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fedsim.errors import UserError, some
+from fedsim.errors import Flaw, some
 from fedsim.files import no_text, open_text_file, shown
-from fedsim.lines import Lines, RowTooLong
+from fedsim.lines import Lines, open_csv
 from fedsim.quick import check_work
 from fedsim.settings import LARGEST, SMALLEST
 
@@ -74,10 +73,6 @@ class TraceFile:
     """Digest of the file's text."""
 
 
-class _Bad(Exception):
-    """What is wrong with a line."""
-
-
 def digest(path: Path) -> str:
     """The SHA-256 of a file's text, in hexadecimal digits. Raises `UserError` when there is none to read."""
     found, lines = hashlib.sha256(), 0
@@ -107,20 +102,9 @@ def read_trace_file(path: Path) -> TraceFile:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, version: tuple[int, int] | None) -> TraceFile:
-    with open_text_file(path, what=WHAT, most_bytes=MOST_BYTES) as text:
+    with open_csv(path, what=WHAT, most_bytes=MOST_BYTES, longest_row=LONGEST_ROW) as (rows, lines):
         check_work(path.stat().st_size / 1e6, MOST_BYTES_IN_SECONDS / 1e6, f"MB of {WHAT}", shown(path))
-        lines = Lines(text, LONGEST_ROW)
-        rows = csv.reader(lines, strict=True)
-        try:
-            quantity, series = _parse(rows, lines)
-        except UnicodeDecodeError as error:
-            raise no_text(path, error, rows.line_num) from error
-        except RowTooLong as error:
-            raise UserError(f"{path}:{error.line}: {error}") from error
-        except _Bad as error:
-            raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}") from error
-        except csv.Error as error:
-            raise UserError(f"{path}:{max(rows.line_num, 1)}: {error}; is this a CSV file?") from error
+        quantity, series = _parse(rows, lines)
     return TraceFile(quantity, series, digest(path))
 
 
@@ -128,19 +112,19 @@ def _parse(rows: Reader, lines: Lines) -> tuple[Quantity, dict[str, Series]]:
     meant = filter(_meant, lines.rows(rows))
     header = next(meant, None)
     if header is None:
-        raise _Bad(f"the file has no line with names of columns; it must begin with time_s,{','.join(COLUMNS['rate'])}")
+        raise Flaw(f"the file has no line with names of columns; it must begin with time_s,{','.join(COLUMNS['rate'])}")
     quantity, device_at, *numbers_at = _places([name.strip() for name in header])
     found: dict[str, Series] = {}
     for row in meant:
         if len(row) != len(header):
-            raise _Bad(f"{len(row)} columns, and the first line names {len(header)}")
+            raise Flaw(f"{len(row)} columns, and the first line names {len(header)}")
         device = EVERYBODY if device_at is None else row[device_at].strip()
         series = found.get(device)
         if series is None:
             series = found[device] = _begun(device, rows.line_num)
         _append(series, device, quantity, [row[place] for place in numbers_at])
     if not found:
-        raise _Bad("there are no rows below the names of the columns; add one for time 0")
+        raise Flaw("there are no rows below the names of the columns; add one for time 0")
     return quantity, found
 
 
@@ -155,22 +139,22 @@ def _places(names: Sequence[str]) -> tuple[Quantity, int | None, int, int, int]:
     """What the columns hold, and where device (None: no such column), time, uplink and downlink stand."""
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise _Bad(f"two columns are called {name!r}; keep one")
+            raise Flaw(f"two columns are called {name!r}; keep one")
     for name in names:
         close = difflib.get_close_matches(name.lower(), KNOWN, n=1, cutoff=0.8)
         if close and name not in KNOWN:
-            raise _Bad(f"the column {name!r} is not read; did you mean {close[0]!r}? Rename or remove it")
+            raise Flaw(f"the column {name!r} is not read; did you mean {close[0]!r}? Rename or remove it")
     found: list[Quantity] = [quantity for quantity, columns in COLUMNS.items() if set(columns) & set(names)]
     if len(found) == 2:
-        raise _Bad("there are columns of rates and of signal-to-noise ratios, and one kind is needed; remove the other")
+        raise Flaw("there are columns of rates and of signal-to-noise ratios, and one kind is needed; remove the other")
     quantity = found[0] if found else "rate"
     needed = ("time_s", *COLUMNS[quantity])
     missing = [name for name in needed if name not in names]
     if missing:
         if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-            raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
+            raise Flaw("columns are separated by commas, and numbers have points; save the file as such a CSV")
         other = "" if found else f" (or {' and '.join(COLUMNS['snr'])})"
-        raise _Bad(
+        raise Flaw(
             f"no column is called {missing[0]!r}; the columns are {some([name[:30] for name in names], most=10)}, and "
             f"{', '.join(needed)}{other} are needed"
         )
@@ -180,7 +164,7 @@ def _places(names: Sequence[str]) -> tuple[Quantity, int | None, int, int, int]:
 
 def _begun(device: str, line: int) -> Series:
     if not device:
-        raise _Bad(f"no device; write {EVERYBODY} for all that have no rows of their own")
+        raise Flaw(f"no device; write {EVERYBODY} for all that have no rows of their own")
     return Series(line)
 
 
@@ -197,10 +181,10 @@ def _append(series: Series, device: str, quantity: Quantity, cells: Sequence[str
     if not series.time_s:
         if time_s != 0:
             problem = f"the first row of {device!r} is at time_s={time_s:g} and must be at 0"
-            raise _Bad(f"{problem}; add a row with time_s=0 before it")
+            raise Flaw(f"{problem}; add a row with time_s=0 before it")
     elif time_s <= series.time_s[-1]:
         before_s = series.time_s[-1]
-        raise _Bad(f"time_s={time_s:g} of {device!r} comes after {before_s:g}, and times must increase; sort the rows")
+        raise Flaw(f"time_s={time_s:g} of {device!r} comes after {before_s:g}, and times must increase; sort the rows")
     series.time_s.append(time_s)
     series.uplink.append(uplink)
     series.downlink.append(downlink)
@@ -213,14 +197,14 @@ def _refuse_what_is_no_number(quantity: Quantity, cells: Sequence[str]) -> None:
         except ValueError:
             is_number = False
         if not is_number:
-            raise _Bad(f"{name}={cell.strip()[:30]!r} must be a finite number")
+            raise Flaw(f"{name}={cell.strip()[:30]!r} must be a finite number")
 
 
 def _refuse_what_is_impossible(quantity: Quantity, uplink: float, downlink: float) -> None:
     for name, value in zip(COLUMNS[quantity], (uplink, downlink), strict=True):
         if quantity == "rate" and value < 0:
-            raise _Bad(f"{name}={value:g} must be at least 0; 0 is no coverage")
+            raise Flaw(f"{name}={value:g} must be at least 0; 0 is no coverage")
         if quantity == "rate" and value != 0 and not SMALLEST <= value <= LARGEST:
-            raise _Bad(f"{name}={value:g} must be 0 or from {SMALLEST:g} to {LARGEST:g}")
+            raise Flaw(f"{name}={value:g} must be 0 or from {SMALLEST:g} to {LARGEST:g}")
         if quantity == "snr" and abs(value) > MOST_DB:
-            raise _Bad(f"{name}={value:g} must be from {-MOST_DB:g} to {MOST_DB:g} dB; {-MOST_DB:g} is no coverage")
+            raise Flaw(f"{name}={value:g} must be from {-MOST_DB:g} to {MOST_DB:g} dB; {-MOST_DB:g} is no coverage")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.raw_dataset import Clients
-from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import Misfit, nearest
 from fedsim.kernel.clock import Clock
@@ -18,6 +17,7 @@ from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.settings import ModelSettings
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.fair import Fair
 from fedsim.network.faults.outages import Outages
@@ -44,6 +44,14 @@ class Materials:
     topology: Topology
     dataset: FederatedDataset
     table: ModelTable
+    """Of the scenario's model."""
+    class_tables: Mapping[str, ModelTable]
+    """Of device classes with a model of their own, by class."""
+
+    @property
+    def tables(self) -> tuple[ModelTable, ...]:
+        """All of them, each once."""
+        return tuple({table.digest: table for table in (self.table, *self.class_tables.values())}.values())
 
 
 LearnerFactory = Callable[[Materials, Protocol, TrainingSettings], Learner]
@@ -57,14 +65,25 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     with scenario.about("topology"):
         topology = scenario.topology.build()
     dataset = _load_data(scenario, seed, topology)
+    table = _table(scenario, dataset, scenario.model, "model")
+    by_digest = {table.digest: table}
+    class_tables = {}
+    for name, kind in scenario.devices.classes.items():
+        if kind.model is not None:
+            own = _table(scenario, dataset, kind.model, "devices", "classes", name, "model")
+            class_tables[name] = by_digest.setdefault(own.digest, own)
     with scenario.about():
-        check_samples(scenario, dataset)
-    with scenario.about("model"):
-        table = scenario.model.table(dataset.sample_shape, dataset.outputs)
-    with scenario.about():
-        check_table(scenario, dataset, table)
-        check_that_learning_fits(scenario, dataset, table)
-    return Materials(seed, topology, dataset, table)
+        check_that_learning_fits(scenario, dataset, tables=len(by_digest))
+    return Materials(seed, topology, dataset, table, class_tables)
+
+
+def _table(scenario: Scenario, dataset: FederatedDataset, model: ModelSettings, *key: str) -> ModelTable:
+    """The table of the model under a key."""
+    with scenario.about(*key):
+        check_samples(model, dataset)
+        table = model.table(dataset.sample_shape, dataset.outputs)
+        check_table(model, dataset, table, learn=scenario.learn)
+    return table
 
 
 def _load_data(scenario: Scenario, seed: int, topology: Topology) -> FederatedDataset:
@@ -135,13 +154,15 @@ def _clients(scenario: Scenario, materials: Materials, wires: Wires) -> tuple[Cl
     dataset, known_size = materials.dataset, materials.dataset.sample_bytes is not None
     held = dataset.client_samples.tolist()
     raw_bytes = {samples: dataset.raw_bytes(index) for index, samples in enumerate(held)} if known_size else {}
+    classes = [_device_class(scenario, materials.topology, name) for name in materials.topology.sensors]
     return tuple(
         Client(
             index=index,
             name=name,
             samples=held[index],
             raw_bytes=raw_bytes.get(held[index]),
-            compute=_compute(scenario, materials.topology, name),
+            compute=scenario.devices.classes[classes[index]].compute,
+            model=materials.class_tables.get(classes[index], materials.table),
             attachment=wires.attachments[index],
             stream=None if dataset.stream is None else StreamBuffer(dataset.stream),
         )
@@ -161,9 +182,9 @@ def _check_weights(scenario: Scenario) -> None:
                 raise Misfit(problem, *place, "discipline", "weights", named)
 
 
-def _compute(scenario: Scenario, topology: Topology, sensor: str) -> ComputeSettings:
+def _device_class(scenario: Scenario, topology: Topology, sensor: str) -> str:
     classes = scenario.devices.classes
-    named = topology.graph.nodes[sensor]["device"] or scenario.devices.default_class
+    named: str | None = topology.graph.nodes[sensor]["device"] or scenario.devices.default_class
     if named is None:
         raise Misfit(
             f"sensor {sensor!r} has no device class; name one in the topology, or set devices.default to one of: "
@@ -178,4 +199,4 @@ def _compute(scenario: Scenario, topology: Topology, sensor: str) -> ComputeSett
             "topology",
             *scenario.topology.key_of(sensor),
         )
-    return classes[named].compute
+    return named

@@ -18,17 +18,7 @@ from fedsim.errors import nearest
 from fedsim.scenario.document import NOTHING_INSIDE, Mark, SourceLocation
 from fedsim.scenario.scalars import kind_of, scalar, show, show_text
 
-__all__ = [
-    "MAX_ANCHORS",
-    "MAX_DEPTH",
-    "MAX_ENTRIES",
-    "MAX_KEY",
-    "MAX_TEXT",
-    "MAX_VALUES",
-    "UNUSABLE",
-    "Composer",
-    "YamlError",
-]
+__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "MAX_KEY", "MAX_TEXT", "MAX_VALUES", "UNUSABLE", "Composer", "YamlError"]
 
 MAX_DEPTH = 50
 MAX_VALUES = 1_000_000  # aliases counted as if they were written out

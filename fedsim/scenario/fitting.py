@@ -11,46 +11,49 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.sampled import SampledDataset
 from fedsim.errors import Misfit
 from fedsim.models.declared import Declared
+from fedsim.models.settings import ModelSettings
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["check_samples", "check_table", "check_that_learning_fits"]
 
+_NOTHING_TO_TRAIN = (
+    "so there is nothing to train; use --no-training (or learn: false), or a model and a data set with numbers in them"
+)
 ROUNDING = 1e-6  # of a white pixel: 255 times 1/255, in float32
 
 
-def check_samples(scenario: Scenario, dataset: FederatedDataset) -> None:
+def check_samples(model: ModelSettings, dataset: FederatedDataset) -> None:
     """Raise `UserError` when the data set gives ids of a vocabulary, and the model does not take as many."""
-    if isinstance(scenario.model, Declared):
+    if isinstance(model, Declared):
         return
-    takes, gives = scenario.model.vocabulary, dataset.vocabulary
+    takes, gives = model.vocabulary, dataset.vocabulary
     if gives is not None and (takes is None or takes < gives):
         problem = "takes numbers" if takes is None else f"takes ids below {takes}"
         raise Misfit(
-            f"{scenario.model.name!r} {problem}, and data set {dataset.name!r} gives ids below {gives}, such as "
-            "characters; choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot",
-            "model",
+            f"{model.name!r} {problem}, and data set {dataset.name!r} gives ids below {gives}, such as "
+            "characters; choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot"
         )
 
 
-def check_table(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
-    """Raise `UserError` when the model takes ids of a vocabulary, and the data set gives numbers."""
+def check_table(model: ModelSettings, dataset: FederatedDataset, table: ModelTable, *, learn: bool) -> None:
+    """Raise `UserError` when the model cannot be trained, or takes ids of a vocabulary where the data are numbers."""
     if isinstance(table, LayerTable) and table.takes_ids and dataset.stored is not None and dataset.vocabulary is None:
         problem = f"takes ids, such as characters, and data set {dataset.name!r} gives numbers"
-        raise Misfit(f"{scenario.model.name!r} {problem}; choose a model for series, such as conv1d or gru", "model")
+        raise Misfit(f"{model.name!r} {problem}; choose a model for series, such as conv1d or gru")
+    if learn and not table.trainable and dataset.stored is not None:
+        raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}")
 
 
-def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, table: ModelTable) -> None:
+def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, tables: int) -> None:
     """Raise `UserError` unless something can be learned, tested and streamed as *scenario* asks."""
     if not scenario.learn:
         return
-    for key, numbers in (("data", dataset.stored is not None), ("model", table.trainable)):
-        if not numbers:
-            raise Misfit(
-                "only sizes are declared, so there is nothing to train; use --no-training (or learn: false), "
-                "or a model and a data set with numbers in them",
-                key,
-            )
+    if dataset.stored is None:
+        raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}", "data")
+    if tables > 1 and scenario.evaluate.on != ("own",):
+        problem = f"device classes have {tables} models, so there is no single one to score"
+        raise Misfit(f"{problem}; set evaluate.on to own", "evaluate", "on")
     _check_test_sets(scenario, dataset)
     _check_targets(scenario, dataset)
     _check_stream(dataset)
@@ -61,13 +64,14 @@ def _check_test_sets(scenario: Scenario, dataset: FederatedDataset) -> None:
     held = {
         "global": ([dataset.test_ids], "data.test_fraction"),
         "clients": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
+        "own": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
         "unseen": (dataset.unseen_test_ids, "data.unseen_clients"),
     }
     for name in scenario.evaluate.on:
         ids, key = held[name]
         if not any(map(len, ids)):
-            whose = {"global": "there is no global test set", "clients": "no client holds test samples"}
-            problem = whose.get(name, "there are no unseen clients")
+            whose = {"global": "there is no global test set", "unseen": "there are no unseen clients"}
+            problem = whose.get(name, "no client holds test samples")
             raise Misfit(f"{name!r} is named, but {problem}; set {key}", "evaluate", "on")
 
 

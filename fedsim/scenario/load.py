@@ -6,30 +6,39 @@ And writing it out again, as a run folder keeps it.
 
 from __future__ import annotations
 
-import dataclasses
+import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import SchemaValidator
 
-from fedsim.errors import Misfit, UserError
+from fedsim.errors import Misfit, UserError, nearest
 from fedsim.files import read_text_file
 from fedsim.outside import Unread
 from fedsim.registry import names
-from fedsim.scenario.checking import checked
 from fedsim.scenario.document import Document, Mark, SourceLocations
-from fedsim.scenario.extending import read_extended
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
-from fedsim.scenario.scalars import message_line
+from fedsim.scenario.scalars import kind_of, message_line, show
 from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.scenario.yaml_writer import OneLine, yaml_text
 from fedsim.topology.explicit import Explicit
-from fedsim.topology.readers import MOST_BYTES, read_topology_data
+from fedsim.topology.imported import MOST_BYTES, read_topology_data
 
-__all__ = ["load", "read_network", "written_out"]
+__all__ = ["checked", "load", "read_extended", "read_network", "written_out"]
+
+KEY = "extends"
+MOST = 10
+"""Files that may stand behind each other."""
+MOST_COMPARED = 1_000
+"""Names of files that are looked through for the one that was meant."""
+MANY_VALUES = 50_000
+_COLLECTIONS = ("list", "tuple", "set", "frozenset", "dict")  # of pydantic's schemas
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -67,7 +76,7 @@ def read_network(path: Path) -> WrittenNetwork:
 
     Raises `UserError` when it is none that this version reads, or when only such code knows the topology.
     """
-    document = dataclasses.replace(read_yaml(path), runs_code=False)
+    document = replace(read_yaml(path), runs_code=False)
     try:
         found = WrittenNetwork.model_validate(document.data, context=document)
     except ValidationError as error:
@@ -98,7 +107,7 @@ def _with_topology(document: Document, folder: Path) -> Document:
         meant = f"; for the topology of this name write {{name: {named}}}" if named in names("topologies") else ""
         raise UserError(message_line(f"{document.where(('topology',))}: topology: {error}{meant}")) from None
     locations = document.locations.grafted("topology", inner.locations, inner.source)
-    return dataclasses.replace(document, data={**document.data, "topology": inner.data}, locations=locations)
+    return replace(document, data={**document.data, "topology": inner.data}, locations=locations)
 
 
 def _read_topology(path: Path) -> Document:
@@ -107,3 +116,127 @@ def _read_topology(path: Path) -> Document:
     nowhere = SourceLocations(Mark(0, 0))  # these formats' readers keep no lines
     text = read_text_file(path, what="a topology file", most_bytes=MOST_BYTES)
     return Document(read_topology_data(path, text), str(path), nowhere)
+
+
+def read_extended(path: Path) -> Document:
+    """The document in *path*, laid over those that it extends (``extends: other.yaml``), one after the other.
+
+    They stand in the same folder. Mappings are laid over each other key by key, unless they name different things:
+    ``{name: femnist}`` over ``{name: glyphs}`` begins anew, and so does ``{path: my_data.py:Mine}``. Everything else,
+    lists too, is replaced. Errors are told with the file that the value stands in. Raises `UserError` when
+    one of them cannot be read, stands elsewhere, or extends itself.
+    """
+    layers = [read_yaml(path)]
+    while KEY in layers[-1].data:
+        layers.append(read_yaml(_named(layers[-1], [Path(layer.source) for layer in layers])))
+    document = layers.pop()
+    while layers:
+        document = _laid_over(document, layers.pop())
+    return document
+
+
+def _named(document: Document, before: list[Path]) -> Path:
+    """The file that *document* extends."""
+    name = document.data[KEY]
+    where = document.where((KEY,))
+
+    def refusal(problem: str) -> UserError:
+        return UserError(message_line(f"{where}: {KEY}: {problem}"))
+
+    if not isinstance(name, str):
+        raise refusal(f"{kind_of(name)} ({show(name)}) is no file name")
+    if not name or Path(name).name != name:
+        raise refusal(f"{show(name)} must be the name of a file in the same folder, without a way to it")
+    path = Path(document.source).with_name(name)
+    if path in before:
+        raise refusal(f"{show(name)} is the scenario itself, or extends it")
+    if len(before) > MOST:
+        raise refusal(f"more than {MOST} files stand behind each other")
+    if not os.path.isfile(path):  # unlike Path.is_file, False also for what is no name of a file
+        beside = sorted(other.name for other in path.parent.glob("*.y*ml"))[:MOST_COMPARED]
+        raise refusal(f"{show(name)} is no file beside it{nearest(name, beside)}")
+    return path
+
+
+def _laid_over(below: Document, above: Document) -> Document:
+    own = {key: value for key, value in above.data.items() if key != KEY}
+    root = _from(below.source, below.locations.root)
+    data, mark = _merged_mappings(below.data, root, own, above.locations.root)
+    return replace(above, data=data, locations=SourceLocations(mark))
+
+
+def _from(source: str | None, mark: Mark) -> Mark:
+    """*mark* as one of the document *source*, unless it says where it is from."""
+    return mark if mark.origin is not None else mark._replace(origin=source)
+
+
+def _merged(below: object, below_mark: Mark, above: object, above_mark: Mark) -> tuple[object, Mark]:
+    if isinstance(below, dict) and isinstance(above, dict) and _is_more_of(below, above):
+        return _merged_mappings(below, below_mark, above, above_mark)
+    return above, above_mark
+
+
+def _is_more_of(below: dict[str, object], above: dict[str, object]) -> bool:
+    """Whether *above* names no other thing than *below*."""
+    is_key_of_a_name = {"name", "path"} <= below.keys() and "name" not in above
+    return is_key_of_a_name or _thing(above) in (None, _thing(below))
+
+
+def _thing(mapping: dict[str, object]) -> object:
+    """What says which component it is: the name, or the path of a class."""
+    path = mapping.get("path")
+    return mapping.get("name", path if isinstance(path, str) and ":" in path else None)
+
+
+def _merged_mappings(
+    below: dict[str, object], below_mark: Mark, above: dict[str, object], above_mark: Mark
+) -> tuple[dict[str, object], Mark]:
+    data = dict(below)
+    parts: dict[str | int, Mark] = {key: _from(below_mark.origin, mark) for key, mark in below_mark.parts.items()}
+    for key, value in above.items():
+        mark = above_mark.parts.get(key, above_mark)
+        if key in below:
+            value, mark = _merged(below[key], parts.get(key, below_mark), value, mark)
+        data[key], parts[key] = value, mark
+    return data, above_mark._replace(parts=parts)
+
+
+def checked(document: Document) -> Scenario:
+    """The scenario that *document* describes. Raises pydantic's `ValidationError`, the list of its mistakes.
+
+    A script can make a hundred thousand mistakes at once, and each of them takes a kilobyte where it is recorded. So
+    the check of a document of very many values does not go on in a list or mapping after the first wrong item.
+    """
+    if not _has_more_values(document.data, MANY_VALUES):
+        return Scenario.model_validate(document.data, context=document)
+    scenario: Scenario = _hasty().validate_python(document.data, context=document)
+    return scenario
+
+
+def _has_more_values(data: object, most: int) -> bool:
+    pending, found = [data], 0
+    while pending and found <= most:
+        value = pending.pop()
+        found += 1
+        if isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+    return found > most
+
+
+@cache
+def _hasty() -> SchemaValidator:
+    """The same check as a scenario's own, which ends at the first wrong item of a list or mapping."""
+    schema = _stopping_early(Scenario.__pydantic_core_schema__)
+    try:
+        return SchemaValidator(schema, _use_prebuilt=False)  # of the settings inside, which do not end so early
+    except TypeError:  # an older pydantic has no such option
+        return SchemaValidator(schema)
+
+
+def _stopping_early(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        inner = {key: _stopping_early(part) for key, part in schema.items()}
+        return {**inner, "fail_fast": True} if schema.get("type") in _COLLECTIONS else inner
+    return type(schema)(map(_stopping_early, schema)) if isinstance(schema, list | tuple) else schema

@@ -10,7 +10,7 @@ import re
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeGuard, Union, get_args, get_origin
+from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -175,7 +175,5 @@ def _holds(value: object, step: str | int) -> bool:
     return isinstance(value, list | tuple) and isinstance(step, int) and step < len(value)
 
 
-def _inside(value: object, step: str | int) -> object:
-    if isinstance(value, Mapping):
-        return value.get(step)
-    return value[step] if isinstance(value, list | tuple) and isinstance(step, int) and step < len(value) else None
+def _inside(value: Any, step: str | int) -> object:
+    return value[step] if _holds(value, step) else None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from contextlib import AbstractContextManager
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Annotated, Any, Literal
 
 from annotated_types import Interval, MaxLen, MinLen
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr
 
 from fedsim import registry
 from fedsim.data.digits import Digits
 from fedsim.data.settings import DatasetSettings
 from fedsim.devices.settings import DevicesSettings
-from fedsim.errors import Misfit, nearest
+from fedsim.errors import Misfit, UserError, nearest
 from fedsim.learning.training import TrainingSettings
 from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.settings import ModelSettings
@@ -22,13 +23,62 @@ from fedsim.network.settings import NetworkSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import EvaluateSettings, Stop
 from fedsim.scenario.closed_forms import closed_form
-from fedsim.scenario.document import Document, KeyPath
-from fedsim.scenario.written import Written
-from fedsim.settings import OneOf, Settings, Several
+from fedsim.scenario.document import Document, KeyPath, dotted
+from fedsim.scenario.scalars import message_line
+from fedsim.scenario.wording import blamed
+from fedsim.settings import OneOf, Settings, Several, key_rule
 from fedsim.topology.imported import self_contained
 from fedsim.topology.settings import TopologySettings
 
-__all__ = ["Scenario", "WrittenNetwork"]
+__all__ = ["Scenario", "Written", "WrittenNetwork"]
+
+
+class _Refusal(UserError):
+    """Says already which key it is about."""
+
+
+class Written:
+    """The document that a scenario was read from, if there was one.
+
+    It is no part of what the scenario is: all are equal, and a copy for another process goes without.
+    """
+
+    def __init__(self, document: Document | None = None, titles: Iterable[str] = ()) -> None:
+        self._document = document
+        self._positions = {title: position for position, title in enumerate(titles)}
+        """Of protocols in the document: only some of them may be run, and others may have been added since."""
+
+    @contextmanager
+    def about(self, path: KeyPath) -> Iterator[None]:
+        """What is found wrong inside this block is wrong with the key at *path*: the message names it and its place."""
+        try:
+            yield
+        except _Refusal:
+            raise
+        except UserError as error:
+            said = blamed(error, path)
+            raise self.refusal(said.text, said.path) from error
+
+    def refusal(self, problem: str, path: KeyPath) -> UserError:
+        """The error that says *problem* of the key at *path*, and where that key was written."""
+        place = f"{self._document.where(path)}: " if self._document else ""
+        key = f"{dotted(path)}: " if path else ""
+        return _Refusal(message_line(f"{place}{key}{problem}"))
+
+    def path_of(self, title: str, protocols: Iterable[str]) -> KeyPath:
+        """The path of the one of *protocols* that results call *title*: in the document, if that has it."""
+        positions = self._positions or {other: position for position, other in enumerate(protocols)}
+        return ("protocols", positions[title]) if title in positions else ("protocols",)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Written)
+
+    def __hash__(self) -> int:
+        return hash(Written)
+
+    def __reduce__(self) -> tuple[type[Written], tuple[()]]:
+        return Written, ()
+
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
@@ -117,8 +167,8 @@ class Scenario(Settings):
         """The path of one of the protocols; also of one that is left of more, by ``--only``."""
         return self._written.path_of(protocol.title, (other.title for other in self.protocols))
 
-    @model_validator(mode="after")
-    def _distinct(self) -> Self:
+    @key_rule
+    def _distinct(self) -> None:
         first: dict[str, int] = {}
         for position, protocol in enumerate(self.protocols):
             title = protocol.title
@@ -127,37 +177,34 @@ class Scenario(Settings):
                 raise Misfit(problem, "protocols", position)
         if len(set(self.seeds)) < len(self.seeds):
             raise Misfit(f"{list(self.seeds)} must differ from each other", "seeds")
-        return self
 
-    @model_validator(mode="after")
-    def _formula_when_asked(self) -> Self:
+    @key_rule
+    def _formula_when_asked(self) -> None:
         if len(set(self.accounting)) < len(self.accounting):
             raise Misfit(f"{list(self.accounting)} must differ from each other", "accounting")
         if "formula" in self.accounting and self.formula is None:
             known = ", ".join(registry.names("cost_models"))
             raise Misfit(f"'formula' needs the key formula, which says which one (known: {known})", "accounting")
         if self.formula is None:
-            return self
+            return
         if "formula" not in self.accounting:
             raise Misfit("needs 'formula' in the key accounting: write accounting: [event, formula]", "formula")
         for position, protocol in enumerate(self.protocols):
             if closed_form(protocol) is None:
                 problem = f"no closed form is known for protocol {protocol.title!r}; leave it or formula out"
                 raise Misfit(problem, "protocols", position)
-        return self
 
-    @model_validator(mode="after")
-    def _known_paper_table(self) -> Self:
+    @key_rule
+    def _known_paper_table(self) -> None:
         table, kind = self.paper_table, "paper_tables"
         if table is not None and table not in registry.names(kind) and table not in (known := registry.all_names(kind)):
             near = nearest(table, known)
             raise Misfit(f"no table is called {table!r}{near} (known: {', '.join(known)})", "paper_table")
-        return self
 
-    @model_validator(mode="after")
-    def _can_end_without_learning(self) -> Self:
+    @key_rule
+    def _can_end_without_learning(self) -> None:
         if self.learn:
-            return self
+            return
         for position, protocol in enumerate(self.protocols):
             if protocol.reads_learning:
                 raise Misfit(
@@ -180,4 +227,3 @@ class Scenario(Settings):
                     "give rounds, sim_time_s or transfer_bytes too",
                     *path,
                 )
-        return self

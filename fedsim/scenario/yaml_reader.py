@@ -19,20 +19,10 @@ from fedsim.errors import UserError
 from fedsim.files import read_text_file, shown
 from fedsim.quick import check_work
 from fedsim.scenario.composer import Composer, YamlError
-from fedsim.scenario.document import Document, KeyPath, Mark, SourceLocation, SourceLocations
+from fedsim.scenario.document import Document, Mark, SourceLocation, SourceLocations
 from fedsim.scenario.scalars import kind_of, message_line
 
-__all__ = [
-    "MAX_FILE_BYTES",
-    "Document",
-    "KeyPath",
-    "Mark",
-    "SourceLocation",
-    "YamlError",
-    "parse_value",
-    "parse_yaml",
-    "read_yaml",
-]
+__all__ = ["MAX_FILE_BYTES", "YamlError", "parse_value", "parse_yaml", "read_yaml"]
 
 MAX_FILE_BYTES = 20_000_000
 MOST_BYTES_IN_SECONDS = 6_000_000

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
 from numbers import Real
 from typing import Any
 
 import networkx as nx
 
 from fedsim.errors import Misfit, UserError, nearest, some
-from fedsim.topology.kinds import NodeKind
 
 __all__ = [
+    "NodeKind",
     "checked_link",
     "checked_node",
-    "known_kind",
     "of_kind",
     "refuse_islands",
     "sensors_in_their_cells",
     "some_clouds",
 ]
+
+
+class NodeKind(StrEnum):
+    """What a node of the network is."""
+
+    SENSOR = "sensor"
+    """A device that holds data and trains: a client."""
+    BASE_STATION = "base_station"
+    """The fixed end of the air: it and its sensors are one cell."""
+    EDGE = "edge"
+    """A server near the sensors, such as one in each factory."""
+    CLOUD = "cloud"
+    """A data centre. The first one holds the global model, unless the scenario says otherwise; others only relay."""
+
 
 KINDS = {str(kind): kind for kind in NodeKind}
 
@@ -32,7 +46,7 @@ def checked_node(name: str, kind: object, position_m: Any, device: object) -> di
     """A node's attributes. Raises `UserError` for a name or a device class that is no text, a wrong kind or place."""
     if not isinstance(name, str) or not name or not name.isprintable():
         raise UserError(f"a node is called {name!r}, and a name must be text that can be printed; rename it")
-    known = kind if type(kind) is NodeKind else known_kind(name, kind)
+    known = kind if type(kind) is NodeKind else _known_kind(name, kind)
     if device is not None and (not isinstance(device, str) or not device):
         raise UserError(f"node {name!r}: device={device!r} must be the name of a device class; leave it out for none")
     return {"kind": known, "position_m": _position(name, position_m), "device": device}
@@ -58,7 +72,7 @@ def checked_link(a: str, b: str, rate_bps: Any, delay_s: Any) -> dict[str, float
     }
 
 
-def known_kind(name: str, kind: object) -> NodeKind:
+def _known_kind(name: str, kind: object) -> NodeKind:
     """*kind* as the `NodeKind` of the node *name*. Raises `UserError` when it is None or no kind."""
     choices = ", ".join(KINDS)
     if kind is None:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Strict, model_validator
+from pydantic import Strict
 
 from fedsim.errors import Misfit, UserError
-from fedsim.settings import DeviceCount, NonNegative, PositiveOrInfinite, Settings, Several
-from fedsim.topology.cells import numbered
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.settings import DeviceCount, NonNegative, PositiveOrInfinite, Settings, Several, key_rule
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import numbered
 from fedsim.topology.settings import Name, Position, TopologySettings, refuse_too_many
 from fedsim.topology.sketch import Sketch
 
@@ -36,8 +35,8 @@ class NodeSettings(Settings):
     count: DeviceCount | None = None
     """Stands for so many sensors alike, called `cam-01`, `cam-02` and so on after the key `cam`."""
 
-    @model_validator(mode="after")
-    def _only_sensors_attach_and_repeat(self) -> Self:
+    @key_rule
+    def _only_sensors_attach_and_repeat(self) -> None:
         if self.kind != NodeKind.SENSOR:
             if self.attach is not None:
                 raise ValueError(
@@ -47,7 +46,6 @@ class NodeSettings(Settings):
                 raise ValueError(
                     f"count={self.count} is for sensors, and this is of kind {self.kind}; write out each node"
                 )
-        return self
 
     def names(self, key: str) -> list[str]:
         """The names of the nodes that stand under *key*.
@@ -88,8 +86,8 @@ class Explicit(TopologySettings):
     links: Several[LinkSettings] = ()
     """The wires, and links of sensors that have no `attach`."""
 
-    @model_validator(mode="after")
-    def _is_a_network(self) -> Self:
+    @key_rule
+    def _is_a_network(self) -> None:
         sensors = sum(node.count or 1 for node in self.nodes.values() if node.kind == NodeKind.SENSOR)
         refuse_too_many("sensors", sensors, "nodes")
         try:
@@ -101,7 +99,6 @@ class Explicit(TopologySettings):
             raise
         except UserError as error:  # a ValueError gets the place in the file
             raise ValueError(str(error)) from error
-        return self
 
     def key_of(self, node: str) -> tuple[str, ...]:
         """``nodes`` and the key of *node*, which may stand for several."""

@@ -15,8 +15,7 @@ from typing import Any
 import networkx as nx
 
 from fedsim.errors import UserError, nearest
-from fedsim.topology.checks import refuse_islands, sensors_in_their_cells, some_clouds
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.checks import NodeKind, refuse_islands, sensors_in_their_cells, some_clouds
 from fedsim.topology.routing import next_hops
 from fedsim.topology.sketch import Sketch
 

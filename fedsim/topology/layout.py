@@ -1,4 +1,6 @@
-"""Where things stand when nobody measured: devices evenly over a disc, buildings on a square grid or on a circle.
+"""What all builders share: names with numbers, and where things stand when nobody measured.
+
+Devices are evenly over a disc, buildings on a square grid or on a circle.
 
 The disc is the sunflower of H. Vogel, "A better way to construct the sunflower head" (Mathematical Biosciences 44,
 1979). Positions are rounded to millimetres. Leaves out walls, machines and chance: equal counts give equal places.
@@ -7,8 +9,12 @@ The disc is the sunflower of H. Vogel, "A better way to construct the sunflower 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
-__all__ = ["around", "circle", "grid"]
+from fedsim.topology.checks import NodeKind
+from fedsim.topology.sketch import Sketch
+
+__all__ = ["add_sensors", "around", "circle", "grid", "numbered"]
 
 GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 
@@ -62,3 +68,27 @@ def circle(centre_m: tuple[float, float], count: int, spacing_m: float) -> list[
     angles = (2 * math.pi * i / count for i in range(count))
     places = ((x + radius_m * math.cos(angle), y + radius_m * math.sin(angle)) for angle in angles)
     return [(round(east, 3) + 0.0, round(north, 3) + 0.0) for east, north in places]  # no negative zeros
+
+
+def numbered(word: str, count: int) -> list[str]:
+    """*count* names, padded so that text order is their order.
+
+    >>> numbered("hall", 10)[8:]
+    ['hall-09', 'hall-10']
+    """
+    digits = len(str(count))
+    return [f"{word}-{number:0{digits}}" for number in range(1, count + 1)]
+
+
+def add_sensors(
+    sketch: Sketch,
+    station: str,
+    centre_m: tuple[float, float],
+    sensors: Sequence[str],
+    radius_m: float,
+    devices: Iterator[str | None],
+) -> None:
+    """Attach *sensors* to *station*, evenly spread within *radius_m* metres; each takes the next of *devices*."""
+    for sensor, position_m in zip(sensors, around(centre_m, len(sensors), radius_m), strict=True):
+        sketch.add_node(sensor, NodeKind.SENSOR, position_m=position_m, device=next(devices))
+        sketch.add_link(station, sensor)

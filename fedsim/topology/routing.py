@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable
 import networkx as nx
 
 from fedsim.errors import UserError, nearest
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.checks import NodeKind
 
 __all__ = ["next_hops"]
 

@@ -1,28 +1,58 @@
 """A regular tree: every node of a level has equally many below it, down to base stations with equally many sensors.
 
-Leaves out spare wires; `ring` and `regions` have some.
+Its smallest form is a star: one cell, and one wire from there to the cloud. Leaves out spare wires; `ring` and
+`regions` have some. A star leaves out factories and edge servers; `factory_park` has them.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import accumulate, cycle
+from itertools import accumulate, cycle, repeat
 from operator import mul
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import MaxLen, MinLen
-from pydantic import model_validator
 
 from fedsim.errors import Misfit
-from fedsim.settings import DeviceCount, Positive, Several
-from fedsim.topology.cells import add_sensors, numbered
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
-from fedsim.topology.layout import grid
+from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Several, key_rule
+from fedsim.topology.graph import NodeKind, Topology
+from fedsim.topology.layout import add_sensors, grid, numbered
 from fedsim.topology.settings import Name, TopologySettings, WireSettings, refuse_too_many
 from fedsim.topology.sketch import Sketch
 
-__all__ = ["Tree"]
+__all__ = ["Star", "Tree"]
+
+
+class Star(TopologySettings):
+    """Sensors around one base station, which a wire links to the cloud.
+
+    The nodes are called ``cloud``, ``station`` and ``sensor-001`` and so on, padded so that text order is client order.
+
+    >>> Star(devices=10).build().route("sensor-01", "cloud")
+    ('sensor-01', 'station', 'cloud')
+    """
+
+    name: Literal["star"] = "star"
+    devices: DeviceCount
+    """Number of sensors."""
+    radius_m: Positive = 100.0
+    """The sensors stand evenly spread within this distance of the base station, in metres."""
+    device: Name | None = None
+    """The sensors' device class; left out, the scenario's default class."""
+    backhaul_rate_bps: PositiveOrInfinite | None = None
+    """Rate of the wire from cloud to base station, in bit/s (`.inf` for no limit); left out, the scenario's default."""
+    backhaul_delay_s: NonNegative | None = None
+    """Propagation delay of that wire, in seconds; left out, the scenario's default."""
+
+    def build(self) -> Topology:
+        """The star, with the base station at (0, 0) and the cloud at no particular place."""
+        sketch = Sketch()
+        sketch.add_node("cloud", NodeKind.CLOUD)
+        sketch.add_node("station", NodeKind.BASE_STATION, position_m=(0.0, 0.0))
+        sketch.add_link("cloud", "station", rate_bps=self.backhaul_rate_bps, delay_s=self.backhaul_delay_s)
+        sensors = numbered("sensor", self.devices)
+        add_sensors(sketch, "station", (0.0, 0.0), sensors, self.radius_m, repeat(self.device))
+        return Topology.of(sketch)
 
 
 class Tree(TopologySettings):
@@ -52,21 +82,19 @@ class Tree(TopologySettings):
     """The sensors' device classes, dealt out in turn over the whole tree; `[a, a, b]` gives two of three sensors class
     `a`. Left out, the scenario's default class."""
 
-    @model_validator(mode="after")
-    def _wires_of_all_levels(self) -> Self:
+    @key_rule
+    def _wires_of_all_levels(self) -> None:
         if self.wires and len(self.wires) != len(self.branching):
             raise Misfit(
                 f"the wires of {len(self.wires)} levels are described, and there are {len(self.branching)} in "
                 "branching; give an entry for each, {} where the scenario's default holds",
                 "wires",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _not_too_many(self) -> Self:
+    @key_rule
+    def _not_too_many(self) -> None:
         refuse_too_many("base stations and edge servers", sum(accumulate(self.branching, mul)), "branching")
         refuse_too_many("sensors", math.prod(self.branching) * self.devices_per_station, "devices_per_station")
-        return self
 
     def build(self) -> Topology:
         """The tree, around (0, 0), with the cloud at no particular place."""

@@ -1,15 +1,16 @@
-"""Figures of how samples are spread: which classes each client has, and how many samples.
-
-Left out: the samples themselves, which `fedsim.viz.sample_sheet` shows.
+"""Figures of how samples are spread: which classes each client has, and how many samples; and all figures of
+a scenario's data as files.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
@@ -17,10 +18,15 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 from numpy.typing import NDArray
 
+from fedsim.data.dataset import FederatedDataset, class_counts
 from fedsim.data.distances import mixtures
-from fedsim.viz.style import GREY, plain
+from fedsim.topology.graph import Topology
+from fedsim.topology.places import factories, factory_names
+from fedsim.viz.sample_sheet import sample_sheet
+from fedsim.viz.save import save_figure
+from fedsim.viz.style import GREY, RC, plain
 
-__all__ = ["classes_by_client", "samples_per_client"]
+__all__ = ["classes_by_client", "samples_per_client", "save_data_figures"]
 
 _SHARES = LinearSegmentedColormap.from_list(
     "shares", ["#ffffff", "#cfe3f1", "#7fb8dc", "#2b83ba", "#0a4a7a", "#04223d"]
@@ -30,6 +36,11 @@ _BOUND = "#D55E00"
 _NUMBERED = 40  # clients whose numbers all stand on the axis
 _NAMED = 34  # classes likewise
 _FACTORIES = 16  # factories whose names have room
+MOST_CLIENTS = 5_000
+MOST_COUNTS = 2_000_000
+"""Of which there are more than a picture has points."""
+LETTERS = 70
+"""That have room beside each other: where the names of all factories have more, they are numbered."""
 
 
 def classes_by_client(
@@ -151,3 +162,37 @@ def _bound_factories(ax: Axes, top: Axes, factory: NDArray[np.int64], names: Seq
     above.tick_params(length=0, pad=1)
     above.xaxis.set_minor_formatter(NullFormatter())
     above.spines["top"].set_visible(False)
+
+
+def save_data_figures(
+    data: FederatedDataset, topology: Topology, folder: Path, text: Callable[[NDArray[Any]], str] | None = None
+) -> list[Path]:
+    """Draw *data* into files of *folder*; returns their paths. *text* makes text of one stored sample of ids.
+
+    ``samples.png`` has the sizes of the clients' training sets. ``classes.png`` has their classes, where there are any,
+    and ``sheet.png`` shows some samples, unless they are only declared.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(6.4, 4.0), layout="constrained")
+        samples_per_client(data.client_samples, figure.add_subplot())
+        paths.append(save_figure(figure, folder / "samples.png"))
+        if data.classes is not None:
+            figure = Figure(figsize=(9.0, 5.5), layout="constrained")
+            names = factory_names(topology)
+            one_in = max(math.ceil(data.clients / MOST_CLIENTS), math.ceil(data.clients * data.classes / MOST_COUNTS))
+            some = slice(None, None, one_in)
+            classes_by_client(
+                class_counts(data, some),
+                figure,
+                one_in=one_in,
+                factory=factories(topology)[some] if len(names) > 1 else None,
+                factory_names=names if sum(map(len, names)) <= LETTERS else (),
+                class_names=data.class_names,
+            )
+            paths.append(save_figure(figure, folder / "classes.png"))
+        if data.stored is not None:
+            sheet = sample_sheet(data, rows="client" if data.regression else "class", decode=text)
+            paths.append(save_figure(sheet, folder / "sheet.png"))
+    return paths

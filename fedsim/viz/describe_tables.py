@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from fedsim.units import si
-from fedsim.viz.description_table import DescriptionTable, Show, count, many, pairs, rate, spreads
 from fedsim.viz.human import duration, number, size
+from fedsim.viz.tables import DescriptionTable, Show, count, many, pairs, rate, spreads
 
 __all__ = ["description_tables"]
 
@@ -22,7 +22,8 @@ def description_tables(facts: dict[str, Any]) -> list[DescriptionTable]:
     tables = [
         *_data(facts["data"]),
         *_network(facts["network"]),
-        *_model(facts["model"]),
+        *_model("model", facts["model"]),
+        *(table for name, model in facts["class_models"].items() for table in _model(f"model of {name}", model)),
         *_protocols(facts["protocols"], facts["data"]["clients"]),
     ]
     return [table for table in tables if len(table.cells)]
@@ -138,8 +139,8 @@ def _term(spread: dict[str, float], unit: str) -> str:
     return shown[0] if len(set(shown)) == 1 else " / ".join(shown)
 
 
-def _model(model: dict[str, Any]) -> Iterator[DescriptionTable]:
-    yield pairs("model", model["name"], _model_rows(model))
+def _model(title: str, model: dict[str, Any]) -> Iterator[DescriptionTable]:
+    yield pairs(title, model["name"], _model_rows(model))
     whole = {"part": "all", "parameters": model["parameters"], "bytes": model["bytes"], "share": 1.0}
     rows = [
         {

@@ -7,25 +7,21 @@ import math
 __all__ = ["ROUND_TIMES", "clock", "duration", "energy", "number", "scale", "size", "with_half_width"]
 
 ROUND_TIMES = {
-    **{
-        1e-6: "1 µs",
-        1e-5: "10 µs",
-        1e-4: "100 µs",
-        1e-3: "1 ms",
-        0.01: "10 ms",
-        0.1: "100 ms",
-        1.0: "1 s",
-        10.0: "10 s",
-    },
-    **{
-        60.0: "1 min",
-        600.0: "10 min",
-        3.6e3: "1 h",
-        3.6e4: "10 h",
-        3.6e5: "100 h",
-        3.6e6: "1,000 h",
-        3.6e7: "10,000 h",
-    },
+    1e-6: "1 µs",
+    1e-5: "10 µs",
+    1e-4: "100 µs",
+    1e-3: "1 ms",
+    0.01: "10 ms",
+    0.1: "100 ms",
+    1.0: "1 s",
+    10.0: "10 s",
+    60.0: "1 min",
+    600.0: "10 min",
+    3.6e3: "1 h",
+    3.6e4: "10 h",
+    3.6e5: "100 h",
+    3.6e6: "1,000 h",
+    3.6e7: "10,000 h",
 }
 """Seconds that a logarithmic scale marks, and what it calls them."""
 

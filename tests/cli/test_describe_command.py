@@ -25,9 +25,9 @@ from fedsim.experiment.describe import MOST_HOPS, describe, plain
 from fedsim.network.hop import Direction
 from fedsim.protocols.fedavg import FedAvg
 from fedsim.scenario.load import load
-from fedsim.viz.describe_figures import save_data_figures
+from fedsim.viz.data_figures import save_data_figures
 from fedsim.viz.describe_tables import description_tables
-from fedsim.viz.description_table import WIDTH
+from fedsim.viz.tables import WIDTH
 
 ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]

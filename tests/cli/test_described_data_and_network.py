@@ -115,7 +115,7 @@ def test_the_executor_that_auto_takes_is_told_with_its_reason() -> None:
     training = TrainingSettings(learning_rate=0.1, batch_size=2)
     known, unknown = Mlp().table((1, 2, 2), 4), GruModel().table((14, 30), 4)
     for table in (known, unknown):
-        choice = choose("auto", table, "cpu")
+        choice = choose("auto", [table], "cpu")
         assert model_facts("", table, training)["executor"] == {"name": choice.name, "reason": choice.reason}
     digits = {"data": {"name": "digits"}, "model": {"name": "mlp"}}
     (cells,) = (

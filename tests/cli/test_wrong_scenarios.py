@@ -172,7 +172,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "misspelt test set": (
         {STOP: STOP + "\nevaluate: {on: [globl]}"},
-        "plant.yaml:5: evaluate.on[0]: 'globl' is not 'global', 'clients' or 'unseen'; did you mean 'global'?",
+        "plant.yaml:5: evaluate.on[0]: 'globl' is not 'global', 'clients', 'unseen' or 'own'; did you mean 'global'?",
     ),
     "misspelt published table": (
         {STOP: STOP + "\npaper_table: hfedms_table5"},

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from fedsim.data.cifar10 import BATCHES
-from fedsim.data.cinic10 import CLASSES
+from fedsim.data.cifar10 import BATCHES, CLASSES
 from fedsim.data.speech_commands import COMMANDS
 
 Options = dict[str, Any]

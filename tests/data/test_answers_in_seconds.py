@@ -22,13 +22,12 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
 from fedsim.data.glyphs import dataset as glyphs
 from fedsim.data.glyphs.dataset import Glyphs
-from fedsim.data.later import Later
-from fedsim.data.raw_dataset import Clients, RawDataset
+from fedsim.data.raw_dataset import Clients, Later, RawDataset
 from fedsim.errors import UserError
 from fedsim.quick import in_seconds
 from fedsim.registry import load as load_class
 from fedsim.scenario.load import written_out
-from fedsim.topology.readers import read_topology_data
+from fedsim.topology.imported import read_topology_data
 
 EQUAL = {"images_per_device": 10.0, "images_spread": 0.0}
 WAY_OUT = "give --all-data to look at everything, or start the run, which always does"

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from scipy.stats import kstest, uniform
 from tiers import drawn
 
-from fedsim.data.stream.augment import augmented, resized_crops
+from fedsim.data.captures import augmented, resized_crops
 from fedsim.data.stream.settings import Augmentation
 
 NOTHING = Augmentation(brightness=0.0, area=(1.0, 1.0), aspect=(1.0, 1.0))

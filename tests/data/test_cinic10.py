@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fedsim.data.cifar10 import CLASSES
-from fedsim.data.cinic10 import Cinic10
+from fedsim.data.cifar10 import CLASSES, Cinic10
 from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 

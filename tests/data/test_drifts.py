@@ -12,10 +12,7 @@ from pydantic import ValidationError
 from tiers import drawn
 
 from fedsim import registry
-from fedsim.data.stream.drift.gradual import Gradual
-from fedsim.data.stream.drift.recurring import Recurring
-from fedsim.data.stream.drift.shifts import Shifts
-from fedsim.data.stream.drift.sudden import Sudden
+from fedsim.data.stream.drift import Gradual, Recurring, Shifts, Sudden
 from fedsim.data.stream.settings import StreamSettings
 
 HOUR_S = 3600.0

@@ -13,9 +13,7 @@ from scipy import ndimage
 from tiers import drawn
 
 from fedsim.data.encoding import AS_IT_IS, Affine
-from fedsim.data.feature_skew.noise import Noise
-from fedsim.data.feature_skew.rotation import Rotation, rotated
-from fedsim.data.feature_skew.settings import AT_ONCE
+from fedsim.data.feature_skew import AT_ONCE, Noise, Rotation, rotated
 from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import UserError
 
@@ -100,7 +98,7 @@ def test_samples_that_nobody_holds_have_no_noise():
 def test_the_noise_of_a_sample_does_not_depend_on_how_many_are_made_at_once(monkeypatch):
     x = np.zeros((AT_ONCE // 100, 3), np.float32)
     whole = residuals(Noise(), x, Clients(1))
-    monkeypatch.setattr("fedsim.data.feature_skew.settings.AT_ONCE", 7)
+    monkeypatch.setattr("fedsim.data.feature_skew.AT_ONCE", 7)
     assert np.array_equal(residuals(Noise(), x, Clients(1)), whole)
 
 

@@ -13,8 +13,7 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.data.dataset import class_counts
-from fedsim.data.glyphs.dataset import Glyphs
-from fedsim.data.glyphs.preference import BASE, image_labels, images_of_device, preference
+from fedsim.data.glyphs.dataset import BASE, Glyphs, image_labels, images_of_device, preference
 from fedsim.data.glyphs.style import LAW, Law, Style, device_style, draw
 from fedsim.data.glyphs.typefaces import (
     CHARACTERS,

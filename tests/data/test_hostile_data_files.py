@@ -22,15 +22,13 @@ from PIL import Image
 
 from fedsim.data.arrays import Arrays
 from fedsim.data.cache import cached
-from fedsim.data.cifar10 import Cifar10
-from fedsim.data.cinic10 import Cinic10
+from fedsim.data.cifar10 import Cifar10, Cinic10
 from fedsim.data.encoding import Affine, Ids
 from fedsim.data.femnist import Femnist
 from fedsim.data.images import ImageFolders
 from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading import archive
-from fedsim.data.reading.archive import tar_files
-from fedsim.data.reading.blobs import read_blob
+from fedsim.data.reading.archive import read_blob, tar_files
 from fedsim.data.reading.npz import Wanted, read_npz
 from fedsim.errors import UserError
 

@@ -18,13 +18,11 @@ from tiers import drawn, mostly_long
 from fedsim.data.distances import earth_movers, pairwise
 from fedsim.data.partition import settings
 from fedsim.data.partition.classes_per_client import ClassesPerClient
-from fedsim.data.partition.dirichlet import Dirichlet
+from fedsim.data.partition.dirichlet import Dirichlet, QuantitySkew
 from fedsim.data.partition.factory_preference import FactoryPreference, served_by_lot
-from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.iid import Iid, Shards
 from fedsim.data.partition.natural import Natural
-from fedsim.data.partition.quantity_skew import QuantitySkew
 from fedsim.data.partition.settings import Labels, draw_until_enough, whole_shares
-from fedsim.data.partition.shards import Shards
 from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 

@@ -14,7 +14,7 @@ from tiers import drawn
 from fedsim.data.captures import Capture, capture_samples, captured_ids, phase_of_class
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
-from fedsim.data.stream.drift.recurring import Recurring
+from fedsim.data.stream.drift import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream, Streams
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from scipy.signal import stft
 from tiers import drawn
 
-from fedsim.data.reading.sound import CENTRE, LEAST_POWER, SPREAD, LogMel, hertz, mel, mel_bands
-from fedsim.data.reading.wav import read_wav
+from fedsim.data.reading.sound import CENTRE, LEAST_POWER, SPREAD, LogMel, hertz, mel, mel_bands, read_wav
 from fedsim.data.spoken_digits import SpokenDigits
 from fedsim.errors import UserError
 

@@ -30,6 +30,8 @@ class At(NamedTuple):
     moments: int = 0
     """So many moments after that one are left out."""
     signal: int = signal.SIGKILL
+    sizes: int = 0
+    """Not 0: in its place just after the sending has begun of the so manyth message whose size was asked for."""
 
 
 def computed(out: Path) -> set[bytes]:
@@ -42,6 +44,9 @@ def send_itself(at: At, out: Path) -> None:
     """From now on this process counts; to be called once, in a process of its own."""
     from fedsim.learning.store import _LineFile
 
+    if at.sizes:
+        _send_when_sizes_are_known(at)
+        return
     known, left, sent = computed(out), at.moments, False
     append = _LineFile.append
 
@@ -69,6 +74,20 @@ def send_itself(at: At, out: Path) -> None:
 
     _LineFile.append = watched  # type: ignore[method-assign]
     sys.addaudithook(hook)
+
+
+def _send_when_sizes_are_known(at: At) -> None:
+    from fedsim.protocols.world import World
+
+    begin, sizes = World.send, count(1)
+
+    def watched(world: Any, client: int, route: Any, message: Any) -> Any:
+        transfer = begin(world, client, route, message)
+        if message.measured is not None and next(sizes) == at.sizes:
+            os.kill(os.getpid(), at.signal)
+        return transfer
+
+    World.send = watched  # type: ignore[method-assign]
 
 
 def count_time_in_looks() -> None:

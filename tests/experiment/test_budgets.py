@@ -12,7 +12,7 @@ from tiny_results import rounds_of, summary_of
 
 import fedsim
 from fedsim.errors import UserError
-from fedsim.experiment.budgets import Budget, ended_before, summary_at
+from fedsim.experiment.compare import Budget, ended_before, summary_at
 
 
 def test_a_run_stands_as_it_was_when_it_was_last_evaluated() -> None:

@@ -11,7 +11,7 @@ from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import METRICS, compare
-from fedsim.metrics.summary import event_row
+from fedsim.metrics.tables import event_row
 from fedsim.viz.tables import comparison_cells
 
 STUDENT_975_2 = 4.302653  # t(0.975) with 2 degrees of freedom, from a printed table

@@ -23,8 +23,7 @@ import torch
 from run_server import RunServer, last_message, peaks
 from tiers import mostly_long
 
-from fedsim.experiment.observer import Observer
-from fedsim.experiment.run import run
+from fedsim.experiment.run import Observer, run
 
 PIXELS = 64
 SOFTMAX: dict[str, Any] = {"model": {"name": "softmax"}, "save_transfers": False}

@@ -19,8 +19,7 @@ from fedsim import registry
 from fedsim.errors import UserError
 from fedsim.experiment import host as host_module
 from fedsim.experiment.host import Host, HostOptions, Training, cores, host_for
-from fedsim.experiment.observer import Observer
-from fedsim.experiment.run import run
+from fedsim.experiment.run import Observer, run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose
@@ -72,7 +71,7 @@ def table(name: str) -> ModelTable:
 
 
 def trains(model: str, **options: Any) -> Training:
-    training = host_for(HostOptions(**options), table(model), learn=True).training
+    training = host_for(HostOptions(**options), [table(model)], learn=True).training
     assert training is not None
     return training
 
@@ -86,7 +85,7 @@ def test_the_rules_are_tried_on_every_model_that_can_be_trained() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_auto_goes_by_the_model(model: str) -> None:
-    choice = choose("auto", table(model), "cpu")
+    choice = choose("auto", [table(model)], "cpu")
     assert choice.name == MODELS[model][2]
     assert choice.remark is None, "the reason has said it"
     if choice.name == "processes":
@@ -94,14 +93,14 @@ def test_auto_goes_by_the_model(model: str) -> None:
 
 
 def test_the_reason_names_what_is_not_known() -> None:
-    assert choose("auto", table("resnet"), "cpu").reason == (
+    assert choose("auto", [table("resnet")], "cpu").reason == (
         "batched cannot take the model: it has no arithmetic for layer bn1 (batch_norm2d(channels=16))"
     )
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_on_cuda_auto_is_what_computes_there(model: str) -> None:
-    choice = choose("auto", table(model), "cuda")
+    choice = choose("auto", [table(model)], "cuda")
     assert choice.name == "batched"
     assert (choice.remark is None) == (MODELS[model][2] == "batched")
 
@@ -110,7 +109,7 @@ def test_on_cuda_auto_is_what_computes_there(model: str) -> None:
 @pytest.mark.parametrize("asked", ["serial", "processes", "batched"])
 def test_what_is_asked_for_is_taken(asked: str, torch_device: str) -> None:
     for model in ("mlp", "resnet"):
-        choice = choose(asked, table(model), torch_device)
+        choice = choose(asked, [table(model)], torch_device)
         assert (choice.name, choice.reason) == (asked, "it was asked for")
         assert (choice.remark is not None) == (asked == "batched" and model == "resnet")
 
@@ -120,7 +119,7 @@ def test_choosing_loads_no_torch() -> None:
 import sys
 from fedsim.learning.executors.choice import choose
 from fedsim.models.small_cnn import SmallCnn
-print(choose("auto", SmallCnn().table((1, 28, 28), 10), "cpu").name, "torch" in sys.modules)
+print(choose("auto", [SmallCnn().table((1, 28, 28), 10)], "cpu").name, "torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["batched", "False"]
@@ -219,7 +218,7 @@ def test_a_precision_that_the_plain_loop_within_batched_does_not_have() -> None:
 def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
     with pytest.raises(UserError) as refusal:
         trains("gru", precision="bfloat16")
-    reason = choose("auto", table("gru"), "cpu").reason
+    reason = choose("auto", [table("gru")], "cpu").reason
     assert str(refusal.value) == (
         f"--precision bfloat16: executor 'processes' (auto takes it, as {reason}) does not compute in it, only in: "
         "float32, float64"
@@ -409,8 +408,8 @@ def test_a_run_without_training_has_nothing_to_tell(tmp_path: Path) -> None:
 
 
 def test_batched_says_when_a_model_goes_to_the_plain_loop() -> None:
-    lack = choose("auto", table("gru"), "cpu").reason.removeprefix("batched cannot take the model: ")
-    assert choose("batched", table("gru"), "cpu").remark == (
+    lack = choose("auto", [table("gru")], "cpu").reason.removeprefix("batched cannot take the model: ")
+    assert choose("batched", [table("gru")], "cpu").remark == (
         f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
     )
 

@@ -17,16 +17,14 @@ import numpy as np
 from fedsim.data.captures import Capture, captured_ids, phase_of_class
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.partition.classes_per_client import ClassesPerClient
-from fedsim.data.partition.dirichlet import Dirichlet
+from fedsim.data.partition.dirichlet import Dirichlet, QuantitySkew
 from fedsim.data.partition.factory_preference import FactoryPreference
-from fedsim.data.partition.iid import Iid
+from fedsim.data.partition.iid import Iid, Shards
 from fedsim.data.partition.natural import Natural
-from fedsim.data.partition.quantity_skew import QuantitySkew
 from fedsim.data.partition.settings import Labels
-from fedsim.data.partition.shards import Shards
 from fedsim.data.raw_dataset import Clients
-from fedsim.data.splits import hold_out, stratified_sample
-from fedsim.data.stream.drift.gradual import Gradual
+from fedsim.data.sampled import hold_out, stratified_sample
+from fedsim.data.stream.drift import Gradual
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.kernel.streams import Streams
 

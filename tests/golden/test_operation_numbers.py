@@ -25,7 +25,7 @@ from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.compensate import Compensate
-from fedsim.learning.operations.evaluate import Evaluate
+from fedsim.learning.operations.evaluate import Evaluate, EvaluateOwn
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.keep import Keep
@@ -59,7 +59,7 @@ def data() -> FederatedDataset:
 def made() -> dict[str, Entry]:
     """Every operation, once, on a model of 27 parameters."""
     workshop = Workshop(Mlp(hidden=(3,)).table(SHAPE, CLASSES), data())
-    base = workshop.make("init", Init("model"), stream=Stream(1, "model/init"))
+    base = workshop.make("init", Init(workshop.digest), stream=Stream(1, "model/init"))
     models = [
         workshop.train("train plain", base, 0, Plain()),
         workshop.train("train proximal", base, 1, Proximal(mu=0.3)),
@@ -70,7 +70,8 @@ def made() -> dict[str, Entry]:
     total = workshop.make("add", Add(), base=some, change=rest)
     mean = workshop.make("mean", Add(), base=base, change=total)
     for on in ("global", "clients"):
-        workshop.make(f"evaluate on {on}", Evaluate("model", "data", on), model=mean)
+        workshop.make(f"evaluate on {on}", Evaluate(workshop.digest, "data", on), model=mean)
+    workshop.make("evaluate own", EvaluateOwn(workshop.digest, "data", "own", 1), model=mean)
     _calibrate(workshop, base, mean)
     return workshop.entries
 
@@ -80,7 +81,7 @@ def _calibrate(workshop: Workshop, base: dict[str, Handle], mean: dict[str, Hand
     old, new = (
         workshop.make(
             f"extract by the {title}",
-            Extract("model", Seen.of(data(), 1), title == "base"),
+            Extract(workshop.digest, Seen.of(data(), 1), title == "base"),
             stream=Stream(1, "semantics", 1),
             model={"extractor": model["extractor"]},
         )

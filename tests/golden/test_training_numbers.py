@@ -16,7 +16,7 @@ from workshop import Entry, Workshop, compare
 from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine, Encoding, Ids
-from fedsim.data.stream.drift.gradual import Gradual
+from fedsim.data.stream.drift import Gradual
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.objectives.plain import Plain
@@ -131,9 +131,9 @@ TEXTS = data(numbers(6, below=TOKENS + 1), (6,), Ids(TOKENS + 1))
 def trained(title: str, table: LayerTable, dataset: FederatedDataset, **settings: Any) -> dict[str, Entry]:
     """The start of a model, one training of the second client, and a test of what comes out."""
     workshop = Workshop(table, dataset)
-    start = workshop.make(f"{title}: init", Init("model"), stream=Stream(1, "model/init"))
+    start = workshop.make(f"{title}: init", Init(workshop.digest), stream=Stream(1, "model/init"))
     model = workshop.train(f"{title}: train", start, 1, Plain(), **settings)
-    workshop.make(f"{title}: evaluate", Evaluate("model", "data", "global"), model=model)
+    workshop.make(f"{title}: evaluate", Evaluate(workshop.digest, "data", "global"), model=model)
     return workshop.entries
 
 

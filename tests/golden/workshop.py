@@ -40,7 +40,7 @@ class Workshop:
     def __init__(self, table: LayerTable, data: FederatedDataset) -> None:
         self.executor = Serial(table, data, precision="float64")
         self.graph = Graph("golden")
-        self._data = data
+        self.digest, self._data = table.digest, data
         self.entries: dict[str, Entry] = {}
 
     def train(
@@ -57,7 +57,8 @@ class Workshop:
     ) -> dict[str, Handle]:
         """On a *capture* of the client's stream, or on a *number* of *rows*; else on all samples of its own."""
         training = TrainingSettings(learning_rate=0.5, batch_size=2, epochs=2, **settings)
-        operation = training_of(self._data, client, training, objective, capture=capture, rows=number)
+        about = {"model": self.digest, "capture": capture, "rows": number}
+        operation = training_of(self._data, client, training, objective, **about)
         stream = Stream(1, "batches", client)
         versions = {objective.name: type(objective).version}
         return self.make(title, operation, stream=stream, versions=versions, model=model, rows=rows)

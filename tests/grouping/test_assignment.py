@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 from tiers import drawn
 
-from fedsim.grouping.assignment import cheapest_clusters
-from fedsim.grouping.equal_clusters import l2, squared
+from fedsim.grouping.equal_clusters import cheapest_clusters, l2, squared
 
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 6)).map(lambda shape: (shape[0] * shape[1], shape[0]))
 few, many = st.integers(-5, 5), st.integers(-(2**40), 2**40)

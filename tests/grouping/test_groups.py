@@ -15,7 +15,7 @@ from tiers import drawn
 
 from fedsim import registry
 from fedsim.grouping.icg import ICG
-from fedsim.grouping.random_groups import RandomGroups
+from fedsim.grouping.settings import RandomGroups
 
 GROUPINGS = {
     "icg": ICG(),

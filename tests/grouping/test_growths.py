@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedsim import registry
-from fedsim.grouping.growth.constant import Constant
-from fedsim.grouping.growth.exponential import Exponential
-from fedsim.grouping.growth.linear import Linear
-from fedsim.grouping.growth.logarithmic import Logarithmic
+from fedsim.grouping.growth import Constant, Exponential, Linear, Logarithmic
 
 MANY = 10**6
 blocks = st.integers(1, 10**9)

@@ -12,7 +12,7 @@ from grouping.skewed import BATCH, kinds, skewed
 
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.quality import compared, counts_of, objective
-from fedsim.grouping.random_groups import RandomGroups
+from fedsim.grouping.settings import RandomGroups
 
 
 def z_of(grouping, counts, number, seed):

@@ -13,8 +13,7 @@ from simpy import AnyOf, Environment, Event, Interrupt, Process
 from simpy.core import EmptySchedule
 from tiers import drawn
 
-from fedsim.kernel.alarm import Alarm, happen
-from fedsim.kernel.clock import Clock
+from fedsim.kernel.clock import Alarm, Clock, happen
 from fedsim.kernel.gather import at_the_end_of, gather
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from simpy import Event
 
-from fedsim.kernel.alarm import Alarm, happen
-from fedsim.kernel.clock import Clock
+from fedsim.kernel.clock import Alarm, Clock, happen
 from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.kernel.trip import Abandoned, Lost, Trip
 

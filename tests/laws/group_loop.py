@@ -19,7 +19,7 @@ from plain_loop import DEVICES, Loop, Weights
 from torch.nn.functional import cross_entropy, linear
 
 from fedsim.grouping.icg import ICG
-from fedsim.grouping.random_groups import RandomGroups
+from fedsim.grouping.settings import RandomGroups
 from fedsim.kernel.streams import Stream
 
 

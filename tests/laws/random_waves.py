@@ -235,7 +235,7 @@ def _way(world: World, seed: int) -> Tensors:
 
 
 def _train(graph: Graph, world: World, wave: Wave, step: Step, inputs: Mapping[Slot, Handle], *, use: int) -> Node:
-    operation = training_of(world.dataset, step.client, wave.training, wave.objective)
+    operation = training_of(world.dataset, step.client, wave.training, wave.objective, model=world.table.digest)
     return graph.node(operation, dict(inputs), stream=Stream(1, "batches", step.client, use))
 
 

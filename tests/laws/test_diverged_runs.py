@@ -14,8 +14,7 @@ from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 from tiers import mostly_long
 
 from fedsim import registry
-from fedsim.experiment.host import HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import HostOptions, Learners, host_for
 from fedsim.experiment.simulate import simulate
 from fedsim.learning.divergence import diverged, why_it_ended
 from fedsim.protocols.world import World
@@ -56,7 +55,7 @@ def learned(given: dict[str, Any], folder: Path, executor: str) -> World:
     materials = gather_materials(settings, 1)
     options = HostOptions(executor=executor, workers=1, checkpoint_interval_s=math.inf)
     (protocol,) = settings.protocols
-    with Learners(host_for(options, materials.table, learn=True), folder, "run", print) as learners:
+    with Learners(host_for(options, materials.tables, learn=True), folder, "run", print) as learners:
         world = build_world(settings, protocol, materials, learners.make)
         simulate(world, protocol, settings.stop)
     return world

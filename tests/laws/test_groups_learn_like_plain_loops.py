@@ -20,7 +20,7 @@ from tiers import mostly_long
 
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
-from fedsim.grouping.random_groups import RandomGroups
+from fedsim.grouping.settings import RandomGroups
 from fedsim.scenario.schema import Scenario
 
 STREAM = {"data.stream": {"samples": 20}}

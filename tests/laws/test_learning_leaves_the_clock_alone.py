@@ -12,8 +12,7 @@ import pytest
 from grouped_protocols import GROUPED
 from small_worlds import EVERYTHING_HAPPENS, scenario, simulated
 
-from fedsim.experiment.host import HostOptions, host_for
-from fedsim.experiment.learners import Learners
+from fedsim.experiment.host import HostOptions, Learners, host_for
 from fedsim.experiment.simulate import simulate
 from fedsim.protocols.exchanges.memory import Memory
 from fedsim.protocols.world import Client, World
@@ -60,7 +59,7 @@ def learned(tmp_path: Path) -> Learned:
         materials = gather_materials(settings, 1)
         options = HostOptions(executor="serial", checkpoint_interval_s=math.inf)
         (protocol,) = settings.protocols
-        with Learners(host_for(options, materials.table, learn=True), tmp_path, "run", print) as learners:
+        with Learners(host_for(options, materials.tables, learn=True), tmp_path, "run", print) as learners:
             world = build_world(settings, protocol, materials, learners.make)
             simulate(world, protocol, settings.stop)
         return world

@@ -30,6 +30,7 @@ class Told:
 
     do: Sequence[str] = ()
     plus: int = 1
+    model: str = table().digest
 
 
 class NotSent(Exception):
@@ -46,7 +47,7 @@ def told_of(training: Training) -> Told:
 class Obedient(Trainer):
     """Does what a training's parameters say; its model is the one it was given, plus a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, _: str = "") -> None:
         """It needs neither table nor data."""
 
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
@@ -97,8 +98,8 @@ class Obedient(Trainer):
         raise NotSent
 
 
-def pool_of(workers: int, hire: Callable[[], Trainer] = Obedient) -> Workers:
-    return Workers(hire, workers, table(), torch.float32)
+def pool_of(workers: int, hire: Callable[[str], Trainer] = Obedient) -> Workers:
+    return Workers(hire, workers, [table()], torch.float32)
 
 
 def part(number: float = 0.0) -> TensorDict:
@@ -135,7 +136,7 @@ def is_all(value: TensorDict, number: float) -> bool:
 
 
 def free(pool: Workers) -> int:
-    return pool._shared.free("classifier")
+    return pool._shared.free(f"{table().digest}/classifier")
 
 
 def children() -> set[int]:

@@ -19,7 +19,7 @@ from whole_numbers import Bench, Killed, Waving
 
 from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.stream.drift.recurring import Recurring
+from fedsim.data.stream.drift import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.batched import low_rank
@@ -387,7 +387,7 @@ def test_each_test_sets_scores_are_its_own_in_any_number_of_workers() -> None:
         for part, tensors in model(table, "float32", seed=1).items():
             inputs[Slot("model", part=part)] = graph.node(Init("model"), {}).output(part)
             inputs[Slot("model", part=part)].value = tensors
-        found += executor.compute([graph.node(Evaluate("model", "data", "clients"), inputs)])
+        found += executor.compute([graph.node(Evaluate(table.digest, "data", "clients"), inputs)])
         executor.close()
     assert found[1] == found[0]
     assert found[2] == found[0]
@@ -462,7 +462,7 @@ def test_workers_are_forked_behind_what_is_prepared() -> None:
     table = linear()
     data, prepared = dataset(table, [9]), []
     pool = Workers(
-        partial(BatchedTrainer, table, data, "cpu", "float32"), 2, table, torch.float32, partial(prepared.append, 1)
+        lambda _: BatchedTrainer(table, data, "cpu", "float32"), 2, [table], torch.float32, partial(prepared.append, 1)
     )
     assert not prepared
     values = list(model(table, "float32", seed=1).values()) * 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from obedient import CLASSIFIER, Obedient, Told, done, free, is_all, job, part, told
-from small_learner import CLASSES, SHAPE
+from small_learner import CLASSES, SHAPE, table
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.shared_tensors import SharedTensors
@@ -25,7 +25,7 @@ STATE = Slot("state", part="v")
 
 def test_all_workers_have_work_though_a_part_has_no_numbers() -> None:
     layers = LayerTable(input_shape=SHAPE, extractor=(Flatten("flatten"),), classifier=(Linear("fc", 4, CLASSES),))
-    pool = Workers(Obedient, 3, layers, torch.float32)
+    pool = Workers(Obedient, 3, [layers], torch.float32)
     both = job(part(), do=["doze"], wanted=("extractor", "classifier"), inputs={Slot("model", part="extractor"): 1})
     tickets = [pool.begin(TrainJob(both.wave, (part(), {}))) for _ in range(3)]
     assert [len(tasks) for tasks in pool._hands.values()] == [1, 1, 1]
@@ -56,7 +56,7 @@ def test_what_several_jobs_take_is_copied_once_and_what_workers_made_never(
     base = part(5)
     results = done(pool, *(job(base, do=["doze"]) for _ in range(4)))
     assert len(copies) == 1
-    made = pool.new_part("classifier")
+    made = pool.new_like(base)
     for name, tensor in results[0][0]["classifier"].items():
         torch.add(tensor, 1, out=made[name])
     ((last, other),) = done(pool, job(made, results[1][0]["classifier"]))
@@ -72,7 +72,7 @@ def test_any_number_of_models_can_be_held_and_trained_on(pool: Workers) -> None:
     located = sum(pool._shared.locate(value) is not None for value in held)
     assert 0 < located < many
     assert free(pool) == blocks - located
-    more = list(iter(lambda: pool.new_part("classifier"), None))
+    more = list(iter(lambda: pool.new_like(part()), None))
     assert free(pool) == 17, "what jobs may need is not given away"
     for _ in range(2):
         again, other = done(pool, job(*held), job(*held[:20]))
@@ -133,7 +133,10 @@ def test_chains_and_sums_of_some_parts_come_back_in_order(pool: Workers) -> None
 
 
 def test_scores_are_those_of_the_batches(pool: Workers) -> None:
-    jobs = [ScoreJob(("classifier",), (part(number),), (np.arange(2), np.arange(number))) for number in range(5)]
+    jobs = [
+        ScoreJob(table().digest, ("classifier",), (part(number),), (np.arange(2), np.arange(number)))
+        for number in range(5)
+    ]
     results = done(pool, *jobs)
     assert results == [
         [Score(float(CLASSES * number), 2), Score(float(CLASSES * number), number)] for number in range(5)

@@ -176,10 +176,10 @@ class Bench:
         self.layers, self.training = layers, training
         self.executor = Serial(layers, dataset or data())
         self.graph = Graph("bench")
-        self.base = self._made(Init("model"), {}, Stream(1, "model/init"))
+        self.base = self._made(Init(layers.digest), {}, Stream(1, "model/init"))
 
     def train(self, client: int, objective: Objective) -> dict[str, Handle]:
-        operation = training_of(self.executor._dataset, client, self.training, objective)
+        operation = training_of(self.executor._dataset, client, self.training, objective, model=self.layers.digest)
         return self._made(operation, slots(model=self.base), Stream(1, "batches", client))
 
     def mean(self, models: list[dict[str, Handle]], weights: list[float]) -> dict[str, Handle]:
@@ -195,7 +195,9 @@ class Bench:
         return self._made(Add(), slots(base=self.base, change=totals))
 
     def evaluate(self, model: dict[str, Handle], on: str = "global") -> dict[str, float]:
-        (outputs,) = self.executor.compute([self.graph.node(Evaluate("model", "data", on), slots(model=model))])
+        (outputs,) = self.executor.compute(
+            [self.graph.node(Evaluate(self.layers.digest, "data", on), slots(model=model))]
+        )
         return outputs["metrics"]
 
     def _made(self, operation, inputs, stream=None) -> dict[str, Handle]:
@@ -274,7 +276,7 @@ def test_dropout_drops_while_training_and_another_client_drops_others() -> None:
         masks.append((module.training, inputs[0] > 0, output > 0))
 
     bench = Bench(DROPPING)
-    bench.executor._pool._trainer._module.parts["extractor"].dropout.register_forward_hook(seen)
+    bench.executor._pool._trainer_of(DROPPING.digest)._module.parts["extractor"].dropout.register_forward_hook(seen)
     bench.train(0, Plain())
     bench.train(1, Plain())
     trainings = len(masks)

@@ -14,7 +14,7 @@ from learned import train
 from small_learner import TRAINING, Small, small, tensors
 
 from fedsim.data.captures import Capture, capture_samples
-from fedsim.data.stream.drift.recurring import Recurring
+from fedsim.data.stream.drift import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import Seen

@@ -36,7 +36,7 @@ def alive(process: int) -> bool:
 def test_a_crew_is_not_started_until_a_job_comes() -> None:
     before = children()
     pool = pool_of(3)
-    assert pool.new_part("classifier") is not None
+    assert pool.new_like(part()) is not None
     assert children() == before
     done(pool, job(part()))
     assert len(children() - before) == 3
@@ -188,7 +188,7 @@ def test_any_other_error_is_raised_with_the_way_to_it(
 
 
 def test_a_job_that_cannot_be_sent_fails_alone(pool: Workers) -> None:
-    unsendable = replace(job(part()).wave.trainings[0], about=lambda: None)
+    unsendable = replace(job(part()).wave.trainings[0], stream=lambda: None)
     tickets = [pool.begin(job(part(number), do=["doze"])) for number in range(5)]
     ticket = pool.begin(TrainJob(Wave((unsendable,), None), (part(),)))
     last = pool.begin(job(part(5)))
@@ -225,7 +225,7 @@ def test_workers_killed_while_they_are_idle_are_noticed(pool: Workers) -> None:
 
 
 def test_what_a_trainer_says_when_it_is_made_is_raised() -> None:
-    def hire() -> Trainer:
+    def hire(_: str) -> Trainer:
         raise UserError("no such model")
 
     pool = pool_of(2, hire)

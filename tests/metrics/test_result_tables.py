@@ -14,8 +14,7 @@ from small_worlds import NO_CONTENTION, Line, simulated
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.kernel.trace import Outcome, Trace
 from fedsim.metrics.cost_models.settings import Cost
-from fedsim.metrics.summary import event_row, formula_row
-from fedsim.metrics.tables import links_table, rounds_table, transfers_table
+from fedsim.metrics.tables import event_row, formula_row, links_table, rounds_table, transfers_table
 from fedsim.network.hop import Link, Medium
 
 NOTHING = Medium(tuple)

@@ -284,12 +284,12 @@ def test_one_step_of_the_serial_executor_is_that_of_torchs_sgd(name):
     )
     executor = Serial(layers, dataset)
     graph = Graph(executor.family)
-    init = graph.node(Init("model"), {}, stream=Stream(1, "model/init"))
+    init = graph.node(Init(layers.digest), {}, stream=Stream(1, "model/init"))
     (start,) = executor.compute([init])
     inputs = slots(model={part: init.output(part) for part in layers.parts})
     for slot, handle in inputs.items():
         handle.value = start[slot.part]
-    operation = training_of(dataset, 0, TrainingSettings(learning_rate=0.01, batch_size=4))
+    operation = training_of(dataset, 0, TrainingSettings(learning_rate=0.01, batch_size=4), model=layers.digest)
     (trained,) = executor.compute([graph.node(operation, inputs, stream=Stream(1, "batches"))])
 
     module = build(layers)

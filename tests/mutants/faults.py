@@ -22,6 +22,7 @@ from mutants import (
     in_seconds,
     in_semantics,
     in_streams,
+    in_updates,
     in_waves,
 )
 from mutants.fault import Fault
@@ -48,5 +49,6 @@ FAULTS: tuple[Fault, ...] = (
     *in_recordings.FAULTS,
     *in_waves.FAULTS,
     *in_semantics.FAULTS,
+    *in_updates.FAULTS,
     *in_comparisons.FAULTS,
 )

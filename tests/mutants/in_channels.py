@@ -7,7 +7,7 @@ from mutants.fault import CHANNELS, Fault, exact, theory
 CHANNEL = "fedsim/network/disciplines/channel.py"
 SERIAL = "fedsim/network/disciplines/serial.py"
 DEDICATED = "fedsim/network/disciplines/dedicated.py"
-ALARM = "fedsim/kernel/alarm.py"
+ALARM = "fedsim/kernel/clock.py"
 
 FAULTS = (
     Fault(

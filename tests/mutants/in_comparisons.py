@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-BUDGETS = "fedsim/experiment/budgets.py"
+BUDGETS = "fedsim/experiment/compare.py"
 COMPARE = "fedsim/experiment/compare.py"
-INTERVALS = "fedsim/experiment/intervals.py"
+INTERVALS = "fedsim/experiment/compare.py"
 TEST_BUDGETS = "tests/experiment/test_budgets.py"
 TEST_COMPARE = "tests/experiment/test_compare.py"
 TEST_INTERVALS = "tests/experiment/test_intervals.py"

@@ -246,7 +246,7 @@ FAULTS = (
     ),
     Fault(
         "validation is always trained on",
-        "fedsim/data/cinic10.py",
+        "fedsim/data/cifar10.py",
         '(self.validation == "test")',
         '(self.validation == "tests")',
         ("tests/data/test_cinic10.py::test_the_validation_part_goes_where_it_is_wanted",),

@@ -6,15 +6,15 @@ from mutants.fault import Fault
 
 FITTING = "fedsim/scenario/fitting.py"
 PLACES = "fedsim/topology/places.py"
-SPLITS = "fedsim/data/splits.py"
+SPLITS = "fedsim/data/sampled.py"
 SAMPLED = "fedsim/data/sampled.py"
 DIRICHLET = "fedsim/data/partition/dirichlet.py"
 PARTITION_SETTINGS = "fedsim/data/partition/settings.py"
 CLASSES_PER_CLIENT = "fedsim/data/partition/classes_per_client.py"
 FACTORY_PREFERENCE = "fedsim/data/partition/factory_preference.py"
 GLYPHS_DATASET = "fedsim/data/glyphs/dataset.py"
-FEATURE_SKEW_NOISE = "fedsim/data/feature_skew/noise.py"
-FEATURE_SKEW_SETTINGS = "fedsim/data/feature_skew/settings.py"
+FEATURE_SKEW_NOISE = "fedsim/data/feature_skew.py"
+FEATURE_SKEW_SETTINGS = "fedsim/data/feature_skew.py"
 DATASET = "fedsim/data/dataset.py"
 TEST_FITTING = "tests/scenario/test_fitting.py"
 TEST_PLACES = "tests/topology/test_places.py"
@@ -149,8 +149,8 @@ FAULTS = (
     Fault(
         "a client's own tests have no feature skew",
         SAMPLED,
-        "_both(kept, out) for",
-        "kept for",
+        "list(map(_both, train, own_tests))",
+        "train",
         (f"{TEST_DATA_CONFORMANCE}::test_a_feature_skew_changes_what_clients_hold_and_nothing_else[noise]",),
     ),
     Fault(
@@ -302,7 +302,7 @@ FAULTS = (
     ),
     Fault(
         "shards are dealt in turn",
-        "fedsim/data/partition/shards.py",
+        "fedsim/data/partition/iid.py",
         "rng.permutation(np.arange(shards) % clients.total)",
         "np.arange(shards) % clients.total",
         (f"{TEST_PARTITION_THEORY}::test_shards_are_dealt_at_random",),
@@ -330,7 +330,7 @@ FAULTS = (
     ),
     Fault(
         "the mean number of images is the median",
-        "fedsim/data/glyphs/preference.py",
+        "fedsim/data/glyphs/dataset.py",
         " - spread**2 / 2",
         "",
         (f"{TEST_GLYPHS}::test_numbers_of_images_are_lognormal",),
@@ -358,7 +358,7 @@ FAULTS = (
     ),
     Fault(
         "images turn clockwise",
-        "fedsim/data/feature_skew/rotation.py",
+        "fedsim/data/feature_skew.py",
         "_taps(cosine * down + sine * right",
         "_taps(cosine * down - sine * right",
         (f"{TEST_FEATURE_SKEWS}::test_a_turn_is_that_of_scipy",),

@@ -124,7 +124,7 @@ FAULTS = (
     ),
     Fault(
         "what is unpacked has no bound",
-        "fedsim/data/reading/blobs.py",
+        "fedsim/data/reading/archive.py",
         "if size > most_bytes:",
         "if len(chunk) > most_bytes:",
         (f"{TEST_HOSTILE_DATA_FILES}::test_json_by_gzip_is_bounded_and_whole",),
@@ -180,7 +180,7 @@ FAULTS = (
     ),
     Fault(
         "a sound may end before it says",
-        "fedsim/data/reading/wav.py",
+        "fedsim/data/reading/sound.py",
         "if len(data) != samples * SAMPLE_BYTES:",
         "if len(data) > samples * SAMPLE_BYTES:",
         (f"{TEST_SOUND}::test_what_is_no_such_sound_is_refused_in_one_sentence",),

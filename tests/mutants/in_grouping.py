@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
-ASSIGNMENT = "fedsim/grouping/assignment.py"
+ASSIGNMENT = "fedsim/grouping/equal_clusters.py"
 CLUSTERS = "fedsim/grouping/equal_clusters.py"
 ICG = "fedsim/grouping/icg.py"
 QUALITY = "fedsim/grouping/quality.py"
@@ -77,21 +77,21 @@ FAULTS = (
     ),
     Fault(
         "groups are added in the first block already",
-        "fedsim/grouping/growth/linear.py",
+        "fedsim/grouping/growth.py",
         'block - 1 if self.form == "paper"',
         'block if self.form == "paper"',
         (TEST_GROWTHS,),
     ),
     Fault(
         "logarithms of base 2",
-        "fedsim/grouping/growth/logarithmic.py",
+        "fedsim/grouping/growth.py",
         "math.log(block)",
         "math.log2(block)",
         (TEST_GROWTHS,),
     ),
     Fault(
         "alpha is the factor of growth",
-        "fedsim/grouping/growth/exponential.py",
+        "fedsim/grouping/growth.py",
         "(1 + self.alpha, block - 1)",
         "(self.alpha, block - 1)",
         (TEST_GROWTHS,),

@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "everybody in a chain begins with the same model",
         RELAY,
-        "            task = task.handed_on(so_far, world.model.bytes() if with_it else 0.0)\n",
+        "            task = task.handed_on(so_far, task.table.bytes() if with_it else 0.0)\n",
         "            pass\n",
         (f"{TEST_RELAY}::test_a_model_is_handed_on_and_groups_are_averaged",),
     ),
@@ -191,7 +191,7 @@ FAULTS = (
     ),
     Fault(
         "a calibration sends the whole model",
-        "fedsim/protocols/task.py",
+        "fedsim/protocols/site.py",
         'Message({**further, "model": begin}, table.bytes(part) + beside)',
         'Message({**further, "model": begin}, table.bytes() + beside)',
         (f"{TEST_LASP}::test_a_full_round_is_one_up_and_two_down_and_a_calibration_one_of_each_of_the_classifier",),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mutants.fault import Fault
 
 BUDGET = "fedsim/radio/budget.py"
-EFFICIENCY = "fedsim/radio/efficiency.py"
-FREE_SPACE = "fedsim/radio/path_loss/free_space.py"
-LOG_DISTANCE = "fedsim/radio/path_loss/log_distance.py"
-LINK_BUDGET = "fedsim/radio/snr/link_budget.py"
-SHADOWING = "fedsim/radio/shadowing.py"
+EFFICIENCY = "fedsim/radio/shannon.py"
+FREE_SPACE = "fedsim/radio/path_loss.py"
+LOG_DISTANCE = "fedsim/radio/path_loss.py"
+LINK_BUDGET = "fedsim/radio/snr.py"
+SHADOWING = "fedsim/radio/snr.py"
 SHANNON = "fedsim/radio/shannon.py"
 TRACE = "fedsim/radio/trace.py"
 TEST_EFFICIENCY = "tests/radio/test_spectral_efficiency.py"

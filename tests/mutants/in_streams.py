@@ -6,8 +6,8 @@ from mutants.fault import Fault
 
 CAPTURES = "fedsim/data/captures.py"
 STREAM_BUFFER = "fedsim/devices/stream_buffer.py"
-SHIFTS = "fedsim/data/stream/drift/shifts.py"
-AUGMENT = "fedsim/data/stream/augment.py"
+SHIFTS = "fedsim/data/stream/drift.py"
+AUGMENT = "fedsim/data/captures.py"
 BATCHES = "fedsim/learning/batches.py"
 JOURNEY = "fedsim/protocols/round_trip.py"
 TEST_STREAMS = "tests/data/test_sample_streams.py"
@@ -202,28 +202,28 @@ FAULTS = (
     ),
     Fault(
         "a moment of change belongs to the phase before",
-        "fedsim/data/stream/drift/sudden.py",
+        "fedsim/data/stream/drift.py",
         "bisect_right(self.at, at)",
         "sum(moment < at for moment in self.at)",
         (f"{TEST_DRIFTS}::test_a_sudden_drift_is_in_the_phase_of_the_moments_gone_by",),
     ),
     Fault(
         "a whole length is over a rounding too late",
-        "fedsim/data/stream/drift/settings.py",
+        "fedsim/data/stream/drift.py",
         "return whole + ((whole + 1) * length <= at)",
         "return whole",
         (f"{TEST_DRIFTS}::test_a_recurring_drift_changes_at_multiples_of_a_length_that_is_no_binary_number",),
     ),
     Fault(
         "a gradual drift ends too early",
-        "fedsim/data/stream/drift/gradual.py",
+        "fedsim/data/stream/drift.py",
         "/ (self.end - self.begin), 0.0)",
         "/ self.end, 0.0)",
         (f"{TEST_DRIFTS}::test_a_gradual_drift_is_a_straight_line_between_its_ends",),
     ),
     Fault(
         "a recurring drift begins with its second phase",
-        "fedsim/data/stream/drift/recurring.py",
+        "fedsim/data/stream/drift.py",
         "gone_by(at, self.length)",
         "gone_by(at + self.length, self.length)",
         (f"{TEST_DRIFTS}::test_a_recurring_drift_comes_back_after_all_its_phases",),

@@ -18,13 +18,13 @@ from fedsim.experiment.description import simulations
 from fedsim.experiment.validate import validate
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
-from fedsim.network import patience
-from fedsim.network.cuts import Cuts
+from fedsim.network import network as network_module
+from fedsim.network.attachment import Cuts
 from fedsim.network.wires import Wires
 from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import written_out
-from fedsim.topology.ring import Ring
+from fedsim.topology.factories import Ring
 from fedsim.viz.describe_tables import description_tables
 
 FAULT = {"link": ["factory-0001/edge", "factory-1000/edge"], "at_s": 0.0}
@@ -158,7 +158,7 @@ def test_more_nodes_are_allowed_where_they_are_asked_for(
 
 
 def test_failures_for_ever_while_nothing_ends_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "MOST_CHANGES", 50)
+    monkeypatch.setattr(network_module, "MOST_CHANGES", 50)
     station = {"node": "station", "at_s": 0.0, "for_s": 0.001, "every_s": 0.0010000001}
     with pytest.raises(UserError, match=r"things failed 50 times while no message came to an end; let them fail less"):
         simulated({"faults": {"scheduled": [station]}})

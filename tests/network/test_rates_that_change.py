@@ -15,8 +15,8 @@ from sending import crossed, failing, send
 from small_worlds import NO_CONTENTION, prepared, simulated
 
 from fedsim.errors import UserError
-from fedsim.kernel.alarm import Alarm
-from fedsim.network import patience as patience_module
+from fedsim.kernel.clock import Alarm
+from fedsim.network import network as network_module
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.faults.outages import Fate
@@ -395,7 +395,7 @@ def test_a_cell_is_planned_once_when_the_rates_of_many_change_in_one_instant(
 
 
 def test_rates_that_change_while_no_message_ever_ends_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience_module, "MOST_CHANGES", 50)
+    monkeypatch.setattr(network_module, "MOST_CHANGES", 50)
     world = failing()
     coverage = Coverage(world.env, world.network, world.outages.tell)
     coverage.follow(world.clients[0].attachment, ((float(at_s), up(1e-9)) for at_s in itertools.count(1)))

@@ -341,7 +341,7 @@ def test_a_run_folder_is_read_without_running_the_code_that_it_names(
 def test_a_topology_that_only_code_knows_is_not_drawn_from_a_run_folder(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "stars.py").write_text("from fedsim.topology.star import Star\nclass Mine(Star):\n    '''Mine.'''\n")
+    (folder / "stars.py").write_text("from fedsim.topology.tree import Star\nclass Mine(Star):\n    '''Mine.'''\n")
     topology = {"path": "stars.py:Mine", "devices": 2}
     assert main(["run", str(plant(topology=topology)), "--out", "run", "--quiet"]) == 0
     assert main(["plot", "run"]) == 0

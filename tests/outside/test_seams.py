@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import digit_runs
 import numpy as np
 import pytest
+import sparse
 from simpy import Event
 from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
 
 import fedsim
+from fedsim.cli import main
 from fedsim.learning.codecs.codec import Codec, Coded
 from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.learner import Learner
 from fedsim.learning.objectives.objective import Given, Objective, State, Tensors
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.operation import Inputs, Operation
 from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule
+from fedsim.learning.rules.rule import State as ServerState
+from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.random import RandomCohort
 from fedsim.protocols.site import Site
-from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
 
 # -- a protocol ------------------------------------------------------------------------------------------------------
@@ -34,7 +41,7 @@ def fedavg(world: World, cohort: RandomCohort) -> Generator[Event, Any, None]:
     cloud, draw = Site(world), cohort.begin(None)
     for number in world.loop.rounds():
         chosen = yield from draw.groups(world, BlockRound.of(number, interval=1))
-        task = Task.of(world, number, cloud.version, Plain(), Float32(), state=cloud.state)
+        task = cloud.task(number, Plain(), Float32())
         trips = [cloud.visit(client, task) for (client,) in chosen]
         got = yield from cloud.collect(trips, count=draw.enough(world))
         yield from cloud.fold(Mean(), got.arrived, round_number=number)
@@ -57,24 +64,8 @@ def test_fedavg_in_a_few_lines_has_the_trace_of_fedavg(late_transfers: str) -> N
 # -- a codec, and what travels beside the model ----------------------------------------------------------------------
 
 
-class Sparse(Codec):
-    """The changes that are larger than a threshold, 8 bytes each; the rest waits on the device."""
-
-    name: Literal["sparse"] = "sparse"
-    measured: ClassVar[bool] = True
-    remembers: ClassVar[tuple[str, ...]] = ("residual",)
-    threshold: float = 0.01
-
-    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
-        rest = state.get("residual", {})
-        whole = {name: value + rest[name] if rest else value for name, value in change.items()}
-        sent = {name: value * (value.abs() > self.threshold) for name, value in whole.items()}
-        size = 8 * sum(int((value != 0).sum()) for value in sent.values())
-        return Coded(sent, {"residual": {name: whole[name] - sent[name] for name in whole}}, size)
-
-
 MEASURED = {
-    "protocols": [{"name": "fedavg", "clients": 6, "codec": {"path": f"{__file__}:Sparse", "threshold": 0.02}}],
+    "protocols": [{"name": "fedavg", "clients": 6, "codec": {"path": f"{sparse.__file__}:Sparse", "threshold": 0.02}}],
     "network.cell.radio": {"name": "fixed", "uplink_bps": 1e5, "downlink_bps": 1e5},
     "devices.classes.sensor": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}},
 }
@@ -113,6 +104,30 @@ def test_without_training_a_measured_size_has_to_be_declared(tmp_path: Path) -> 
     assert hashes[0]["trace_hash"] == hashes[1]["trace_hash"]
 
 
+class Counted(Codec):
+    """An update takes 1,000 bytes for each one that the client has written so far."""
+
+    name: Literal["counted"] = "counted"
+    measured: ClassVar[bool] = True
+    remembers: ClassVar[tuple[str, ...]] = ("before",)
+
+    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        some = next(iter(change.values()))
+        number = state["before"]["number"] + 1 if state else some.new_ones(())
+        return Coded(
+            {name: value.clone() for name, value in change.items()}, {"before": {"number": number}}, 1000 * int(number)
+        )
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
+def test_a_client_keeps_what_its_codec_remembers(tmp_path: Path, executor: str) -> None:
+    protocol = {"name": "fedavg", "clients": 20, "codec": {"path": f"{__file__}:Counted"}}
+    results = fedsim.run(digit_runs.scenario({"protocols": [protocol]}), out=tmp_path, executor=executor)
+    assert results.rounds["uplink_bytes"].tolist() == [20_000, 60_000, 120_000]
+    sent = results.transfers[(results.transfers["direction"] == "uplink") & results.transfers["access"]]
+    assert sent["bytes"].tolist() == [1_000] * 20 + [2_000] * 20 + [3_000] * 20
+
+
 class Controlled(Objective):
     """A client is pushed by a control that the server sends, and sends one back."""
 
@@ -143,3 +158,47 @@ def test_what_travels_beside_the_model_is_counted_both_ways(tmp_path: Path) -> N
     assert bytes_of.loc["two"].tolist() == [36 * model] * 2
     same = results.rounds.set_index(["protocol", "round"])["accuracy"]
     assert same["fedavg"].tolist() == same["two"].tolist()
+
+
+# -- a rule that is wrong --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Half(Operation):
+    """Makes the classifier, and of that the weights only."""
+
+    name: ClassVar[str] = "half"
+
+    def apply(self, inputs: Inputs[Any], generator: np.random.Generator | None) -> Mapping[str, Any]:
+        return {"classifier": {"fc2.weight": inputs.model("model")["classifier"]["fc2.weight"]}}
+
+
+class Halving(ServerRule):
+    """Asks for more than its operation makes, or takes what is no model for one."""
+
+    name: Literal["halving"] = "halving"
+    output: str
+
+    def apply(
+        self, learner: Learner, state: ServerState, updates: Sequence[Update], *, round_number: int
+    ) -> ServerState:
+        made = learner.apply(Half(), {"model": updates[0].model}, [self.output], round_number=round_number)
+        return {"model": {**state["model"], **made}}
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("extractor", "operation 'half' makes 'classifier', and no 'extractor'"),
+        ("classifier", "'classifier' of operation 'half' is no such part of the model: it has 1 tensors, and 2 are "),
+    ],
+)
+def test_what_a_rule_makes_wrong_is_one_message(
+    output: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = {"path": f"{__file__}:Halving", "output": output}
+    content = digit_runs.data({"protocols": [{"name": "fedavg", "clients": 3, "server": server}]})
+    (tmp_path / "halving.yaml").write_text(json.dumps(content).replace("Infinity", ".inf"))
+    assert main(["run", str(tmp_path / "halving.yaml"), "--out", str(tmp_path / "run"), "--quiet"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"fedsim: {message}") and said.count("\n") == 1

@@ -13,6 +13,7 @@ from fedsim.kernel.trace import Outcome
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import ServerRule
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
 from fedsim.protocols.cohorts.random import eligible_clients
@@ -52,11 +53,12 @@ def relayed(
     deadline_s: float | None = None,
     weighting: Literal["samples", "uniform"] = "uniform",
     learner: PlainLearner | None = None,
+    rule: ServerRule | None = None,
 ) -> World:
     """A world in which *chains* have trained, in parallel to each other, until its stop."""
     world, _ = prepared(changes, **({"learner": lambda *_: learner} if learner else {}))
     schedule = Rounds(weighting=weighting, deadline_s=deadline_s, on_loss=on_loss, turn_s=turn_s)
-    parts = Parts(Chains(chains=tuple(map(tuple, chains))), Whole(), Plain(), Float32(), Mean())
+    parts = Parts(Chains(chains=tuple(map(tuple, chains))), Whole(), Plain(), Float32(), rule or Mean())
     world.env.run(until=world.env.process(schedule.run(world, parts)))
     return world
 

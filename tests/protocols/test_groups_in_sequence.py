@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from plain_learner import PlainLearner
 from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, prepared, simulated
 
-from fedsim.grouping.growth.constant import Constant
+from fedsim.grouping.growth import Constant
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.trace import Outcome
 from fedsim.learning.codecs.float32 import Float32

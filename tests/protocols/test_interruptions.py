@@ -12,14 +12,11 @@ from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Abandoned, Lost, Trip
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
-from fedsim.protocols.message import Message
 from fedsim.protocols.round_trip import round_trip
 from fedsim.protocols.schedules.relay import Relay
-from fedsim.protocols.site import RoundGate
+from fedsim.protocols.site import RoundGate, Site
 from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
-
-TASK = Task(1, 0, Message({"model": {}}, 1_000.0), Plain(), Float32(), 1_000.0)
 
 PLACES = pytest.mark.parametrize(
     ("at_s", "hops", "work"),
@@ -36,6 +33,10 @@ PLACES = pytest.mark.parametrize(
 def world_of(devices: int) -> World:
     world, _ = prepared(NO_CONTENTION | {"topology.devices": devices})
     return world
+
+
+def task_of(world: World) -> Task:
+    return Site(world).task(1, Plain(), Float32())
 
 
 def on_the_air(world: World) -> list[tuple[str, float]]:
@@ -61,14 +62,14 @@ def interrupted(world: World, trip: Trip, at_s: float) -> None:
 def test_a_journey_is_abandoned_wherever_it_is(at_s: float, hops: list[Any], work: list[str]) -> None:
     world = world_of(1)
     (client,) = world.clients
-    interrupted(world, world.start(client, round_trip(world, client, TASK)), at_s)
+    interrupted(world, world.start(client, round_trip(world, client, task_of(world))), at_s)
     assert (on_the_air(world), works(world)) == (hops, work)
 
 
 @PLACES
 def test_and_a_group_with_the_journey_of_whoever_has_his_turn(at_s: float, hops: list[Any], work: list[str]) -> None:
     world = world_of(2)
-    group = Relay().relay(world, world.clients, TASK, RoundGate())
+    group = Relay().relay(world, world.clients, task_of(world), RoundGate())
     interrupted(world, Trip(world.env, group), 17.0 + at_s)
     assert (on_the_air(world), works(world)) == ([("arrived", 1_000.0)] * 2 + hops, ["arrived", *work])
 

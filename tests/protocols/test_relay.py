@@ -20,23 +20,13 @@ from chains import ended, on_the_wires, over_the_air, relayed, work
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_learner import PlainLearner
-from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, RING, prepared
+from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, RING, hall, prepared
 
 from fedsim.network.attachment import between
 from fedsim.protocols.world import World
 
 CELL = {"topology.devices": 3}
 THREE = (0, 1, 2)
-
-
-def hall(**stations: str) -> dict[str, Any]:
-    """Sensors, each attached to a station; the stations share an edge server."""
-    names = dict.fromkeys(stations.values())
-    nodes: dict[str, Any] = {"cloud": {"kind": "cloud"}, "edge": {"kind": "edge"}}
-    nodes |= {name: {"kind": "base_station"} for name in names}
-    nodes |= {sensor: {"kind": "sensor", "attach": station} for sensor, station in stations.items()}
-    links = [{"between": ["cloud", "edge"]}, *({"between": ["edge", name]} for name in names)]
-    return {"topology": {"name": "explicit", "nodes": nodes, "links": links}}
 
 
 def away(sensor: int, at_s: float, for_s: float | None = 1.0) -> dict[str, Any]:

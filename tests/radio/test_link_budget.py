@@ -12,7 +12,7 @@ from radio_sites import BUDGET, GIVEN, shannon, site
 from fedsim.errors import Misfit
 from fedsim.radio.budget import NOISE_DBM_PER_HZ, noise_dbm
 from fedsim.radio.settings import UpDown
-from fedsim.radio.snr.link_budget import FromLinkBudget
+from fedsim.radio.snr import FromLinkBudget
 
 BOTH_1_MHZ = UpDown(1e6, 1e6)
 

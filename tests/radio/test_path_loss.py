@@ -11,9 +11,7 @@ from pydantic import ValidationError
 
 from fedsim import registry
 from fedsim.errors import UserError
-from fedsim.radio.path_loss.free_space import FreeSpace, free_space_db, wavelength_m
-from fedsim.radio.path_loss.log_distance import LogDistance
-from fedsim.radio.path_loss.settings import PathLossSettings
+from fedsim.radio.path_loss import FreeSpace, LogDistance, PathLossSettings, free_space_db, wavelength_m
 
 MODELS: dict[str, PathLossSettings] = {
     "free_space": FreeSpace(),

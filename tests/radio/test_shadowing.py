@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from radio_sites import site
 from scipy import stats
 
-from fedsim.radio.shadowing import UNLIKELY, Shadowing
+from fedsim.radio.snr import UNLIKELY, Shadowing
 
 SIGMA_DB = 6.0
 DRAWS = 40_000

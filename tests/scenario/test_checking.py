@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from small_worlds import BASE
 
 from fedsim.errors import UserError
-from fedsim.scenario import checking
-from fedsim.scenario.checking import checked
+from fedsim.scenario import load as reading
 from fedsim.scenario.document import Document, Mark, SourceLocations
+from fedsim.scenario.load import checked
 from fedsim.scenario.schema import Scenario
 
 FAIR = {"name": "fair", "weights": {"a": "x", "b": "x"}}
@@ -43,13 +43,13 @@ def test_in_a_large_document_the_first_mistake_of_a_list_or_mapping_is_enough(
     changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     every = mistakes(changes)
-    monkeypatch.setattr(checking, "MANY_VALUES", 10)
+    monkeypatch.setattr(reading, "MANY_VALUES", 10)
     assert 1 <= mistakes(changes) < every
 
 
 @pytest.mark.parametrize("most", [10, 10_000])
 def test_a_right_document_is_the_same_scenario_however_large_it_is(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "MANY_VALUES", most)
+    monkeypatch.setattr(reading, "MANY_VALUES", most)
     scenario = checked(document({"topology": {"name": "star", "devices": 3}}))
     assert scenario == Scenario.model_validate(BASE | {"topology": {"name": "star", "devices": 3}})
     with pytest.raises(UserError, match=r"small\.yaml:1: devices: wrong"), scenario.about("devices"):

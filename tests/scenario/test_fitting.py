@@ -52,7 +52,7 @@ def test_a_model_for_numbers_does_not_take_characters(texts: dict[str, Any]) -> 
 def test_a_model_for_characters_takes_no_more_than_it_knows() -> None:
     letters = SimpleNamespace(vocabulary=72, name="letters")
     with pytest.raises(UserError, match="'char_cnn' takes ids below 71, and data set 'letters' gives ids below 72"):
-        check_samples(scenario({"model": {"name": "char_cnn"}}), letters)
+        check_samples(scenario({"model": {"name": "char_cnn"}}).model, letters)
 
 
 def test_a_model_for_characters_does_not_take_numbers(values: dict[str, Any]) -> None:

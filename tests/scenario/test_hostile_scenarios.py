@@ -54,7 +54,7 @@ WRITTEN: dict[str, tuple[Content, str]] = {
         "plant.yaml:19: a: unknown key (keys: ...)\nplant.yaml:20: b: unknown key (keys: ...)"),
     "a bomb in a list of the scenario": (
         but("seeds: [1, 2]", f"seeds: &a [{'1, ' * 999}1]\nevaluate: {{on: [{'*a, ' * 900}1]}}"),
-        "plant.yaml:4: evaluate.on[0]: [1, ... is a list; 'global', 'clients' or 'unseen' is needed"),
+        "plant.yaml:4: evaluate.on[0]: [1, ... is a list; 'global', 'clients', 'unseen' or 'own' is needed"),
     "a bomb of merge keys": (PLANT + "a: &a {b: 1}\nc: {<<: *a}\n",
         "plant.yaml:20:5: merge keys (<<) are not part of YAML 1.2; write the keys out"),
     "merge keys in a list": (PLANT + "a: &a {b: 1}\nc:\n  <<: [*a, *a]\n",

@@ -14,10 +14,8 @@ from said import assert_said
 from fedsim.cli import main
 from fedsim.errors import UserError
 from fedsim.topology.explicit import Explicit
-from fedsim.topology.files.formats import read_drawn
 from fedsim.topology.files.network import network
-from fedsim.topology.imported import Imported
-from fedsim.topology.readers import read_topology_data
+from fedsim.topology.imported import Imported, read_drawn, read_topology_data
 
 PLANT = """\
 name: plant

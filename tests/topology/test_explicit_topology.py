@@ -14,13 +14,10 @@ from pydantic import ValidationError
 from some_topologies import plant, plant_written_out, topologies
 
 from fedsim.topology.explicit import Explicit, to_explicit
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import NodeKind, Topology
-from fedsim.topology.regions import Regions
-from fedsim.topology.ring import Ring
 from fedsim.topology.settings import TopologySettings, WireSettings
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 
 def build(mapping: dict[str, Any]) -> Topology:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.topology.files.geography import EARTH_RADIUS_M, great_circle_m, on_a_map_m
+from fedsim.topology.files.network import EARTH_RADIUS_M, great_circle_m, on_a_map_m
 
 places = st.tuples(st.floats(-90, 90), st.floats(-180, 180))
 

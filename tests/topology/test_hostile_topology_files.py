@@ -159,7 +159,7 @@ READ_ONE = """
 import re, sys
 from pathlib import Path
 from fedsim.errors import UserError
-from fedsim.topology.readers import read_topology_data
+from fedsim.topology.imported import read_topology_data
 path = Path(sys.argv[1])
 try:
     print(len(read_topology_data(path, path.read_text("utf-8"))["nodes"]), "nodes")

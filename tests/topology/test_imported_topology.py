@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 from drawn_towns import GLOBE, YED, ZOO, imported, kinds, parallels, refusal, triangle, typed, wires
 
-from fedsim.topology.files.geography import EARTH_RADIUS_M
+from fedsim.topology.files.network import EARTH_RADIUS_M
 
 pytestmark = pytest.mark.usefixtures("folder_of_its_own")
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fedsim.topology.explicit import Explicit
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark, Ring
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories, factory_names
-from fedsim.topology.ring import Ring
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 
 def test_a_factory_is_what_is_behind_one_edge_server() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from some_topologies import kinds, of_kind, places
 
+from fedsim.topology.factories import Regions
 from fedsim.topology.graph import NodeKind
-from fedsim.topology.regions import Regions
 
 some_regions = st.builds(
     Regions,

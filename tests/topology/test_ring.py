@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from some_topologies import kinds, of_kind
 
+from fedsim.topology.factories import Ring
 from fedsim.topology.graph import NodeKind
-from fedsim.topology.ring import Ring
 from fedsim.topology.routing import next_hops
 
 rings = st.integers(3, 12).flatmap(

@@ -12,7 +12,7 @@ from hypothesis import given
 from some_topologies import plant, topologies
 
 from fedsim.errors import UserError
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark
 from fedsim.topology.graph import Topology
 from fedsim.topology.sketch import Sketch
 

@@ -17,14 +17,11 @@ from some_topologies import kinds, of_kind, places, plant_written_out
 
 from fedsim import registry
 from fedsim.topology.explicit import Explicit
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import NodeKind
 from fedsim.topology.layout import around, circle, grid
-from fedsim.topology.regions import Regions
-from fedsim.topology.ring import Ring
 from fedsim.topology.settings import TopologySettings, WireSettings
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 counts = st.integers(1, 120)
 factories = st.integers(1, 12)

@@ -11,7 +11,7 @@ import pytest
 from fedsim import registry
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.topology.graph import Topology
-from fedsim.topology.readers import read_topology_data
+from fedsim.topology.imported import read_topology_data
 
 FOLDER = Path(__file__).parents[2] / "topologies"
 GRAPHS = {"backbone.graphml"}

@@ -16,7 +16,7 @@ from some_topologies import plant, plant_written_out, topologies
 from fedsim.errors import UserError
 from fedsim.topology.explicit import Explicit, to_explicit
 from fedsim.topology.graph import Topology
-from fedsim.topology.readers import read_topology_data
+from fedsim.topology.imported import read_topology_data
 
 JSON, GRAPHML = Path("plant.json"), Path("plant.graphml")
 

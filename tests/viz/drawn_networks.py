@@ -10,12 +10,9 @@ import networkx as nx
 import pandas as pd
 
 from fedsim.network.settings import NetworkSettings
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import Topology
-from fedsim.topology.regions import Regions
-from fedsim.topology.ring import Ring
-from fedsim.topology.star import Star
-from fedsim.topology.tree import Tree
+from fedsim.topology.tree import Star, Tree
 
 Position = tuple[float, float]
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from drawn_networks import many, network, plant, ring_of_edges, without_positions
 
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark, Regions
 from fedsim.topology.graph import Topology
-from fedsim.topology.regions import Regions
-from fedsim.topology.star import Star
+from fedsim.topology.tree import Star
 from fedsim.viz.topology_map.figure import lay_out
 from fedsim.viz.topology_map.places import MARGIN, TALLEST, Net, Places, sunflower
 

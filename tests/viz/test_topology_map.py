@@ -21,12 +21,11 @@ from matplotlib.transforms import Bbox
 from tiers import mostly_long
 
 from fedsim.network.faults.settings import ScheduledFault
-from fedsim.topology.factory_park import FactoryPark
+from fedsim.topology.factories import FactoryPark, Regions
 from fedsim.topology.graph import Topology
-from fedsim.topology.regions import Regions
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
-from fedsim.viz.topology_map.colours import IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Scale
+from fedsim.viz.topology_map.detail import IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Scale
 from fedsim.viz.topology_map.figure import network_figure
 from fedsim.viz.topology_map.loads import Measured, measured
 from fedsim.viz.topology_map.places import Net

@@ -1,13 +1,11 @@
-"""Ways to spread samples over clients. One file and one line per partition."""
-
-from __future__ import annotations
+"""Ways to spread samples over clients. One class and one line per partition."""
 
 REGISTRY = {
     "natural": "fedsim.data.partition.natural:Natural",
     "iid": "fedsim.data.partition.iid:Iid",
     "dirichlet": "fedsim.data.partition.dirichlet:Dirichlet",
-    "shards": "fedsim.data.partition.shards:Shards",
+    "shards": "fedsim.data.partition.iid:Shards",
     "classes_per_client": "fedsim.data.partition.classes_per_client:ClassesPerClient",
     "factory_preference": "fedsim.data.partition.factory_preference:FactoryPreference",
-    "quantity_skew": "fedsim.data.partition.quantity_skew:QuantitySkew",
+    "quantity_skew": "fedsim.data.partition.dirichlet:QuantitySkew",
 }

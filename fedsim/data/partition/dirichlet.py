@@ -1,7 +1,8 @@
-"""Clients that see some classes often and others hardly: Dirichlet label skew.
+"""Clients that see some classes often and others hardly, or see it for unequally long: Dirichlet skews.
 
-Per class, shares over the clients are Dirichlet-distributed (Yurochkin et al., ICML 2019); with the capacity rule of
-NIID-Bench (Li et al., *Federated Learning on Non-IID Data Silos: An Experimental Study*, ICDE 2022, and its code).
+Label skew: per class, shares over the clients are Dirichlet-distributed (Yurochkin et al., ICML 2019); with the
+capacity rule of NIID-Bench (Li et al., *Federated Learning on Non-IID Data Silos: An Experimental Study*, ICDE 2022,
+and its code). Quantity skew: its section IV-D.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fedsim.data.partition.settings import (
 from fedsim.data.raw_dataset import Clients
 from fedsim.settings import Count
 
-__all__ = ["Dirichlet"]
+__all__ = ["Dirichlet", "QuantitySkew"]
 
 
 class Dirichlet(PartitionSettings):
@@ -64,3 +65,27 @@ class Dirichlet(PartitionSettings):
             shares[takers] = whole_shares(rng.dirichlet(np.full(len(takers), self.alpha)), size, rng)
             held += shares
         return counts
+
+
+class QuantitySkew(PartitionSettings):
+    """Unequal amounts, equal mixtures: sizes are Dirichlet-distributed over the clients, labels are random.
+
+    Shares q ~ Dir(alpha, ..., alpha), so that a client's share of N samples has mean 1/n and variance
+    (1/n)(1 - 1/n) / (n alpha + 1) for n clients; q is drawn again until everybody has the minimum.
+    """
+
+    name: Literal["quantity_skew"] = "quantity_skew"
+    alpha: Concentration = 0.5
+    """Concentration: the smaller, the more unequal. NIID-Bench uses 0.5."""
+    minimum_samples: Count = 1
+    """Sizes are drawn again until every client has so many. NIID-Bench uses 10."""
+
+    def deal(self, labels: Labels, clients: Clients, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Raises `UserError` when no draw gives everybody the minimum."""
+        samples = len(labels.y)
+        require_minimum(self.minimum_samples, clients.total, samples)
+        alpha, law = np.full(clients.total, self.alpha), f"{self.name} with alpha={self.alpha:g}"
+        sizes = draw_until_enough(
+            lambda: whole_shares(rng.dirichlet(alpha), samples, rng)[None], self.minimum_samples, law
+        )
+        return rng.permutation(np.repeat(np.arange(clients.total), sizes[0]))

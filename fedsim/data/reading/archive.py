@@ -2,6 +2,8 @@
 
 Nothing is ever extracted, so that no name can lead anywhere; links, devices and names that leave the archive are
 refused all the same, for an archive of data has none. Left out: zip archives, and sparse members.
+
+And a file's own bytes, unpacked if it is compressed with gzip, and never more of them than asked for.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
-from fedsim.data.reading.names import in_short
-from fedsim.errors import UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import open_file, shown
 from fedsim.quick import check_work
 
-__all__ = ["MOST_BYTES", "MOST_FILES", "tar_files"]
+__all__ = ["GZIP", "MOST_BYTES", "MOST_FILES", "open_pieces", "read_blob", "tar_files"]
 
+GZIP = b"\x1f\x8b"
+"""How files begin that are compressed with gzip."""
+MOST_FILE_BYTES = 2_000_000_000
+CHUNK_BYTES = 1 << 20
 MOST_BYTES = 64_000_000_000
 """Of an archive, unpacked."""
 MOST_FILES = 4_000_000
@@ -31,9 +36,8 @@ MOST_FILES = 4_000_000
 MOST_BYTES_IN_SECONDS = 500_000_000
 MOST_FILES_IN_SECONDS = 40_000
 MOST_AT_ONCE = 512_000_000
-CHUNK_BYTES = 1 << 20
 OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
-    b"\x1f\x8b": gzip.open,
+    GZIP: gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
@@ -42,13 +46,41 @@ LONGEST_BEGINNING = 8
 END = bytes(tarfile.BLOCKSIZE)
 DAMAGE = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError, ValueError, OverflowError)
 """What `tarfile` and the unpackers raise for damaged or hostile archives."""
-
 Parts = tuple[str, ...]
 """A path inside an archive or below a folder, in its parts."""
 
 
-class _Bad(Exception):
-    """What is wrong with an archive."""
+def read_blob(path: Path, *, what: str, most_bytes: int = MOST_FILE_BYTES) -> bytes:
+    """The bytes of the file *path*, which messages call *what* ("a file of labels"); what is gzip is unpacked.
+
+    Raises `UserError`, beginning with the path, unless *path* is a regular file of at most *most_bytes*, unpacked, and
+    undamaged where it is compressed.
+    """
+    with open_pieces(path, what=what, most_bytes=most_bytes) as pieces:
+        return b"".join(pieces)
+
+
+@contextmanager
+def open_pieces(path: Path, *, what: str, most_bytes: int = MOST_FILE_BYTES) -> Iterator[Iterator[bytes]]:
+    """The bytes of `read_blob`, piece by piece; what is wrong with the file may show when its end is read."""
+    with open_file(path, what=what) as file:
+        packed = file.read(len(GZIP)) == GZIP
+        file.seek(0)
+        try:
+            yield _pieces(path, gzip.GzipFile(fileobj=file).read if packed else file.read, packed, what, most_bytes)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            problem = "is cut short" if isinstance(error, EOFError) else f"is damaged ({error})"
+            raise UserError(f"{shown(path)}: {problem}: {what}, compressed with gzip; get it again") from error
+
+
+def _pieces(path: Path, read: Callable[[int], bytes], packed: bool, what: str, most_bytes: int) -> Iterator[bytes]:
+    size = 0
+    while piece := read(CHUNK_BYTES):
+        size += len(piece)
+        if size > most_bytes:
+            unpacked = ", unpacked," if packed else ""
+            raise UserError(f"{shown(path)}: is too large: {what}{unpacked} is at most {most_bytes / 1e6:g} MB")
+        yield piece
 
 
 def tar_files(path: Path, *, what: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
@@ -72,7 +104,7 @@ def _telling(path: Path, what: str) -> Iterator[None]:
     """Errors of the archive *path* are told as one message."""
     try:
         yield
-    except _Bad as error:
+    except Flaw as error:
         raise UserError(f"{shown(path)}: {error}") from error
     except DAMAGE as error:
         problem = f"is cut short or damaged ({in_short(error)}); get {what} again"
@@ -105,22 +137,22 @@ class _Bounded:
 
     def _bound(self, position: int) -> None:
         if position > MOST_BYTES:
-            raise _Bad(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
+            raise Flaw(f"is too large: unpacked, at most {MOST_BYTES / 1e9:g} GB are read")
         check_work(position / 1e6, MOST_BYTES_IN_SECONDS / 1e6, "MB, unpacked", self._where)
 
 
 def _check_size(size: int) -> None:
     if not 0 <= size <= MOST_AT_ONCE:
-        raise _Bad(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
+        raise Flaw(f"has a part of {size / 1e6:g} MB, and each may have {MOST_AT_ONCE / 1e6:g} MB")
 
 
 def _unpacked(file: BinaryIO, what: str, where: str) -> _Bounded:
     beginning = file.read(LONGEST_BEGINNING)
     file.seek(0)
     if not beginning:
-        raise _Bad(f"is empty, and {what} is needed")
+        raise Flaw(f"is empty, and {what} is needed")
     if beginning.startswith(b"PK"):
-        raise _Bad("is a zip archive; unpack it, and give the path of the folder")
+        raise Flaw("is a zip archive; unpack it, and give the path of the folder")
     opener = next((opener for start, opener in OPENERS.items() if beginning.startswith(start)), None)
     return _Bounded(opener(file) if opener else file, where)
 
@@ -129,7 +161,7 @@ def _archive(stream: Any, what: str) -> tarfile.TarFile:
     try:
         return tarfile.open(fileobj=stream, mode="r:")
     except tarfile.ReadError as error:
-        raise _Bad(f"is no .tar archive ({in_short(error)}), and {what} is needed") from error
+        raise Flaw(f"is no .tar archive ({in_short(error)}), and {what} is needed") from error
 
 
 def _files(archive: tarfile.TarFile, where: str) -> Iterator[tuple[Parts, Callable[[], bytes]]]:
@@ -138,19 +170,19 @@ def _files(archive: tarfile.TarFile, where: str) -> Iterator[tuple[Parts, Callab
         vars(archive)["members"].clear()  # or it keeps them all
         number += 1
         if number > MOST_FILES:
-            raise _Bad(f"holds more than {MOST_FILES} files")
+            raise Flaw(f"holds more than {MOST_FILES} files")
         check_work(number, MOST_FILES_IN_SECONDS, "files to look at for the first time", where)
         name = f"{member.name[:100]!r}"
         parts = tuple(part for part in member.name.split("/") if part not in ("", "."))
         if member.name.startswith("/") or ".." in parts or "\0" in member.name:
-            raise _Bad(f"the member {name} would lie outside of the archive; such archives are not read")
+            raise Flaw(f"the member {name} would lie outside of the archive; such archives are not read")
         if member.isdir():
             continue
         if not parts:
-            raise _Bad(f"the member {name} is a file without a name")
+            raise Flaw(f"the member {name} is a file without a name")
         if not member.isreg() or member.sparse is not None:
             kind = "a link" if member.islnk() or member.issym() else "no regular file"
-            raise _Bad(f"the member {name} is {kind}; pack an archive of regular files only")
+            raise Flaw(f"the member {name} is {kind}; pack an archive of regular files only")
 
         def read(member: tarfile.TarInfo = member) -> bytes:
             _check_size(member.size)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.blobs import read_blob
-from fedsim.errors import UserError
+from fedsim.data.reading.archive import read_blob
+from fedsim.errors import Flaw, UserError
 from fedsim.files import shown
 
 __all__ = ["COLUMNS", "Engines", "read_engines", "read_lives"]
@@ -18,10 +18,6 @@ __all__ = ["COLUMNS", "Engines", "read_engines", "read_lives"]
 COLUMNS = 26  # unit, cycle, 3 settings, 21 sensors
 MOST_BYTES = 20_000_000  # twice the largest published file; in memory it takes twenty times that
 LARGEST = 1e9  # of any number in these files: float32 holds its square
-
-
-class _Bad(Exception):
-    """What is wrong with a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +50,15 @@ def read_engines(path: Path) -> Engines:
         try:
             row = [_number(cell, place) for place, cell in enumerate(text.split(), start=1)]
             if len(row) != COLUMNS:
-                raise _Bad(f"{len(row)} columns, and {COLUMNS} are needed: unit, cycle, 3 settings, 21 sensors")
+                raise Flaw(f"{len(row)} columns, and {COLUMNS} are needed: unit, cycle, 3 settings, 21 sensors")
             unit, cycle = row[:2]
             if unit == len(cycles) + 1 and cycle == 1:
                 cycles.append(1)
             elif cycles and unit == len(cycles) and cycle == cycles[-1] + 1:
                 cycles[-1] += 1
             else:
-                raise _Bad(_order(unit, cycle, cycles))
-        except _Bad as error:
+                raise Flaw(_order(unit, cycle, cycles))
+        except Flaw as error:
             raise UserError(f"{shown(path)}:{line}: {error}") from error
         table.append(row[2:])
     if not table:
@@ -80,11 +76,11 @@ def read_lives(path: Path, engines: int) -> NDArray[np.float64]:
         try:
             cells = text.split()
             if len(cells) != 1:
-                raise _Bad(f"{len(cells)} columns, and one is needed: the remaining cycles of an engine")
+                raise Flaw(f"{len(cells)} columns, and one is needed: the remaining cycles of an engine")
             life = _number(cells[0], 1)
             if life < 0:
-                raise _Bad(f"{life:g} remaining cycles; there must be at least 0")
-        except _Bad as error:
+                raise Flaw(f"{life:g} remaining cycles; there must be at least 0")
+        except Flaw as error:
             raise UserError(f"{shown(path)}:{line}: {error}") from error
         lives.append(life)
     if len(lives) != engines:
@@ -110,7 +106,7 @@ def _number(cell: str, column: int) -> float:
     except ValueError:
         number = math.nan
     if not abs(number) <= LARGEST:
-        raise _Bad(f"{cell[:30]!r} in column {column} must be a number, at most {LARGEST:g}")
+        raise Flaw(f"{cell[:30]!r} in column {column} must be a number, at most {LARGEST:g}")
     return number
 
 

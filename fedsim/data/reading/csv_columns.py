@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.errors import UserError, nearest, some
-from fedsim.files import no_text, open_text_file, shown
-from fedsim.lines import Lines, RowTooLong
+from fedsim.errors import Flaw, nearest, some
+from fedsim.files import shown
+from fedsim.lines import Lines, open_csv
 from fedsim.quick import check_work
 from fedsim.settings import LONGEST_NAME
 
@@ -50,14 +50,6 @@ class Purposes(NamedTuple):
     test: str | None
 
 
-class _Bad(Exception):
-    """What is wrong with a line: with *line*, or with the one that is being read."""
-
-    def __init__(self, problem: str, line: int | None = None) -> None:
-        super().__init__(problem)
-        self.line = line
-
-
 class Words:
     """A column of words, each different one kept once."""
 
@@ -89,11 +81,11 @@ class _Places:
         header = self.header
         if name not in self._first:
             if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-                raise _Bad("columns are separated by commas, and numbers have points; save the file as such a CSV")
+                raise Flaw("columns are separated by commas, and numbers have points; save the file as such a CSV")
             shown = some([column[:30] for column in header], most=10) or "none"
-            raise _Bad(f"no column is called {name!r}{nearest(name, header)} (the columns are {shown})")
+            raise Flaw(f"no column is called {name!r}{nearest(name, header)} (the columns are {shown})")
         if self._number[name] > 1:
-            raise _Bad(f"two columns are called {name!r}; rename one")
+            raise Flaw(f"two columns are called {name!r}; rename one")
         return self._first[name]
 
 
@@ -112,24 +104,15 @@ class Columns:
 
 def read_columns(path: Path, purposes: Purposes) -> Columns:
     """The columns of the CSV file at *path*; raises `UserError`, with its line, for what is wrong there."""
-    with open_text_file(path, what="a CSV file", most_bytes=MOST_BYTES) as text:
-        lines = Lines(text, LONGEST_ROW)
-        rows = csv.reader(lines, strict=True)
-        try:
-            return _parse(purposes, rows, lines, shown(path))
-        except UnicodeDecodeError as error:
-            raise no_text(path, error, rows.line_num) from error
-        except (_Bad, RowTooLong, csv.Error) as error:
-            hint = "; is this a CSV file?" if isinstance(error, csv.Error) else ""
-            line = getattr(error, "line", None) or max(rows.line_num, 1)
-            raise UserError(f"{shown(path)}:{line}: {error}{hint}") from error
+    with open_csv(path, what="a CSV file", most_bytes=MOST_BYTES, longest_row=LONGEST_ROW) as (rows, lines):
+        return _parse(purposes, rows, lines, shown(path))
 
 
 def _parse(purposes: Purposes, rows: Reader, lines: Lines, where: str) -> Columns:
     header = [name.strip() for name in next(rows, [])]
     lines.next_row()
     if not any(header):
-        raise _Bad("must name the columns, and is empty")
+        raise Flaw("must name the columns, and is empty")
     places = _Places(header)
     target_at = places.of(purposes.target)
     client_at, test_at = (None if name is None else places.of(name) for name in (purposes.client, purposes.test))
@@ -142,7 +125,7 @@ def _parse(purposes: Purposes, rows: Reader, lines: Lines, where: str) -> Column
     for batch in _batches(rows, lines, len(header)):
         number += len(batch)
         if number > MOST_ROWS or number * len(names) > MOST_NUMBERS:
-            raise _Bad(
+            raise Flaw(
                 f"there are more rows of {len(names):,} features than a table may have: {MOST_ROWS:,} rows and "
                 f"{MOST_NUMBERS:,} numbers are the most; leave rows out, or save it for data set arrays"
             )
@@ -159,10 +142,10 @@ def _parse(purposes: Purposes, rows: Reader, lines: Lines, where: str) -> Column
                     client.add(_word(row[client_at], header[client_at]))
                 if test_at is not None:
                     test.append(_is_test(row[test_at], header[test_at]))
-            except _Bad as error:
-                raise _Bad(str(error), line) from error
+            except Flaw as error:
+                raise Flaw(str(error), line) from error
     if not number:
-        raise _Bad("there are no rows below the names of the columns")
+        raise Flaw("there are no rows below the names of the columns")
     return Columns(
         np.frombuffer(features, np.float32).reshape(number, -1),
         target,
@@ -179,10 +162,10 @@ def _features(named: Sequence[str] | None, places: _Places, taken: set[int | Non
     header = places.header
     found = [at for at in range(len(header)) if at not in taken]
     if not found:
-        raise _Bad("there are no columns of features beside those of target, client and test")
+        raise Flaw("there are no columns of features beside those of target, client and test")
     for at in found:
         if not header[at]:
-            raise _Bad(f"column {at + 1} of {len(header)} has no name; give it one, or say which are features")
+            raise Flaw(f"column {at + 1} of {len(header)} has no name; give it one, or say which are features")
         places.of(header[at])
     return found
 
@@ -198,8 +181,8 @@ def _batches(rows: Reader, lines: Lines, columns: int) -> Iterator[list[tuple[in
             if len(row) == columns:
                 batch.append((rows.line_num, row))
             elif row:
-                raise _Bad(f"{len(row)} columns, and the first line names {columns}")
-        except (StopIteration, UnicodeDecodeError, csv.Error, RowTooLong, _Bad) as found:
+                raise Flaw(f"{len(row)} columns, and the first line names {columns}")
+        except (StopIteration, UnicodeDecodeError, csv.Error, Flaw) as found:
             error = found
         lines.next_row()
         if batch and (error or len(batch) == at_once):
@@ -224,8 +207,8 @@ def _numbers(batch: Sequence[tuple[int, list[str]]], at: Sequence[int], header: 
         for place in at:
             try:
                 _number(row[place], header[place])
-            except _Bad as error:
-                raise _Bad(str(error), line) from error
+            except Flaw as error:
+                raise Flaw(str(error), line) from error
     raise AssertionError("a number is bad among others, and good alone")
 
 
@@ -236,8 +219,8 @@ def _number(cell: str, column: str) -> float:
         number = math.nan
     if not abs(number) <= LARGEST:
         if not cell.strip():
-            raise _Bad(f"the cell in the column {column[:30]!r} is empty; fill it with a number, or leave the line out")
-        raise _Bad(f"{cell.strip()[:30]!r} in the column {column[:30]!r} must be a number, at most {LARGEST:.3g}")
+            raise Flaw(f"the cell in the column {column[:30]!r} is empty; fill it with a number, or leave the line out")
+        raise Flaw(f"{cell.strip()[:30]!r} in the column {column[:30]!r} must be a number, at most {LARGEST:.3g}")
     return number
 
 
@@ -245,12 +228,12 @@ def _word(cell: str, column: str) -> str:
     word = cell.strip()
     if not 1 <= len(word) <= LONGEST_NAME:
         said = f"{len(word)} characters" if word else "nothing"
-        raise _Bad(f"{said} in the column {column[:30]!r}; write a word of at most {LONGEST_NAME} characters")
+        raise Flaw(f"{said} in the column {column[:30]!r}; write a word of at most {LONGEST_NAME} characters")
     return word
 
 
 def _is_test(cell: str, column: str) -> bool:
     word = cell.strip().lower()
     if word not in TEST_WORDS:
-        raise _Bad(f"{cell.strip()[:30]!r} in the column {column[:30]!r} must be one of {', '.join(TEST_WORDS)}")
+        raise Flaw(f"{cell.strip()[:30]!r} in the column {column[:30]!r} must be one of {', '.join(TEST_WORDS)}")
     return TEST_WORDS[word]

@@ -18,9 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.folders import matching
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
-from fedsim.data.source import Missing
+from fedsim.data.source import Missing, matching
 from fedsim.errors import UserError, some
 from fedsim.files import open_file, shown
 from fedsim.quick import check_bytes

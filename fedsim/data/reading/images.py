@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.reading.archive import MOST_FILES, Parts, tar_files
-from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
-from fedsim.errors import UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import open_file, shown
 from fedsim.quick import check_work
 
@@ -78,10 +77,6 @@ class Images:
     """Files that are no images by their names; hidden ones are not counted."""
 
 
-class _Bad(Exception):
-    """What is wrong with an image."""
-
-
 @dataclass
 class _Looked:
     """How many images were looked at, and how large they were before they were squeezed."""
@@ -136,8 +131,8 @@ def read_images(
                     decoded[parts] = image = _decoded(read(), grey, pixels, looked)
                     size += image.nbytes
                     if size > MOST_DECODED_BYTES:
-                        raise _Bad(f"there are more than {MOST_DECODED_BYTES / 1e9:g} GB of pixels; set pixels")
-            except _Bad as error:
+                        raise Flaw(f"there are more than {MOST_DECODED_BYTES / 1e9:g} GB of pixels; set pixels")
+            except Flaw as error:
                 raise UserError(f"{shown(source)}: {'/'.join(parts)[:200]!r}: {error}") from error
     if not decoded:
         raise Missing(f"{shown(source)}: no images in folders {_pattern(levels)}; {what} is needed")
@@ -183,7 +178,7 @@ def _reader(path: Path) -> Callable[[], bytes]:
         with open_file(path, what="an image") as file:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
-            raise _Bad(f"has more than {MOST_BYTES / 1e6:g} MB")
+            raise Flaw(f"has more than {MOST_BYTES / 1e6:g} MB")
         return content
 
     return read
@@ -191,14 +186,14 @@ def _reader(path: Path) -> Callable[[], bytes]:
 
 def _check_place(parts: Parts, levels: Sequence[str], others: dict[Parts, NDArray[np.uint8]]) -> None:
     if parts in others:
-        raise _Bad("is in the archive twice; keep one")
+        raise Flaw("is in the archive twice; keep one")
     usual = len(next(iter(others), parts))
     if not 0 <= len(parts) - len(levels) - 1 <= 1 or len(parts) != usual:
-        raise _Bad(f"images must lie at {_pattern(levels)}; move it, or give the path of the right folder")
+        raise Flaw(f"images must lie at {_pattern(levels)}; move it, or give the path of the right folder")
     if len(parts) == len(levels) + 2 and others and parts[0] != next(iter(others))[0]:
-        raise _Bad(f"images must lie at {_pattern(levels)}, with at most one folder around all of them")
+        raise Flaw(f"images must lie at {_pattern(levels)}, with at most one folder around all of them")
     if not all(part.isprintable() for part in parts):
-        raise _Bad("its name, or that of its folder, has characters that cannot be printed; rename it")
+        raise Flaw("its name, or that of its folder, has characters that cannot be printed; rename it")
 
 
 def _decoded(content: bytes, grey: bool, pixels: int | None, looked: _Looked) -> NDArray[np.uint8]:
@@ -209,14 +204,14 @@ def _decoded(content: bytes, grey: bool, pixels: int | None, looked: _Looked) ->
         with Image.open(io.BytesIO(content), formats=FORMATS) as image:
             width, height = image.size
             if width * height > MOST_PIXELS:
-                raise _Bad(f"has {width} x {height} pixels, and an image may have {MOST_PIXELS / 1e6:g} million")
+                raise Flaw(f"has {width} x {height} pixels, and an image may have {MOST_PIXELS / 1e6:g} million")
             looked.at(width * height)
             if image.mode.startswith(DEEP) or any(";16" in str(tile) for tile in image.tile):
-                raise _Bad(f"has more than 8 bits a pixel and colour (Pillow's mode {image.mode}); save it with 8")
+                raise Flaw(f"has more than 8 bits a pixel and colour (Pillow's mode {image.mode}); save it with 8")
             if getattr(image, "n_frames", 1) > 1:
-                raise _Bad("is animated or has several pages; save one image in a file")
+                raise Flaw("is animated or has several pages; save one image in a file")
             if image.has_transparency_data and np.asarray(image.convert("RGBA"))[..., 3].min() < 255:
-                raise _Bad("has transparent pixels; save it on a background")
+                raise Flaw("has transparent pixels; save it on a background")
             mode = "L" if grey else "RGB"
             plain: Image.Image = image if image.mode == mode else image.convert(mode)  # a large image is not copied
             plain.load()
@@ -225,9 +220,9 @@ def _decoded(content: bytes, grey: bool, pixels: int | None, looked: _Looked) ->
         values: NDArray[np.uint8] = np.asarray(plain)
     except UnidentifiedImageError as error:
         problem = "is empty" if not content else f"is no image that can be read ({', '.join(FORMATS)})"
-        raise _Bad(problem) from error
+        raise Flaw(problem) from error
     except (*DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise _Bad(f"is damaged, or larger than images may be ({in_short(error)})") from error
+        raise Flaw(f"is damaged, or larger than images may be ({in_short(error)})") from error
     return values[None] if grey else values.transpose(2, 0, 1)
 
 

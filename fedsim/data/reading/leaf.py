@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.blobs import open_pieces
+from fedsim.data.reading.archive import open_pieces
 from fedsim.data.reading.json_pieces import JsonPieces
-from fedsim.data.reading.names import in_short
 from fedsim.data.source import Missing
-from fedsim.errors import UserError
+from fedsim.errors import Flaw, UserError, in_short
 from fedsim.files import shown
 from fedsim.quick import check_work
 
@@ -119,10 +118,6 @@ def read_leaf(folder: Path, files: Sequence[tuple[Path, bool]], side: int) -> Le
     )
 
 
-class _Bad(Exception):
-    """What is wrong with a file."""
-
-
 _Samples = tuple[NDArray[np.uint8], NDArray[np.int64]]
 """(images, pixels) and (images,) labels of a user."""
 
@@ -148,7 +143,7 @@ def _users(file: Path, pixels: int, read: _Read) -> dict[str, _Samples]:
         try:
             users = _of_file(text, pixels, shown(file))
             text.end()
-        except _Bad as error:
+        except Flaw as error:
             raise UserError(f"{shown(file)}: {error}") from error
         except (ValueError, RecursionError) as error:
             raise UserError(f"{shown(file)}: is no JSON text, or cut short ({in_short(error)})") from error
@@ -199,7 +194,7 @@ class _Levels(dict[str, int]):
 
 def _samples(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> _Samples:
     if not user.isprintable() or not user:
-        raise _Bad(f"the user {user[:40]!r} has a name that cannot be printed")
+        raise Flaw(f"the user {user[:40]!r} has a name that cannot be printed")
     x: NDArray[np.uint8] | None = None
     y: NDArray[np.int64] | None = None
     for key in text.names() if text.peek() == "{" else ():
@@ -214,9 +209,9 @@ def _samples(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> _Samp
     else:
         if x is not None and y is not None:
             if len(x) != len(y):
-                raise _Bad(f"the user {user!r} has {len(x)} images and {len(y)} labels")
+                raise Flaw(f"the user {user!r} has {len(x)} images and {len(y)} labels")
             return x, y
-    raise _Bad(f'the user {user!r} must have two lists, "x" and "y"')
+    raise Flaw(f'the user {user!r} must have two lists, "x" and "y"')
 
 
 def _images(user: str, text: JsonPieces, pixels: int, levels: _Levels) -> NDArray[np.uint8]:
@@ -247,13 +242,13 @@ def _grey_levels(user: str, image: int, row: Any, pixels: int) -> bytes:
     x = _numbers(user, "x", row)
     if x.shape != (pixels,):
         if image and x.ndim == 1:
-            raise _Bad(f'"x" of the user {user!r} has rows of different lengths')
-        raise _Bad(f"the images of the user {user!r} must each be a list of {pixels} numbers")
+            raise Flaw(f'"x" of the user {user!r} has rows of different lengths')
+        raise Flaw(f"the images of the user {user!r} must each be a list of {pixels} numbers")
     grey, right = _rounded(x)
     if not right.all():
         pixel = int(np.argmin(right))
         value = f"x[{image}][{pixel}]={x[pixel]:g}"
-        raise _Bad(f"the user {user!r} has {value}, and pixels must be multiples of 1/255 from 0 to 1")
+        raise Flaw(f"the user {user!r} has {value}, and pixels must be multiples of 1/255 from 0 to 1")
     return grey.astype(np.uint8).tobytes()
 
 
@@ -268,7 +263,7 @@ def _rounded(x: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
 def _labels(user: str, values: Any) -> NDArray[np.int64]:
     y = _numbers(user, "y", values)
     if y.size and (y.ndim != 1 or y.dtype.kind != "i"):
-        raise _Bad(f"the labels of the user {user!r} must be whole numbers")
+        raise Flaw(f"the labels of the user {user!r} must be whole numbers")
     return y.astype(np.int64)
 
 
@@ -276,7 +271,7 @@ def _numbers(user: str, key: str, values: Any) -> NDArray[Any]:
     try:
         array = np.array(values)
     except (ValueError, OverflowError) as error:
-        raise _Bad(f'"{key}" of the user {user!r} has rows of different lengths, or what is no number') from error
+        raise Flaw(f'"{key}" of the user {user!r} has rows of different lengths, or what is no number') from error
     if array.size and array.dtype.kind not in "if":
-        raise _Bad(f'"{key}" of the user {user!r} has what is no number')
+        raise Flaw(f'"{key}" of the user {user!r} has what is no number')
     return array

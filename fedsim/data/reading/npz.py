@@ -23,8 +23,7 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.reading.names import in_short
-from fedsim.errors import UserError, nearest, some
+from fedsim.errors import Flaw, UserError, in_short, nearest, some
 from fedsim.files import open_file, shown
 from fedsim.quick import check_bytes, check_samples
 
@@ -91,10 +90,6 @@ class Wanted:
         return f"{' or '.join(names)}{dimensions}"
 
 
-class _Bad(Exception):
-    """What is wrong with a file."""
-
-
 def read_npz(
     path: Path,
     wanted: Mapping[str, Wanted],
@@ -121,10 +116,10 @@ def read_npz(
                     size += own
                     if size > most_bytes:
                         most = f"all together may have {most_bytes / 1e6:g}"
-                        raise _Bad(f"the array {name!r} has {own / 1e6:g} MB, and {most}")
+                        raise Flaw(f"the array {name!r} has {own / 1e6:g} MB, and {most}")
                 check_bytes(size, shown(path))
                 return {name: _array(archive, members[name], name) for name in names}
-        except _Bad as error:
+        except Flaw as error:
             raise UserError(f"{shown(path)}: {error}") from error
 
 
@@ -155,12 +150,12 @@ def _archive(file: BinaryIO, what: str) -> Iterator[zipfile.ZipFile]:
     except DAMAGE as error:
         for start, hand in NO_ZIP.items():
             if beginning.startswith(start):
-                raise _Bad(hand) from error
+                raise Flaw(hand) from error
         if not beginning:
-            raise _Bad(f"is empty, and {what} is needed") from error
+            raise Flaw(f"is empty, and {what} is needed") from error
         if beginning.startswith(b"PK"):
-            raise _Bad(f"is cut short or damaged ({in_short(error)}); get {what} again") from error
-        raise _Bad(f"is no .npz file (a zip of NumPy arrays), and {what} is needed") from error
+            raise Flaw(f"is cut short or damaged ({in_short(error)}); get {what} again") from error
+        raise Flaw(f"is no .npz file (a zip of NumPy arrays), and {what} is needed") from error
     with archive:
         yield archive
 
@@ -172,7 +167,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         name = info.filename.removesuffix(SUFFIX)
         if name != info.filename:
             if name in found:
-                raise _Bad(f"two arrays are called {name[:40]!r}; keep one")
+                raise Flaw(f"two arrays are called {name[:40]!r}; keep one")
             found[name] = info
     return found
 
@@ -182,21 +177,21 @@ def _all_there(wanted: Mapping[str, Wanted], members: Mapping[str, zipfile.ZipIn
         if name not in members:
             there = [member[:40] for member in members]
             inside = f"; there are {some(there, most=10)}" if there else "; there are no arrays at all"
-            raise _Bad(f"no array is called {name!r}, which {what} must have{nearest(name, there)}{inside}")
+            raise Flaw(f"no array is called {name!r}, which {what} must have{nearest(name, there)}{inside}")
     return wanted
 
 
 def _declared_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Wanted) -> int:
     """What an array will take, by its header, which says no more than can be there."""
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 0x1:
-        raise _Bad(f"the array {name!r} is encrypted or compressed in another way than numpy.savez_compressed does")
+        raise Flaw(f"the array {name!r} is encrypted or compressed in another way than numpy.savez_compressed does")
     with _telling_damage(name), archive.open(info) as member:
         shape, dtype = _header(member, name)
         _check(name, rule, shape, dtype)
         size = math.prod(shape) * dtype.itemsize
         packed_at_most = MOST_DEFLATED * (info.compress_size + 1)
         if member.tell() + size != info.file_size or size > packed_at_most:
-            raise _Bad(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
+            raise Flaw(f"the array {name!r} says it has shape {shape}, and has another number of numbers")
     return size
 
 
@@ -213,7 +208,7 @@ def _telling_damage(name: str) -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        raise _Bad(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
+        raise Flaw(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
 
 
 def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
@@ -222,27 +217,27 @@ def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any
         version = np.lib.format.read_magic(member)
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in readers:
-            raise _Bad(f"the array {name!r} has format {version}, and plain arrays have (1, 0) or (2, 0)")
+            raise Flaw(f"the array {name!r} has format {version}, and plain arrays have (1, 0) or (2, 0)")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # files of Python 2 are read with one
             shape, _, dtype = readers[version](member)
     except (ValueError, SyntaxError, TokenError, TypeError, RecursionError, MemoryError) as error:
-        raise _Bad(f"the array {name!r} is no NumPy array ({in_short(error)})") from error
+        raise Flaw(f"the array {name!r} is no NumPy array ({in_short(error)})") from error
     # NumPy takes True and False for whole numbers here
     if not all(type(side) is int and 0 <= side <= MOST_BYTES for side in shape):
-        raise _Bad(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")
+        raise Flaw(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")
     return shape, dtype
 
 
 def _check(name: str, rule: Wanted, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if dtype.hasobject:
-        raise _Bad(
+        raise Flaw(
             f"the array {name!r} holds Python objects, which are never opened: it would execute code; save it as {rule}"
         )
     if not rule.allows(dtype) or not dtype.itemsize:
-        raise _Bad(f"the array {name!r} holds {dtype.name} ({KINDS.get(dtype.kind, '?')}), and must hold {rule}")
+        raise Flaw(f"the array {name!r} holds {dtype.name} ({KINDS.get(dtype.kind, '?')}), and must hold {rule}")
     if rule.ndim is not None and len(shape) != rule.ndim:
-        raise _Bad(f"the array {name!r} has shape {shape}, and must hold {rule}")
+        raise Flaw(f"the array {name!r} has shape {shape}, and must hold {rule}")
 
 
 def _check_values(name: str, array: NDArray[Any]) -> None:
@@ -250,6 +245,6 @@ def _check_values(name: str, array: NDArray[Any]) -> None:
     if array.dtype.kind == "U" and array.size:
         codes = array.reshape(-1).view(np.uint32)
         if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
-            raise _Bad(f"the array {name!r} has characters that do not exist")
+            raise Flaw(f"the array {name!r} has characters that do not exist")
     if array.dtype.kind == "b" and array.size and array.reshape(-1).view(np.uint8).max() > 1:
-        raise _Bad(f"the array {name!r} has values that are neither true nor false")
+        raise Flaw(f"the array {name!r} has values that are neither true nor false")

@@ -6,14 +6,14 @@ samples arrive by the simulated clock into a buffer, first in, first out, in whi
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from annotated_types import Interval
-from pydantic import Strict, model_validator
+from pydantic import Strict
 
-from fedsim.data.stream.drift.settings import DriftSettings
+from fedsim.data.stream.drift import DriftSettings
 from fedsim.errors import Misfit
-from fedsim.settings import Count, NonNegativeInt, OneOf, Positive, Probability, Settings
+from fedsim.settings import Count, NonNegativeInt, OneOf, Positive, Probability, Settings, key_rule
 
 __all__ = ["Arrival", "Augmentation", "StreamSettings"]
 
@@ -31,12 +31,11 @@ class Augmentation(Settings):
     aspect: Annotated[tuple[Ratio, Ratio], Strict(False)] = (0.8, 1.2)
     """Width over height of what is cut out, log-uniform between the two; neither side exceeds the image's."""
 
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    @key_rule
+    def _in_order(self) -> None:
         for key, (low, high) in (("area", self.area), ("aspect", self.aspect)):
             if low > high:
                 raise Misfit(f"from {low:g} to {high:g} is backwards; give the smaller one first", key)
-        return self
 
 
 class Arrival(Settings):
@@ -69,12 +68,11 @@ class StreamSettings(Settings):
     drift: Annotated[DriftSettings, OneOf("drifts")] | None = None
     """How what a device sees changes in the course of time; left out, it sees its own samples evenly."""
 
-    @model_validator(mode="after")
-    def _fits_the_buffer(self) -> Self:
+    @key_rule
+    def _fits_the_buffer(self) -> None:
         if self.arrival is not None:
             room = self.arrival.buffer_samples
             for key, number in (("samples", self.samples), ("buffered_at_start", self.arrival.buffered_at_start)):
                 if number > room:
                     path = ("samples",) if key == "samples" else ("arrival", key)
                     raise Misfit(f"{key}={number} do not fit into buffer_samples={room}; enlarge the buffer", *path)
-        return self

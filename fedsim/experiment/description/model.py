@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -13,12 +14,14 @@ from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
 __all__ = ["model_facts"]
 
 
-def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dict[str, Any]:
+def model_facts(
+    name: str, table: ModelTable, training: TrainingSettings, tables: Sequence[ModelTable] = ()
+) -> dict[str, Any]:
     """The model's parts and work, and the least memory that training takes; None where it is not declared.
 
     ``training_memory_bytes`` holds weights, gradients and momentum, and what every layer gives for each sample of a
     mini-batch, as far as layers are known; all as float32. Left out: what a deep-learning library needs beside them.
-    ``executor`` is what ``--executor auto`` stands for on a CPU, and why.
+    ``executor`` is what ``--executor auto`` stands for on a CPU, and why, where all *tables* are trained.
     """
     parameters = table.parameters()
     parts = [
@@ -40,7 +43,7 @@ def model_facts(name: str, table: ModelTable, training: TrainingSettings) -> dic
     if isinstance(table, LayerTable):
         numbers = prod(table.input_shape) + sum(map(prod, table.activation_shapes.values()))
         activations = float(BYTES_PER_PARAMETER * numbers * training.batch_size)
-    choice = choose(AUTO, table, "cpu") if table.trainable else None
+    choice = choose(AUTO, tables or [table], "cpu") if table.trainable else None
     copies = 3 if training.momentum else 2
     return {
         "name": name,

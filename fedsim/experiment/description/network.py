@@ -15,8 +15,7 @@ from fedsim.network.settings import CellSettings
 from fedsim.network.wires import Wires
 from fedsim.radio.settings import SensorSite
 from fedsim.radio.shannon import Shannon
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 
 __all__ = ["network_facts"]
 

@@ -34,14 +34,16 @@ def applied(node: Node) -> dict[str, Value]:
     outputs = {}
     for name in {handle.output for handle in node.held_outputs()}:
         if name not in made:
-            raise UserError(f"operation {operation.name!r} makes {', '.join(map(repr, made))}, and no {name!r}")
+            raise UserError(
+                f"operation {operation.name!r} makes {', '.join(map(repr, made)) or 'nothing'}, and no {name!r}"
+            )
         of_its_kind = _scalar if name in operation.scalars else _tensors
         outputs[name] = of_its_kind(operation, name, made[name], taken)
     return outputs
 
 
 def _scalar(operation: Operation, name: str, value: Any, _: set[int]) -> float | dict[str, float]:
-    value = value.item() if isinstance(value, torch.Tensor) else value
+    value = value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
     numbers = value.values() if isinstance(value, dict) else [value]
     if all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
         return value  # type: ignore[no-any-return]

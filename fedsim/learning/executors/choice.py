@@ -6,6 +6,7 @@ must not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -32,18 +33,18 @@ class Choice(NamedTuple):
     """What whoever asked may not expect of it: a sentence; None when there is nothing of the kind."""
 
 
-def choose(asked: str, table: ModelTable, torch_device: str) -> Choice:
+def choose(asked: str, tables: Sequence[ModelTable], torch_device: str) -> Choice:
     """The executor that is *asked* for; for ``auto``, by these rules, the first one that fits:
 
     1. on torch device ``cuda``: ``batched``, the only one that computes there;
-    2. for a model of which ``batched`` knows the arithmetic of every layer: ``batched``;
-    3. for every other model: the plain loop, in ``processes``.
+    2. for models of which ``batched`` knows the arithmetic of every layer: ``batched``;
+    3. for all others: the plain loop, in ``processes``.
     """
     if asked not in (AUTO, "batched"):
         return Choice(asked, "it was asked for")
     from fedsim.learning.executors.batched.support import why_not
 
-    lack = why_not(table)
+    lack = next((lack for table in tables if (lack := why_not(table))), None)
     remark = lack and f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
     if asked != AUTO:
         return Choice(asked, "it was asked for", remark)

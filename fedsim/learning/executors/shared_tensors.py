@@ -1,10 +1,10 @@
-"""Memory that this process and its workers share: blocks, each of which holds one part of a model.
+"""Memory that this process and its workers share: blocks, each of which holds one part of some model.
 
 This process alone hands out blocks, and says to the workers which ones to read and to fill. A block is taken for as
 long as anybody in this process holds one of its tensors; the one given back last is handed out first, so only as much
 memory is ever used as was needed at one time.
 
-Holds what lies exactly as the model's table says; everything else has to travel otherwise. Does not lock: whoever fills
+Holds what lies exactly as a model's table says; everything else has to travel otherwise. Does not lock: whoever fills
 a block has to be done before another reads it.
 """
 
@@ -101,14 +101,15 @@ class SharedTensors:
         )
 
     def part_of(self, value: TensorDict) -> str | None:
-        """The part in whose blocks *value* can be kept."""
+        """The first part in whose blocks *value* can be kept."""
         return next((part for part in self._layouts if self.fits(part, value)), None)
 
     def locate(self, value: TensorDict) -> BlockAddress | None:
         """The block that *value* is; None when it is not exactly all of one."""
-        part = self.part_of(value)
-        if part is None:
-            return None
+        fitting = (part for part in self._layouts if self.fits(part, value))
+        return next((address for part in fitting if (address := self._located(part, value))), None)
+
+    def _located(self, part: str, value: TensorDict) -> BlockAddress | None:
         layout = self._layouts[part]
         first = self._start + layout.start + layout.tensors[layout.largest].start
         number, besides = divmod(value[layout.largest].data_ptr() - first, layout.block)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
 from fedsim.learning.executors.applied import applied
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.executor import Executor, Fold
@@ -30,7 +30,7 @@ from fedsim.learning.executors.waves import waves
 from fedsim.learning.executors.worker_pool import ExtractJob, InProcess, ScoreJob, TrainJob, WorkerPool
 from fedsim.learning.graph import Handle, Node
 from fedsim.learning.operations.add import Add
-from fedsim.learning.operations.evaluate import METRICS, Evaluate
+from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Value
@@ -47,7 +47,10 @@ EVALUATION_BATCH = 250
 
 
 class TorchExecutor(Executor):
-    """One kind of trainer, and a worker pool of it. All values live on the executor's torch device; files know none."""
+    """A trainer of each model, and a worker pool of them. Values live on the executor's torch device; files know none.
+
+    An operation says by the digest of its table of which model it is.
+    """
 
     trainer: ClassVar[type[Trainer]]
     arithmetic: ClassVar[str]
@@ -71,7 +74,7 @@ class TorchExecutor(Executor):
 
     def __init__(
         self,
-        table: ModelTable,
+        tables: ModelTable | Sequence[ModelTable],
         dataset: FederatedDataset,
         torch_device: str = "cpu",
         *,
@@ -82,22 +85,32 @@ class TorchExecutor(Executor):
         self.family = self.numeric_family(torch_device, precision)
         self._torch_device, self._precision = torch_device, precision
         self._dtype = number_type(precision)
-        self._table = table
+        tables = [tables] if isinstance(tables, ModelTable) else tables
+        self._tables = {table.digest: table for table in tables}
         self._dataset = dataset
-        self._expected = Expected(table, dataset, self._dtype, flat_features=self.trainer_of(table).flat_features)
-        self._pool = self._gather(self.trainer_of(table), precision, workers)
+        flat = {digest for digest, table in self._tables.items() if self.trainer_of(table).flat_features}
+        self._expected = Expected(self._tables, dataset, self._dtype, flat=flat)
+        self._pool = self._gather(workers)
         self.lookahead = 2 * self._pool.workers if self._pool.workers > 1 else 0
         self._tickets: dict[Node, Any] = {}
 
-    def _gather(self, trainer: type[Trainer], precision: str, workers: int) -> WorkerPool:
-        """This process alone, or workers."""
-        hire = partial(trainer, self._table, self._dataset, self._torch_device, precision)
+    def _gather(self, workers: int) -> WorkerPool:
+        """This process alone, or workers; neither holds on to this object."""
+        trainer_of, tables, dataset = self.trainer_of, self._tables, self._dataset
+        where = self._torch_device, self._precision
+
+        def hire(digest: str) -> Trainer:
+            return trainer_of(tables[digest])(tables[digest], dataset, *where)
+
+        def prepare() -> None:
+            for table in tables.values():
+                trainer_of(table).prepare(table, *where)
+
         if workers == 1:
-            return InProcess(hire())
+            return InProcess(hire)
         from fedsim.learning.executors.workers import Workers
 
-        prepare = partial(trainer.prepare, self._table, self._torch_device, precision)
-        return Workers(hire, workers, self._table, self._dtype, prepare)
+        return Workers(hire, workers, tuple(tables.values()), self._dtype, prepare)
 
     def chunks(self, nodes: Sequence[Node]) -> list[Sequence[Node]]:
         """Waves of trainings; everything else alone."""
@@ -129,13 +142,25 @@ class TorchExecutor(Executor):
                 return outputs
             case Evaluate() as evaluation:
                 return [{METRICS: self._metrics(evaluation, self._tickets.pop(node))}]
-            case Init():
-                return [self._init(node)]
+            case Init(model=digest):
+                return [self._init(node, self._tables[digest])]
             case Add():
                 return [self._sum(node)]
             case _:
                 with arithmetic(self._torch_device, self._precision):
-                    return [applied(node)]
+                    return [self._applied(node)]
+
+    def _applied(self, node: Node) -> dict[str, Value]:
+        made = applied(node)
+        for handle in node.held_outputs():
+            if any(handle.output in table.parts for table in self._tables.values()):
+                try:
+                    self._expected.check(made[handle.output], handle)
+                except ValueError as error:
+                    raise UserError(
+                        f"{handle.output!r} of operation {node.operation.name!r} is no such part of the model: {error}"
+                    ) from None
+        return made
 
     def fold(self, node: Node) -> Fold:
         """A partial sum of models that were made elsewhere."""
@@ -169,9 +194,9 @@ class TorchExecutor(Executor):
         self.forget()
         self._pool.close()
 
-    def _init(self, node: Node) -> dict[str, Value]:
+    def _init(self, node: Node, table: ModelTable) -> dict[str, Value]:
         assert node.stream is not None
-        parts = initial_parameters(self._table, node.stream.generator())
+        parts = initial_parameters(table, node.stream.generator())
         return {
             part: {name: tensor.to(self._torch_device, self._dtype) for name, tensor in tensors.items()}
             for part, tensors in parts.items()
@@ -179,10 +204,10 @@ class TorchExecutor(Executor):
 
     def _sum(self, node: Node) -> dict[str, Value]:
         base, change = node.values.model("base"), node.values.model("change")
-        return {part: self._added(part, base[part], change[part]) for part in base}
+        return {part: self._added(base[part], change[part]) for part in base}
 
-    def _added(self, part: str, left: TensorDict, right: TensorDict) -> TensorDict:
-        made = self._pool.new_part(part) or {name: torch.empty_like(tensor) for name, tensor in left.items()}
+    def _added(self, left: TensorDict, right: TensorDict) -> TensorDict:
+        made = self._pool.new_like(left) or {name: torch.empty_like(tensor) for name, tensor in left.items()}
         for name, tensor in left.items():
             torch.add(tensor, right[name], out=made[name])
         return made
@@ -197,11 +222,11 @@ class TorchExecutor(Executor):
         return self._pool.begin(ExtractJob(tuple(extractor), tuple(extractor.values()), tuple(extractions)))
 
     def _begin_scores(self, node: Node, evaluation: Evaluate) -> list[Any]:
-        model = node.values.model("model")
+        digest, model = evaluation.model, node.values.model("model")
         batches = [ids for group in self._test_sets(evaluation) for ids in _batches(group)]
         shards = [shard for shard in np.array_split(np.arange(len(batches)), self._pool.workers) if len(shard)]
         return [
-            self._pool.begin(ScoreJob(tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
+            self._pool.begin(ScoreJob(digest, tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
             for shard in shards
         ]
 
@@ -211,12 +236,14 @@ class TorchExecutor(Executor):
         metrics = [
             self._summary([next(scores) for _ in _batches(group)], len(group)) for group in self._test_sets(evaluation)
         ]
-        return metrics[0] if evaluation.on == "global" else spread(metrics)
+        return metrics[0] if evaluation.on in ("global", "own") else spread(metrics)
 
     def _test_sets(self, evaluation: Evaluate) -> list[npt.NDArray[np.int64]]:
-        """Sample ids: of the global test set, or of each client that has some."""
+        """Sample ids: of the global test set, of the client whose model it is, or of each client that has some."""
         if evaluation.on == "global":
             return [self._dataset.test_ids]
+        if isinstance(evaluation, EvaluateOwn):
+            return [self._dataset.client_test_ids[evaluation.client]]
         held = self._dataset.unseen_test_ids if evaluation.on == "unseen" else self._dataset.client_test_ids
         return [ids for ids in held if len(ids)]
 

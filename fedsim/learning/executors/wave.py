@@ -76,7 +76,8 @@ class WeightedSum:
 class Wave:
     """A `Chunk` of the graph that trains, as a trainer gets it: without nodes and handles.
 
-    Trainings are in an order in which they can be computed, chain by chain; the sum is of the chains' last models.
+    Trainings are in an order in which they can be computed, chain by chain; the sum is of the chains' last models. All
+    models are of one table.
     """
 
     trainings: tuple[Training, ...]

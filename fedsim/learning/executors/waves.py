@@ -2,7 +2,8 @@
 
 A partial sum and the trainings whose models it takes are one wave, with the trainings behind those that hand their
 models on to them (a chain of clients in sequence). So no single client's model need ever be made. Samples of some
-clients that pass through the same frozen extractor are one chunk. Whatever does not fit is a chunk of its own.
+clients that pass through the same frozen extractor are one chunk. Whatever does not fit, as models of different tables
+do not, is a chunk of its own.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ def _extracted_together(chunks: Sequence[Sequence[Node]]) -> list[Sequence[Node]
     They stand where the first of them stood.
     """
     made: list[Sequence[Node]] = []
-    open_for: dict[tuple[Handle, ...], list[Node]] = {}
+    open_for: dict[tuple[str, tuple[Handle, ...]], list[Node]] = {}
     for chunk in chunks:
         node = chunk[0]
         if not isinstance(node.operation, Extract) or "remembered" in node.sources:
             made.append(chunk)
             continue
-        extractor = tuple(node.sources.model("model").values())
+        extractor = node.operation.model, tuple(node.sources.model("model").values())
         together = open_for.get(extractor)
         if together is None or len(together) == EXTRACTED_TOGETHER:
             together = open_for[extractor] = []
@@ -69,7 +70,8 @@ class _Planner:
         chains = [self._chain(last) for last in _last_trainings(total)]
         trainings = [node for chain in chains for node in chain]
         once = len(set(trainings)) == len(trainings) and _bases(total).isdisjoint(trainings)
-        return trainings if once and chains and all(self._free(chain, total) for chain in chains) else []
+        of_one_table = len({node.operation.model for node in trainings if isinstance(node.operation, Train)}) == 1
+        return trainings if once and of_one_table and all(self._free(chain, total) for chain in chains) else []
 
     def _chain(self, last: Node | None) -> list[Node]:
         """A training and those before it that handed their model on to it, first to last."""

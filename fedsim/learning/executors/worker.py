@@ -1,6 +1,6 @@
 """A worker: a process forked from this one, which does jobs one after the other until nobody can ask for more.
 
-It shares the data set, the model's table and all else that this process has made, and gets nothing but orders. What
+It shares the data set, the models' tables and all else that this process has made, and gets nothing but orders. What
 lies in shared memory is read and filled there; every other tensor travels with the order or the answer, slowly.
 
 Needs Linux: elsewhere, a fork of a process with libraries like these is not safe. Where there is a GPU, PyTorch lets a
@@ -23,6 +23,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, NoReturn
@@ -124,12 +125,12 @@ _ALIVE: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
 class Worker:
-    """This process's side of a worker, which begins at once. *hire* makes the trainer, in the worker.
+    """This process's side of a worker, which begins at once. In it, *hire* makes the trainer of a table's digest.
 
     A worker ends when `kill` is called, and on its own as soon as this process has ended, however it did.
     """
 
-    def __init__(self, hire: Callable[[], Trainer], shared: SharedTensors) -> None:
+    def __init__(self, hire: Callable[[str], Trainer], shared: SharedTensors) -> None:
         try:
             self.connection, theirs = Pipe()
         except OSError as error:
@@ -211,7 +212,7 @@ def _not_started(error: OSError) -> UserError:
 
 
 def _work_and_leave(
-    hire: Callable[[], Trainer], shared: SharedTensors, connection: Connection, others: Sequence[Connection]
+    hire: Callable[[str], Trainer], shared: SharedTensors, connection: Connection, others: Sequence[Connection]
 ) -> NoReturn:
     """All that a worker does. It must never come back to where it was forked, whatever happens."""
     try:
@@ -245,16 +246,15 @@ def _keep_freed_memory() -> None:
             mallopt(threshold, 2**30)
 
 
-def _work(hire: Callable[[], Trainer], shared: SharedTensors, connection: Connection) -> NoReturn:
+def _work(hire: Callable[[str], Trainer], shared: SharedTensors, connection: Connection) -> NoReturn:
     orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, orders), daemon=True).start()
-    trainer: Trainer | None = None
+    trainer_of = cache(hire)
     while True:
         order: Order = pickle.loads(orders.get())
         result, failure = None, None
         try:
-            trainer = trainer or hire()
-            result = _done(order, trainer, shared)
+            result = _done(order, trainer_of(order.job.model), shared)
         except BaseException as error:
             failure = Failure.of(error)
         connection.send_bytes(pickle.dumps(Answer(result, failure)))

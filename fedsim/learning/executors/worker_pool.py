@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ class TrainJob:
     values: Sequence[TensorDict]
     """The parts that come from outside of the wave."""
 
+    @property
+    def model(self) -> str:
+        """The digest of its models' table."""
+        return self.wave.trainings[0].about.model
+
     def run(self, trainer: Trainer) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
         return trainer.train(self.wave, self.values)
@@ -34,6 +40,8 @@ class TrainJob:
 class ScoreJob:
     """Score batches of samples with one model. The result holds a `Score` for each batch."""
 
+    model: str
+    """The digest of its table."""
     parts: tuple[str, ...]
     values: Sequence[TensorDict]
     """The model: a value for each of its parts."""
@@ -53,6 +61,11 @@ class ExtractJob:
     values: Sequence[TensorDict]
     """The extractor: a value for each of its parts."""
     extractions: tuple[Extraction, ...]
+
+    @property
+    def model(self) -> str:
+        """The digest of the extractor's table."""
+        return self.extractions[0].about.model
 
     def run(self, trainer: Trainer) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
@@ -77,8 +90,8 @@ class WorkerPool(ABC):
     def finish(self, ticket: Any) -> Any:
         """The result of a job that was begun; waits for it. Raises what doing it raised."""
 
-    def new_part(self, part: str) -> TensorDict | None:
-        """Uninitialised memory for *part* that workers can read without a copy; None when there is none."""
+    def new_like(self, value: TensorDict) -> TensorDict | None:
+        """Uninitialised memory for such a part, which workers can read without a copy; None when there is none."""
         return None
 
     def forget(self) -> None:  # noqa: B027 - here there is nothing to forget
@@ -89,12 +102,12 @@ class WorkerPool(ABC):
 
 
 class InProcess(WorkerPool):
-    """This process does each job when its result is asked for."""
+    """This process does each job when its result is asked for; *hire* makes the trainer of a table's digest."""
 
     workers = 1
 
-    def __init__(self, trainer: Trainer) -> None:
-        self._trainer = trainer
+    def __init__(self, hire: Callable[[str], Trainer]) -> None:
+        self._trainer_of = cache(hire)
 
     def begin(self, job: Job) -> Job:
         """The job is its own ticket."""
@@ -102,4 +115,4 @@ class InProcess(WorkerPool):
 
     def finish(self, ticket: Job) -> Any:
         """Do it now."""
-        return ticket.run(self._trainer)
+        return ticket.run(self._trainer_of(ticket.model))

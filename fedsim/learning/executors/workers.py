@@ -13,7 +13,7 @@ import signal
 import sys
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from typing import Any
@@ -27,6 +27,7 @@ from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, pack
 from fedsim.learning.executors.worker_pool import ExtractJob, Job, ScoreJob, WorkerPool
 from fedsim.learning.operations.extract import SEMANTICS
 from fedsim.learning.rules.changes import PARTIAL_SUM
+from fedsim.models.layers import Shape
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.user_table import UserTable
 
@@ -61,17 +62,18 @@ class _Ticket:
 
 
 class Workers(WorkerPool):
-    """Processes that are forked from this one when the first job comes; *hire* makes the trainer of each, in it.
+    """Processes that are forked from this one when the first job comes.
 
-    Before they are forked, *prepare* is called here: what it makes, all of them have.
-    *table* and *dtype* say what parts look like. Raises `UserError` where processes cannot be forked.
+    In each, *hire* makes the trainer of a table's digest. Before they are forked, *prepare* is called here: what it
+    makes, all of them have. *tables* and *dtype* say what parts look like, which are called ``digest/part`` in shared
+    memory. Raises `UserError` where processes cannot be forked.
     """
 
     def __init__(
         self,
-        hire: Callable[[], Trainer],
+        hire: Callable[[str], Trainer],
         workers: int,
-        table: ModelTable,
+        tables: Sequence[ModelTable],
         dtype: torch.dtype,
         prepare: Callable[[], None] | None = None,
     ) -> None:
@@ -81,8 +83,10 @@ class Workers(WorkerPool):
             )
         self.workers = workers
         self._hire, self._prepare = hire, prepare
-        assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
-        self._shapes = {part: table.state_shapes(part) for part in table.parts}
+        self._shapes: dict[str, Mapping[str, Shape]] = {}
+        for table in tables:
+            assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
+            self._shapes |= {f"{table.digest}/{part}": table.state_shapes(part) for part in table.parts}
         self._dtype = dtype
         self._memory: SharedTensors | None = None
         self._queue: deque[_Ticket] = deque()
@@ -110,9 +114,10 @@ class Workers(WorkerPool):
             raise ticket.error
         return ticket.result
 
-    def new_part(self, part: str) -> TensorDict | None:
-        """A block for *part*; None when jobs may need all that are left."""
-        block = self._shared.take(part) if self._shared.free(part) > _RESERVE else None
+    def new_like(self, value: TensorDict) -> TensorDict | None:
+        """A block for such a part; None when jobs may need all that are left."""
+        part = self._shared.part_of(value)
+        block = self._shared.take(part) if part and self._shared.free(part) > _RESERVE else None
         return block.tensors if block else None
 
     def forget(self) -> None:
@@ -198,7 +203,8 @@ class Workers(WorkerPool):
 
     def _short(self, task: _Ticket) -> bool:
         """Whether blocks are missing that will be free once other jobs have ended."""
-        needed = Counter(name for names in _outputs(task.job) for name in names if name in self._shared.parts)
+        parts = (f"{task.job.model}/{name}" for names in _outputs(task.job) for name in names)
+        needed = Counter(part for part in parts if part in self._shared.parts)
         for value in task.values:
             part = self._shared.part_of(value)
             if part and id(value) not in self._copies and not self._shared.locate(value):
@@ -209,7 +215,7 @@ class Workers(WorkerPool):
         """What cannot have a block travels with the messages."""
         values = [self._given(value, task) for value in task.values]
         for names in _outputs(task.job):
-            blocks = {name: self._shared.take(name) for name in names}
+            blocks = {name: self._shared.take(f"{task.job.model}/{name}") for name in names}
             task.outputs.append({name: block for name, block in blocks.items() if block})
         addresses = [{name: block.address for name, block in blocks.items()} for blocks in task.outputs]
         return Order(task.job, values, addresses)

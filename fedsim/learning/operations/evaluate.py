@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fedsim.learning.operations.operation import Operation
 
-__all__ = ["METRICS", "Evaluate"]
+__all__ = ["METRICS", "Evaluate", "EvaluateOwn"]
 
 METRICS = "metrics"
 """Its output."""
@@ -26,3 +26,12 @@ class Evaluate(Operation):
     """The data set's digest."""
     on: str
     """``global``, ``clients`` or ``unseen``."""
+
+
+@dataclass(frozen=True)
+class EvaluateOwn(Evaluate):
+    """Metrics of one client's own "model" on its own test samples: what has not changed costs nothing."""
+
+    name: ClassVar[str] = "evaluate_own"
+    version: ClassVar[int] = 1
+    client: int

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Alarm
 from fedsim.settings import Component
 
-__all__ = ["Channel", "Discipline", "Flow", "Progress"]
+__all__ = ["Channel", "Discipline", "Flow", "FlowQueue", "Progress"]
 
 
 class Flow:
@@ -194,3 +194,47 @@ class Discipline(Component):
     def weight(self, device_class: str | None) -> float:
         """The weight of flows of devices of *device_class*."""
         return 1.0
+
+
+class FlowQueue:
+    """Flows, first come, first out; each of them may also leave from the middle, in the same short time.
+
+    A flow itself notes who is ahead of it and who is behind it, so it can be in one queue at a time. The queue needs no
+    memory while it is empty: a large network has hundreds of thousands of them.
+    """
+
+    __slots__ = ("first", "last")
+
+    def __init__(self) -> None:
+        self.first: Flow | None = None
+        self.last: Flow | None = None
+
+    def append(self, flow: Flow) -> None:
+        """It is the last one now."""
+        last = self.last
+        flow.ahead, flow.behind = last, None
+        if last is None:
+            self.first = flow
+        else:
+            last.behind = flow
+        self.last = flow
+
+    def remove(self, flow: Flow) -> None:
+        """It leaves; those behind it move up."""
+        ahead, behind = flow.ahead, flow.behind
+        if ahead is None:
+            self.first = behind
+        else:
+            ahead.behind = behind
+        if behind is None:
+            self.last = ahead
+        else:
+            behind.ahead = ahead
+        flow.ahead = flow.behind = None
+
+    def __iter__(self) -> Iterator[Flow]:
+        flow = self.first
+        while flow is not None:
+            behind = flow.behind
+            yield flow
+            flow = behind

@@ -7,7 +7,7 @@ from typing import Literal
 
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Alarm
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow
 
 __all__ = ["Dedicated", "DedicatedChannel"]

@@ -20,12 +20,13 @@ import math
 from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, count
+from operator import itemgetter
 from typing import Literal
 
 from pydantic import Field
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
+from fedsim.kernel.clock import Alarm
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow
 from fedsim.settings import Positive
 
@@ -103,7 +104,7 @@ class FairChannel(Channel):
     def flows(self) -> Collection[Flow]:
         """In the order in which they were started."""
         present = [entry for one in self._classes for entry in one.queue if entry[1] not in one.void]
-        return [flow for _, _, flow in sorted(present, key=_ticket)]
+        return [flow for _, _, flow in sorted(present, key=itemgetter(1))]
 
     @property
     def sent(self) -> Collection[Flow]:
@@ -268,10 +269,6 @@ class FairChannel(Channel):
         self._set_alarm()
         while self._leaving:
             self._send_off(self._leaving.pop())
-
-
-def _ticket(entry: tuple[float, int, Flow]) -> int:
-    return entry[1]
 
 
 def _need_per_weight(one: _Class) -> float:

@@ -14,9 +14,8 @@ from typing import Literal
 
 from simpy import Environment
 
-from fedsim.kernel.alarm import Alarm
-from fedsim.network.disciplines.channel import Channel, Discipline, Flow
-from fedsim.network.disciplines.queue import FlowQueue
+from fedsim.kernel.clock import Alarm
+from fedsim.network.disciplines.channel import Channel, Discipline, Flow, FlowQueue
 
 __all__ = ["Serial", "SerialChannel"]
 

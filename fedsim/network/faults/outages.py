@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 
 from simpy import Environment, Event
 
@@ -22,12 +23,10 @@ from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment
 from fedsim.network.faults.settings import FaultsSettings, RandomFaults, ScheduledFault
 from fedsim.network.hop import Link
-from fedsim.network.network import Network
-from fedsim.network.patience import Patience
+from fedsim.network.network import Network, Patience
 from fedsim.network.wires import Wires
-from fedsim.topology.checks import of_kind
+from fedsim.topology.checks import NodeKind, of_kind
 from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
 
 __all__ = ["Fate", "Outages"]
 
@@ -227,7 +226,9 @@ class Outages:
         if self._kind(name, *key) == NodeKind.SENSOR:
             return _Part(device=self._devices[name])
         neighbours = self._topology.infrastructure[name]
-        wires = sorted((self._wires.wire(name, other) for other in neighbours), key=_index)  # however they are listed
+        wires = sorted(
+            (self._wires.wire(name, other) for other in neighbours), key=attrgetter("index")
+        )  # however they are listed
         cell = [self._wires.cells[name].link] if name in self._wires.cells else []
         return _Part((*cell, *wires))
 
@@ -248,7 +249,3 @@ class Outages:
             raise Misfit(f"the topology has no node {name!r}{nearest(name, graph)}", *key)
         kind: NodeKind = graph.nodes[name]["kind"]
         return kind
-
-
-def _index(link: Link) -> int:
-    return link.index

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval
-from pydantic import Strict, model_validator
+from pydantic import Strict
 
-from fedsim.settings import PositiveOrInfinite, Settings, Several
+from fedsim.settings import PositiveOrInfinite, Settings, Several, key_rule
 
 __all__ = ["FaultsSettings", "RandomFaults", "ScheduledFault"]
 
@@ -32,8 +32,8 @@ class ScheduledFault(Settings):
     every_s: Seconds | None = None
     """It fails again after every so many seconds, counted from failure to failure; left out: once."""
 
-    @model_validator(mode="after")
-    def _one_thing_and_in_order(self) -> Self:
+    @key_rule
+    def _one_thing_and_in_order(self) -> None:
         if (self.node is None) == (self.link is None):
             given = "nothing" if self.node is None else f"node={self.node!r} and link={list(self.link or ())}"
             raise ValueError(f"give either node or link, one of them and not both; {given} is given")
@@ -41,7 +41,6 @@ class ScheduledFault(Settings):
             lasts = "for ever" if self.for_s is None else f"for_s={self.for_s:g}"
             way_out = "; give for_s" if self.for_s is None else ""
             raise ValueError(f"every_s={self.every_s:g} must be more than the outage lasts ({lasts}){way_out}")
-        return self
 
     @property
     def lasts_s(self) -> float:
@@ -61,11 +60,10 @@ class RandomFaults(Settings):
     only: Several[str] = ()
     """Only these nodes, by name; left out, all of the kind. Not for wires."""
 
-    @model_validator(mode="after")
-    def _wires_have_no_names(self) -> Self:
+    @key_rule
+    def _wires_have_no_names(self) -> None:
         if self.only and self.of == "wires":
             raise ValueError("only names nodes, and a wire has no name; leave it out")
-        return self
 
 
 class FaultsSettings(Settings):

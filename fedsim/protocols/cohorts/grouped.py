@@ -20,8 +20,7 @@ from simpy import Event
 
 from fedsim.data.captures import classes_seen
 from fedsim.errors import Misfit
-from fedsim.grouping.growth.logarithmic import Logarithmic
-from fedsim.grouping.growth.settings import GrowthSettings
+from fedsim.grouping.growth import GrowthSettings, Logarithmic
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.gather import Gathered, gather, give_up

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fedsim.data.captures import Capture
 from fedsim.learning.learner import Rows, Trained
-from fedsim.models.table import FORWARDS_PER_TRAINING_STEP
+from fedsim.models.table import CLASSIFIER, EXTRACTOR, FORWARDS_PER_TRAINING_STEP
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.exchanges.memory import Batch, Memory, Semantics, extracted
 from fedsim.protocols.exchanges.scc import SCC
@@ -32,7 +32,7 @@ class FullTraining(Task):
         """The trained model."""
         message = super(FullTraining, self).learn(world, client, capture, begun)
         model = message.models["model"]
-        extractor = {part: model[part] for part in model if self.keeps_extractor and part == "extractor"}
+        extractor = {part: model[part] for part in model if self.keeps_extractor and part == EXTRACTOR}
         samples = client.samples if capture is None else capture.samples
         memory = Memory.of(client)
         if memory.first_batch is None or memory.first_batch.block <= self.block:  # a late one may end after the next
@@ -66,10 +66,10 @@ class Calibration(Task):
         """Passes of the frozen extractor forward, and of the classifier in training."""
         if not client.compute.takes_time:
             return 0.0
-        table, memory = world.model, Memory.of(client)
+        table, memory = client.model, Memory.of(client)
         extracted = samples + (self.scc.extracted(memory, samples) if self.scc else 0)
         trained = FORWARDS_PER_TRAINING_STEP * self.passes(world, client, samples)
-        flops = extracted * table.part_flops("extractor") + trained * table.part_flops("classifier")
+        flops = extracted * table.part_flops(EXTRACTOR) + trained * table.part_flops(CLASSIFIER)
         return flops / table.training_flops_per_sample
 
     def begin(self, world: World, client: Client, capture: Capture | None) -> None:

@@ -20,7 +20,7 @@ from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
-from fedsim.models.table import ModelTable
+from fedsim.models.table import CLASSIFIER, EXTRACTOR, ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.exchanges.calibration import Calibration, FullTraining
 from fedsim.protocols.exchanges.exchange import Exchange
@@ -33,9 +33,6 @@ from fedsim.protocols.world import Client, World
 from fedsim.settings import Count
 
 __all__ = ["LASP"]
-
-CLASSIFIER = "classifier"
-EXTRACTOR = "extractor"
 
 
 class LASP(Exchange):
@@ -77,20 +74,19 @@ class LASP(Exchange):
 
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train all of the model, or calibrate its classifier."""
-        about = site.world, at.number, site.version
         if at.first:
             if at.interval == 1 or self.scc is None:
-                return Task.of(*about, objective, codec, state=site.state)
+                return site.task(at.number, objective, codec)
             local = self.scc.first_extractor == "local"
-            return FullTraining.of(*about, objective, codec, state=site.state, block=at.block, keeps_extractor=local)
+            return site.task(at.number, objective, codec, kind=FullTraining, block=at.block, keeps_extractor=local)
         if GLOBAL in objective.receives:  # the authors' code distils in full rounds only
             objective = Plain()
-        return Calibration.of(
-            *about,
+        return site.task(
+            at.number,
             objective,
             codec,
-            state=site.state,
             part=CLASSIFIER,
+            kind=Calibration,
             at=at,
             epochs=self.calibration_epochs,
             scc=self.scc,
@@ -112,7 +108,7 @@ class LASP(Exchange):
             return
         world, model = site.world, site.state["model"]
         extractor = {part: handle for part, handle in model.items() if part == EXTRACTOR}
-        message = Message({"model": model}, world.model.bytes())
+        message = Message({"model": model}, site.table.bytes())
         trips = [
             world.start(client, _scatter(world, client, at, message, extractor))
             for client in clients

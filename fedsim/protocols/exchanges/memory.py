@@ -135,7 +135,7 @@ def extracted(
     if not extractor:
         return {}
     return world.learner.apply(
-        Extract(world.model.digest, Seen.of(world.dataset, client.index, capture), with_samples),
+        Extract(client.model.digest, Seen.of(world.dataset, client.index, capture), with_samples),
         {"model": extractor} | ({} if remembered is None else {"remembered": remembered}),
         [SEMANTICS],
         round_number=round_number,

@@ -21,4 +21,4 @@ class Whole(Exchange):
 
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train all of it."""
-        return Task.of(site.world, at.number, site.version, objective, codec, state=site.state)
+        return site.task(at.number, objective, codec)

@@ -85,7 +85,7 @@ class Relay(Settings):
             return None
         if so_far is not None:
             with_it = GLOBAL in task.objective.receives  # it is no longer the one to begin with
-            task = task.handed_on(so_far, world.model.bytes() if with_it else 0.0)
+            task = task.handed_on(so_far, task.table.bytes() if with_it else 0.0)
         place = client.attachment
         down = None if holder is None else (*between(holder, place.backbone), place.air_downlink)
         trip = world.start(client, round_trip(world, client, task, down, None if home else (place.air_uplink,)))

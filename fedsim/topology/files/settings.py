@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict
 
 from fedsim.errors import Misfit
-from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Settings, Several
-from fedsim.topology.files.wires import Direction, Parallel
-from fedsim.topology.kinds import NodeKind
+from fedsim.settings import DeviceCount, NonNegative, Positive, PositiveOrInfinite, Settings, Several, key_rule
+from fedsim.topology.files.parts import Direction, Parallel
+from fedsim.topology.graph import NodeKind
 from fedsim.topology.settings import Name, TopologySettings
 
 __all__ = ["DistanceSettings", "DrawnSettings", "PositionSettings"]
@@ -42,15 +42,14 @@ class PositionSettings(Settings):
     unit_m: Positive = 1.0
     """Metres that are 1 of `x` and `y`."""
 
-    @model_validator(mode="after")
-    def _one_pair(self) -> Self:
+    @key_rule
+    def _one_pair(self) -> None:
         given = [key for key in ("latitude", "longitude", "x", "y") if getattr(self, key) is not None]
         if given not in (["latitude", "longitude"], ["x", "y"]):
             found = " and ".join(given) or "none of them"
             raise ValueError(f"needs latitude and longitude, or x and y, and this has {found}")
         if self.latitude is not None and self.unit_m != 1.0:
             raise Misfit("means nothing with latitude and longitude; remove it", "unit_m")
-        return self
 
     @property
     def attributes(self) -> tuple[str, str]:
@@ -114,12 +113,11 @@ class DrawnSettings(TopologySettings):
     directed: Direction = "refuse"
     """What becomes of directed links: `merge` makes one and the one back (which may be missing) one wire."""
 
-    @model_validator(mode="after")
-    def _say_what_is_meant(self) -> Self:
+    @key_rule
+    def _say_what_is_meant(self) -> None:
         for key, other in NEEDS.items():
             default = type(self).model_fields[key].get_default(call_default_factory=True)
             if getattr(self, key) != default and getattr(self, other) is None:
                 raise Misfit(f"means nothing without {other}; add that key or remove this one", key)
         if self.delay_attribute is not None and self.delay_from_distance is not None:
             raise Misfit("cannot stand beside delay_attribute; keep one of the two", "delay_from_distance")
-        return self

@@ -1,4 +1,9 @@
-"""How large things are drawn, and what is left out where there is little room; and the markers of nodes."""
+"""How large things are drawn, and what is left out where there is little room; the markers of nodes, and all colours.
+
+Those of loads are one scale from idle to full, told apart by the colour-blind and in grey. Its lightness falls evenly,
+so that a darker channel is a fuller one: magma, by N. Smith and S. van der Walt, without its ends, of which the one is
+too pale for a line and the other as dark as a marker.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,46 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.colors import ListedColormap, Normalize, to_rgba
 from matplotlib.path import Path
 
-from fedsim.topology.kinds import NodeKind
-from fedsim.viz.topology_map.colours import DARK
+from fedsim.topology.graph import NodeKind
+from fedsim.viz.topology_map.loads import Load, Measured
 from fedsim.viz.topology_map.places import Places, Points
 
-__all__ = ["MARKERS", "Detail", "markers"]
+__all__ = [
+    "CASING",
+    "DARK",
+    "FAILING",
+    "IDLE",
+    "MARKERS",
+    "OWN_CHANNELS",
+    "PLAIN_DISC",
+    "PLAIN_WIRE",
+    "Colour",
+    "Detail",
+    "Scale",
+    "markers",
+]
 
+Colour = tuple[float, float, float, float]
+
+DARK = "#33383e"
+CASING = "#8d949c"
+"""Around what may be pale."""
+PLAIN_DISC = to_rgba("#e3e8ee")
+PLAIN_WIRE = to_rgba("#8d959d")
+"""Without loads."""
+IDLE = to_rgba("#ffffff")
+OWN_CHANNELS = "/////"
+"""The hatch of a disc in which nothing can be full."""
+FAILING = (0.0, (2.5, 1.0))
+"""The dashes of a wire that will fail, in widths of the line."""
+_COLOURS = ListedColormap(colormaps["magma_r"](np.linspace(0.06, 0.86, 256)), name="load")
+_STEPS: list[Colour] = [to_rgba(colour) for colour in _COLOURS(np.arange(256))]
 _CLOUD = Path(
     np.array(
         [
@@ -25,18 +60,37 @@ _CLOUD = Path(
     ),
     [Path.MOVETO, *[Path.CURVE4] * 12, Path.CLOSEPOLY],
 )
-
 MARKERS: dict[NodeKind, str | Path] = {
     NodeKind.CLOUD: _CLOUD,
     NodeKind.EDGE: "s",
     NodeKind.BASE_STATION: "^",
     NodeKind.SENSOR: "o",
 }
-
 _MOST_SENSORS = 600  # that are drawn one by one
 _SENSOR_AREA = 14.0  # square points that each of them needs
 _SMALLEST_STATION = 4.0  # points
 _LARGE = 44.0  # points: a disc of a larger radius is the ground on which others stand
+
+
+class Scale:
+    """From all loads of a run to colours."""
+
+    colours = _COLOURS
+    """From the lightest to the darkest."""
+
+    def __init__(self, measured: Measured) -> None:
+        self.measured = measured
+        self._ceiling = measured.ceiling()
+        self.norm = Normalize(0.0, self._ceiling)
+        """From loads to 0 ... 1."""
+
+    def colour(self, load: Load) -> Colour:
+        """White where nothing was sent, grey where nothing can be full."""
+        if load is None:
+            return IDLE
+        if math.isnan(load):
+            return PLAIN_WIRE
+        return _STEPS[int(min(load / self._ceiling, 1.0) * (len(_STEPS) - 1) + 0.5)]
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,19 @@ from matplotlib.collections import LineCollection, PatchCollection, PolyCollecti
 from matplotlib.patches import Circle, Patch, Wedge
 from matplotlib.ticker import MaxNLocator
 
-from fedsim.topology.kinds import NodeKind
-from fedsim.viz.topology_map.colours import CASING, FAILING, IDLE, OWN_CHANNELS, PLAIN_DISC, PLAIN_WIRE, Colour, Scale
-from fedsim.viz.topology_map.detail import Detail, markers
+from fedsim.topology.graph import NodeKind
+from fedsim.viz.topology_map.detail import (
+    CASING,
+    FAILING,
+    IDLE,
+    OWN_CHANNELS,
+    PLAIN_DISC,
+    PLAIN_WIRE,
+    Colour,
+    Detail,
+    Scale,
+    markers,
+)
 from fedsim.viz.topology_map.lines import halves, wire_line
 from fedsim.viz.topology_map.loads import Loads
 from fedsim.viz.topology_map.names import write_names

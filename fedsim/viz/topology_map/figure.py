@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fedsim.viz.human import scale as unit_of
 from fedsim.viz.style import GREY, plain
-from fedsim.viz.topology_map.colours import DARK, Scale
+from fedsim.viz.topology_map.detail import DARK, Scale
 from fedsim.viz.topology_map.drawing import draw_network
 from fedsim.viz.topology_map.ground import on_the_ground
 from fedsim.viz.topology_map.labels import legible, shortened, text_width
@@ -85,17 +85,12 @@ class _Sheet:
     @property
     def height(self) -> float:
         """Of the paper."""
-        return (
-            _EDGE + _TITLE + self.rows * (self._header + self.places.height_points) + self._below + self._foot + _EDGE
-        )
+        below = _TICKS[1] if self.places.in_metres else 0.0
+        return _EDGE + _TITLE + self.rows * (self._header + self.places.height_points) + below + self._foot + _EDGE
 
     @property
     def _left(self) -> float:
         return _TICKS[0] if self.places.in_metres else 0.0
-
-    @property
-    def _below(self) -> float:
-        return _TICKS[1] if self.places.in_metres else 0.0
 
     @property
     def _header(self) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import networkx as nx
 
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 from fedsim.viz.topology_map.places import MARGIN, TALLEST, Disc, Net, Places, sunflower
 
 __all__ = ["in_layers", "layered"]

@@ -8,19 +8,20 @@ from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from fedsim.topology.kinds import NodeKind
-from fedsim.viz.topology_map.colours import (
+from fedsim.topology.graph import NodeKind
+from fedsim.viz.topology_map.detail import (
     CASING,
     DARK,
     FAILING,
     IDLE,
+    MARKERS,
     OWN_CHANNELS,
     PLAIN_DISC,
     PLAIN_WIRE,
     Colour,
+    Detail,
     Scale,
 )
-from fedsim.viz.topology_map.detail import MARKERS, Detail
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 

@@ -10,10 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind
 from fedsim.viz.style import plain
-from fedsim.viz.topology_map.colours import DARK
-from fedsim.viz.topology_map.detail import Detail
+from fedsim.viz.topology_map.detail import DARK, Detail
 from fedsim.viz.topology_map.labels import Board, Label, Marks, Wish, legible, shortened
 from fedsim.viz.topology_map.lines import spaced
 from fedsim.viz.topology_map.places import Box, Net, Places, Point, Points

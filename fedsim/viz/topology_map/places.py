@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedsim.network.faults.settings import ScheduledFault
-from fedsim.topology.graph import Topology
-from fedsim.topology.kinds import NodeKind
+from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.layout import GOLDEN_ANGLE
 
 __all__ = ["MARGIN", "TALLEST", "Box", "Disc", "Net", "Places", "Point", "Points", "sunflower"]

@@ -87,7 +87,7 @@ def _parse(table: ModelTable, part: str | None = None) -> Architecture | str:
         rectified = bool(layers) and isinstance(layers[0][1], ReLU)
         layers = layers[rectified:]
         dense_stack.append(DenseBlock(own, layer, rectified))
-    if not layers and not dense_stack and part != "extractor":
+    if not layers and not dense_stack and part in (None, table.parts[-1]):
         return "it ends in no fully connected layer"
     if layers:
         layer = layers[0][1]

@@ -30,7 +30,7 @@ from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.trainer import Score, Tally, TensorDict, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
-from fedsim.models.table import ModelTable
+from fedsim.models.table import CLASSIFIER, EXTRACTOR, ModelTable
 
 __all__ = ["BatchedTrainer"]
 
@@ -114,7 +114,7 @@ class BatchedTrainer(Trainer):
             rows = joined([made(source) for source in stage.training.rows])
             return shuffled(rows, stage.training.about.training, stage.training.stream)
 
-        return _lockstep(self._parts["classifier"], self.dataset, self._products, group, draw)
+        return _lockstep(self._parts[CLASSIFIER], self.dataset, self._products, group, draw)
 
     def _draw(self, stage: Stage) -> Iterator[XY]:
         about = stage.training.about
@@ -123,7 +123,7 @@ class BatchedTrainer(Trainer):
     @torch.no_grad()
     def features(self, extractor: Mapping[str, TensorDict], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """One product for each layer, of all samples together."""
-        layers = self._parts["extractor"]
+        layers = self._parts[EXTRACTOR]
         with arithmetic(self.torch_device, self._precision):
             made = layers.forward(extractor, torch.cat(list(samples)), self._products)
         return [some.clone() for some in torch.split(made, [len(x) for x in samples])]
