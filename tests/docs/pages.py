@@ -10,12 +10,6 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def files_on(page: Path) -> dict[str, str]:
-    """The Python files on a page, each behind its name."""
-    text = page.read_text(encoding="utf-8")
-    return {found[1]: found[2] for found in re.finditer(r"^`(\w+\.py)`:\n\n```python\n(.*?)^```$", text, re.M | re.S)}
-
-
 def fenced(page: Path, language: str) -> list[str]:
     """The contents of all fenced blocks of *language* on a page."""
     text = page.read_text(encoding="utf-8")

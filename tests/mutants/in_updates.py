@@ -46,15 +46,15 @@ FAULTS = (
     ),
     Fault(
         "an update says that it was made of the first model",
-        TASK,
-        "return cls(number, version, down, objective",
-        "return cls(number, 0, down, objective",
+        SITE,
+        "return kind(number, self.version, down",
+        "return kind(number, 0, down",
         (TEST_ASYNCHRONOUS,),
     ),
     Fault(
         "a client forgets what its codec has left out",
         TASK,
-        '**client.kept.get("codec", {})}',
+        '**kept.get("codec", {})}',
         "}",
         (TEST_SEAMS,),
     ),
@@ -96,8 +96,8 @@ FAULTS = (
     Fault(
         "an operation may make half a model",
         EXECUTORS + "torch_executor.py",
-        "if handle.output in self._table.parts:",
-        "if not self._table.parts:",
+        "if any(handle.output in table.parts for table in self._tables.values()):",
+        "if handle.output not in made:",
         (TEST_OPEN,),
     ),
     Fault(
