@@ -83,6 +83,8 @@ class Combination(Protocol):
             raise Misfit(f"objective {objective.name!r} and codec {codec.name!r} both remember {both[0]!r}", "codec")
         with within(*self._key("cohort")):
             cohort.check(world)
+        with within(*self._key("schedule")):
+            self.when().check(world)
         with within(*self._key("objective")):
             objective.check(world.dataset)
         with within(*self._key("exchange")):

@@ -17,6 +17,8 @@ from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
 
 import fedsim
 from fedsim.cli import main
+from fedsim.errors import Misfit, UserError
+from fedsim.experiment.validate import validate
 from fedsim.learning.codecs.codec import Codec, Coded
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.learner import Learner
@@ -30,6 +32,7 @@ from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.random import RandomCohort
+from fedsim.protocols.schedules.rounds import Rounds
 from fedsim.protocols.site import Site
 from fedsim.protocols.world import World
 
@@ -202,3 +205,19 @@ def test_what_a_rule_makes_wrong_is_one_message(
     assert main(["run", str(tmp_path / "halving.yaml"), "--out", str(tmp_path / "run"), "--quiet"]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"fedsim: {message}") and said.count("\n") == 1
+
+
+class Never(Rounds):
+    """A schedule that no world is good enough for."""
+
+    name: Literal["never"] = "never"  # type: ignore[assignment]
+
+    def check(self, world: World) -> None:
+        raise Misfit(f"{len(world.clients)} clients are too few", "interval")
+
+
+def test_a_schedule_may_refuse_before_anything_runs() -> None:
+    keys = {"cohort": {"name": "random", "clients": 2}, "schedule": {"path": f"{__file__}:Never"}}
+    scenario = digit_runs.scenario({"protocols": [{"name": "composed", **keys}]})
+    with pytest.raises(UserError, match=r"protocols\[0\]\.schedule\.interval: 20 clients are too few"):
+        validate(scenario)

@@ -37,6 +37,10 @@ class Parts(NamedTuple):
 class Schedule(Component):
     """Registered under "schedules"."""
 
+    def check(self, world: World) -> None:
+        """Raise `UserError` when it cannot run in *world*."""
+        return
+
     @abstractmethod
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """The protocol as a process: a loop over ``world.loop.rounds()``."""
