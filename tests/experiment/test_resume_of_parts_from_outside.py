@@ -68,7 +68,7 @@ def computed(store: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", mostly_long(["serial", "batched", "processes"], now=["serial", "batched"]))
+@pytest.mark.parametrize("executor", mostly_long(["serial", "batched", "processes"], now=["batched"]))
 def test_killed_between_asking_for_a_size_and_the_end_of_its_sending(
     server: RunServer, tmp_path: Path, executor: str
 ) -> None:
@@ -98,7 +98,7 @@ def test_a_size_that_is_known_is_not_trained_for_again_not_even_after_a_kill(ser
     assert outcome(tmp_path / "warm") == outcome(tmp_path / "cold")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_without_rounds_goes_on_too(server: RunServer, tmp_path: Path) -> None:
     whole, out = tmp_path / "whole", tmp_path / "run"
     assert server.run(ASYNCHRONOUS, whole) == 0

@@ -279,6 +279,7 @@ def test_over_another_component_it_begins_anew() -> None:
     assert load("back.yaml").network.cell.radio.name == "fixed"
 
 
+@pytest.mark.long
 def test_the_schema_for_editors_lets_a_path_stand_for_a_name() -> None:
     schema = scenario_schema()
     jsonschema.validate(json.loads(plant().read_text()), schema)

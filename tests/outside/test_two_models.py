@@ -16,6 +16,7 @@ import yaml
 from safetensors.torch import load_file
 from simpy import Event
 from small_worlds import RING, simulated
+from tiers import mostly_long
 
 import fedsim
 from fedsim.cli import main
@@ -131,7 +132,7 @@ LEARNED = {
 TITLE = "within_classes"
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
+@pytest.mark.parametrize("executor", mostly_long(["serial", "processes", "batched"], now=["batched"]))
 def test_a_class_learns_what_it_learns_alone(tmp_path: Path, executor: str) -> None:
     both = fedsim.run(digit_runs.scenario(LEARNED), out=tmp_path / "both", executor=executor).final_weights(TITLE, 1)
     assert both.keys() == {"extractor", "classifier", "camera/extractor", "camera/classifier"}
