@@ -22,6 +22,7 @@ from mutants import (
     in_seconds,
     in_semantics,
     in_streams,
+    in_tables,
     in_updates,
     in_waves,
 )
@@ -37,6 +38,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_radio.FAULTS,
     *in_rounds.FAULTS,
     *in_streams.FAULTS,
+    *in_tables.FAULTS,
     *in_files.FAULTS,
     *in_data.FAULTS,
     *in_dealing.FAULTS,
