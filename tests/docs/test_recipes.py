@@ -163,7 +163,7 @@ def test_eight_bits_are_a_byte_for_each_number_and_whole_steps() -> None:
         assert steps == pytest.approx(steps.round(), abs=0.01), name
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_buffer_of_one_takes_every_client_as_soon_as_it_is_back() -> None:
     """Two devices go to and fro, each in its own time, so the rounds end at the multiples of both times, merged."""
     schedule = "schedule: {path: buffered.py:Buffered, buffer: 1}"

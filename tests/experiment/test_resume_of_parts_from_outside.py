@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from run_server import RunServer
 from signals import At
-from tiers import mostly_long
 
 OUTSIDE = Path(__file__).parents[1] / "outside"
 SPARSE = {"path": f"{OUTSIDE / 'sparse.py'}:Sparse", "threshold": 0.02}
@@ -67,8 +66,8 @@ def computed(store: Path) -> list[tuple[str, str]]:
     return [(row["operation"], row["key"]) for row in rows if row["event"] == "computed"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("executor", mostly_long(["serial", "batched", "processes"], now=["batched"]))
+@pytest.mark.long
+@pytest.mark.parametrize("executor", ["serial", "batched", "processes"])
 def test_killed_between_asking_for_a_size_and_the_end_of_its_sending(
     server: RunServer, tmp_path: Path, executor: str
 ) -> None:

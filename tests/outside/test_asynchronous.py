@@ -14,6 +14,7 @@ from asynchronous import Buffered, Mixing
 from learned import train, update
 from small_learner import CLIENTS, Small, small, tensors
 from small_worlds import NO_TIME, prepared
+from tiers import mostly_long
 
 from fedsim.experiment.simulate import simulate
 from fedsim.learning.graph import Graph, Handle
@@ -54,7 +55,10 @@ def forced(run: Small, model: Model) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize(
-    ("devices", "concurrency", "folded"), [(2, 2, 1), (8, 8, 1), (20, 8, 1), (8, 8, 3), (20, 8, 4), (16, 16, 10)]
+    ("devices", "concurrency", "folded"),
+    mostly_long(
+        [(2, 2, 1), (8, 8, 1), (20, 8, 1), (8, 8, 3), (20, 8, 4), (16, 16, 10)], now=[(8, 8, 1), (8, 8, 3), (20, 8, 4)]
+    ),
 )
 def test_mean_staleness_is_that_of_a_queue_that_is_always_full(devices: int, concurrency: int, folded: int) -> None:
     """(C - 1) / K, whatever the speeds: while one is at work, the other C - 1 come home once each."""

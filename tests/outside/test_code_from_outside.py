@@ -201,11 +201,13 @@ def test_a_protocol_of_ones_own_is_taken_by_every_command(folder: Path, capsys: 
             {"protocols": [{"name": "stp", "label": "chains", "grouping": {"path": "mine.py:InOrder"}}]},
             {"protocols": [{"path": "mine.py:Chains"}]},
             id="grouping",
+            marks=pytest.mark.long,
         ),
         pytest.param(
             {"network": with_radio(radio={"path": "mine.py:Steady", "uplink_bps": 1_000, "downlink_bps": 2_000})},
             {},
             id="radio",
+            marks=pytest.mark.long,
         ),
         pytest.param({"network": with_radio(discipline={"path": "mine.py:Queue"})}, {}, id="discipline"),
     ],

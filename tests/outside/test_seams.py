@@ -14,6 +14,7 @@ import pytest
 import sparse
 from simpy import Event
 from small_worlds import EVERYTHING_HAPPENS, prepared, simulated
+from tiers import mostly_long
 
 import fedsim
 from fedsim.cli import main
@@ -81,7 +82,7 @@ def computed(store: Path, run: int) -> list[str]:
     return [row["operation"] for row in rows if row["event"] == "computed"]
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
+@pytest.mark.parametrize("executor", mostly_long(["serial", "processes", "batched"], now=["batched"]))
 def test_a_measured_size_is_kept_and_nothing_is_trained_for_it_again(tmp_path: Path, executor: str) -> None:
     scenario, store = digit_runs.scenario(MEASURED), tmp_path / "store"
     cold = fedsim.run(scenario, out=tmp_path / "cold", store=store, executor=executor)
@@ -122,7 +123,7 @@ class Counted(Codec):
         )
 
 
-@pytest.mark.parametrize("executor", ["serial", "processes", "batched"])
+@pytest.mark.parametrize("executor", mostly_long(["serial", "processes", "batched"], now=["batched"]))
 def test_a_client_keeps_what_its_codec_remembers(tmp_path: Path, executor: str) -> None:
     protocol = {"name": "fedavg", "clients": 20, "codec": {"path": f"{__file__}:Counted"}}
     results = fedsim.run(digit_runs.scenario({"protocols": [protocol]}), out=tmp_path, executor=executor)
