@@ -38,9 +38,18 @@ KEYS: dict[str, dict[str, Any]] = {
     "naive_gsp_icg": {"groups": 3, "sampling_rate": 1.0, "grouping": {"leftover": "spread"}},
     "hfedms_s": {"growth": {"name": "constant", "beta": 3}, "interval": 2, "sampling_rate": 1.0},
     "hfedms_d": {"growth": {"name": "constant", "beta": 4}, "interval": 3, "sampling_rate": 1.0},
+    "composed": {
+        "cohort": {"name": "random", "fraction": 0.5},
+        "exchange": {"name": "lasp"},
+        "schedule": {"name": "rounds", "interval": 2},
+    },
     "centralised": {},
 }
 """The least that each protocol must be told; a new one is entered here."""
+
+
+def test_no_protocol_is_left_out() -> None:
+    assert set(KEYS) == set(registry.names("protocols"))
 
 
 def changes(protocol: str) -> dict[str, Any]:
