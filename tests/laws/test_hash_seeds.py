@@ -18,7 +18,6 @@ import digit_runs
 import numpy as np
 import pytest
 from PIL import Image
-from small_worlds import simulated
 from test_determinism import IN_GROUPS, SCENARIO
 from under_a_hash_seed import answer
 
@@ -100,12 +99,6 @@ def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(found: li
     one, other = (each.traces[name] for each in found)
     assert one == other
     assert len(set(one)) == len(scenario["protocols"]) * 2  # they do not agree by being empty
-    ours = [
-        simulated(scenario | {"protocols": [protocol]}, seed=seed).trace.digest()
-        for seed in (1, 2)
-        for protocol in scenario["protocols"]
-    ]
-    assert one == ours
     tables = [(each.out / name / "rounds.csv").read_bytes() for each in found]
     assert tables[0] == tables[1]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from peak_memory import peak_bytes
 from small_worlds import scenario, simulated
+from tiers import mostly_long
 
 from fedsim.cli import main
 from fedsim.errors import UserError
@@ -128,14 +130,14 @@ def test_compute_times_are_checked_once_for_all_protocols(monkeypatch: pytest.Mo
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize("command", ["validate", "describe"])
-@pytest.mark.parametrize(
-    "network",
-    [
-        {"name": "star", "devices": 1_000_000},
-        {"name": "explicit", "nodes": {"sensor": {"kind": "sensor", "count": 1_000_000, "attach": "station"}}},
-    ],
-)
+MANY = [
+    {"name": "star", "devices": 1_000_000},
+    {"name": "explicit", "nodes": {"sensor": {"kind": "sensor", "count": 1_000_000, "attach": "station"}}},
+]
+ASKED = [("describe", MANY[0]), ("validate", MANY[1])]
+
+
+@pytest.mark.parametrize(("command", "network"), mostly_long(product(["validate", "describe"], MANY), now=ASKED))
 def test_a_network_beyond_the_limit_of_a_quick_command_is_refused_before_it_is_built(
     command: str, network: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tiers import mostly_long
 
 from fedsim import registry
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
 from fedsim.paper.published import published
+from fedsim.protocols.run_loop import Stop
 from fedsim.scenario.load import load
+from fedsim.scenario.schema import Scenario
 from fedsim.units import HOUR_S, TIB_BYTES
 
 pytestmark = pytest.mark.slow
@@ -39,22 +40,21 @@ EVENTS = {  # protocol: interval, rounds; TiB of models alone, and with reports;
 }
 GROUPED = [name for name in EVENTS if name != "fedavg"]
 
-
-SOME = mostly_long(EVENTS, now=["hfedms_d_t5"])
-SOME_GROUPED = mostly_long(GROUPED, now=["hfedms_d_t5"])
-
 Rounds = Callable[[str], Results]
+
+
+def alone(protocol: str) -> Scenario:
+    whole = load(SCENARIOS / "hfedms_table4.yaml")
+    return whole.model_copy(update={"protocols": tuple(one for one in whole.protocols if one.title == protocol)})
 
 
 @pytest.fixture(scope="module")
 def hfedms_of(tmp_path_factory: pytest.TempPathFactory) -> Rounds:
     """A run of one protocol of the table, by its name."""
-    whole = load(SCENARIOS / "hfedms_table4.yaml")
 
     @cache
     def run_of(protocol: str) -> Results:
-        alone = tuple(one for one in whole.protocols if one.title == protocol)
-        return run(whole.model_copy(update={"protocols": alone}), out=tmp_path_factory.mktemp(protocol) / "run")
+        return run(alone(protocol), out=tmp_path_factory.mktemp(protocol) / "run")
 
     return run_of
 
@@ -95,7 +95,8 @@ def test_the_formulas_of_a_run_give_every_printed_digit(name: str, request: pyte
         assert round(line["formula"], decimals) == float(printed) == line[reference], line
 
 
-@pytest.mark.parametrize("protocol", SOME)
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", EVENTS)
 def test_table_iv_as_simulated(hfedms_of: Rounds, protocol: str) -> None:
     row = event(hfedms_of(protocol), protocol)
     interval, rounds, models_tib, tib, hours = EVENTS[protocol]
@@ -107,7 +108,8 @@ def test_table_iv_as_simulated(hfedms_of: Rounds, protocol: str) -> None:
     assert f"{row['sim_time_s'] / HOUR_S:.1f}" == f"{(row['sim_time_s'] - reports_s) / HOUR_S:.1f}" == hours
 
 
-@pytest.mark.parametrize("protocol", SOME_GROUPED)
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", GROUPED)
 def test_table_iv_is_simulated_to_the_byte(hfedms_of: Rounds, protocol: str) -> None:
     interval, rounds, *_ = EVENTS[protocol]
     up_bytes = down_bytes = 0.0
@@ -121,12 +123,14 @@ def test_table_iv_is_simulated_to_the_byte(hfedms_of: Rounds, protocol: str) -> 
     assert row["sim_time_s"] == pytest.approx(8 * (up_bytes / 4e6 + down_bytes / 7e6), rel=1e-12)  # the air never rests
 
 
-def test_a_block_is_one_full_round_whose_mean_is_scattered_and_rounds_of_the_classifier(hfedms_of: Rounds) -> None:
-    rounds = hfedms_of("hfedms_d_t5").rounds
+def test_a_block_is_one_full_round_whose_mean_is_scattered_and_rounds_of_the_classifier(tmp_path: Path) -> None:
+    whole = alone("hfedms_d_t5")
+    shorter = whole.protocols[0].model_copy(update={"stop": Stop(rounds=7)})
+    rounds = run(whole.model_copy(update={"protocols": (shorter,)}), out=tmp_path / "run").rounds
     sent = [(0.0, 0.0), *zip(rounds["uplink_bytes"], rounds["downlink_bytes"], strict=True)]
     each = [(up - up_before, down - down_before) for (up_before, down_before), (up, down) in pairwise(sent)]
     full, part = (108 * MODEL_BYTES + REPORT_BYTES, 2 * 108 * MODEL_BYTES), (108 * CLASSIFIER_BYTES,) * 2
-    assert each == ([full] + 4 * [part]) * 6 + [full] + 3 * [part]
+    assert each == [full, *[part] * 4, full, part]
     assert set(rounds["participants"]) == {108}
 
 

@@ -154,14 +154,9 @@ def test_a_network_study_may_take_the_sizes_of_texts(texts: dict[str, Any]) -> N
     validate(scenario({"data": texts, "model": {"name": "declared", "parameters": 1000.0}}))
 
 
-@pytest.mark.parametrize(
-    ("key", "limit", "tried"),
-    [("MOST_SEEDS", 30, 30), ("MOST_CLIENTS", 100, 25), ("MOST_CLIENTS", 1, 1), ("MOST_BYTES", 1, 1)],
-)
-def test_of_many_seeds_as_many_are_tried_as_take_seconds(
-    monkeypatch: pytest.MonkeyPatch, key: str, limit: int, tried: int
-) -> None:
-    """A run tries them all."""
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The seeds whose data are made, as they are made."""
     seen: list[int] = []
     gather = validation.gather_materials
 
@@ -170,10 +165,25 @@ def test_of_many_seeds_as_many_are_tried_as_take_seconds(
         return gather(settings, seed)
 
     monkeypatch.setattr(validation, "gather_materials", gathered)
+    return seen
+
+
+MANY_SEEDS = {**DIGITS, "topology": {"name": "star", "devices": 4}, "seeds": list(range(8))}
+
+
+@pytest.mark.parametrize(
+    ("key", "limit", "number"),
+    [("MOST_SEEDS", 6, 6), ("MOST_CLIENTS", 12, 3), ("MOST_CLIENTS", 1, 1), ("MOST_BYTES", 1, 1)],
+)
+def test_of_many_seeds_as_many_are_tried_as_take_seconds(
+    tried: list[int], monkeypatch: pytest.MonkeyPatch, key: str, limit: int, number: int
+) -> None:
     monkeypatch.setattr(validation, key, limit)
-    many = scenario({**DIGITS, "topology": {"name": "star", "devices": 4}, "seeds": list(range(40))})
-    materials = validate(many, every_seed=False)
-    assert seeds_tried(many, materials) == len(seen) == tried
-    seen.clear()
-    validate(many)
-    assert seen == list(range(40))
+    many = scenario(MANY_SEEDS)
+    assert seeds_tried(many, validate(many, every_seed=False)) == len(tried) == number
+
+
+def test_a_run_tries_all_seeds_however_many_there_are(tried: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "MOST_SEEDS", 1)
+    validate(scenario(MANY_SEEDS))
+    assert tried == MANY_SEEDS["seeds"]
