@@ -254,6 +254,7 @@ def test_the_folder_gets_the_numbers_and_the_figures(tmp_path: Path, capsys: Cap
     assert "| data " in said.out and "describe.json" not in said.out
 
 
+@pytest.mark.long
 def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with `fedsim describe plant.yaml --out here | head`."""
 

@@ -123,6 +123,7 @@ def test_dirichlet_shares_of_a_class_have_the_variance_of_the_law(alpha):
     assert_mean(((shares - 1 / clients) ** 2).sum(1), (1 - 1 / clients) / (clients * alpha + 1), fault=0.1)
 
 
+@pytest.mark.long
 def test_the_capacity_rule_leaves_the_first_class_alone():
     """As above, over the first class only: 1,000 draws, a fault of 15 % is seen."""
     clients, each, alpha = 5, 300, 1.0
@@ -440,6 +441,7 @@ def test_all_that_is_there_is_dealt_and_everybody_gets_what_there_is_room_for(da
     assert np.array_equal(dealt.sum(1), room)
 
 
+@pytest.mark.long
 def test_where_more_is_wished_than_there_is_chance_decides_which_wishes_are_met():
     """20 wishes by two clients for 10 samples: hypergeometric, mean 5 and variance 10/4 * 10/19. A fault of 20 %."""
     wanted = np.array([[1.0, 0.0], [1.0, 0.0]])

@@ -62,6 +62,7 @@ def test_a_deadline_that_the_air_cannot_meet(tmp_path: Path) -> None:
     assert late["skip"]["participants"] == 0 < late["abort"]["participants"]
 
 
+@pytest.mark.long
 def test_vehicles_in_a_ring_with_a_broken_wire(tmp_path: Path) -> None:
     snr_db = 23.0 - (20 * math.log10(4 * math.pi * 3.7e9 / 299_792_458) + 30 * math.log10(60)) + 174.0 - 73.0103 - 5.0
     assert (round(snr_db, 1), round(2.93 * 20, 1)) == (21.8, 58.6)

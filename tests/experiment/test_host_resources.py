@@ -52,6 +52,7 @@ def test_a_trained_model_is_gone_before_the_next_one_is_trained(
     assert alive == [0] * 3 * 20
 
 
+@pytest.mark.long
 def test_the_store_of_fifty_rounds_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint at every occasion; the folder is looked at after each file, before what it replaces is deleted."""
     written, sizes = store.write_atomically, []

@@ -123,6 +123,7 @@ def test_table_iv_is_simulated_to_the_byte(hfedms_of: Rounds, protocol: str) -> 
     assert row["sim_time_s"] == pytest.approx(8 * (up_bytes / 4e6 + down_bytes / 7e6), rel=1e-12)  # the air never rests
 
 
+@pytest.mark.long
 def test_a_block_is_one_full_round_whose_mean_is_scattered_and_rounds_of_the_classifier(tmp_path: Path) -> None:
     whole = alone("hfedms_d_t5")
     shorter = whole.protocols[0].model_copy(update={"stop": Stop(rounds=7)})
