@@ -21,13 +21,14 @@ def described(thing: Any) -> Any:
     come with fedsim, and every field. Raises `TypeError` for what is no number, text, list, mapping, settings or
     dataclass: no key could tell two of them apart.
     """
-    if thing is None or isinstance(thing, str | int | float | bool):
+    if thing is None or isinstance(thing, (str, int, float)):
         return thing
     if isinstance(thing, BaseModel):
-        return _of_class(type(thing)) | _dumped(thing)
+        return _of_settings(thing)
     if is_dataclass(thing):
-        content = {field.name: described(getattr(thing, field.name)) for field in fields(thing)}
-        return _of_class(type(thing)) | content
+        kind: type = type(thing)
+        facts, names = _of_class(kind)
+        return facts | {name: described(getattr(thing, name)) for name in names}
     if isinstance(thing, Mapping):
         return {key: described(value) for key, value in thing.items()}
     if isinstance(thing, list | tuple):
@@ -36,16 +37,19 @@ def described(thing: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _dumped(settings: BaseModel) -> dict[str, Any]:
+def _of_settings(settings: BaseModel) -> dict[str, Any]:
     parts = {name: described(value) for name, value in settings if _has_settings(value)}  # of their versions, too
-    return settings.model_dump(mode="json") | parts
+    return _of_class(type(settings))[0] | settings.model_dump(mode="json") | parts
 
 
 def _has_settings(value: Any) -> bool:
     return isinstance(value, BaseModel) or (isinstance(value, list | tuple) and any(map(_has_settings, value)))
 
 
-def _of_class(kind: type) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def _of_class(kind: type) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What tells the class from others, and the names of a dataclass's fields."""
     facts = {name: getattr(kind, name, None) for name in ("name", "version")}
     facts["source"] = source_digest(kind)  # code from outside of fedsim raises no version when it is edited
-    return {name: fact for name, fact in facts.items() if isinstance(fact, str | int)}
+    names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return {name: fact for name, fact in facts.items() if isinstance(fact, str | int)}, names
