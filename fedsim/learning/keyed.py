@@ -36,6 +36,9 @@ def described(thing: Any) -> Any:
     raise TypeError(f"a key cannot hold {thing!r}: make it a number, a text, or a dataclass of them")
 
 
+# Thousands of nodes have the same settings and classes, so what is said of these is made once, and nobody changes it.
+
+
 @lru_cache(maxsize=256)
 def _of_settings(settings: BaseModel) -> dict[str, Any]:
     parts = {name: described(value) for name, value in settings if _has_settings(value)}  # of their versions, too

@@ -13,6 +13,7 @@ HEAD = "fedsim/models/user_head.py"
 PLAIN = "fedsim/learning/executors/plain.py"
 LAWS = "tests/laws/test_groups_learn_like_plain_loops.py"
 TESTS = "tests/learning/test_semantics.py"
+TEST_ROWS = "tests/learning/test_semantic_rows.py"
 
 FAULTS = (
     Fault(
@@ -20,42 +21,42 @@ FAULTS = (
         "fedsim/learning/operations/compensate.py",
         'elif self.absent == "mean":',
         "else:",
-        (TESTS,),
+        (TEST_ROWS,),
     ),
     Fault(
         "a class moves by the sum of its drifts",
         "fedsim/learning/operations/compensate.py",
         "features[labels == label] += seen.mean(dim=0)",
         "features[labels == label] += seen.sum(dim=0)",
-        (TESTS,),
+        (TEST_ROWS,),
     ),
     Fault(
         "compensation changes what is stored",
         "fedsim/learning/operations/compensate.py",
         "remembered[LABELS], remembered[FEATURES].clone()",
         "remembered[LABELS], remembered[FEATURES]",
-        (TESTS,),
+        (TEST_ROWS,),
     ),
     Fault(
         "rounding says which of two rows is nearer",
         "fedsim/learning/operations/keep.py",
         "torch.round(distances * (",
         "(distances * (",
-        (TESTS,),
+        (TEST_ROWS,),
     ),
     Fault(
         "the last of equal rows",
         "fedsim/learning/operations/keep.py",
         "torch.argsort(_distances(candidates[FEATURES], labels), stable=True)",
         "len(labels) - 1 - torch.argsort(_distances(candidates[FEATURES], labels).flip(0), stable=True)",
-        (TESTS,),
+        (TEST_ROWS,),
     ),
     Fault(
         "a quota too many",
         "fedsim/learning/operations/keep.py",
         "rank < quotas[labels]",
         "rank <= quotas[labels]",
-        (TESTS,),
+        (TEST_ROWS,),
     ),
     Fault(
         "rows in their order",

@@ -1,4 +1,4 @@
-"""Classes that do not come with fedsim: from a user's file or an installed package, in every command.
+"""Classes that do not come with fedsim: from a user's file, in every command.
 
 Their source is part of what a scenario is: other code is another scenario.
 """
@@ -8,20 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import small_worlds
+from parts_from_outside import PARTS, plant, refusal
 
-from fedsim import registry
 from fedsim.cli import main
 from fedsim.cli.schema import scenario_schema
 from fedsim.errors import UserError
-from fedsim.experiment.host import HostOptions, numeric_family
 from fedsim.experiment.results import load_results
 from fedsim.imports import import_path, load_function, source_digest
 from fedsim.models.declared import DeclaredTable
@@ -29,140 +26,13 @@ from fedsim.protocols.fedavg import FedAvg
 from fedsim.scenario.load import load, written_out
 from fedsim.settings import Component
 
-PARTS = '''
-from typing import Annotated, Literal
-
-import numpy as np
-
-from fedsim.grouping.settings import GroupingSettings
-from fedsim.network.disciplines.serial import Serial
-from fedsim.protocols.fedavg import FedAvg
-from fedsim.protocols.stp import STP
-from fedsim.radio.fixed import Fixed
-from fedsim.settings import Count, OneOf
-
-
-class Mine(FedAvg):
-    """FedAvg with one client by default."""
-
-    clients: Count | None = 1
-    my_key: Count = 3
-
-
-class Chosen(FedAvg):
-    """FedAvg, by a name of its own."""
-
-    name: Literal["my own"] = "my own"
-
-
-class InOrder(GroupingSettings):
-    """Clients in groups, as they are numbered."""
-
-    needs_counts = False
-    once: bool = True
-
-    def equal_groups(self, counts, number, rng):
-        size = len(counts) // number
-        return np.arange(number * size).reshape(number, size)
-
-
-class Chains(STP):
-    """STP whose groups are formed by the class above, unless somebody says otherwise."""
-
-    name: Literal["chains"] = "chains"
-    grouping: Annotated[GroupingSettings, OneOf("groupings")] = InOrder()
-
-
-class Steady(Fixed):
-    """Fixed rates."""
-
-
-class Queue(Serial):
-    """One after the other."""
-
-
-NOTHING = 3
-nothing = "no class"
-
-
-class Other:
-    """Something else."""
-
-
-class Unfinished(GroupingSettings):
-    """Forms no groups."""
-
-    needs_counts = False
-
-
-class Fedprox(FedAvg):
-    name: Literal["fedprox"] = "fedprox"
-
-
-class Placed(FedAvg):
-    path: str = "there"
-
-
-class Choosy(FedAvg):
-    def model_post_init(self, context):
-        raise KeyError("whatever")
-
-
-class Vague(FedAvg):
-    mine: "Nowhere" = 3
-
-
-class Line(FedAvg):
-    name: Literal["two\\nlines"] = "two\\nlines"
-
-
-def made():
-    class Inner(FedAvg):
-        pass
-
-    return Inner
-
-
-Hidden = made()
-Alias = Mine
-'''
-
-
-TRAINER = """
-from fedsim.learning.executors.serial import Serial
-
-class Mine(Serial):
-    pass
-"""
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the user's file, to which scenarios and runs come."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(PARTS)
-    return tmp_path
-
-
-def plant(**changes: Any) -> Path:
-    """A scenario in the folder, as JSON, which is YAML too."""
-    data = {**small_worlds.BASE, "protocols": [{"path": "mine.py:Mine", "my_key": 4}], **changes}
-    path = Path("plant.yaml")
-    path.write_text(json.dumps(data))
-    return path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def edit(old: str = "NOTHING = 3", new: str = "NOTHING = 4") -> None:
     file = Path("mine.py")
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
-
-
-def refusal(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command says that exits with 2."""
-    capsys.readouterr()
-    assert main(list(words)) == 2
-    return capsys.readouterr().err
 
 
 def with_radio(**radio: Any) -> dict[str, Any]:
@@ -443,97 +313,3 @@ def test_what_is_wrong_is_said(
     found = refusal("validate", str(plant(protocols=[protocol])), capsys=capsys)
     assert said.replace("{folder}", str(folder)) in found
     assert found.count("\n") == 1
-
-
-# -- installed packages -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def package(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder on the path with an installed package that offers a few things."""
-    site = folder / "site"
-    (site / "plants-1.0.dist-info").mkdir(parents=True)
-    (site / "plants-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: plants\nVersion: 1.0\n")
-    (site / "plants-1.0.dist-info/entry_points.txt").write_text(
-        "[fedsim.protocols]\nChosen = plants_of_mine:Mine\nMine = plants_of_mine:Mine\n"
-        "fedavg = plants_of_mine:Mine\nlost = plants_of_mine:Lost\n"
-        "[fedsim.executors]\nmine = plants_trainer:Mine\n[fedsim.paper_tables]\nmine = plants_of_mine:made\n"
-    )
-    (site / "plants_of_mine.py").write_text(PARTS)
-    (site / "plants_trainer.py").write_text(TRAINER)
-    monkeypatch.syspath_prepend(site)
-    registry.offers.cache_clear()
-    yield site
-    registry.offers.cache_clear()
-    sys.modules.pop("plants_of_mine", None)
-
-
-def test_what_a_package_offers_has_a_name(package: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    protocols = [{"name": "fedavg", "clients": 1}, {"name": "Mine", "my_key": 2}]
-    assert main(["run", str(plant(protocols=protocols)), "--out", "run", "--quiet"]) == 0
-    first, second = load_results(folder / "run").manifest["runs"]
-    assert (first["protocol"], second["protocol"]) == ("fedavg", "Mine")
-    assert first["trace_hash"] == second["trace_hash"]
-    digest = hashlib.sha256(PARTS.encode()).hexdigest()
-    text = (folder / "run/scenario.yaml").read_text()
-    assert f"- path: plants_of_mine:Mine\n  sha256: {digest}\n" in text
-    assert main(["run", "run/scenario.yaml", "--out", "run", "--quiet"]) == 0
-    said = refusal("validate", "plant.yaml", "--set", "protocols.Mine.my_kez=2", capsys=capsys)
-    assert "protocols[1].my_kez: unknown key; did you mean 'my_key'?" in said
-
-
-def test_the_list_says_who_offers_what(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "protocols"]) == 0
-    said = capsys.readouterr().out
-    assert "Mine           FedAvg with one client by default. (offered by plants)\n" in said
-    assert "fedavg         Not used: plants offers it, and fedsim's own of this name comes first.\n" in said
-    assert "lost           plants_of_mine: there is no 'Lost'" in said
-    assert main(["list", "radios"]) == 0
-    assert "plants" not in capsys.readouterr().out
-
-
-def test_what_is_wrong_with_an_offer_is_said(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, said in (
-        ("lost", "protocols[0].name: plants_of_mine: there is no 'Lost'"),
-        ("Chosen", "protocols[0].name: is what plants offers, but the class calls itself 'Mine'"),
-        ("Mien", "protocols[0].name: no protocol is called 'Mien'; did you mean 'Mine'?"),
-    ):
-        assert said in refusal("validate", str(plant(protocols=[{"name": name}])), capsys=capsys)
-
-
-def test_an_executor_that_is_offered_is_part_of_the_arithmetic(package: Path) -> None:
-    HostOptions(executor="mine")
-    with pytest.raises(UserError, match=r"no executor is called 'mime'; did you mean 'mine'\?"):
-        HostOptions(executor="mime")
-    families = [numeric_family(registry.load("executors", name), "cpu", "float32") for name in ("serial", "mine")]
-    assert families[1] == f"{families[0]}/{hashlib.sha256(TRAINER.encode()).hexdigest()}"
-
-
-def test_a_table_that_is_offered_may_be_asked_for(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert load(plant(paper_table="mine")).paper_table == "mine"
-    assert "no table is called 'mime'; did you mean 'mine'?" in refusal(
-        "validate", str(plant(paper_table="mime")), capsys=capsys
-    )
-
-
-def test_two_packages_that_offer_the_same_are_refused(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = package / "others-1.0.dist-info"
-    shutil.copytree(package / "plants-1.0.dist-info", other)
-    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 1.0\n")
-    said = refusal("validate", str(plant(protocols=[{"name": "Mine"}])), capsys=capsys)
-    assert "'Mine' of protocols is offered by others and plants; uninstall all of them but one" in said
-
-
-def test_the_schema_knows_what_is_offered(package: Path) -> None:
-    offered = {"properties": {"name": {"enum": ["Chosen", "Mine", "lost"]}}, "required": ["name"], "type": "object"}
-    assert offered in scenario_schema()["else"]["properties"]["protocols"]["items"]["anyOf"]
-
-
-def test_packages_are_not_looked_for_when_fedsim_has_the_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(**_: str) -> None:
-        raise AssertionError("it was looked for packages")
-
-    registry.offers.cache_clear()
-    monkeypatch.setattr("importlib.metadata.entry_points", never)
-    assert main(["validate", str(plant(protocols=[{"name": "fedavg", "clients": 1}]))]) == 0
-    assert main(["validate", str(plant())]) == 0
