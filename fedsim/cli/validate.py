@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from fedsim.cli.arguments import MOST_NODES, Commands, add_limits, add_overrides, add_scenario
+
+if TYPE_CHECKING:
+    from fedsim.protocols.world import World
+    from fedsim.scenario.build import Materials
 
 __all__ = ["add_to"]
 
@@ -26,11 +31,17 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.gc_policy import rare_collections
+    from fedsim.experiment.remarks_before import remarks_before
     from fedsim.experiment.validate import seeds_tried, validate
     from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
     from fedsim.scenario.scalars import printable
     from fedsim.topology.sketch import most_nodes
+
+    remarks: list[str] = []
+
+    def look(_: Materials, world: World) -> None:
+        remarks.extend(remarks_before(scenario, world.wires))
 
     with (
         rare_collections(journeys=MOST_NODES),
@@ -38,7 +49,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         in_seconds(not arguments.all_data),
     ):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
-        materials = validate(scenario, every_seed=False)
+        materials = validate(scenario, look, every_seed=False)
     tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)
     counts = (
         _count(len(materials.topology.sensors), "client"),
@@ -50,6 +61,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         ),
     )
     sys.stdout.write(f"{printable(str(arguments.scenario))} is fine: {', '.join(counts)}\n")
+    sys.stdout.writelines(f"Remark: {remark}\n" for remark in remarks)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
@@ -26,6 +26,9 @@ class DeviceClass(Computer):
 
     model: Annotated[ModelSettings, OneOf("models")] | None = None
     """The model that such devices have; left out: the scenario's ``model``, as all others."""
+    duplex: Literal["full", "half"] | None = None
+    """half: such a device sends or receives, one of both at a time (half-duplex FDD), and what goes the other way
+    waits; left out, as the radio's technology has it: half for NB-IoT, and for LTE-M but for full-duplex categories."""
 
 
 class DevicesSettings(Settings):

@@ -15,6 +15,7 @@ from fedsim.experiment.description.network import network_facts
 from fedsim.experiment.description.rounds import protocol_facts
 from fedsim.experiment.description.simulations import MOST_HOPS
 from fedsim.experiment.gc_policy import rare_collections
+from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.validate import validate
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials
@@ -38,6 +39,7 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
 
     def look(materials: Materials, world: World) -> None:
         network.update(network_facts(materials.topology, world.wires, materials.seed))
+        network["remarks"] = remarks_before(scenario, world.wires)
         fresh.append(world)
 
     with rare_collections():

@@ -15,6 +15,7 @@ from typing import Any
 from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, take_peaks
+from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
@@ -79,15 +80,19 @@ def run(
     if folder.finished:
         return Results(path)
     check_store(place)
-    with rare_collections():
-        materials = validate(scenario)  # first, as a host takes a while to load
+    remarks: list[str] = []
+    with rare_collections():  # first, as a host takes a while to load
+        materials = validate(scenario, lambda _, world: remarks.extend(remarks_before(scenario, world.wires)))
         gc.collect()  # the world that was checked is full of cycles
     host = host_for(options, materials.tables, learn=scenario.learn)
     with folder:
         if not folder.finished:  # somebody else may have been faster
             place = folder.store(asked)
             folder.manifest = new_manifest(scenario, materials, host, place, folder)
-            _run_all(scenario, materials, host, place, folder, observer or Observer())
+            observer = observer or Observer()
+            for remark in remarks:
+                observer.tell(f"Remark: {remark}")
+            _run_all(scenario, materials, host, place, folder, observer)
     return Results(path)
 
 

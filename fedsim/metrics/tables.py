@@ -109,9 +109,9 @@ def links_table(
 ) -> pd.DataFrame:
     """A row for each link and direction: traffic, ``utilisation`` and ``mean_queue``.
 
-    ``utilisation`` is the mean share of the channel that was used (on a dedicated channel, the mean number of transfers
-    being sent) and ``mean_queue`` the mean number waiting to be sent, both over the whole simulation. Empty when it
-    took no time.
+    ``utilisation`` is the mean share of the channel's carriers that was used (on a dedicated channel, the mean number
+    of transfers being sent) and ``mean_queue`` the mean number waiting to be sent, both over the whole simulation.
+    Empty when it took no time.
     """
     unfinished = _unfinished(trace, in_flight)
     ways = _column("link", trace, unfinished) * 2 + ~_column("uplink", trace, unfinished)  # uplink first
@@ -128,7 +128,7 @@ def links_table(
             "access": np.repeat([link.access for link in links], 2).astype(bool),
             "transfers": np.bincount(ways, minlength=2 * len(links)),
             **{name: total(name) for name in ("bytes", "retransmitted_bytes", "withdrawn_bytes")},
-            "utilisation": total("airtime_s") / duration,
+            "utilisation": total("airtime_s") / duration / np.repeat([link.medium.carriers for link in links], 2),
             "mean_queue": total("queued_s") / duration,
         }
     )

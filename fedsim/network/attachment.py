@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from fedsim.network.hop import Hop, Link
+from fedsim.radio.settings import Duplex
 
-__all__ = ["Attachment", "Backbone", "Cuts", "Ways", "between"]
+__all__ = ["Attachment", "Backbone", "Cuts", "DeviceKind", "Ways", "between"]
 
 
 class Cuts(Collection[Link]):
@@ -107,6 +108,16 @@ class Backbone:
     def crosses(self, cuts: Cuts) -> bool:
         """Whether one of *cuts* is on the way."""
         return cuts.on_the_way(self._station, self._towards)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceKind:
+    """What a network has to know of a device."""
+
+    name: str | None = None
+    """Of its class."""
+    duplex: Duplex | None = None
+    """None: as the radio's technology has it."""
 
 
 @dataclass(eq=False, slots=True)

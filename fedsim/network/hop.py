@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from fedsim.network.disciplines.channel import Channel, Flow
+from fedsim.network.half_duplex import HalfDuplex
 from fedsim.network.packets import Loss
 
 __all__ = ["Direction", "Hop", "Link", "Medium"]
@@ -26,7 +27,7 @@ class Medium:
     """What links alike have in common."""
 
     make_channels: Callable[[], tuple[Channel, ...]]
-    """One channel for each direction, or one for both when it is half-duplex."""
+    """One channel for each direction, or one that both share."""
     shared_at_once: bool = False
     """Whether those who send at the same time have a part of a channel each."""
     rate_bps: float = 0.0
@@ -34,6 +35,8 @@ class Medium:
     delay_s: float = 0.0
     """From the last bit sent to the last bit received."""
     loss: Loss = field(default_factory=Loss)
+    carriers: int = 1
+    """Of each channel."""
 
 
 @dataclass(eq=False, slots=True)
@@ -50,7 +53,7 @@ class Link:
     """Whether there is an outage now."""
     refuses: bool = False
     """Whether what is handed to it now is lost at once, instead of waiting for the outage to end."""
-    _uncovered: dict[Flow, None] | None = None
+    _waiting: dict[Flow, None] | None = None
     channels_used: tuple[Channel, ...] = ()
     """Its channels, once anybody has asked for them."""
 
@@ -60,21 +63,21 @@ class Link:
         return f"cell {self.ends[0]}" if self.access else " -- ".join(self.ends)
 
     @property
-    def uncovered(self) -> Collection[Flow]:
-        """What has been handed to it, and is on no channel until its device is covered again."""
-        return () if self._uncovered is None else self._uncovered.keys()
+    def waiting(self) -> Collection[Flow]:
+        """What has been handed to it, and is on no channel: its device is out of coverage, or busy the other way."""
+        return () if self._waiting is None else self._waiting.keys()
 
-    def keep_uncovered(self, flow: Flow) -> None:
-        """*flow* waits until its device is covered again."""
-        if self._uncovered is None:
-            self._uncovered = {}
-        self._uncovered[flow] = None
+    def keep_waiting(self, flow: Flow) -> None:
+        """*flow* waits for its device."""
+        if self._waiting is None:
+            self._waiting = {}
+        self._waiting[flow] = None
 
-    def take_uncovered(self, flow: Flow) -> bool:
+    def take_waiting(self, flow: Flow) -> bool:
         """*flow* waits no longer; returns whether it did."""
-        if self._uncovered is None or flow not in self._uncovered:
+        if self._waiting is None or flow not in self._waiting:
             return False
-        del self._uncovered[flow]
+        del self._waiting[flow]
         return True
 
     @property
@@ -95,11 +98,13 @@ class Hop:
     """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
     loss: Loss
     share: float = 1.0
-    """Part of the channel that the client needs for its full rate: all of it where one at a time is served."""
+    """Part of a carrier that the client needs for its full rate: all of it where one at a time is served."""
     weight: float = 1.0
     """Its part relative to others when there is not enough for all."""
     closed: bool = False
     """Whether the client's device has failed, or is out of coverage for ever: what is handed to it now is lost."""
+    half_duplex: HalfDuplex | None = None
+    """Whose turn it is on the client's device, both of whose hops have it; None where both can be used at once."""
     device_failed: bool = False
     """Whether the client's device has failed: then what was sent down to it before, and comes now, is lost too."""
     is_uplink: bool = field(init=False)

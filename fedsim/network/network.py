@@ -56,7 +56,7 @@ class Network:
     @property
     def in_flight(self) -> list[Transfer]:
         """The messages on their way, in the order in which they were sent."""
-        flows = [flow for link in self.links for flow in link.uncovered]
+        flows = [flow for link in self.links for flow in link.waiting]
         for channel in dict.fromkeys(channel for link in self.links for channel in link.channels_used):
             flows += (*channel.flows, *channel.sent)
         messages = {flow for flow in flows if isinstance(flow, Transfer)} | self.doomed.keys()
@@ -104,7 +104,7 @@ class Network:
     def on_link(self, link: Link) -> list[Transfer]:
         """The messages on *link* whose last bit has not been sent."""
         flows = [flow for channel in dict.fromkeys(link.channels_used) for flow in channel.flows]
-        return [flow for flow in (*flows, *link.uncovered) if isinstance(flow, Transfer)]
+        return [flow for flow in (*flows, *link.waiting) if isinstance(flow, Transfer)]
 
     def on_hops(self, hops: Collection[Hop]) -> list[Transfer]:
         """The messages on *hops* whose last bit has not been sent."""

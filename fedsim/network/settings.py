@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from fedsim.errors import Misfit
 from fedsim.network.disciplines.channel import Discipline
+from fedsim.network.disciplines.dedicated import Dedicated
 from fedsim.network.disciplines.fair import Fair
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.packets import Loss, Transport
 from fedsim.radio.settings import RadioSettings
-from fedsim.settings import NonNegative, OneOf, PositiveOrInfinite, Settings, key_rule
+from fedsim.settings import Count, NonNegative, OneOf, PositiveOrInfinite, Settings, key_rule
 
 __all__ = ["CellSettings", "LinkSettings", "NetworkSettings"]
+
+
+def _usual_discipline(cell: dict[str, Any]) -> Discipline:
+    """What the radio's technology does."""
+    usual = getattr(cell.get("radio"), "usual_discipline", "serial")  # a class of the user's may not have been loaded
+    return Fair() if usual == "fair" else Serial()
 
 
 class CellSettings(Settings):
@@ -22,14 +29,38 @@ class CellSettings(Settings):
 
     radio: Annotated[RadioSettings, OneOf("radios")]
     """The rate of each sensor in each direction."""
-    duplex: Literal["full", "half"] = "full"
-    """full: uplink and downlink apart; half: one channel for both."""
-    discipline: Annotated[Discipline, OneOf("disciplines")] = Serial()
-    """How those who send at the same time share the air."""
+    duplex: Annotated[Literal["full", "shared"], BeforeValidator(lambda word: "shared" if word == "half" else word)] = (
+        "full"
+    )
+    """full: uplink and downlink are two channels (FDD, and TDD, whose rates contain the division); shared: one channel
+    for both, as in HFedMS. That a device is half-duplex is its own affair: `devices.classes.NAME.duplex`."""
+    carriers: Count = 1
+    """Equal carriers, or narrowbands, in each direction. One device uses one at a time: shares are parts of one."""
+    discipline: Annotated[Discipline, OneOf("disciplines")] = Field(default_factory=_usual_discipline)
+    """How those who send at the same time share the air; left out, as is usual for the radio: fair for profiles of
+    technologies and for rates from signal-to-noise ratios, serial for plain rates."""
     delay_s: NonNegative = 0.0
     """Fixed delay of every message over the air, after its last bit was sent."""
     loss: Loss = Loss()
     """Random loss of packets over the air."""
+
+    @key_rule
+    def _time_is_divided_once(self) -> None:
+        if self.duplex == "shared" and getattr(self.radio, "divides_time", False):
+            problem = (
+                "shared makes the two directions take turns, and the radio's rates contain that already (TDD), so it "
+                "would be counted twice; leave duplex out"
+            )
+            raise Misfit(problem, "duplex")
+
+    @key_rule
+    def _who_never_waits_needs_no_carriers(self) -> None:
+        if self.carriers > 1 and isinstance(self.discipline, Dedicated):
+            problem = (
+                f"{self.carriers} make no difference where nobody waits for anybody (dedicated); leave carriers out, "
+                "or write discipline: {name: fair}"
+            )
+            raise Misfit(problem, "carriers")
 
 
 class LinkSettings(Settings):

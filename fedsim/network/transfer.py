@@ -85,10 +85,10 @@ class Transfer(Flow):
         self.offer(8.0 * attempted.bytes / rate_bps if rate_bps > 0 else 0.0, now_s)
         if hop.closed or hop.link.refuses:
             self._fail()
-        elif rate_bps > 0:
+        elif rate_bps > 0 and (hop.half_duplex is None or hop.half_duplex.takes(self)):
             hop.channel.start(self)
         else:
-            hop.link.keep_uncovered(self)
+            hop.link.keep_waiting(self)
 
     @property
     def bytes(self) -> float:
@@ -147,22 +147,33 @@ class Transfer(Flow):
 
     def adapt(self) -> None:
         """The rate of its hop has changed."""
-        channel, rate_bps, share = self.hop.channel, self.hop.rate_bps, self.hop.share
+        hop, channel, rate_bps = self.hop, self.hop.channel, self.hop.rate_bps
         if channel.holds(self):
             if rate_bps > 0:
-                channel.adjust(self, self._left_bits(channel.progress(self).share_sent) / rate_bps, share)
-            else:
-                channel.stop(self)
-                self.hop.link.keep_uncovered(self)
-        elif rate_bps > 0 and self.hop.link.take_uncovered(self):
-            self.need_s, self.share = self._left_bits(self.share_sent) / rate_bps, share
-            channel.start(self)
+                channel.adjust(self, self._left_bits(channel.progress(self).share_sent) / rate_bps, hop.share)
+                return
+            channel.stop(self)
+            hop.link.keep_waiting(self)
+        elif self not in hop.link.waiting:
+            return
+        if rate_bps == 0:
+            self._release_device()  # out of coverage it keeps nobody else waiting
+        elif hop.half_duplex is None or hop.half_duplex.takes(self):
+            self.go_on_air()
+
+    def go_on_air(self) -> None:
+        """Its device is covered, and it is its turn there: begin, or go on where it was."""
+        hop = self.hop
+        hop.link.take_waiting(self)
+        self.need_s, self.share = self._left_bits(self.share_sent) / hop.rate_bps, hop.share
+        hop.channel.start(self)
 
     def _left_bits(self, share_sent: float) -> float:
         return (1.0 - share_sent) * bits(self.attempted.bytes)
 
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""
+        self._release_device()
         if not self.attempted.delivered or (self.hop.device_failed and not self.hop.is_uplink):
             self._lose()
             return
@@ -185,17 +196,22 @@ class Transfer(Flow):
 
     def _is_being_sent(self) -> bool:
         """Whether its last bit is not yet on the link."""
-        return self.hop.channel.holds(self) or self in self.hop.link.uncovered
+        return self.hop.channel.holds(self) or self in self.hop.link.waiting
 
     def _leave(self) -> None:
         """Off the channel, or out of wherever it waits."""
-        if self.hop.link.take_uncovered(self):
-            return
         if self in self.network.doomed:
             del self.network.doomed[self]
             self.alarm.stop()  # type: ignore[union-attr]
-        else:
+        elif not self.hop.link.take_waiting(self):
             self.hop.channel.stop(self)
+        self._release_device()
+
+    def _release_device(self) -> None:
+        """Let its device do what else there is to be done."""
+        half_duplex = self.hop.half_duplex
+        if half_duplex is not None:
+            half_duplex.release(self)
 
     def _note(self, outcome: Outcome) -> None:
         """A row in the trace, for the hop that it leaves."""

@@ -12,17 +12,18 @@ from simpy import Environment
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
-from fedsim.network.attachment import Attachment, Backbone, Cuts, Ways
+from fedsim.network.attachment import Attachment, Backbone, Cuts, DeviceKind, Ways
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
+from fedsim.network.half_duplex import HalfDuplex
 from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.settings import RadioSettings, Rates, SensorSite
 from fedsim.topology.graph import NodeKind, Topology
-from fedsim.topology.routing import next_hops
+from fedsim.topology.routing import next_hops, steps_to
 
 __all__ = ["Cell", "Wires"]
 
@@ -36,20 +37,33 @@ class Cell:
         self.link = link
         self.settings = settings
 
-    def hop(self, direction: Direction, rates: Rates, weight: float) -> Hop:
-        """The air as one sensor meets it."""
-        hop = Hop(self.link, direction, 0.0, self.settings.loss, weight=weight)
-        if direction is Direction.UPLINK:
-            hop.set_rate(rates.uplink_bps, rates.uplink_share)
-        else:
-            hop.set_rate(rates.downlink_bps, rates.downlink_share)
-        return hop
+    def hops(self, rates: Rates, kind: DeviceKind) -> tuple[Hop, Hop]:
+        """The air as one device meets it: its uplink and its downlink."""
+        weight = self.settings.discipline.weight(kind.name)
+        half = (kind.duplex or self.settings.radio.device_duplex) == "half"
+        turn = HalfDuplex() if half else None
+        up, down = (
+            Hop(self.link, direction, 0.0, self.settings.loss, weight=weight, half_duplex=turn)
+            for direction in (Direction.UPLINK, Direction.DOWNLINK)
+        )
+        up.set_rate(rates.uplink_bps, rates.uplink_share)
+        down.set_rate(rates.downlink_bps, rates.downlink_share)
+        return up, down
 
 
 class Wires:
     """All links of a network: a cell for each base station with sensors, and a link for each wire."""
 
-    def __init__(self, env: Environment, topology: Topology, network: NetworkSettings, streams: Streams) -> None:
+    def __init__(
+        self,
+        env: Environment,
+        topology: Topology,
+        network: NetworkSettings,
+        streams: Streams,
+        kind_of: Callable[[str], DeviceKind] | None = None,
+    ) -> None:
+        """*kind_of* tells the kind of each sensor; left out, its class is what the topology says."""
+        self._kind_of = kind_of or (lambda sensor: DeviceKind(topology.graph.nodes[sensor]["device"]))
         self._env = env
         self._topology = topology
         self._network = network
@@ -100,6 +114,14 @@ class Wires:
                 with self._about_radio(station):
                     coverage.follow(attachment, radio.changes(self._site(attachment.client, attachment.sensor)))
 
+    def cell_of(self, attachment: Attachment) -> Cell:
+        """The cell that a device is attached to."""
+        return self.cells[self._topology.cell_of(attachment.sensor)]
+
+    def site(self, attachment: Attachment) -> SensorSite:
+        """What a radio may know of a device."""
+        return self._site(attachment.client, attachment.sensor)
+
     def used(self) -> list[Link]:
         """The wires between the base stations and the server when nothing has failed, each once."""
         towards = self._topology.towards(self.server)
@@ -133,7 +155,7 @@ class Wires:
     @cached_property
     def _steps(self) -> dict[str, int]:
         """How many wires there are between each node and the server."""
-        return _steps(self._topology.towards(self.server), self.server)
+        return steps_to(self.server, self._topology.towards(self.server))
 
     def path(self, *nodes: str) -> tuple[Hop, ...]:
         """The hops over the wires along *nodes*, for messages between servers."""
@@ -169,7 +191,7 @@ class Wires:
         settings = self._network.cells.get(station, self._network.cell)
         medium = self._media.get(id(settings))
         if medium is None:
-            channel, channels = settings.discipline.channel, 1 if settings.duplex == "half" else 2
+            channel, channels = settings.discipline.channel, 1 if settings.duplex == "shared" else 2
             medium = self._media[id(settings)] = self._medium(
                 channel, channels, math.inf, settings.delay_s, settings.loss
             )
@@ -187,15 +209,8 @@ class Wires:
                 raise UserError(uncovered)
         except UserError as error:
             raise self._about(station, error) from error
-        weight = cell.settings.discipline.weight(self._topology.graph.nodes[sensor]["device"])
-        return Attachment(
-            sensor,
-            index,
-            cell.hop(Direction.UPLINK, rates, weight),
-            cell.hop(Direction.DOWNLINK, rates, weight),
-            self._backbones[station],
-            covered=uncovered is None,
-        )
+        up, down = cell.hops(rates, self._kind_of(sensor))
+        return Attachment(sensor, index, up, down, self._backbones[station], covered=uncovered is None)
 
     @contextmanager
     def _about_radio(self, station: str) -> Iterator[None]:
@@ -277,15 +292,3 @@ def _server(topology: Topology, network: NetworkSettings) -> str:
             "server",
         )
     return name
-
-
-def _steps(towards: Mapping[str, str], server: str) -> dict[str, int]:
-    """How many wires there are between each node and *server*."""
-    steps = {server: 0}
-    for node in towards:
-        way = [node]
-        while way[-1] not in steps:
-            way.append(towards[way[-1]])
-        for nearer, farther in zip(way[::-1], way[-2::-1], strict=False):
-            steps[farther] = steps[nearer] + 1
-    return steps

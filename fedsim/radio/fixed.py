@@ -6,34 +6,62 @@ Ignores distance, fading and interference; nominal rates are what one device get
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Literal, cast
 
 from fedsim.errors import Misfit, nearest
-from fedsim.radio.settings import RadioSettings, Rates, SensorSite
+from fedsim.radio.settings import Duplex, RadioSettings, Rates, SensorSite
 from fedsim.settings import Fraction, PositiveOrInfinite, key_rule
 
-__all__ = ["Fixed", "profiles"]
+__all__ = ["Fixed", "Technology", "profiles", "technologies"]
+
+
+@dataclass(frozen=True, slots=True)
+class Technology:
+    """What a profile stands for."""
+
+    rates: Rates
+    """Of one device that has the air to itself."""
+    duplex: Literal["full", "half", "tdd"]
+    """full and half: what a device can do, on a frequency for each direction; tdd: one frequency for both in turn, and
+    the rates are what is left of it for each."""
+    discipline: str
+    """How cells share the air that do not say it."""
+
+
+@cache
+def technologies() -> dict[str, Technology]:
+    """The profiles by name; ``fedsim/radio/profiles.csv`` gives the source of each.
+
+    >>> technologies()["nb_iot_nb2"].duplex, technologies()["nr_100mhz_private"].duplex
+    ('half', 'tdd')
+    """
+    with (resources.files("fedsim.radio") / "profiles.csv").open(encoding="utf-8") as file:
+        return {
+            row["name"]: Technology(
+                Rates(
+                    float(row["uplink_bps"]),
+                    float(row["downlink_bps"]),
+                    float(row["uplink_share"]),
+                    float(row["downlink_share"]),
+                ),
+                cast(Literal["full", "half", "tdd"], row["duplex"]),
+                row["discipline"],
+            )
+            for row in csv.DictReader(file)
+        }
 
 
 @cache
 def profiles() -> dict[str, Rates]:
-    """The nominal rates by technology; ``fedsim/radio/profiles.csv`` gives the source of each.
+    """The nominal rates by technology.
 
     >>> profiles()["nb_iot_nb2"]
     Rates(uplink_bps=158500.0, downlink_bps=120800.0, uplink_share=0.625, downlink_share=0.5)
     """
-    with (resources.files("fedsim.radio") / "profiles.csv").open(encoding="utf-8") as file:
-        return {
-            row["name"]: Rates(
-                float(row["uplink_bps"]),
-                float(row["downlink_bps"]),
-                float(row["uplink_share"]),
-                float(row["downlink_share"]),
-            )
-            for row in csv.DictReader(file)
-        }
+    return {name: technology.rates for name, technology in technologies().items()}
 
 
 class Fixed(RadioSettings):
@@ -47,7 +75,7 @@ class Fixed(RadioSettings):
     downlink_bps: PositiveOrInfinite | None = None
     """Rate from the base station to the device."""
     uplink_share: Fraction | None = None
-    """Largest share of the cell's carrier that one device can use alone at this rate; left out, all of it."""
+    """Largest share of one carrier of the cell that one device can use alone at this rate; left out, all of it."""
     downlink_share: Fraction | None = None
     """The same of the downlink. A profile has its own shares."""
 
@@ -68,6 +96,21 @@ class Fixed(RadioSettings):
                 f"(known: {', '.join(profiles())})",
                 "profile",
             )
+
+    @property
+    def usual_discipline(self) -> str:
+        """The profile's; without one, one message after the other."""
+        return "serial" if self.profile is None else technologies()[self.profile].discipline
+
+    @property
+    def device_duplex(self) -> Duplex:
+        """Half where the profile is of half-duplex devices."""
+        return "half" if self.profile is not None and technologies()[self.profile].duplex == "half" else "full"
+
+    @property
+    def divides_time(self) -> bool:
+        """Whether the profile is one of TDD."""
+        return self.profile is not None and technologies()[self.profile].duplex == "tdd"
 
     def rates(self, site: SensorSite) -> Rates:
         """The same for every device, for ever."""

@@ -13,9 +13,13 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from fedsim.kernel.streams import Streams
 from fedsim.settings import Component
 
-__all__ = ["PartialCoverage", "RadioSettings", "Rates", "SensorSite", "UpDown"]
+__all__ = ["Duplex", "PartialCoverage", "RadioSettings", "Rates", "SensorSite", "UpDown"]
 
 T = TypeVar("T")
+
+Duplex = Literal["full", "half"]
+"""Whether a device can send and receive at once, on two frequencies, or does one of them at a time (half-duplex FDD: TS
+36.211 clause 4.1)."""
 
 
 class UpDown(NamedTuple, Generic[T]):
@@ -34,8 +38,8 @@ class Rates:
     downlink_bps: float
     """0: no coverage now."""
     uplink_share: float = 1.0
-    """Largest share (above 0, at most 1) of the cell's carrier that the device can use alone at that rate; the carrier
-    at full use would carry ``uplink_bps / uplink_share``. Matters only where devices share the air fairly."""
+    """Largest share (above 0, at most 1) of one carrier that the device can use alone at that rate; the carrier at full
+    use would carry ``uplink_bps / uplink_share``. Matters only where devices share the air fairly."""
     downlink_share: float = 1.0
     """The same of the downlink."""
 
@@ -70,6 +74,21 @@ class RadioSettings(Component):
         Every call tells the same from the beginning. By default there is none.
         """
         return iter(())
+
+    @property
+    def usual_discipline(self) -> str:
+        """The discipline of cells that name none: ``fair`` for a technology whose base stations share the air out."""
+        return "serial"
+
+    @property
+    def device_duplex(self) -> Duplex:
+        """What devices can do that are of a class which does not say it."""
+        return "full"
+
+    @property
+    def divides_time(self) -> bool:
+        """Whether the rates contain already that the two directions take turns on one frequency (TDD)."""
+        return False
 
     @property
     def excludes_uncovered(self) -> bool:

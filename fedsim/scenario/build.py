@@ -19,6 +19,7 @@ from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import ModelTable
+from fedsim.network.attachment import DeviceKind
 from fedsim.network.disciplines.fair import Fair
 from fedsim.network.faults.outages import Outages
 from fedsim.network.network import Network
@@ -106,11 +107,14 @@ def build_world(
 ) -> World:
     """A world at time zero. Raises `UserError` when parts of the scenario do not fit each other."""
     env, trace, streams = Clock(), Trace(), Streams(materials.seed)
+    with scenario.about():
+        classes = {name: _device_class(scenario, materials.topology, name) for name in materials.topology.sensors}
+        kinds = _device_kinds(scenario, classes)
     with scenario.about("network"):
-        wires = Wires(env, materials.topology, scenario.network, streams)
+        wires = Wires(env, materials.topology, scenario.network, streams, kinds.__getitem__)
         _check_weights(scenario)
     with scenario.about():
-        clients = _clients(scenario, materials, wires)
+        clients = _clients(scenario, materials, wires, classes)
     network = Network(env, trace, streams, wires.links, scenario.network.transport)
     with scenario.about("faults"):
         outages = Outages(env, streams, scenario.faults, materials.topology, wires, network)
@@ -150,19 +154,24 @@ def build_world(
     return world
 
 
-def _clients(scenario: Scenario, materials: Materials, wires: Wires) -> tuple[Client, ...]:
+def _device_kinds(scenario: Scenario, classes: Mapping[str, str]) -> dict[str, DeviceKind]:
+    """What the network has to know of each sensor's device."""
+    kinds = {name: DeviceKind(name, kind.duplex) for name, kind in scenario.devices.classes.items()}
+    return {sensor: kinds[name] for sensor, name in classes.items()}
+
+
+def _clients(scenario: Scenario, materials: Materials, wires: Wires, classes: Mapping[str, str]) -> tuple[Client, ...]:
     dataset, known_size = materials.dataset, materials.dataset.sample_bytes is not None
     held = dataset.client_samples.tolist()
     raw_bytes = {samples: dataset.raw_bytes(index) for index, samples in enumerate(held)} if known_size else {}
-    classes = [_device_class(scenario, materials.topology, name) for name in materials.topology.sensors]
     return tuple(
         Client(
             index=index,
             name=name,
             samples=held[index],
             raw_bytes=raw_bytes.get(held[index]),
-            compute=scenario.devices.classes[classes[index]].compute,
-            model=materials.class_tables.get(classes[index], materials.table),
+            compute=scenario.devices.classes[classes[name]].compute,
+            model=materials.class_tables.get(classes[name], materials.table),
             attachment=wires.attachments[index],
             stream=None if dataset.stream is None else StreamBuffer(dataset.stream),
         )

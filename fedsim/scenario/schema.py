@@ -65,6 +65,17 @@ class Written:
         key = f"{dotted(path)}: " if path else ""
         return _Refusal(message_line(f"{place}{key}{problem}"))
 
+    def remark(self, problem: str, path: KeyPath) -> str:
+        """What is to be said of the key at *path*, with key and place, as errors have them."""
+        return str(self.refusal(problem, path))
+
+    def word(self, path: KeyPath) -> object:
+        """What was written at *path*; None where nothing was, or there is no document."""
+        value: object = self._document.data if self._document else None
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        return value
+
     def path_of(self, title: str, protocols: Iterable[str]) -> KeyPath:
         """The path of the one of *protocols* that results call *title*: in the document, if that has it."""
         positions = self._positions or {other: position for position, other in enumerate(protocols)}
@@ -162,6 +173,11 @@ class Scenario(Settings):
     def about(self, *path: str | int) -> AbstractContextManager[None]:
         """A block in which every `UserError` is one about the key at *path*: the message begins with key and place."""
         return self._written.about(path)
+
+    @property
+    def written(self) -> Written:
+        """The document that it was read from."""
+        return self._written
 
     def place_of(self, protocol: Protocol) -> KeyPath:
         """The path of one of the protocols; also of one that is left of more, by ``--only``."""

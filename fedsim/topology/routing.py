@@ -16,14 +16,14 @@ Leaves out rates, delays and traffic (a fast detour never beats a slow direct wi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import networkx as nx
 
 from fedsim.errors import UserError, nearest
 from fedsim.topology.checks import NodeKind
 
-__all__ = ["next_hops"]
+__all__ = ["next_hops", "steps_to"]
 
 
 def next_hops(
@@ -105,3 +105,15 @@ def next_hops(
             elif wires[other] == farther and goes_first(node, towards[other]):
                 towards[other] = node
     return {relays[node]: relays[towards[node]] for node in nearest_first[1:]}
+
+
+def steps_to(target: str, towards: Mapping[str, str]) -> dict[str, int]:
+    """How many wires there are between each node and *target*, when *towards* says the next node on each way."""
+    steps = {target: 0}
+    for node in towards:
+        way = [node]
+        while way[-1] not in steps:
+            way.append(towards[way[-1]])
+        for nearer, farther in zip(way[::-1], way[-2::-1], strict=False):
+            steps[farther] = steps[nearer] + 1
+    return steps

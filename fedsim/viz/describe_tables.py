@@ -112,14 +112,20 @@ def _network_rows(network: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for air in network["air"]:
         profile = f" {air['profile']}" if air["profile"] else ""
         delay = f", delay {duration(air['delay_s'])}" if air["delay_s"] else ""
+        channels = "one channel for both directions" if air["duplex"] == "shared" else "a channel each way"
+        carriers = f" of {many(air['carriers'], 'carrier')}" if air["carriers"] > 1 else ""
         yield (
             many(air["cells"], "cell"),
-            f"radio {air['radio']}{profile}, {air['duplex']} duplex, shared by {air['discipline']}{delay}",
+            f"radio {air['radio']}{profile}, {channels}{carriers}, {air['discipline']}{delay}",
         )
+    if network["half_duplex"]:
+        yield "half-duplex, sending or receiving", many(network["half_duplex"], "sensor")
     yield "out of coverage for ever", many(network["out_of_coverage"], "sensor")
     if network["without_coverage_now"]:
         yield "out of coverage at first", many(network["without_coverage_now"], "sensor")
     yield "wires", f"{network['wires']:,}, {network['wires_used']:,} of them on the way to the server"
+    for remark in network["remarks"]:
+        yield "remark", remark
 
 
 def _link_budget(terms: list[dict[str, Any]]) -> DescriptionTable:

@@ -37,6 +37,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
         "cells": len(wires.cells),
         "air": _air(cell.settings for cell in wires.cells.values()),
         "sensors_per_cell": spread_of(crowd),
+        "half_duplex": sum(attachment.air_uplink.half_duplex is not None for attachment in wires.attachments),
         "out_of_coverage": sum(not attachment.covered for attachment in wires.attachments),
         "without_coverage_now": sum(
             attachment.covered and not attachment.in_coverage for attachment in wires.attachments
@@ -55,8 +56,8 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
 
 def _air(cells: Iterable[CellSettings]) -> list[dict[str, Any]]:
     """The different kinds of air, each with the number of its cells."""
-    kinds = Counter((*_radio(cell), cell.duplex, cell.discipline.name, cell.delay_s) for cell in cells)
-    keys = ("radio", "profile", "duplex", "discipline", "delay_s")
+    kinds = Counter((*_radio(cell), cell.duplex, cell.carriers, cell.discipline.name, cell.delay_s) for cell in cells)
+    keys = ("radio", "profile", "duplex", "carriers", "discipline", "delay_s")
     return [{**dict(zip(keys, kind, strict=True)), "cells": count} for kind, count in kinds.items()]
 
 

@@ -88,7 +88,7 @@ def caption(places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
 def _about_discs(scale: Scale) -> Iterator[str]:
     channels = {len(loads) for every in scale.measured.by_protocol.values() for loads in every.air.values()}
     if channels == {1}:
-        yield "A disc is the air of a cell, both directions together (half-duplex)."
+        yield "A disc is the air of a cell, both directions together, as they share a channel."
     elif channels == {2}:
         yield "A disc is the air of a cell: uplink in its left half, downlink in its right half."
     else:

@@ -1,6 +1,6 @@
 """How loaded a network was: what a run's table of links says about each channel, as means over seeds.
 
-A wire has a channel in each direction. A cell has two as well, or one when it is half-duplex. A channel's load is its
+A wire has a channel in each direction. A cell has two as well, or one that both share. A channel's load is its
 utilisation, as `fedsim.metrics.tables` defines it. Where each sender has a channel of its own (`dedicated`), nothing is
 shared that could be full: there is no utilisation, and when no cell has one, or no time passed, all loads are bytes.
 """
@@ -35,7 +35,7 @@ class Loads:
     """One protocol's loads."""
 
     air: dict[str, tuple[Load, ...]]
-    """By base station: of uplink and downlink, or one for both of a half-duplex cell."""
+    """By base station: of uplink and downlink, or one for both where they share a channel."""
     wires: dict[tuple[str, str], Load]
     """By sender and receiver."""
 
@@ -119,7 +119,7 @@ def measured(links: pd.DataFrame, net: Net, network: NetworkSettings, server: st
     for protocol in map(str, links["protocol"].unique()):
         air: dict[str, tuple[Load, ...]] = {}
         for station, cell in settings.items():
-            channels = [("uplink", "downlink")] if cell.duplex == "half" else [("uplink",), ("downlink",)]
+            channels = [("uplink", "downlink")] if cell.duplex == "shared" else [("uplink",), ("downlink",)]
             air[station] = tuple(load(protocol, _cell(station), *channel) for channel in channels)
         sent: dict[tuple[str, str], Load] = {}
         for link, (a, b) in wires.items():
