@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ import pytest
 from pages import ROOT
 
 from fedsim.experiment.run import run
+from fedsim.learning.learner import NoLearner
+from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import load
 
 MLP_BYTES = 4 * (64 * 512 + 512 + 512 * 10 + 10)
@@ -24,42 +25,60 @@ def simulated(name: str, tmp_path: Path, *overrides: str) -> dict[Any, pd.Series
     return {row["protocol"]: row for _, row in last.iterrows()}
 
 
-def fullest_of_three_cells(chosen: int, cells: int, sensors_per_cell: int) -> float:
-    """The mean of the largest of three cells' shares, when so many are drawn from equal cells (hypergeometric)."""
-    sensors = cells * sensors_per_cell
-    others = sensors - 3 * sensors_per_cell
-    mean = 0.0
-    for shares in product(range(chosen + 1), repeat=3):
-        rest = chosen - sum(shares)
-        if 0 <= rest <= others:
-            ways = math.prod(math.comb(sensors_per_cell, share) for share in shares) * math.comb(others, rest)
-            mean += max(shares) * ways / math.comb(sensors, chosen)
-    return mean
+def slowest_of(chosen: int, seconds: list[float]) -> float:
+    """The mean of the largest, when so many are drawn without replacement."""
+    ways = math.comb(len(seconds), chosen)
+    return sum(largest * math.comb(below, chosen - 1) / ways for below, largest in enumerate(sorted(seconds)))
 
 
 def test_one_night_over_nb_iot(tmp_path: Path) -> None:
     on_the_air_bytes = (MLP_BYTES + math.ceil(MLP_BYTES / 1318) * 40) / 0.95
     device_s = 8 * on_the_air_bytes / 26_150 + 8 * on_the_air_bytes / 62_500
-    round_s = fullest_of_three_cells(12, 4, 12) * device_s
-    assert (MLP_BYTES, round(on_the_air_bytes), round(device_s, 1), round(round_s)) == (153_640, 166_653, 72.3, 310)
+    assert (MLP_BYTES, round(on_the_air_bytes), round(device_s, 1)) == (153_640, 166_653, 72.3)
+    scenario = load(ROOT / "scenarios/night_shift_nb_iot.yaml", overrides=["learn=false"])
+    world = build_world(scenario, scenario.protocols[0], gather_materials(scenario, 1), lambda *_: NoLearner())
+    hall_4_s = 8 * on_the_air_bytes / 120_800 + 8 * on_the_air_bytes / 158_500
+    samples = sum(client.samples for client in world.clients) / 48
+    assert (round(1 / 0.192308, 1), 1 / 0.25, round(hall_4_s + 0.6), samples) == (5.2, 4, 20, 24)
+    round_s = slowest_of(
+        12,
+        [
+            (hall_4_s if "factory-4" in client.name else device_s)
+            + 0.6
+            + world.compute_seconds(client, 3 * client.samples)
+            for client in world.clients
+        ],
+    )
+    assert (round(round_s), round(28_800 / round_s)) == (116, 249)
 
     night = simulated("night_shift_nb_iot.yaml", tmp_path)
     wait, deadline = night["wait"], night["deadline"]
-    assert wait["round"] == pytest.approx(28_800 / round_s, rel=0.05)  # computing and chance are not in the sum
+    assert wait["round"] == pytest.approx(28_800 / round_s, rel=0.02)  # somebody waits for the air now and then
     assert wait["transfer_bytes"] == pytest.approx(wait["round"] * 12 * 2 * on_the_air_bytes, rel=0.005)
-    assert (wait["round"], round(wait["transfer_bytes"] / 1e6)) == (91, 364)
-    assert (deadline["round"], round(deadline["transfer_bytes"] / 1e6)) == (101, 434)
+    assert (wait["round"], round(wait["transfer_bytes"] / 1e6)) == (245, 979)
+    assert (deadline["round"], round(deadline["transfer_bytes"] / 1e6)) == (298, 1_411)
     assert deadline.drop("protocol").equals(night["deadline-uniform"].drop("protocol"))
+    serial = ["network.cell.duplex=shared", "network.cell.discipline.name=serial"]
+    dedicated = [f"network.cells.factory-4/station-1.{key}" for key in ("carriers=1", "discipline.name=dedicated")]
+    before = simulated("night_shift_nb_iot.yaml", tmp_path / "serial", *serial, *dedicated)
+    assert before["wait"]["round"] == 91
 
 
-def test_a_deadline_that_the_air_cannot_meet(tmp_path: Path) -> None:
+def test_a_deadline_that_slow_devices_miss(tmp_path: Path) -> None:
     down_s, up_s = 8 * MLP_BYTES / 300_000, 8 * MLP_BYTES / 375_000
-    assert (round(down_s, 2), round(up_s, 2), round(9 * (down_s + up_s))) == (4.1, 3.28, 66)
-    assert pytest.approx(14.5, abs=0.05) == 40e6 / (2 * 9 * MLP_BYTES)
+    together_s = down_s * 9 * 0.3
+    in_time = 9 * -math.expm1(-(60 - together_s - up_s) / 24)
+    assert (round(down_s, 2), round(up_s, 2), round(together_s, 1), round(in_time, 2)) == (4.1, 3.28, 11.1, 7.66)
+    assert (round(9 * (down_s + up_s)), round(40e6 / (2 * 9 * MLP_BYTES), 1)) == (66, 14.5)
 
-    late = simulated("late_devices_lte_m.yaml", tmp_path)
-    assert [row["round"] for row in late.values()] == [17, 17]
-    assert late["skip"]["participants"] == 0 < late["abort"]["participants"]
+    scenario = load(ROOT / "scenarios/late_devices_lte_m.yaml", overrides=["learn=false"])
+    rounds = run(scenario, out=tmp_path / "fair").rounds.groupby("protocol")
+    assert rounds["round"].max().to_dict() == {"skip": 15, "abort": 16}
+    assert rounds["participants"].mean()["skip"] == pytest.approx(7.60, abs=0.005)
+    serial = ["learn=false", "network.cell.duplex=shared", "network.cell.discipline.name=serial"]
+    scenario = load(ROOT / "scenarios/late_devices_lte_m.yaml", overrides=serial)
+    participants = run(scenario, out=tmp_path / "serial").rounds.groupby("protocol")["participants"].mean()
+    assert participants.round(2).to_dict() == {"skip": 0.94, "abort": 3.71}
 
 
 @pytest.mark.long
