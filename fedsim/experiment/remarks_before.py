@@ -21,7 +21,7 @@ def remarks_before(scenario: Scenario, wires: Wires) -> list[str]:
         scenario.written.remark(text, ("network", *where, *key))
         for where, cell in _cells(scenario)
         for key, text in (
-            *_old_word(scenario, ("network", *where)),
+            *_shared(cell, scenario.written.word(("network", *where, "duplex"))),
             *_one_at_a_time(cell, where, wires),
             *_full_duplex(scenario, cell),
         )
@@ -39,12 +39,19 @@ def _cells(scenario: Scenario) -> Iterator[tuple[KeyPath, CellSettings]]:
         yield ("cells", station), cell
 
 
-def _old_word(scenario: Scenario, path: KeyPath) -> Said:
-    if scenario.written.word((*path, "duplex")) == "half":
+def _shared(cell: CellSettings, word: object) -> Said:
+    """Where both directions share one channel, under its old name or though the technology has two."""
+    if word == "half":
         yield (
             ("duplex",),
             "'half' is read as 'shared', one channel for both directions, which it meant before; write shared, or "
             "leave it out: NB-IoT and LTE-M have a channel each way, and devices that are half-duplex",
+        )
+    elif cell.duplex == "shared" and cell.radio.device_duplex == "half":
+        yield (
+            ("duplex",),
+            "shared makes all devices of a cell wait for both directions, and its radio has a frequency for each; that "
+            "one device does one of both at a time is known without it",
         )
 
 
