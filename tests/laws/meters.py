@@ -177,7 +177,6 @@ class Meter:
 
     def __init__(self, channel: Channel, hop: Hop, books: Books) -> None:
         self.channel = channel
-        self.shared_at_once = channel.shared_at_once
         self._hop = hop
         self._books = books
 

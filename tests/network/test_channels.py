@@ -33,7 +33,7 @@ def channel(request: pytest.FixtureRequest, env: Environment) -> Channel:
 def test_a_discipline_names_its_channel(name: str) -> None:
     discipline = registry.load("disciplines", name)()
     assert isinstance(discipline, Discipline)
-    assert issubclass(discipline.channel, Channel)
+    assert isinstance(discipline.make_channel(Environment()), Channel)
 
 
 # What every channel does with a message that is alone on it.

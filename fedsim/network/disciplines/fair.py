@@ -84,10 +84,8 @@ class FairChannel(Channel):
 
     __slots__ = ("_alarm", "_alarm_s", "_classes", "_due", "_leaving", "_since_s", "_tickets")
 
-    shared_at_once = True
-
-    def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
-        super().__init__(env, delay_s)
+    def __init__(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> None:
+        super().__init__(env, delay_s, carriers)
         self._classes: list[_Class] = []
         self._tickets = count()
         self._since_s = env.now
@@ -278,14 +276,15 @@ def _need_per_weight(one: _Class) -> float:
 class Fair(Discipline):
     """Equal airtime for all who send at the same time; a device that can use only a part leaves the rest to others."""
 
+    shared_at_once = True
+
     name: Literal["fair"] = "fair"
     weights: dict[str, Positive] = Field(default_factory=dict)
     """Parts of the airtime relative to each other, by device class; a class that is not named has weight 1."""
 
-    @property
-    def channel(self) -> type[Channel]:
+    def make_channel(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> Channel:
         """A processor-sharing channel."""
-        return FairChannel
+        return FairChannel(env, delay_s, carriers)
 
     def weight(self, device_class: str | None) -> float:
         """As given under ``weights``."""

@@ -160,7 +160,6 @@ class Serial(Discipline):
 
     name: Literal["serial"] = "serial"
 
-    @property
-    def channel(self) -> type[Channel]:
+    def make_channel(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> Channel:
         """A first-come-first-served channel."""
-        return SerialChannel
+        return SerialChannel(env, delay_s)
