@@ -64,10 +64,18 @@ scripts = st.one_of(st.lists(steps, min_size=1, max_size=20), st.lists(steps, mi
 class SideBySide:
     """A channel and an exact one; they agree at every step, to 1e-9 s and 1e-12 of the clock."""
 
-    def __init__(self, discipline: str, start_s: float = 0.0, *, delay_s: float = 0.0, compare: bool = True) -> None:
+    def __init__(
+        self,
+        discipline: str,
+        start_s: float = 0.0,
+        *,
+        delay_s: float = 0.0,
+        carriers: int = 1,
+        compare: bool = True,
+    ) -> None:
         self.env = Environment(start_s)
-        self.channel = CHANNELS[discipline](self.env, delay_s)
-        self.exact = ExactChannel(RULES[discipline], Fraction(start_s))
+        self.channel = CHANNELS[discipline](self.env, delay_s, carriers)
+        self.exact = ExactChannel(RULES[discipline], Fraction(start_s), carriers)
         self.flows: list[Note] = []
         self.stopped: set[Note] = set()
         self.least_need_s: list[float] = []
