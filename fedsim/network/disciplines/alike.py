@@ -22,10 +22,7 @@ __all__ = ["Alike", "Crowd", "FlowClass"]
 class FlowClass:
     """The flows of one share and weight, and their virtual clock."""
 
-    __slots__ = (
-        *("clock_s", "flows", "queue", "share", "void", "weight"),
-        *("anchor", "entry", "full", "place", "share_exact", "speed_by_level", "weight_exact"),  # among other classes
-    )
+    __slots__ = ("clock_s", "flows", "queue", "share", "void", "weight")
 
     def __init__(self, share: float, weight: float) -> None:
         self.share = share
@@ -80,6 +77,10 @@ class FlowClass:
         for flow in leaving:
             flow.book_all()
         return leaving
+
+    def take_over(self, other: FlowClass) -> None:
+        """Be what *other*, of the same share and weight, has been."""
+        self.flows, self.clock_s, self.queue, self.void = other.flows, other.clock_s, other.queue, other.void
 
     def present(self) -> Iterator[tuple[int, Flow]]:
         """The flows, each with its ticket."""

@@ -12,9 +12,9 @@ on Networking 1, 1993). A class of share d and weight w makes w / d seconds, at 
 own clock need be read only when somebody asks, and set anew only when the class changes sides. Two heaps of classes say
 who is next: by time, of the full ones, and by reading of the virtual clock, of the open ones.
 
-An event costs O(log classes + log flows) for each class that changes sides, which on average is one or two, as the level
-moves by the part of one flow; at worst it is all of them. A class that comes or goes also moves those behind it in a
-list of classes, which is one short copy of memory.
+An event costs O(log classes + log flows), for its own class and for each that changes sides: few, as the level moves by
+the part of one flow, but all of them at worst. A class that comes or goes also moves those behind it in a list of
+classes, which is one short copy of memory.
 
 Sums of floats drift, and a virtual clock that light flows have made large would swallow what a heavy one needs. So
 shares, weights, times and the virtual clock are whole numbers here, of units of 2^-180: of values from 2^-127 on that
@@ -38,12 +38,33 @@ UNITS, UNIT = 2.0**180, 2.0**-180
 FAR = 2.0**600
 """Later than any reading of the virtual clock."""
 
-Entry = tuple[float, int, FlowClass]
-
 
 def exact(number: float) -> int:
     """In units."""
     return int(number * UNITS)
+
+
+class Basin(FlowClass):
+    """A class among others."""
+
+    __slots__ = ("anchor", "entry", "full", "place", "share_exact", "speed_by_level", "weight_exact")
+
+    def __init__(self, share: float, weight: float, number: int) -> None:
+        super().__init__(share, weight)
+        self.place = share / weight, number, self
+        """In the order of the brims; no two have one number."""
+        self.share_exact, self.weight_exact = exact(share) or 1, exact(weight) or 1
+        self.speed_by_level = weight / share * UNIT
+        """Seconds that its clock advances for each unit of the virtual clock, while it is open."""
+        self.full = False
+        """Whether its flows have all that they can use."""
+        self.anchor: float = 0
+        """The time, or the reading of the virtual clock, when its own clock was last set."""
+        self.entry: Place | None = None
+        """Its entry in a heap of those that wait for their next departure."""
+
+
+Place = tuple[float, int, Basin]
 
 
 class Water(Crowd):
@@ -54,9 +75,9 @@ class Water(Crowd):
     def __init__(self, crowd: Alike, now_s: float) -> None:
         """Begin with those who have been alone so far."""
         super().__init__(crowd.capacity, now_s)
-        self._classes: dict[tuple[float, float], FlowClass] = {}
+        self._classes: dict[tuple[float, float], Basin] = {}
         """Those that have flows, by share and weight."""
-        self._order: list[tuple[float, int, FlowClass]] = []
+        self._order: list[Place] = []
         """The classes by (brim, number): the full ones first."""
         self._fulls = 0
         """How many of them are full."""
@@ -66,13 +87,14 @@ class Water(Crowd):
         """Of all flows of open classes, together; exact."""
         self._reading = 0
         """Of the virtual clock; exact."""
-        self._by_time: list[Entry] = []
+        self._by_time: list[Place] = []
         """A heap of (time at which its next flow is sent, number, class) for the full classes. An entry that is not its
         class's own any more is void."""
-        self._by_reading: list[Entry] = []
+        self._by_reading: list[Place] = []
         """As much for the open classes, by the reading of the virtual clock at which its next flow is sent."""
         self._numbers = count()
-        first = crowd.read_clock(now_s)
+        first = Basin(crowd.only.share, crowd.only.weight, next(self._numbers))
+        first.take_over(crowd.read_clock(now_s))
         self._enter(first)
         self._count(first, first.flows)
         self._find_level()
@@ -86,7 +108,7 @@ class Water(Crowd):
         self._read_clock(now_s)
         own = self._classes.get((flow.share, flow.weight))
         if own is None:
-            own = FlowClass(flow.share, flow.weight)
+            own = Basin(flow.share, flow.weight, next(self._numbers))
             own.add(flow, ticket, 0.0)
             self._enter(own)
             first = True
@@ -111,8 +133,9 @@ class Water(Crowd):
     def depart(self, due: FlowClass, now_s: float) -> list[Flow]:
         """Take those who are sent together out of their class."""
         self._read_clock(now_s)
-        leaving = due.depart(self._clock_s(due, now_s, self._reading))
-        self._without(due, len(leaving), first=True)
+        own = self._classes[due.share, due.weight]
+        leaving = own.depart(self._clock_s(own, now_s, self._reading))
+        self._without(own, len(leaving), first=True)
         return leaving
 
     def set_capacity(self, capacity: int, now_s: float) -> None:
@@ -124,7 +147,8 @@ class Water(Crowd):
 
     def next_departure(self) -> tuple[float, FlowClass | None]:
         """The first of the full or of the open classes."""
-        due_s, due = math.inf, None
+        due_s: float = math.inf
+        due: FlowClass | None = None
         if not self.capacity:
             return due_s, due
         if full := self._first(self._by_time):
@@ -157,13 +181,13 @@ class Water(Crowd):
         self._reading = self._reading_at(now_s)
         self.since_s = now_s
 
-    def _clock_s(self, one: FlowClass, now_s: float, reading: int) -> float:
+    def _clock_s(self, one: Basin, now_s: float, reading: int) -> float:
         """What the clock of a class says."""
         if one.full:
             return one.clock_s + (now_s - one.anchor)
         return one.clock_s + (reading - one.anchor) * one.speed_by_level
 
-    def _wait_for_next(self, one: FlowClass) -> None:
+    def _wait_for_next(self, one: Basin) -> None:
         """Note in its heap when the next flow of a class is sent."""
         left_s = one.next_reading_s() - one.clock_s
         if one.full:
@@ -176,18 +200,15 @@ class Water(Crowd):
             heap[:] = [entry for entry in heap if entry[2].entry is entry]
             heapify(heap)
 
-    def _first(self, heap: list[Entry]) -> Entry | None:
+    def _first(self, heap: list[Place]) -> Place | None:
         while heap and heap[0][2].entry is not heap[0]:
             heappop(heap)
         return heap[0] if heap else None
 
     # -- the level --
 
-    def _enter(self, one: FlowClass) -> None:
+    def _enter(self, one: Basin) -> None:
         """A class comes, on the side on which its neighbours are, and its flows are still to be counted."""
-        one.share_exact, one.weight_exact = exact(one.share) or 1, exact(one.weight) or 1
-        one.speed_by_level = one.weight / one.share * UNIT
-        one.place = (one.share / one.weight, next(self._numbers), one)
         self._classes[one.share, one.weight] = one
         place = bisect_left(self._order, one.place)
         self._order.insert(place, one.place)
@@ -196,7 +217,7 @@ class Water(Crowd):
         one.anchor = self.since_s if one.full else self._reading
         self._wait_for_next(one)
 
-    def _without(self, one: FlowClass, flows: int, *, first: bool) -> None:
+    def _without(self, one: Basin, flows: int, *, first: bool) -> None:
         """So many flows of a class have gone, the first or another, and with the last one the class goes too."""
         self._count(one, -flows)
         if one.flows:
@@ -209,7 +230,7 @@ class Water(Crowd):
             self._fulls -= one.full
         self._find_level()
 
-    def _count(self, one: FlowClass, flows: int) -> None:
+    def _count(self, one: Basin, flows: int) -> None:
         """A class has so many more flows."""
         if one.full:
             self._left -= flows * one.share_exact
@@ -226,11 +247,11 @@ class Water(Crowd):
             self._fulls -= 1
             self._turn(order[self._fulls][2])
 
-    def _fills(self, one: FlowClass) -> bool:
+    def _fills(self, one: Basin) -> bool:
         """Whether its brim is not above the level; on which side it is counted makes no difference to that."""
         return one.share_exact * self._weights <= one.weight_exact * self._left
 
-    def _turn(self, one: FlowClass) -> None:
+    def _turn(self, one: Basin) -> None:
         """A class changes sides: its clock goes on from where it is."""
         one.clock_s = self._clock_s(one, self.since_s, self._reading)
         self._count(one, -one.flows)
