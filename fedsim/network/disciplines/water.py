@@ -45,7 +45,7 @@ def exact(number: float) -> int:
 
 
 class Basin(FlowClass):
-    """A class among others."""
+    """A class among others: of the water it holds as much as its flows can use, up to its brim."""
 
     __slots__ = ("anchor", "entry", "full", "place", "share_exact", "speed_by_level", "weight_exact")
 
@@ -217,6 +217,17 @@ class Water(Crowd):
         one.anchor = self.since_s if one.full else self._reading
         self._wait_for_next(one)
 
+    def _leave(self, one: Basin) -> None:
+        """A class goes; what the channel keeps while it is empty is little."""
+        del self._classes[one.share, one.weight]
+        del self._order[bisect_left(self._order, one.place)]
+        self._fulls -= one.full
+        one.entry = None
+        del one.place  # or it would hold itself for ever
+        if not self._classes:
+            self._by_time.clear()
+            self._by_reading.clear()
+
     def _without(self, one: Basin, flows: int, *, first: bool) -> None:
         """So many flows of a class have gone, the first or another, and with the last one the class goes too."""
         self._count(one, -flows)
@@ -224,10 +235,7 @@ class Water(Crowd):
             if first:
                 self._wait_for_next(one)
         else:
-            one.entry = None
-            del self._classes[one.share, one.weight]
-            del self._order[bisect_left(self._order, one.place)]
-            self._fulls -= one.full
+            self._leave(one)
         self._find_level()
 
     def _count(self, one: Basin, flows: int) -> None:
