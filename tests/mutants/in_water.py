@@ -125,7 +125,7 @@ FAULTS = (
         WATER,
         "        self._reading = self._reading_at(now_s)\n",
         "        self._reading = int(float(self._reading_at(now_s)))\n",
-        (MANY, EXACT),
+        (MANY, FAR_WEIGHTS),
     ),
     Fault(
         "units are too large for a heavy one beside a light one",

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Offers:
-    """Messages, in the order of their arrival, no two of one share."""
+    """Messages, in the order of their arrival."""
 
     start_s: Floats
     need_s: Floats
@@ -26,12 +26,13 @@ class Offers:
     weight: Floats
 
     @classmethod
-    def drawn(cls, number: int, *, gap_s: float, widest: float, weights: tuple[float, ...]) -> Offers:
+    def drawn(cls, number: int, *, shares: int, gap_s: float, widest: float, weights: tuple[float, ...]) -> Offers:
+        """Of so many shares; some come and go with their message, where there are as many."""
         rng = np.random.default_rng(5)
         return cls(
             np.cumsum(rng.exponential(gap_s, number)),
             rng.exponential(1.0, number),
-            widest * rng.uniform(0.05, 1.0, number),
+            rng.permutation(np.resize(widest * rng.uniform(0.05, 1.0, shares), number)),
             rng.choice(weights, number),
         )
 
@@ -90,17 +91,18 @@ def arrivals_s(offers: Offers, carriers: int) -> tuple[list[Note], int]:
 
 
 @pytest.mark.parametrize(
-    ("carriers", "widest", "weights"),
+    ("shares", "carriers", "widest", "weights"),
     [
-        pytest.param(1, 0.02, (1.0,), id="narrow ones, about half of which are at their full rate"),
-        pytest.param(1, 0.02, (1.0, 2.0, 0.5), id="of three weights"),
-        pytest.param(7, 1.0, (0.1, 1.0, 100.0), id="wide ones on several carriers"),
+        pytest.param(600, 1, 0.02, (1.0,), id="narrow"),
+        pytest.param(600, 1, 0.02, (1.0, 2.0, 0.5), id="of_three_weights"),
+        pytest.param(600, 7, 1.0, (0.1, 1.0, 100.0), id="wide_on_several_carriers"),
+        pytest.param(5, 1, 0.02, (1.0, 2.0), id="crowds_of_a_few_kinds"),
     ],
 )
 def test_hundreds_of_shares_are_shared_as_one_would_plainly(
-    carriers: int, widest: float, weights: tuple[float, ...]
+    shares: int, carriers: int, widest: float, weights: tuple[float, ...]
 ) -> None:
-    offers = Offers.drawn(600, gap_s=widest / carriers / 4, widest=widest, weights=weights)
+    offers = Offers.drawn(600, shares=shares, gap_s=widest / carriers / 4, widest=widest, weights=weights)
     expected_s, most = re_shared(offers, carriers)
     assert most > 200
     flows, events = arrivals_s(offers, carriers)
@@ -124,21 +126,23 @@ def test_a_light_one_that_was_long_alone_leaves_the_heavy_one_its_exact_part() -
 def test_shares_of_which_none_comes_twice_are_forgotten() -> None:
     env = Environment()
     channel = FairChannel(env)
-    steady, first = put(channel, 1e9), put(channel, 1e9, share=0.99)
+    steady = [put(channel, 1e6), put(channel, 1e6, share=1e-4)]  # one on each side, and next on it
+    first = put(channel, 1e12, share=0.99)
     for number in range(2_000):
         channel.stop(first)
-        first = put(channel, 1e9, share=0.9 * (number + 1) / 2_000)
+        first = put(channel, 1e12, share=0.9 * (number + 1) / 2_000)
         at(env, float(number))
-    assert list(channel.flows) == [steady, first]
+    assert list(channel.flows) == [*steady, first]
     crowd = channel._crowd
     held = [len(getattr(crowd, name)) for name in ("_classes", "_order", "_by_time", "_by_reading")]
-    assert held[:2] == [2, 2] and max(held) <= 2 * 2 + 32 + 1
+    assert held[:2] == [3, 3] and max(held) <= 2 * 3 + 32 + 1
 
 
 def test_who_shares_alone_again_after_others_shares_as_ever() -> None:
     # The crowd of many kinds is given up when the channel is empty, and results are those of a new channel.
     def ends_s(channel: FairChannel) -> list[float]:
-        flows = [put(channel, need_s, share=0.3, weight=0.7) for need_s in (0.1, 0.3, 0.7, 1.1, 1.3)]
+        needs_s = np.random.default_rng(6).exponential(1.0, 200).tolist()
+        flows = [put(channel, need_s, share=0.3, weight=0.7) for need_s in needs_s]
         channel.env.run()
         return [flow.arrived_s for flow in flows]
 
