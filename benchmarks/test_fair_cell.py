@@ -2,6 +2,9 @@
 
 As many devices as the name says send 1 MB each, at random times within a minute, over cells of 10 Mbit/s with 100
 devices each.
+
+And how much of the cost is different shares: 1,600 devices share one cell all the time, and whoever has been sent
+starts again.
 """
 
 from __future__ import annotations
@@ -98,6 +101,47 @@ def test_fair_cells(benchmark: BenchmarkFixture, devices: int, way: Callable[[li
     cells = arrivals_s(devices)
     ends = benchmark.pedantic(way, (cells,), rounds=3 if way is with_virtual_clocks else 1)
     assert len(ends) == devices
+
+
+class Restless(Flow):
+    """A message that is followed by the next of the same device at once."""
+
+    __slots__ = ("cell",)
+
+    def __init__(self, cell: BusyCell, share: float) -> None:
+        super().__init__(share=share)
+        self.cell = cell
+        self.begin()
+
+    def begin(self) -> None:
+        self.offer(self.cell.rng.expovariate(1.0), self.cell.clock.now)
+        self.cell.channel.start(self)
+
+    def arrived(self) -> None:
+        self.cell.sent += 1
+        if self.cell.sent < self.cell.messages:
+            self.begin()
+
+
+class BusyCell:
+    """A cell of devices, of so many different shares, of which about half can use no more than their part."""
+
+    def __init__(self, shares: int, devices: int = 1_600, messages: int = 8_000) -> None:
+        self.rng, self.clock = random.Random(2), Clock()
+        self.channel = FairChannel(self.clock)
+        self.messages, self.sent = messages, 0
+        for device in range(devices):
+            Restless(self, (0.5 + 2 * (device % shares + 0.5) / shares) / devices)
+
+    def run(self) -> None:
+        while self.sent < self.messages:
+            self.clock.step()
+
+
+@pytest.mark.parametrize("shares", [1, 16, 100, 1_600])
+def test_different_shares(benchmark: BenchmarkFixture, shares: int) -> None:
+    benchmark.group = "8,000 messages of 1,600 devices over one fair cell"
+    benchmark.pedantic(BusyCell.run, setup=lambda: ((BusyCell(shares),), {}), rounds=3)
 
 
 def test_both_ways_agree() -> None:

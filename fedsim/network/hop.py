@@ -36,7 +36,7 @@ class Medium:
     """From the last bit sent to the last bit received."""
     loss: Loss = field(default_factory=Loss)
     carriers: int = 1
-    """Of each channel."""
+    """How many equal carriers each channel has."""
 
 
 @dataclass(eq=False, slots=True)
@@ -98,7 +98,7 @@ class Hop:
     """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
     loss: Loss
     share: float = 1.0
-    """Part of a carrier that the client needs for its full rate: all of it where one at a time is served."""
+    """Part of a carrier that the client needs for its full rate: all of it where whole messages are served."""
     weight: float = 1.0
     """Its part relative to others when there is not enough for all."""
     closed: bool = False

@@ -14,8 +14,8 @@ from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment, Backbone, Cuts, DeviceKind, Ways
 from fedsim.network.coverage import Coverage
-from fedsim.network.disciplines.channel import Channel
-from fedsim.network.disciplines.serial import SerialChannel
+from fedsim.network.disciplines.channel import Channel, Discipline
+from fedsim.network.disciplines.serial import Serial
 from fedsim.network.half_duplex import HalfDuplex
 from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
@@ -191,9 +191,13 @@ class Wires:
         settings = self._network.cells.get(station, self._network.cell)
         medium = self._media.get(id(settings))
         if medium is None:
-            channel, channels = settings.discipline.channel, 1 if settings.duplex == "shared" else 2
             medium = self._media[id(settings)] = self._medium(
-                channel, channels, math.inf, settings.delay_s, settings.loss
+                settings.discipline,
+                1 if settings.duplex == "shared" else 2,
+                math.inf,
+                settings.delay_s,
+                settings.loss,
+                settings.carriers,
             )
         link = self._new_link((station,), medium, access=True)
         self.cells[station] = Cell(link, settings)
@@ -247,7 +251,7 @@ class Wires:
         rate = rate_bps if rate_bps is not None else default.rate_bps if default else math.inf
         delay = delay_s if delay_s is not None else default.delay_s if default else 0.0
         loss = default.loss if default else Loss()
-        return self._medium(default.discipline.channel if default else SerialChannel, 2, rate, delay, loss)
+        return self._medium(default.discipline if default else Serial(), 2, rate, delay, loss)
 
     def _wire_hop(self, ends: tuple[str, str]) -> Hop:
         """The wire from one node to another, made when a message first goes that way."""
@@ -260,13 +264,15 @@ class Wires:
             hop = self._wire_hops[ends] = Hop(link, direction, link.medium.rate_bps, link.medium.loss)
         return hop
 
-    def _medium(self, channel: type[Channel], channels: int, rate_bps: float, delay_s: float, loss: Loss) -> Medium:
+    def _medium(
+        self, discipline: Discipline, channels: int, rate_bps: float, delay_s: float, loss: Loss, carriers: int = 1
+    ) -> Medium:
         env = self._env
 
         def make() -> tuple[Channel, ...]:
-            return tuple(channel(env, delay_s) for _ in range(channels))
+            return tuple(discipline.make_channel(env, delay_s, carriers) for _ in range(channels))
 
-        return Medium(make, channel.shared_at_once, rate_bps, delay_s, loss)
+        return Medium(make, discipline.shared_at_once, rate_bps, delay_s, loss, carriers)
 
     def _new_link(self, ends: tuple[str, ...], medium: Medium, *, access: bool) -> Link:
         link = Link(len(self.links), ends, access, medium)

@@ -7,10 +7,13 @@ follow from rate and time. Whatever the network says of a message is compared wi
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from simpy import Environment, Event
 
@@ -19,6 +22,7 @@ from fedsim.network.disciplines.channel import Channel, Progress
 from fedsim.network.disciplines.dedicated import DedicatedChannel
 from fedsim.network.disciplines.fair import FairChannel
 from fedsim.network.disciplines.serial import SerialChannel
+from fedsim.network.disciplines.servers import ServersChannel
 from fedsim.network.hop import Direction, Hop
 from fedsim.network.network import Network
 from fedsim.network.packets import Attempted
@@ -28,6 +32,8 @@ from fedsim.protocols.world import World
 Way = tuple[int, Direction]
 """A link in one direction."""
 
+SERIAL = SerialChannel, ServersChannel
+"""Channels that serve whole messages, in the order in which they come."""
 TINY_S = 1e-9
 """What would be sent within this time has been sent: clocks round."""
 
@@ -47,9 +53,11 @@ class Crossing:
     """Of those put on the link, the ones that an outage has destroyed."""
     repeats: int = 0
     spent_s: float = 0.0
-    """Airtime of the whole channel."""
+    """Airtime of one carrier."""
     begun_s: float | None = None
     sent_s: float = math.nan
+    place: int = 0
+    """In the order in which messages came to their channels."""
 
     @property
     def left_s(self) -> float:
@@ -90,23 +98,24 @@ class Ledger:
         """Those whose last bit was sent in this instant."""
         self.now_s = now_s
         self.used_s = 0.0
-        """Airtime of the whole channel that anybody has used."""
+        """Airtime of one carrier that anybody has used, all together."""
         self.open_s = 0.0
         """Time without an outage."""
         self.present_s = 0.0
         """The integral over time of the number of messages on it, sent or waiting."""
 
     def parts(self) -> list[float]:
-        """What each has of the channel now."""
+        """What each has of a carrier now."""
         if not self.crossings or self.crossings[0].hop.link.closed:
             return [0.0] * len(self.crossings)
         if isinstance(self.channel, DedicatedChannel):
             return [1.0] * len(self.crossings)
-        if isinstance(self.channel, SerialChannel):
-            return [1.0] + [0.0] * (len(self.crossings) - 1)
+        carriers = self.channel.carriers
+        if isinstance(self.channel, SERIAL):
+            return [1.0 if place < carriers else 0.0 for place in range(len(self.crossings))]
         assert isinstance(self.channel, FairChannel)
-        parts = water_filled([(crossing.share, crossing.hop.weight) for crossing in self.crossings])
-        assert close(math.fsum(parts), min(1.0, math.fsum(crossing.share for crossing in self.crossings)))
+        parts = water_filled([(crossing.share, crossing.hop.weight) for crossing in self.crossings], carriers)
+        assert close(math.fsum(parts), min(carriers, math.fsum(crossing.share for crossing in self.crossings)))
         return parts
 
     def advance(self, to_s: float, *, is_open: bool) -> None:
@@ -131,9 +140,9 @@ class Ledger:
             still_here = crossing.flow.hop is crossing.hop and self.channel.holds(crossing.flow)
             if still_here and crossing.hop.link.closed:
                 self.just_sent.remove(crossing)
-                for other in self.crossings if isinstance(self.channel, SerialChannel) else ():
+                bisect.insort(self.crossings, crossing, key=attrgetter("place"))
+                for other in self.crossings[self.channel.carriers :] if isinstance(self.channel, SERIAL) else ():
                     other.begun_s = None
-                self.crossings.insert(0, crossing)
 
     def _serving(self) -> list[tuple[Crossing, float]]:
         """Those who are given a part of the channel; who has nothing left to send is let go first."""
@@ -158,10 +167,10 @@ class Ledger:
         return part / crossing.share if isinstance(self.channel, FairChannel) else part
 
 
-def water_filled(wishes: list[tuple[float, float]]) -> list[float]:
-    """One channel shared out among wishes (largest share, weight): by weight, and nobody gets more than he can use."""
+def water_filled(wishes: list[tuple[float, float]], carriers: int) -> list[float]:
+    """Carriers shared out among wishes (largest share, weight): by weight, and nobody gets more than he can use."""
     parts = [0.0] * len(wishes)
-    left, unsatisfied = 1.0, set(range(len(wishes)))
+    left, unsatisfied = float(carriers), set(range(len(wishes)))
     while unsatisfied:
         by_weight = left / math.fsum(wishes[one][1] for one in unsatisfied)
         modest = {one for one in unsatisfied if wishes[one][0] <= by_weight * wishes[one][1]}
@@ -177,7 +186,6 @@ class Meter:
 
     def __init__(self, channel: Channel, hop: Hop, books: Books) -> None:
         self.channel = channel
-        self.shared_at_once = channel.shared_at_once
         self._hop = hop
         self._books = books
 
@@ -215,6 +223,7 @@ class Books:
         self.ledgers = {channel: Ledger(channel, env.now) for channel in self.channels}
         self.crossings: dict[int, Crossing] = {}
         """By the transfer's number: those that have been on the channel of their present hop."""
+        self._places = itertools.count()
         self._channel_of = {way: channel for channel, ways in self.channels.items() for way in ways}
         self._network = network
         self._attempt = network.attempt
@@ -251,6 +260,7 @@ class Books:
         bits = 8 * flow.attempted.bytes
         crossing = self.crossings.setdefault(flow.number, Crossing(flow, hop, flow.start_s, bits, bits, flow.share))
         crossing.go_on_with(flow.need_s, flow.share)
+        crossing.place = next(self._places)
         self.ledgers[channel].crossings.append(crossing)
 
     # -- the clock --
@@ -298,7 +308,7 @@ class Books:
         for channel, ledger in self.ledgers.items():
             assert close(airtime_s[channel], ledger.used_s)
             if not isinstance(channel, DedicatedChannel):
-                assert ledger.used_s <= ledger.open_s + TINY_S
+                assert ledger.used_s <= ledger.open_s * channel.carriers + TINY_S
 
     def _check_in_flight(self, transfer: Transfer) -> float:
         """Compare with the meters what the network says of a message; returns the bytes that were in vain."""

@@ -84,9 +84,10 @@ class Messages:
     """Before each."""
     airtimes_s: Floats
     """At full rate, alone."""
+    carriers: int = 1
 
     @classmethod
-    def drawn(cls, purpose: str, number: int, *kinds: Kind) -> Messages:
+    def drawn(cls, purpose: str, number: int, *kinds: Kind, carriers: int = 1) -> Messages:
         """So many in all."""
         streams, rate = Streams(1), sum(kind.rate for kind in kinds)
         gaps_s = streams(f"test/{purpose}/gaps").generator().exponential(1 / rate, number)
@@ -95,7 +96,7 @@ class Messages:
         drawn_s = [
             one.draw(streams(f"test/{purpose}/airtimes", which).generator(), number) for which, one in enumerate(kinds)
         ]
-        return cls(kinds, kind, gaps_s, np.choose(kind, drawn_s))
+        return cls(kinds, kind, gaps_s, np.choose(kind, drawn_s), carriers)
 
     @property
     def rate(self) -> float:
@@ -103,19 +104,19 @@ class Messages:
 
     @property
     def load(self) -> float:
-        """The part of time that a channel is busy which always works when it can."""
-        return sum(kind.rate * kind.share * kind.mean_s for kind in self.kinds)
+        """The part of time that a channel is busy which always works on all carriers when it can."""
+        return sum(kind.rate * kind.share * kind.mean_s for kind in self.kinds) / self.carriers
 
     @property
     def mean_work_found_s(self) -> float:
         """The mean of ``work_found_s``, which is also the mean wait in an M/G/1 queue (Pollaczek and Khinchine)."""
         squares = sum(kind.rate * kind.share**2 * kind.second_moment_s2 for kind in self.kinds)
-        return squares / (2 * (1 - self.load))
+        return squares / self.carriers**2 / (2 * (1 - self.load))
 
     @cached_property
     def work_found_s(self) -> Floats:
-        """Airtime of the channel that each finds undone when it comes, if all of it always works (Lindley)."""
-        works_s = self.airtimes_s * np.array([kind.share for kind in self.kinds])[self.kind]
+        """Time that what each finds undone when it comes takes, if all carriers always work (Lindley)."""
+        works_s = self.airtimes_s * np.array([kind.share / self.carriers for kind in self.kinds])[self.kind]
         walk_s = np.concatenate([[0.0], np.cumsum(works_s[:-1] - self.gaps_s[1:])])
         return walk_s - np.minimum.accumulate(walk_s)
 

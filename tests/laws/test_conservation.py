@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 import pytest
+from carriers import FairOnTwo, SerialOnTwo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -33,6 +34,8 @@ from fedsim.network.transfer import Transfer
 from fedsim.protocols.world import World
 from fedsim.radio.settings import Rates
 
+CHANNELS = [SerialChannel, DedicatedChannel, FairChannel, SerialOnTwo, FairOnTwo]
+
 # -- a line of hops ----------------------------------------------------------------------------------------------------
 
 
@@ -42,7 +45,7 @@ class LineUnderStress(RuleBasedStateMachine):
     @initialize(
         rates_bps=st.lists(st.sampled_from([500.0, 1_000.0, 8_000.0]), min_size=1, max_size=3).map(tuple),
         delay_s=st.sampled_from([0.0, 0.5]),
-        channel=st.sampled_from([SerialChannel, DedicatedChannel, FairChannel]),
+        channel=st.sampled_from(CHANNELS),
         loss=st.builds(Loss, probability=st.sampled_from([0.0, 0.4]), attempts=st.integers(1, 3)),
         transport=st.builds(Transport, payload_bytes=st.sampled_from([None, 100.0]), header_bytes=st.just(25.0)),
     )
@@ -269,7 +272,7 @@ def forgotten(transfer: Transfer) -> None:
     transfer.hop.channel.channel.stop(transfer)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("channel", [SerialChannel, DedicatedChannel, FairChannel])
+@pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("fault", [too_much_sent, too_much_airtime, too_long_a_wait, a_byte_withdrawn, forgotten])
 def test_the_books_see_what_is_not_so(fault: Callable[[Transfer], None], channel: Any) -> None:
     line = Line((1_000.0,), channel=channel)
@@ -285,7 +288,7 @@ def test_the_books_see_what_is_not_so(fault: Callable[[Transfer], None], channel
         books.check()
 
 
-@pytest.mark.parametrize("channel", [SerialChannel, DedicatedChannel, FairChannel])
+@pytest.mark.parametrize("channel", CHANNELS)
 def test_the_books_see_a_channel_that_sends_too_fast_or_too_slowly(channel: Any) -> None:
     for factor in (0.99, 1.01):
 

@@ -12,10 +12,12 @@ Airtimes are 1 s in the mean if nothing else is said; the load is the part of ti
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import math
 
 import numpy as np
 import pytest
+from carriers import FairOnThree, SerialOnThree
 from meters import Books
 from queues import (
     Deviation,
@@ -134,13 +136,52 @@ def test_a_hop_of_which_each_can_use_a_quarter_is_erlangs_queue_of_four(kind: Ki
     """Up to four are at their full rate, more of them share: as many are present as in M/M/4, whatever the distribution
     of sizes (Cohen, Acta Informatica 12, 1979), so E[T] = E[S] (1 + C / (4 (1 - load))), with Erlang's C for a wait.
     """
-    servers, offered = 4, kind.rate * kind.mean_s
+    narrow = dataclasses.replace(kind, share=1 / 4)
+    served = serve(Messages.drawn("narrow", 60_000, narrow), FairChannel)
+    deviation(served, erlangs_sojourn_s(kind, 4)).check()
+
+
+def erlangs_sojourn_s(kind: Kind, servers: int) -> float:
+    """The mean in M/M/c, of which Erlang's C is the chance of a wait."""
+    offered = kind.rate * kind.mean_s
     load = offered / servers
     all_busy = offered**servers / math.factorial(servers) / (1 - load)
     erlang_c = all_busy / (all_busy + sum(offered**busy / math.factorial(busy) for busy in range(servers)))
-    narrow = dataclasses.replace(kind, share=1 / servers)
-    served = serve(Messages.drawn("narrow", 60_000, narrow), FairChannel)
-    deviation(served, kind.mean_s * (1 + erlang_c / (servers * (1 - load)))).check()
+    return kind.mean_s * (1 + erlang_c / (servers * (1 - load)))
+
+
+# Several carriers.
+
+
+@pytest.mark.parametrize(
+    ("channel", "kind", "number"),
+    [
+        pytest.param(SerialOnThree, exponential(1.8), 40_000, id="M/M/3"),
+        pytest.param(FairOnThree, exponential(1.8), 60_000, id="M/M/3-PS", marks=pytest.mark.long),
+        pytest.param(FairOnThree, hyperexponential(1.8, 9.0), 60_000, id="M/H/3-PS", marks=pytest.mark.long),
+    ],
+)
+def test_a_hop_of_three_carriers_is_erlangs_queue_of_three(channel: type[Channel], kind: Kind, number: int) -> None:
+    """Queued before the carriers, with exponential airtimes; or shared, whatever the distribution of sizes."""
+    served = serve(Messages.drawn("carriers", number, kind, carriers=3), channel)
+    deviation(served, erlangs_sojourn_s(kind, 3)).check()
+
+
+def test_each_sojourn_on_a_serial_hop_of_three_carriers_is_kiefers_and_wolfowitzs() -> None:
+    """Each has the carrier that is free first (Transactions of the American Mathematical Society 78, 1955)."""
+    served = serve(Messages.drawn("carriers", 5_000, hyperexponential(2.7, 9.0), carriers=3), SerialOnThree)
+    free_s, expected_s = [0.0] * 3, []
+    for start_s, airtime_s in zip(served.start_s.tolist(), served.messages.airtimes_s.tolist(), strict=True):
+        expected_s.append(max(start_s, free_s[0]) + airtime_s)
+        heapq.heapreplace(free_s, expected_s[-1])
+    assert served.end_s == pytest.approx(expected_s, rel=1e-9)
+
+
+def test_three_carriers_are_one_of_which_each_can_use_a_third() -> None:
+    kind = exponential(2.7)
+    several = serve(Messages.drawn("carriers", 2_000, kind, carriers=3), FairOnThree)
+    single = serve(Messages.drawn("carriers", 2_000, dataclasses.replace(kind, share=1 / 3)), FairChannel)
+    assert several.sojourn_s == pytest.approx(single.sojourn_s, rel=1e-9, abs=1e-9)
 
 
 # What holds on every path, without any chance.
@@ -171,12 +212,13 @@ def test_equal_messages_delay_each_other_equally() -> None:
     assert float(served.sojourn_s.sum()) == pytest.approx(expected_s, rel=1e-9)
 
 
-@pytest.mark.parametrize("channel", [SerialChannel, DedicatedChannel, FairChannel])
+@pytest.mark.parametrize("channel", [SerialChannel, DedicatedChannel, FairChannel, SerialOnThree, FairOnThree])
 def test_littles_law_holds_on_every_hop_of_a_line(channel: type[Channel]) -> None:
     # The number on each channel, watched event by event, is in the mean what the rows of the trace add up to; and a
-    # channel that has something to do spends all of its time on it.
-    messages = Messages.drawn("little", 2_000, exponential(0.7))
+    # channel that has something to do spends all of its time on it, on as many carriers as can be used.
     line = Line((8_000.0, 10_000.0), channel=channel)
+    carriers = line.route[0].channel.carriers
+    messages = Messages.drawn("little", 2_000, exponential(0.7 * carriers))
     arrivals_s = np.cumsum(messages.gaps_s)
     for arrival_s, airtime_s in zip(arrivals_s.tolist(), messages.airtimes_s.tolist(), strict=True):
         line.env.timeout(arrival_s).callbacks.append(
@@ -187,7 +229,7 @@ def test_littles_law_holds_on_every_hop_of_a_line(channel: type[Channel]) -> Non
         passed_s = line.env.peek() - line.env.now
         there = np.array([len(hop.channel.flows) for hop in line.route])
         present_s += passed_s * there
-        busy_s += passed_s * (there > 0)
+        busy_s += passed_s * np.minimum(there, carriers)
         line.env.step()
     hops = line.trace.hops.array()
     for number in (0, 1):
@@ -195,7 +237,7 @@ def test_littles_law_holds_on_every_hop_of_a_line(channel: type[Channel]) -> Non
         assert np.sum(rows["end_s"] - rows["start_s"]) == pytest.approx(present_s[number], rel=1e-9)
         if channel is not DedicatedChannel:
             assert np.sum(rows["airtime_s"]) == pytest.approx(busy_s[number], rel=1e-9)
-        if channel is not FairChannel:
+        if not issubclass(channel, FairChannel):
             assert np.sum(rows["queued_s"] + rows["airtime_s"]) == pytest.approx(present_s[number], rel=1e-9)
 
 

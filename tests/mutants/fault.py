@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BATCHED", "CHANNELS", "CORNERS", "EXECUTORS", "FAIR", "LOW_RANK", "TRAINER", "Fault", "exact", "theory"]
+__all__ = [
+    *("BATCHED", "CHANNELS", "CORNERS", "EXECUTORS", "FAIR", "LOW_RANK", "TRAINER"),
+    *("Fault", "exact", "exact_of_several", "theory"),
+]
 
 CHANNELS = "tests/network/test_channels.py"
 FAIR = "tests/network/test_fair_channel.py"
@@ -24,6 +27,11 @@ def exact(discipline: str) -> str:
     """The comparison of its channel with exact arithmetic."""
     test = "test_a_channel_agrees_with_its_exact_twin_in_few_events_and_looking_changes_nothing"
     return f"tests/network/test_exact_channels.py::{test}[{discipline}-0.0]"
+
+
+def exact_of_several(discipline: str) -> str:
+    """The same with several carriers."""
+    return f"tests/network/test_exact_channels.py::test_so_does_a_channel_of_several_carriers[{discipline}-0.0]"
 
 
 @dataclass(frozen=True)

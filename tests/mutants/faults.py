@@ -24,6 +24,7 @@ from mutants import (
     in_streams,
     in_tables,
     in_updates,
+    in_water,
     in_waves,
 )
 from mutants.fault import Fault
@@ -34,6 +35,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_messages.FAULTS,
     *in_channels.FAULTS,
     *in_fair_sharing.FAULTS,
+    *in_water.FAULTS,
     *in_outages.FAULTS,
     *in_radio.FAULTS,
     *in_rounds.FAULTS,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mutants.fault import CHANNELS, Fault, exact, theory
+from mutants.fault import CHANNELS, Fault, exact, exact_of_several, theory
 
 CHANNEL = "fedsim/network/disciplines/channel.py"
+SERVERS = "fedsim/network/disciplines/servers.py"
+QUEUE = "tests/network/test_servers_channel.py"
 SERIAL = "fedsim/network/disciplines/serial.py"
 DEDICATED = "fedsim/network/disciplines/dedicated.py"
 ALARM = "fedsim/kernel/clock.py"
@@ -133,5 +135,73 @@ FAULTS = (
         "        self.callbacks = ()\n",
         "        return\n",
         (CHANNELS, exact("fair")),
+    ),
+    Fault(
+        "each of several carriers is 5 % slower",
+        SERVERS,
+        "carrier.work_s += flow.need_s\n",
+        "carrier.work_s += 1.05 * flow.need_s\n",
+        theory(
+            "test_a_hop_of_three_carriers_is_erlangs_queue_of_three[M/M/3]",
+            "test_each_sojourn_on_a_serial_hop_of_three_carriers_is_kiefers_and_wolfowitzs",
+            "test_littles_law_holds_on_every_hop_of_a_line[SerialOnThree]",
+        ),
+        by_each=True,
+    ),
+    Fault(
+        "nobody waits before several carriers",
+        SERVERS,
+        "len(self._sending) < self.carriers and (flow",
+        "(flow",
+        (QUEUE, exact_of_several("serial")),
+    ),
+    Fault(
+        "one carrier too few is used",
+        SERVERS,
+        "len(self._sending) < self.carriers and (flow",
+        "len(self._sending) < self.carriers - 1 and (flow",
+        (QUEUE, exact_of_several("serial")),
+    ),
+    Fault(
+        "who stops takes the carrier with him",
+        SERVERS,
+        "        del self._sending[flow]\n        self._fill()\n",
+        "        del self._sending[flow]\n",
+        (QUEUE, exact_of_several("serial")),
+    ),
+    Fault(
+        "carriers are given out in a pause",
+        SERVERS,
+        "while not self.paused and len",
+        "while len",
+        (QUEUE, CHANNELS),
+    ),
+    Fault(
+        "a message on one of several carriers is sent in a pause",
+        SERVERS,
+        "        for flow in self._sending:\n            self._halt(flow)\n",
+        "",
+        (QUEUE, CHANNELS),
+    ),
+    Fault(
+        "carriers stay free after a pause",
+        SERVERS,
+        "            self._run(flow, _Carrier(self.env.now))\n        self._fill()\n",
+        "            self._run(flow, _Carrier(self.env.now))\n",
+        (QUEUE, exact_of_several("serial")),
+    ),
+    Fault(
+        "another rate on one of several carriers begins from nothing",
+        SERVERS,
+        "            flow.book(self.served_s(flow))\n",
+        "",
+        (QUEUE, CHANNELS),
+    ),
+    Fault(
+        "roundings add up on each of several carriers",
+        SERVERS,
+        "            self._run(follower, carrier)\n",
+        "            self._run(follower, _Carrier(self.env.now))\n",
+        (QUEUE,),
     ),
 )

@@ -36,20 +36,20 @@ class Work:
 
 
 Parts = dict[int, Fraction]
-"""The part of the channel that each flow has, by its number."""
+"""How much of a carrier each flow has, by its number."""
 
 
-def first_come_first_served(works: Mapping[int, Work]) -> Parts:
-    return {number: works[number].share for number in list(works)[:1]}
+def first_come_first_served(works: Mapping[int, Work], carriers: int) -> Parts:
+    return {number: works[number].share for number in list(works)[:carriers]}
 
 
-def everybody_at_once(works: Mapping[int, Work]) -> Parts:
+def everybody_at_once(works: Mapping[int, Work], carriers: int) -> Parts:
     return {number: work.share for number, work in works.items()}
 
 
-def water_filling(works: Mapping[int, Work]) -> Parts:
+def water_filling(works: Mapping[int, Work], carriers: int) -> Parts:
     """In proportion to the weights; who would get more than its share gets that, and the rest is dealt out again."""
-    sharing, left, parts = list(works), Fraction(1), {}
+    sharing, left, parts = list(works), Fraction(carriers), {}
     while sharing:
         level = left / sum(works[number].weight for number in sharing)
         modest = [number for number in sharing if works[number].share <= works[number].weight * level]
@@ -69,15 +69,16 @@ RULES = {"serial": first_come_first_served, "dedicated": everybody_at_once, "fai
 class ExactChannel:
     """A channel that follows one of the rules."""
 
-    rule: Callable[[Mapping[int, Work]], Parts]
+    rule: Callable[[Mapping[int, Work], int], Parts]
     now_s: Fraction
+    carriers: int = 1
     flows: dict[int, Work] = field(default_factory=dict)
     """All that were ever started, by number."""
     on: list[int] = field(default_factory=list)
     """Those of which something is still to be sent, in the order in which they were started."""
     paused: bool = False
     used_s: Fraction = Fraction(0)
-    """Integral over time of the part of the channel that is used."""
+    """Integral over time of how much of the carriers is used, all together."""
 
     def start(self, number: int, need_s: float, share: float, weight: float) -> None:
         need = Fraction(need_s)
@@ -104,7 +105,7 @@ class ExactChannel:
         self.on.remove(number)
 
     def parts(self) -> Parts:
-        return {} if self.paused else self.rule({number: self.flows[number] for number in self.on})
+        return {} if self.paused else self.rule({number: self.flows[number] for number in self.on}, self.carriers)
 
     def advance(self, to_s: Fraction | None) -> None:
         """Let time pass until *to_s*, or until all that can be sent has been sent."""

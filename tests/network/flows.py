@@ -10,9 +10,10 @@ from simpy import Environment
 from fedsim import registry
 from fedsim.network.disciplines.channel import Channel, Flow
 
-CHANNELS: dict[str, type[Channel]] = {
-    name: registry.load("disciplines", name)().channel for name in registry.names("disciplines")
+CHANNELS: dict[str, Callable[..., Channel]] = {
+    name: registry.load("disciplines", name)().make_channel for name in registry.names("disciplines")
 }
+"""By the discipline's name; each takes an environment, a delay and a number of carriers."""
 
 
 class Note(Flow):

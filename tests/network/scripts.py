@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,9 +12,11 @@ from flows import CHANNELS, Note, at, put
 from hypothesis import strategies as st
 from simpy import Environment
 
+from fedsim.network.disciplines.channel import Channel
+
 __all__ = ["LATE_S", "SHARES", "WEIGHTS", "SideBySide", "Step", "scripts", "starts"]
 
-SHARES = (1.0, 0.5, 0.25, 0.75, 1 / 3, 0.1, 1 / 48)
+SHARES = (1.0, 0.5, 0.25, 0.75, 0.4, 0.3, 0.2, 1 / 3, 0.1, 1 / 48)
 WEIGHTS = (1.0, 2.0, 0.5, 3.0, 0.1, 100.0)
 LATE_S = 1e8
 """A clock of three years: a second more is a relative change of 1e-8."""
@@ -39,15 +41,9 @@ gaps = st.one_of(st.just(0.0), st.sampled_from([0.5, 1.0, 2.0]), st.floats(1e-3,
 needs = st.one_of(
     st.sampled_from([0.0, 1.0, 2.0, 4.0]), st.floats(1e-3, 30.0), st.floats(1e-9, 1e-3), st.floats(1e3, 1e5)
 )
-starts = st.builds(
-    Step,
-    gaps,
-    st.booleans(),
-    st.just("start"),
-    need_s=needs,
-    share=st.sampled_from(SHARES),
-    weight=st.sampled_from(WEIGHTS),
-)
+shares = st.one_of(st.sampled_from(SHARES), st.sampled_from(SHARES), st.floats(0.01, 1.0))
+weights = st.one_of(st.sampled_from(WEIGHTS), st.sampled_from(WEIGHTS), st.floats(0.1, 100.0))
+starts = st.builds(Step, gaps, st.booleans(), st.just("start"), need_s=needs, share=shares, weight=weights)
 changes = st.builds(
     Step,
     gaps,
@@ -55,7 +51,7 @@ changes = st.builds(
     st.sampled_from(["stop", "adjust", "pause", "resume"]),
     which=st.integers(0, 30),
     need_s=needs,
-    share=st.sampled_from(SHARES),
+    share=shares,
 )
 steps = st.one_of(starts, starts, changes)
 scripts = st.one_of(st.lists(steps, min_size=1, max_size=20), st.lists(steps, min_size=20, max_size=50))
@@ -64,10 +60,19 @@ scripts = st.one_of(st.lists(steps, min_size=1, max_size=20), st.lists(steps, mi
 class SideBySide:
     """A channel and an exact one; they agree at every step, to 1e-9 s and 1e-12 of the clock."""
 
-    def __init__(self, discipline: str, start_s: float = 0.0, *, delay_s: float = 0.0, compare: bool = True) -> None:
+    def __init__(
+        self,
+        discipline: str,
+        start_s: float = 0.0,
+        *,
+        delay_s: float = 0.0,
+        carriers: int = 1,
+        make: Callable[..., Channel] | None = None,
+        compare: bool = True,
+    ) -> None:
         self.env = Environment(start_s)
-        self.channel = CHANNELS[discipline](self.env, delay_s)
-        self.exact = ExactChannel(RULES[discipline], Fraction(start_s))
+        self.channel = (make or CHANNELS[discipline])(self.env, delay_s, carriers)
+        self.exact = ExactChannel(RULES[discipline], Fraction(start_s), carriers)
         self.flows: list[Note] = []
         self.stopped: set[Note] = set()
         self.least_need_s: list[float] = []

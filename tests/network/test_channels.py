@@ -24,16 +24,17 @@ def env() -> Environment:
     return Environment()
 
 
-@pytest.fixture(params=CHANNELS)
+@pytest.fixture(params=[*CHANNELS, "serial-3", "fair-3"])
 def channel(request: pytest.FixtureRequest, env: Environment) -> Channel:
-    return CHANNELS[request.param](env)
+    discipline, _, carriers = request.param.partition("-")
+    return CHANNELS[discipline](env, carriers=int(carriers or 1))
 
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_discipline_names_its_channel(name: str) -> None:
     discipline = registry.load("disciplines", name)()
     assert isinstance(discipline, Discipline)
-    assert issubclass(discipline.channel, Channel)
+    assert isinstance(discipline.make_channel(Environment()), Channel)
 
 
 # What every channel does with a message that is alone on it.
@@ -261,10 +262,12 @@ def test_who_arrives_may_stop_those_who_would_arrive_with_him(
 
 
 @pytest.mark.parametrize("start_s", [0.0, 1e8])
-def test_looking_at_progress_changes_nothing(channel: Channel, start_s: float) -> None:
+@pytest.mark.parametrize("carriers", [1, 3])
+@pytest.mark.parametrize("discipline", CHANNELS)
+def test_looking_at_progress_changes_nothing(discipline: str, carriers: int, start_s: float) -> None:
     def arrivals(*, look: bool) -> list[float]:
         env = Environment(start_s)
-        watched = type(channel)(env)
+        watched = CHANNELS[discipline](env, carriers=carriers)
         flows: list[Note] = []
         for step in range(60):
             at(env, start_s + step / 7)

@@ -23,7 +23,7 @@ __all__ = ["Channel", "Discipline", "Flow", "FlowQueue", "Progress"]
 class Flow:
     """One message on one channel. ``need_s``, ``share_sent`` and ``spent_s`` are as of when the channel last booked.
 
-    ``share`` is the largest part of the channel (0 < share <= 1) that it can use, which it needs for its full rate;
+    ``share`` is the largest part of one carrier (0 < share <= 1) that it can use, which it needs for its full rate;
     ``weight`` is its part relative to others when there is not enough for all. Both matter to fair sharing only.
     """
 
@@ -54,7 +54,7 @@ class Flow:
         self.share_sent: float
         """Part of the message (0 to 1) that has been sent."""
         self.spent_s: float
-        """Airtime of the whole channel that it has used."""
+        """Airtime of one carrier that it has used: carrier-seconds."""
 
     def offer(self, airtime_s: float, now_s: float) -> None:
         """Begin anew as a message that needs *airtime_s* seconds at its full rate (0 or more, finite)."""
@@ -89,19 +89,18 @@ class Progress:
     share_sent: float
     """Part of the message (0 to 1) that has been sent."""
     spent_s: float
-    """Airtime of the whole channel that it has used."""
+    """Airtime of one carrier that it has used: carrier-seconds."""
 
 
 class Channel(ABC):
     """One direction of a link or a cell, or both directions of a half-duplex one."""
 
-    __slots__ = ("_on_the_way", "_reception", "delay_s", "env", "paused")  # a large network has very many
+    __slots__ = ("_on_the_way", "_reception", "carriers", "delay_s", "env", "paused")  # a large network has very many
 
-    shared_at_once: ClassVar[bool] = False
-    """Whether those who send at the same time have a part of it each; if not, whoever sends has all of it meanwhile."""
-
-    def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
+    def __init__(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> None:
         self.env = env
+        self.carriers = carriers
+        """How many equal carriers it has: a flow can use ``share`` of one of them."""
         self.delay_s = delay_s
         """From a flow's last bit sent to its last bit received; the channel is free for others meanwhile."""
         self.paused = False
@@ -134,7 +133,7 @@ class Channel(ABC):
 
     @abstractmethod
     def adjust(self, flow: Flow, need_s: float, share: float) -> None:
-        """From now on, what is left of *flow* needs *need_s* seconds at its full rate, and *share* of the channel."""
+        """From now on, what is left of *flow* needs *need_s* seconds at its full rate, and *share* of a carrier."""
 
     @abstractmethod
     def pause(self) -> None:
@@ -186,10 +185,12 @@ class Channel(ABC):
 class Discipline(Component):
     """What is registered under "disciplines"."""
 
-    @property
+    shared_at_once: ClassVar[bool] = False
+    """Whether those who send at the same time have a part of it each; if not, whoever sends has a carrier meanwhile."""
+
     @abstractmethod
-    def channel(self) -> type[Channel]:
-        """The class of channel that follows this discipline."""
+    def make_channel(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> Channel:
+        """A channel of so many equal carriers that follows this discipline."""
 
     def weight(self, device_class: str | None) -> float:
         """The weight of flows of devices of *device_class*."""

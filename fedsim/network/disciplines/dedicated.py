@@ -18,8 +18,8 @@ class DedicatedChannel(Channel):
 
     __slots__ = ("_flows",)
 
-    def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
-        super().__init__(env, delay_s)
+    def __init__(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> None:
+        super().__init__(env, delay_s, carriers)
         self._flows: dict[Flow, None] = {}
 
     @property
@@ -91,7 +91,6 @@ class Dedicated(Discipline):
 
     name: Literal["dedicated"] = "dedicated"
 
-    @property
-    def channel(self) -> type[Channel]:
-        """A channel without contention."""
-        return DedicatedChannel
+    def make_channel(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> Channel:
+        """A channel without contention, however many carriers it has."""
+        return DedicatedChannel(env, delay_s, carriers)

@@ -4,6 +4,8 @@ When a message is offered it is known when it will have been sent: when the one 
 time. So each is planned at once (Lindley, Proceedings of the Cambridge Philosophical Society 48, 1952), and one alarm
 for the next arrival is all that a channel keeps on the clock. Outages, messages that are given up and new rates change
 the plan.
+
+Where there are several carriers it is another channel: `fedsim.network.disciplines.servers`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from simpy import Environment
 
 from fedsim.kernel.clock import Alarm
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow, FlowQueue
+from fedsim.network.disciplines.servers import ServersChannel
 
 __all__ = ["Serial", "SerialChannel"]
 
@@ -160,7 +163,6 @@ class Serial(Discipline):
 
     name: Literal["serial"] = "serial"
 
-    @property
-    def channel(self) -> type[Channel]:
-        """A first-come-first-served channel."""
-        return SerialChannel
+    def make_channel(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> Channel:
+        """A first-come-first-served channel; each message is sent on one carrier."""
+        return SerialChannel(env, delay_s) if carriers == 1 else ServersChannel(env, delay_s, carriers)
