@@ -25,38 +25,43 @@ __all__ = ["Words", "each", "normals", "philox"]
 
 Words = NDArray[np.uint64]
 
-MULTIPLIERS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-WEYL = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
+MULTIPLIERS = np.array([[0xD2E7470EE14C6C93], [0xCA5A826395121157]], np.uint64)
+WEYL = np.array([[0x9E3779B97F4A7C15], [0xBB67AE8584CAA73B]], np.uint64)
 """What is added to the words of the key after each round: the golden ratio, and the square root of 3 less 1."""
 ROUNDS = 10
-WORD = 2**64 - 1
 HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)
 
 
-def philox(key: int, counter: tuple[Words, Words, Words, Words]) -> tuple[Words, Words, Words, Words]:
-    """The block of each counter, its lowest word first, under a key of 128 bits.
+def philox(key: int, *counter: Words) -> Words:
+    """The block of each counter under a key of 128 bits: (4, ...), the lowest word first.
 
-    >>> zero = np.zeros(1, np.uint64)
-    >>> [f"{int(word[0]):016x}" for word in philox(0, (zero, zero, zero, zero))]
+    *counter* are four arrays, the lowest word first, that broadcast to one shape.
+
+    >>> zero = np.zeros(2, np.uint64)
+    >>> [f"{word:016x}" for word in philox(0, zero, zero, zero, zero)[:, 0].tolist()]
     ['16554d9eca36314c', 'db20fe9d672d0fdc', 'd7e772cee186176b', '7e68b68aec7ba23b']
     """
-    one, two, three, four = counter
-    keys = [key & WORD, key >> 64]
+    words = np.broadcast_arrays(*counter)
+    if words[0].size == 1:  # numpy's own takes a tenth of the time for one
+        before = sum(int(word.item()) << 64 * place for place, word in enumerate(words)) - 1
+        return np.random.Philox(key=key, counter=before % 2**256).random_raw(4).reshape(4, *words[0].shape)
+    first, second, third, fourth = (word.ravel() for word in words)
+    even, odd = np.stack([first, third]), np.stack([second, fourth])  # (2, counters)
+    keys = np.array([[key & 2**64 - 1], [key >> 64]], np.uint64)
     for _ in range(ROUNDS):
-        (high_one, low_one), (high_three, low_three) = _product(one, MULTIPLIERS[0]), _product(three, MULTIPLIERS[1])
-        one, two = high_three ^ two ^ np.uint64(keys[0]), low_three
-        three, four = high_one ^ four ^ np.uint64(keys[1]), low_one
-        keys = [(word + more) & WORD for word, more in zip(keys, WEYL, strict=True)]
-    return one, two, three, four
+        high, low = _product(even, MULTIPLIERS)
+        even, odd = high[::-1] ^ odd ^ keys, low[::-1]
+        keys = keys + WEYL
+    return np.stack([even[0], odd[0], even[1], odd[1]]).reshape(4, *words[0].shape)
 
 
-def _product(words: Words, factor: int) -> tuple[Words, Words]:
-    """The higher and the lower 64 bits of the 128 that a product has, by halves of words."""
-    high, low = words >> HALF, words & LOW
-    by_high, by_low = np.uint64(factor >> 32), np.uint64(factor & 0xFFFFFFFF)
-    middle = high * by_low + (low * by_low >> HALF)
-    other = low * by_high + (middle & LOW)
-    return high * by_high + (middle >> HALF) + (other >> HALF), words * np.uint64(factor)
+def _product(words: Words, factors: Words) -> tuple[Words, Words]:
+    """The higher and the lower 64 bits of the 128 that products have, by halves of words."""
+    word_high, word_low = words >> HALF, words & LOW
+    high, low = factors >> HALF, factors & LOW
+    middle = word_high * low + (word_low * low >> HALF)
+    other = word_low * high + (middle & LOW)
+    return word_high * high + (middle >> HALF) + (other >> HALF), words * factors
 
 
 def each(function: Callable[[float], float], numbers: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -69,9 +74,8 @@ def each(function: Callable[[float], float], numbers: NDArray[np.floating]) -> N
     return found.reshape(numbers.shape)
 
 
-def normals(key: int, counter: tuple[Words, Words, Words, Words]) -> NDArray[np.float64]:
+def normals(key: int, *counter: Words) -> NDArray[np.float64]:
     """A standard normal number for each counter, from the first two words of its block."""
-    first, second, _, _ = philox(key, counter)
-    above_zero = ((first >> np.uint64(11)) + np.uint64(1)) * 2.0**-53  # 53 bits, as many as a float has
-    turns = (second >> np.uint64(11)) * 2.0**-53
+    first, second = philox(key, *counter)[:2] >> np.uint64(11)  # 53 bits, as many as a float has
+    above_zero, turns = (first + np.uint64(1)) * 2.0**-53, second * 2.0**-53
     return np.sqrt(-2.0 * each(math.log, above_zero)) * each(math.cos, 2.0 * math.pi * turns)

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.radio.budget import LinkBudget
+from fedsim.radio.budget import LinkBudget, PowerBudget
 from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Rates, RatesOfMany, SensorSite, UpDown
 from fedsim.radio.snr import SnrSettings
@@ -59,22 +59,29 @@ class Shannon(Carrier, PartialCoverage):
 
     def budgets(self, site: SensorSite) -> UpDown[LinkBudget]:
         """How the device comes to its rates at time zero."""
-        _, [loss_db] = next(self.snr.losses_db([site]))
-        median_db, power = self.snr.median_db(site, self.bandwidths_hz), self.snr.power(site, self.bandwidths_hz)
+        [both] = self.budgets_of([site])
+        return both
 
-        def budget(way: Literal[0, 1]) -> LinkBudget:
-            snr_db = median_db[way] - float(loss_db)
-            return LinkBudget(
-                power=power and power[way],
-                shadowing_db=float(loss_db),
-                snr_db=snr_db,
-                bandwidth_hz=self.bandwidths_hz[way],
-                bps_per_hz=self.efficiency[way].bps_per_hz(snr_db),
-                time_share=self.time_shares[way] if self.tdd else None,
-                most_bps=self.most_bps[way] if self.most_bps else None,
+    def budgets_of(self, sites: Sequence[SensorSite]) -> Iterator[UpDown[LinkBudget]]:
+        """The same of many devices, in their order."""
+        _, losses_db = next(self.snr.losses_db(sites))
+        for site, loss_db in zip(sites, losses_db.tolist(), strict=True):
+            median_db, power = self.snr.median_db(site, self.bandwidths_hz), self.snr.power(site, self.bandwidths_hz)
+            yield UpDown(
+                self._budget(0, power and power.uplink, median_db.uplink, loss_db),
+                self._budget(1, power and power.downlink, median_db.downlink, loss_db),
             )
 
-        return UpDown(budget(0), budget(1))
+    def _budget(self, way: Literal[0, 1], power: PowerBudget | None, median_db: float, loss_db: float) -> LinkBudget:
+        return LinkBudget(
+            power=power,
+            shadowing_db=loss_db,
+            snr_db=median_db - loss_db,
+            bandwidth_hz=self.bandwidths_hz[way],
+            bps_per_hz=self.efficiency[way].bps_per_hz(median_db - loss_db),
+            time_share=self.time_shares[way] if self.tdd else None,
+            most_bps=self.most_bps[way] if self.most_bps else None,
+        )
 
     def why_no_coverage(self, site: SensorSite) -> str | None:
         """Of a direction whose ratio stays below the profile's minimum; one redraw in a million does not count."""

@@ -106,10 +106,10 @@ def _normals_of(sites: Sequence[SensorSite]) -> Iterator[Decibel]:
 
 
 def _normals(key: int, stations: Words, devices: Words) -> Iterator[Decibel]:
-    rest, first, ahead = np.zeros(1, np.uint64), 0, 1
+    first, ahead = 0, 1
     while True:
         numbers = np.arange(first, first + ahead, dtype=np.uint64)[:, None]
-        yield from normals(key, (numbers, devices, stations, rest))  # (ahead, devices)
+        yield from normals(key, numbers, devices, stations, np.zeros(1, np.uint64))  # (ahead, devices)
         first += ahead
         ahead = max(1, min(2 * ahead, AT_ONCE // len(devices)))  # few devices are quicker drawn several times at once
 

@@ -11,8 +11,9 @@ import numpy as np
 from fedsim.experiment.description.spread import spread_of
 from fedsim.kernel.streams import Streams
 from fedsim.network.settings import CellSettings
-from fedsim.network.sites import sites_of
+from fedsim.network.sites import by_radio, sites_of
 from fedsim.network.wires import Wires
+from fedsim.radio.settings import RadioSettings
 from fedsim.radio.shannon import Shannon
 from fedsim.topology.graph import NodeKind, Topology
 
@@ -69,15 +70,16 @@ def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]
     terms: dict[str, tuple[str, list[float], list[float]]] = {}
     if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
         return []
-    for site in sites_of(topology, Streams(seed)):
-        radio = wires.cells[topology.cell_of(site.sensor)].settings.radio
-        if not isinstance(radio, Shannon):
-            continue
-        uplink, downlink = radio.budgets(site)
-        for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
-            _, ups, downs = terms.setdefault(name, (unit, [], []))
-            ups.append(up)
-            downs.append(down)
+
+    def radio_of(sensor: str) -> RadioSettings:
+        return wires.cells[topology.cell_of(sensor)].settings.radio
+
+    for radio, sites in by_radio(sites_of(topology, Streams(seed)), radio_of):
+        for uplink, downlink in radio.budgets_of(sites) if isinstance(radio, Shannon) else ():
+            for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
+                _, ups, downs = terms.setdefault(name, (unit, [], []))
+                ups.append(up)
+                downs.append(down)
     return [
         {"term": name, "unit": unit, "uplink": spread_of(up), "downlink": spread_of(down)}
         for name, (unit, up, down) in terms.items()
