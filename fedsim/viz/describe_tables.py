@@ -129,7 +129,8 @@ WITH_PREFIX = "", "Hz", "bit/s"
 def _link_budget(terms: list[dict[str, Any]]) -> DescriptionTable:
     rows = [
         {
-            "link budget, min / median / max": term["term"] + (f" ({term['unit']})" if term["unit"] not in WITH_PREFIX else ""),
+            "link budget, min / median / max": term["term"]
+            + (f" ({term['unit']})" if term["unit"] not in WITH_PREFIX else ""),
             **{way: _term(term[way], term["unit"]) for way in ("uplink", "downlink")},
         }
         for term in terms
