@@ -40,8 +40,8 @@ def _execute(arguments: argparse.Namespace) -> int:
 
     remarks: list[str] = []
 
-    def look(_: Materials, world: World) -> None:
-        remarks.extend(remarks_before(scenario, world.wires))
+    def look(materials: Materials, _: World) -> None:
+        remarks.extend(remarks_before(scenario, materials))
 
     with (
         rare_collections(journeys=MOST_NODES),

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fedsim.kernel.streams import Streams
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.settings import CellSettings
-from fedsim.network.wires import Wires
-from fedsim.radio.settings import Rates
+from fedsim.network.sites import sites_of
+from fedsim.radio.settings import SensorSite
+from fedsim.radio.shannon import Shannon
+from fedsim.scenario.build import Materials
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["remarks_before"]
 
 
-def remarks_before(scenario: Scenario, wires: Wires) -> list[str]:
-    """A sentence for each key whose value is unusual, with the key and where it was written; *wires* are as at time
-    zero."""
+def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
+    """A sentence for each key whose value is unusual, on the seed of *materials*: with the key and where it stands."""
+    sites = _Sites(scenario, materials)
     return [
         scenario.written.remark(text, ("network", *where, *key))
         for where, cell in _cells(scenario)
         for key, text in (
             *_shared(cell, scenario.written.word(("network", *where, "duplex"))),
-            *_one_at_a_time(cell, where, wires),
+            *_one_at_a_time(cell, sites),
+            *_above_its_category(cell, sites),
             *_full_duplex(scenario, cell),
         )
     ]
@@ -55,12 +59,27 @@ def _shared(cell: CellSettings, word: object) -> Said:
         )
 
 
-def _one_at_a_time(cell: CellSettings, where: KeyPath, wires: Wires) -> Said:
+class _Sites:
+    """Where the devices of each kind of cell are; found when first asked for, which most scenarios never do."""
+
+    def __init__(self, scenario: Scenario, materials: Materials) -> None:
+        self._network = scenario.network
+        self._topology = materials.topology
+        self._streams = Streams(materials.seed)
+
+    def of(self, cell: CellSettings) -> Iterator[SensorSite]:
+        """Those in cells with these settings."""
+        network, station_of = self._network, self._topology.cell_of
+        sites = sites_of(self._topology, self._streams)
+        return (site for site in sites if network.cells.get(station_of(site.sensor), network.cell) is cell)
+
+
+def _one_at_a_time(cell: CellSettings, sites: _Sites) -> Said:
     """Where a device that can use a part of the carrier only has all of it."""
-    if not isinstance(cell.discipline, Serial):
+    if not isinstance(cell.discipline, Serial) or (first := next(sites.of(cell), None)) is None:
         return
-    rates = _first_rates(cell, wires)
-    if rates is not None and min(rates.uplink_share, rates.downlink_share) < 1:
+    rates = cell.radio.rates(first)
+    if min(rates.uplink_share, rates.downlink_share) < 1:
         yield (
             ("discipline",),
             f"serial gives one device at a time a whole carrier, of which it can use {rates.uplink_share:.3g} up and "
@@ -68,12 +87,20 @@ def _one_at_a_time(cell: CellSettings, where: KeyPath, wires: Wires) -> Said:
         )
 
 
-def _first_rates(cell: CellSettings, wires: Wires) -> Rates | None:
-    """Of the first device in such a cell, if there is one."""
-    for attachment in wires.attachments:
-        if wires.cell_of(attachment).settings is cell:
-            return cell.radio.rates(wires.site(attachment))
-    return None
+def _above_its_category(cell: CellSettings, sites: _Sites) -> Said:
+    """Where devices would have more than their category does."""
+    radio = cell.radio
+    if not isinstance(radio, Shannon) or radio.most_bps is None or not (own := list(sites.of(cell))):
+        return
+    most_bps, uncut = radio.most_bps, radio.uncut_of(own)
+    cut = int(((uncut.uplink_bps > most_bps.uplink) | (uncut.downlink_bps > most_bps.downlink)).sum())
+    if cut:
+        yield (
+            ("radio", "category"),
+            f"{cut} of {len(own)} devices have ratios for more than {radio.category} does; they are held at its "
+            f"{most_bps.uplink / 1e3:g} kbit/s up and {most_bps.downlink / 1e3:g} kbit/s down, and leave the rest of "
+            "the carrier to others",
+        )
 
 
 def _full_duplex(scenario: Scenario, cell: CellSettings) -> Said:

@@ -82,7 +82,7 @@ def run(
     check_store(place)
     remarks: list[str] = []
     with rare_collections():  # first, as a host takes a while to load
-        materials = validate(scenario, lambda _, world: remarks.extend(remarks_before(scenario, world.wires)))
+        materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
     host = host_for(options, materials.tables, learn=scenario.learn)
     with folder:

@@ -33,10 +33,14 @@ class Stream:
         """
         return f"{self.seed}/{self.purpose}/{self.index}/{self.use}"
 
+    @property
+    def key(self) -> int:
+        """What numbers are drawn with: 128 bits of the name's hash."""
+        return int.from_bytes(hashlib.blake2b(self.text.encode(), digest_size=16).digest(), "little")
+
     def generator(self) -> np.random.Generator:
         """A fresh generator at the stream's beginning; two calls give the same numbers."""
-        digest = hashlib.blake2b(self.text.encode(), digest_size=16).digest()
-        return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
+        return np.random.Generator(np.random.Philox(key=self.key))
 
 
 @dataclass(frozen=True, slots=True)

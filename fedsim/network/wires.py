@@ -7,48 +7,27 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 
 from simpy import Environment
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.kernel.streams import Streams
 from fedsim.network.attachment import Attachment, Backbone, Cuts, DeviceKind, Ways
+from fedsim.network.cell import Cell
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel, Discipline
 from fedsim.network.disciplines.serial import Serial
-from fedsim.network.half_duplex import HalfDuplex
 from fedsim.network.hop import Direction, Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
-from fedsim.network.settings import CellSettings, NetworkSettings
+from fedsim.network.settings import NetworkSettings
+from fedsim.network.sites import by_radio, first_rates, sites_of
 from fedsim.radio.settings import RadioSettings, Rates, SensorSite
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.routing import next_hops, steps_to
 
-__all__ = ["Cell", "Wires"]
-
-
-class Cell:
-    """The air around one base station."""
-
-    __slots__ = ("link", "settings")
-
-    def __init__(self, link: Link, settings: CellSettings) -> None:
-        self.link = link
-        self.settings = settings
-
-    def hops(self, rates: Rates, kind: DeviceKind) -> tuple[Hop, Hop]:
-        """The air as one device meets it: its uplink and its downlink."""
-        weight = self.settings.discipline.weight(kind.name)
-        half = (kind.duplex or self.settings.radio.device_duplex) == "half"
-        turn = HalfDuplex() if half else None
-        up, down = (
-            Hop(self.link, direction, 0.0, self.settings.loss, weight=weight, half_duplex=turn)
-            for direction in (Direction.UPLINK, Direction.DOWNLINK)
-        )
-        up.set_rate(rates.uplink_bps, rates.uplink_share)
-        down.set_rate(rates.downlink_bps, rates.downlink_share)
-        return up, down
+__all__ = ["Wires"]
 
 
 class Wires:
@@ -95,7 +74,8 @@ class Wires:
                 if id(cell.settings.radio) not in checked:
                     cell.settings.radio.check_sensors(topology.sensors)
             checked.add(id(cell.settings.radio))
-        self.attachments = tuple(self._attach(index, sensor) for index, sensor in enumerate(topology.sensors))
+        sites = list(sites_of(topology, streams))
+        self.attachments = tuple(map(self._attach, sites, first_rates(sites, self._radio_of)))
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):
             problem = "the air reaches none of the sensors, so nobody can take part"
@@ -107,20 +87,17 @@ class Wires:
         *on_change* is told whenever a sensor comes into coverage, or has left it for ever.
         """
         coverage = Coverage(self._env, network, on_change)
-        for attachment in self.attachments:
-            station = self._topology.cell_of(attachment.sensor)
-            radio = self.cells[station].settings.radio
-            if type(radio).changes is not RadioSettings.changes:
-                with self._about_radio(station):
-                    coverage.follow(attachment, radio.changes(self._site(attachment.client, attachment.sensor)))
-
-    def cell_of(self, attachment: Attachment) -> Cell:
-        """The cell that a device is attached to."""
-        return self.cells[self._topology.cell_of(attachment.sensor)]
-
-    def site(self, attachment: Attachment) -> SensorSite:
-        """What a radio may know of a device."""
-        return self._site(attachment.client, attachment.sensor)
+        alone: list[SensorSite] = []
+        for radio, sites in by_radio(sites_of(self._topology, self._streams), self._radio_of):
+            with self._about_radio(self._topology.cell_of(sites[0].sensor)):
+                together = radio.changes_together(sites)
+            if together is not None:
+                coverage.follow_together([self.attachments[site.index] for site in sites], together)
+            elif type(radio).changes is not RadioSettings.changes:
+                alone += sites
+        for site in sorted(alone, key=attrgetter("index")):
+            with self._about_radio(self._topology.cell_of(site.sensor)):
+                coverage.follow(self.attachments[site.index], self._radio_of(site.sensor).changes(site))
 
     def used(self) -> list[Link]:
         """The wires between the base stations and the server when nothing has failed, each once."""
@@ -202,19 +179,22 @@ class Wires:
         link = self._new_link((station,), medium, access=True)
         self.cells[station] = Cell(link, settings)
 
-    def _attach(self, index: int, sensor: str) -> Attachment:
-        station = self._topology.cell_of(sensor)
+    def _radio_of(self, sensor: str) -> RadioSettings:
+        return self.cells[self._topology.cell_of(sensor)].settings.radio
+
+    def _attach(self, site: SensorSite, known: Rates | None) -> Attachment:
+        station = self._topology.cell_of(site.sensor)
         cell = self.cells[station]
-        site, radio = self._site(index, sensor), cell.settings.radio
+        radio = cell.settings.radio
         try:
-            rates = radio.rates(site)
+            rates = radio.rates(site) if known is None else known
             uncovered = radio.why_no_coverage(site) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
             if uncovered is not None and not radio.excludes_uncovered:
                 raise UserError(uncovered)
         except UserError as error:
             raise self._about(station, error) from error
-        up, down = cell.hops(rates, self._kind_of(sensor))
-        return Attachment(sensor, index, up, down, self._backbones[station], covered=uncovered is None)
+        up, down = cell.hops(rates, self._kind_of(site.sensor))
+        return Attachment(site.sensor, site.index, up, down, self._backbones[station], covered=uncovered is None)
 
     @contextmanager
     def _about_radio(self, station: str) -> Iterator[None]:
@@ -230,12 +210,6 @@ class Wires:
         if isinstance(error, Misfit):
             return Misfit(error.problem, *section, *error.key)
         return Misfit(str(error), *section)
-
-    def _site(self, index: int, sensor: str) -> SensorSite:
-        nodes, station = self._topology.graph.nodes, self._topology.cell_of(sensor)
-        one, other = nodes[sensor]["position_m"], nodes[station]["position_m"]
-        distance_m = None if one is None or other is None else math.dist(one, other)
-        return SensorSite(sensor, index, distance_m, self._streams)
 
     def _add_wire(self, one: str, other: str, rate_bps: float | None, delay_s: float | None) -> None:
         medium = self._media.get((rate_bps, delay_s))

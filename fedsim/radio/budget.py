@@ -59,7 +59,21 @@ class LinkBudget:
     """With shadowing."""
     bandwidth_hz: float
     bps_per_hz: float
-    rate_bps: float
+    time_share: float | None = None
+    """Part of the time that the direction has; None where it has all of it."""
+    most_bps: float | None = None
+    """What a device of its category can do at most; None where there is no maximum."""
+
+    @property
+    def uncut_bps(self) -> float:
+        """What the rate would be without a maximum."""
+        carried_bps = self.bandwidth_hz * self.bps_per_hz
+        return carried_bps if self.time_share is None else carried_bps * self.time_share
+
+    @property
+    def rate_bps(self) -> float:
+        """What the device gets alone on the air."""
+        return self.uncut_bps if self.most_bps is None else min(self.uncut_bps, self.most_bps)
 
     def rows(self) -> list[tuple[str, float, str]]:
         """What it consists of, in the order in which it is worked out: (name, value, unit)."""
@@ -77,6 +91,14 @@ class LinkBudget:
                 ("noise figure", self.power.noise_figure_db, "dB"),
                 ("interference margin", self.power.interference_margin_db, "dB"),
             ]
+        limits: list[tuple[str, float, str]] = []
+        if self.time_share is not None:
+            limits = [("share of time", self.time_share, "")]
+        if self.most_bps is not None:
+            limits += [
+                ("rate without a maximum", self.uncut_bps, "bit/s"),
+                ("category maximum", self.most_bps, "bit/s"),
+            ]
         return [
             *way,
             ("shadowing", self.shadowing_db, "dB"),
@@ -84,5 +106,6 @@ class LinkBudget:
             ("SNR", self.snr_db, "dB"),
             ("bandwidth", self.bandwidth_hz, "Hz"),
             ("spectral efficiency", self.bps_per_hz, "bit/s/Hz"),
+            *limits,
             ("rate", self.rate_bps, "bit/s"),
         ]

@@ -6,14 +6,17 @@ Leaves out sharing, delays and losses (the cell's matter), devices that move, an
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.kernel.streams import Streams
 from fedsim.settings import Component
 
-__all__ = ["Duplex", "PartialCoverage", "RadioSettings", "Rates", "SensorSite", "UpDown"]
+__all__ = ["Duplex", "PartialCoverage", "RadioSettings", "Rates", "RatesOfMany", "SensorSite", "UpDown"]
 
 T = TypeVar("T")
 
@@ -44,6 +47,21 @@ class Rates:
     """The same of the downlink."""
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RatesOfMany:
+    """The rates of many devices, each array in the order of the devices: what `Rates` are for one."""
+
+    uplink_bps: NDArray[np.float64]
+    downlink_bps: NDArray[np.float64]
+    uplink_share: NDArray[np.float64]
+    downlink_share: NDArray[np.float64]
+
+    def __iter__(self) -> Iterator[Rates]:
+        """Those of each device."""
+        columns = (self.uplink_bps, self.downlink_bps, self.uplink_share, self.downlink_share)
+        return map(Rates, *(column.tolist() for column in columns))
+
+
 @dataclass(frozen=True, slots=True)
 class SensorSite:
     """What a radio may know of one sensor."""
@@ -52,6 +70,8 @@ class SensorSite:
     """Its name."""
     index: int
     """Its position among the topology's sensors."""
+    station: int
+    """Its base station's position among the topology's base stations, whether or not these have sensors."""
     distance_m: float | None
     """To its base station, on the ground; None when one of the two stands nowhere in particular."""
     streams: Streams
@@ -68,12 +88,23 @@ class RadioSettings(Component):
     def rates(self, site: SensorSite) -> Rates:
         """The device's rates at time zero. Raises `UserError` when they cannot be known."""
 
+    def rates_of(self, sites: Sequence[SensorSite]) -> Iterable[Rates]:
+        """The same `rates` of many devices, in their order."""
+        return map(self.rates, sites)
+
     def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
         """What the rates become later: (seconds, rates), in strictly increasing time; may be endless.
 
         Every call tells the same from the beginning. By default there is none.
         """
         return iter(())
+
+    def changes_together(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, RatesOfMany]] | None:
+        """The same `changes` of many devices of one seed, for a radio whose devices all change in the same instants.
+
+        None by default: each device has its own instants.
+        """
+        return None
 
     @property
     def usual_discipline(self) -> str:

@@ -8,7 +8,8 @@ decibels that is new now and then:
 with independent standard normal W: every X has the standard deviation sigma, and values t seconds apart have the
 correlation exp(-t / correlation). M. Gudmundson found this law over distance (*Correlation model for shadow fading in
 mobile radio systems*, Electronics Letters 27, 1991); here devices stand and the surroundings change, so it is over time
-(at a speed v, correlation_s is his distance divided by v). Leaves out fast fading, that neighbours share shadows, and
+(at a speed v, correlation_s is his distance divided by v). A shadow lies between a station and a device: the same pair
+has the same one whatever else is in the network. Leaves out fast fading, that neighbours share shadows, and
 interference that comes and goes: it is a margin, if anything.
 
 Given ratios leave out distance: the median is the same for every device, and only shadowing tells them apart. In a link
@@ -20,13 +21,15 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
+import numpy as np
 from annotated_types import Interval
+from numpy.typing import NDArray
 
 from fedsim.errors import Misfit, UserError
+from fedsim.kernel.philox import Words, normals
 from fedsim.radio.budget import PowerBudget, noise_dbm
 from fedsim.radio.path_loss import PathLossSettings
 from fedsim.radio.settings import SensorSite, UpDown
@@ -41,11 +44,15 @@ REGISTRY = {
 
 Decibels = Annotated[float, Interval(ge=-300, le=300)]
 """More is no radio."""
+Decibel = NDArray[np.float64]
+"""Of many devices, in their order."""
+AT_ONCE = 8_192
+"""Numbers that are drawn together where devices are fewer; no number depends on it."""
 UNLIKELY = 4.753424  # standard deviations that a normal number exceeds once in a million: scipy.stats.norm.isf(1e-6)
 
 
 class Shadowing(Settings):
-    """Log-normal shadowing: a normal number of decibels for each device, the same in both directions."""
+    """Log-normal shadowing: a normal number of decibels for each station and device, the same both ways."""
 
     sigma_db: Positive
     """Standard deviation."""
@@ -63,13 +70,16 @@ class Shadowing(Settings):
                 "correlation_s",
             )
 
-    def losses_db(self, site: SensorSite) -> Iterator[tuple[float, float]]:
-        """The losses of a device: (seconds from which it holds, decibels), the first at 0; endless with redraws.
+    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, Decibel]]:
+        """Losses of devices: (seconds from which they hold, decibels of each), the first at 0; endless with redraws.
 
-        The n-th draw is a function of the seed, the device and n.
+        The n-th draw of a device is a function of the seed, its station, the device and n, of nothing else: who else
+        is asked for does not matter. *sites* are of one seed.
         """
-        rng = site.streams("radio/shadowing", site.index).generator()
-        loss_db = self.sigma_db * rng.standard_normal()
+        return self._losses_db(_normals_of(sites))
+
+    def _losses_db(self, normals_of_all: Iterator[Decibel]) -> Iterator[tuple[float, Decibel]]:
+        loss_db = self.sigma_db * next(normals_of_all)
         yield 0.0, loss_db
         if self.redraw_every_s is None:
             return
@@ -77,15 +87,31 @@ class Shadowing(Settings):
         if self.correlation_s is not None:
             blocks = self.redraw_every_s / self.correlation_s
             kept, fresh_db = math.exp(-blocks), self.sigma_db * math.sqrt(-math.expm1(-2 * blocks))
-        for number in count(1):
-            loss_db = kept * loss_db + fresh_db * rng.standard_normal()
+        for number, fresh in enumerate(normals_of_all, 1):
+            loss_db = kept * loss_db + fresh_db * fresh
             yield number * self.redraw_every_s, loss_db
 
     def least_db(self, site: SensorSite) -> float:
         """The least loss to count on: the only draw, or what one draw in a million falls below."""
         if self.redraw_every_s is None:
-            return next(self.losses_db(site))[1]
+            return float(next(self.losses_db([site]))[1][0])
         return -UNLIKELY * self.sigma_db
+
+
+def _normals_of(sites: Sequence[SensorSite]) -> Iterator[Decibel]:
+    """Standard normal numbers for devices, endless: the n-th array has the n-th number of each."""
+    stations = np.array([site.station for site in sites], np.uint64)
+    devices = np.array([site.index for site in sites], np.uint64)
+    return _normals(sites[0].streams("radio/shadowing").key, stations, devices)
+
+
+def _normals(key: int, stations: Words, devices: Words) -> Iterator[Decibel]:
+    first, ahead = 0, 1
+    while True:
+        numbers = np.arange(first, first + ahead, dtype=np.uint64)[:, None]
+        yield from normals(key, numbers, devices, stations, np.zeros(1, np.uint64))  # (ahead, devices)
+        first += ahead
+        ahead = max(1, min(2 * ahead, AT_ONCE // len(devices)))  # few devices are quicker drawn several times at once
 
 
 class SnrSettings(Component):
@@ -102,9 +128,17 @@ class SnrSettings(Component):
         """What the median consists of; None where it is just given."""
         return None
 
-    def losses_db(self, site: SensorSite) -> Iterator[tuple[float, float]]:
-        """The device's losses by shadowing: (seconds from which it holds, decibels), the first at 0; may be endless."""
-        return self.shadowing.losses_db(site) if self.shadowing else iter([(0.0, 0.0)])
+    def medians_db(self, sites: Sequence[SensorSite], bandwidths_hz: UpDown[float]) -> UpDown[Decibel]:
+        """The same ratios of many devices, in their order."""
+        medians_db = [self.median_db(site, bandwidths_hz) for site in sites]
+        return UpDown(*(np.array(of_all) for of_all in zip(*medians_db, strict=True)))
+
+    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, Decibel]]:
+        """Losses by shadowing: (seconds from which they hold, decibels of each device), the first at 0; may be endless.
+
+        *sites* are of one seed.
+        """
+        return self.shadowing.losses_db(sites) if self.shadowing else iter([(0.0, np.zeros(len(sites)))])
 
     def least_loss_db(self, site: SensorSite) -> float:
         """The least loss by shadowing that the device can count on."""

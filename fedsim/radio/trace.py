@@ -14,8 +14,8 @@ from annotated_types import Interval
 from pydantic import ValidationInfo, field_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
+from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
-from fedsim.radio.shannon import Carrier
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
 from fedsim.settings import key_rule
 
@@ -58,6 +58,11 @@ class Trace(PartialCoverage):
                 object.__setattr__(self, "sha256", digest(Path(self.path)))
             except UserError as error:
                 raise Misfit(str(error), "path") from error
+
+    @property
+    def divides_time(self) -> bool:
+        """With a carrier that has a pattern of turns."""
+        return self.carrier is not None and self.carrier.tdd is not None
 
     def rates(self, site: SensorSite) -> Rates:
         """The device's first row."""

@@ -128,10 +128,15 @@ def _network_rows(network: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "remark", remark
 
 
+WITH_PREFIX = "", "Hz", "bit/s"
+"""Units that stand beside each number, if there is any; the others are named once."""
+
+
 def _link_budget(terms: list[dict[str, Any]]) -> DescriptionTable:
     rows = [
         {
-            "link budget, min / median / max": term["term"] + ("" if term["unit"] == "Hz" else f" ({term['unit']})"),
+            "link budget, min / median / max": term["term"]
+            + (f" ({term['unit']})" if term["unit"] not in WITH_PREFIX else ""),
             **{way: _term(term[way], term["unit"]) for way in ("uplink", "downlink")},
         }
         for term in terms
@@ -141,7 +146,8 @@ def _link_budget(terms: list[dict[str, Any]]) -> DescriptionTable:
 
 def _term(spread: dict[str, float], unit: str) -> str:
     """The three numbers, or the one that they all are."""
-    shown = [si(spread[which], "Hz") if unit == "Hz" else f"{spread[which]:.2f}" for which in ("min", "median", "max")]
+    spread_of_it = (spread[which] for which in ("min", "median", "max"))
+    shown = [si(number, unit) if unit and unit in WITH_PREFIX else f"{number:.2f}" for number in spread_of_it]
     return shown[0] if len(set(shown)) == 1 else " / ".join(shown)
 
 

@@ -205,6 +205,13 @@ def test_nor_do_they_in_groups_and_in_parts(protocol: dict[str, Any]) -> None:
     assert_names_change_nothing(LABELLED | {"protocols": [protocol], "faults": FAULTS})
 
 
+def test_nor_do_they_where_shadows_fall_between_stations_and_devices() -> None:
+    ratios = {"name": "given", "uplink_db": 2.0, "downlink_db": 9.0}
+    shadowing = {"sigma_db": 8.0, "redraw_every_s": 3.0, "correlation_s": 6.0}
+    radio = {"name": "shannon", "profile": "pure", "bandwidth_hz": 900.0, "snr": ratios | {"shadowing": shadowing}}
+    assert_names_change_nothing({"network.cell.radio": radio, "faults": FAULTS})
+
+
 def assert_names_change_nothing(scenario_of_them: dict[str, Any]) -> None:
     changes = EVERYTHING_HAPPENS | scenario_of_them
     faults = changes["faults"]

@@ -1,22 +1,30 @@
-"""Faults in radios: decibels, noise, Shannon, shadowing."""
+"""Faults in radios: decibels, noise, Shannon, turns, categories, shadowing and whom it reaches."""
 
 from __future__ import annotations
 
 from mutants.fault import Fault
 
 BUDGET = "fedsim/radio/budget.py"
-EFFICIENCY = "fedsim/radio/shannon.py"
+CARRIER = "fedsim/radio/carrier.py"
+COVERAGE = "fedsim/network/coverage.py"
+EFFICIENCY = "fedsim/radio/efficiency.py"
 FREE_SPACE = "fedsim/radio/path_loss.py"
 LOG_DISTANCE = "fedsim/radio/path_loss.py"
 LINK_BUDGET = "fedsim/radio/snr.py"
+PHILOX = "fedsim/kernel/philox.py"
 SHADOWING = "fedsim/radio/snr.py"
 SHANNON = "fedsim/radio/shannon.py"
+SITES = "fedsim/network/sites.py"
 TRACE = "fedsim/radio/trace.py"
+TEST_CARRIER = "tests/radio/test_carrier.py"
+TEST_CHANGING = "tests/network/test_rates_that_change.py"
 TEST_EFFICIENCY = "tests/radio/test_spectral_efficiency.py"
 TEST_LINK_BUDGET = "tests/radio/test_link_budget.py"
 TEST_PATH_LOSS = "tests/radio/test_path_loss.py"
+TEST_PHILOX = "tests/kernel/test_philox.py"
 TEST_SHADOWING = "tests/radio/test_shadowing.py"
 TEST_SHANNON = "tests/radio/test_shannon_radio.py"
+TEST_SITES = "tests/network/test_sites.py"
 TEST_TRACE = "tests/radio/test_radio_trace.py"
 
 FAULTS = (
@@ -123,25 +131,197 @@ FAULTS = (
         (TEST_SHADOWING,),
     ),
     Fault(
-        "all devices are in one shadow",
+        "all devices of a station are in one shadow",
         SHADOWING,
-        'site.streams("radio/shadowing", site.index)',
-        'site.streams("radio/shadowing", 0)',
+        "np.array([site.index for site in sites], np.uint64)",
+        "np.array([0 for site in sites], np.uint64)",
         (TEST_SHADOWING,),
+    ),
+    Fault(
+        "a device has the same shadow at every station",
+        SHADOWING,
+        "np.array([site.station for site in sites], np.uint64)",
+        "np.array([0 for site in sites], np.uint64)",
+        (TEST_SHADOWING,),
+    ),
+    Fault(
+        "a station and a device may change their parts",
+        SHADOWING,
+        "numbers, devices, stations, np.zeros(1, np.uint64)",
+        "numbers, devices + stations, devices * stations, np.zeros(1, np.uint64)",
+        (f"{TEST_SHADOWING}::test_a_pair_has_its_own_shadow_not_one_of_the_station_and_one_of_the_device",),
+    ),
+    Fault(
+        "every draw is the first one",
+        SHADOWING,
+        "np.arange(first, first + ahead, dtype=np.uint64)",
+        "np.arange(0, ahead, dtype=np.uint64)",
+        (f"{TEST_SHADOWING}::test_how_many_numbers_are_drawn_ahead_changes_none",),
+    ),
+    Fault(
+        "Philox's third word does not hear of the fourth",
+        PHILOX,
+        "high[::-1] ^ odd ^ keys, low[::-1]",
+        "high[::-1] ^ odd[[0, 0]] ^ keys, low[::-1]",
+        (TEST_PHILOX,),
+    ),
+    Fault("Philox has nine rounds", PHILOX, "ROUNDS = 10", "ROUNDS = 9", (TEST_PHILOX,)),
+    Fault(
+        "a product loses what its halves carry",
+        PHILOX,
+        "+ (middle >> HALF) + (other >> HALF)",
+        "+ (middle >> HALF)",
+        (TEST_PHILOX,),
+    ),
+    Fault(
+        "a normal number may be infinite",
+        PHILOX,
+        "(first + np.uint64(1)) * 2.0**-53",
+        "first * 2.0**-53",
+        (TEST_PHILOX,),
+    ),
+    Fault(
+        "a normal number is never negative", PHILOX, "2.0 * math.pi * turns", "0.5 * math.pi * turns", (TEST_PHILOX,)
     ),
     Fault(
         "a shadow helps upwards",
         SHANNON,
-        "median_db.uplink - loss_db",
-        "median_db.uplink + loss_db",
+        "return self.rates_at_all(UpDown(median_db.uplink - loss_db",
+        "return self.rates_at_all(UpDown(median_db.uplink + loss_db",
         (TEST_SHANNON,),
     ),
     Fault(
         "a later shadow is the first one",
         SHANNON,
-        "islice(self.snr.losses_db(site), 1, None)",
-        "islice(self.snr.losses_db(site), 0, None)",
+        "islice(self.snr.losses_db(sites), 1, None)",
+        "islice(self.snr.losses_db(sites), 0, None)",
         (TEST_SHANNON, "tests/radio/test_radio_conformance.py"),
+    ),
+    Fault(
+        "many carry more than one does",
+        EFFICIENCY,
+        "np.minimum(self.alpha * (np.maximum(exponent, 0.0) + beyond), self.most_bps_per_hz)",
+        "self.alpha * (np.maximum(exponent, 0.0) + beyond)",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "many are covered everywhere",
+        EFFICIENCY,
+        "np.where(snr_db < self.snr_min_db, 0.0, carried)",
+        "carried",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "a special slot's downlink is as long as any",
+        CARRIER,
+        'self.slots.count("S") * (self.special_downlink_symbols or 0) / SYMBOLS',
+        'self.slots.count("S")',
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "a special slot carries data upwards too",
+        CARRIER,
+        'UpDown(self.slots.count("U") / len(self.slots)',
+        'UpDown((self.slots.count("U") + self.slots.count("S") / 7) / len(self.slots)',
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "turns make nothing slower",
+        CARRIER,
+        "hz * efficiency.bps_per_hz(db) * share",
+        "hz * efficiency.bps_per_hz(db)",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "turns make nothing slower for many",
+        CARRIER,
+        "hz * efficiency.bps_per_hz_of(db) * share",
+        "hz * efficiency.bps_per_hz_of(db)",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "a category is a rate, not a maximum",
+        CARRIER,
+        "            min(uplink_bps, most_bps.uplink),",
+        "            most_bps.uplink,",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "a slow category holds all of the carrier",
+        CARRIER,
+        "            most_bps.uplink / max(uplink_bps, most_bps.uplink),",
+        "            1.0,",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "many of a slow category hold all of the carrier",
+        CARRIER,
+        "            most_bps.downlink / np.maximum(downlink_bps, most_bps.downlink),",
+        "            np.ones(len(downlink_bps)),",
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "who is cut off is not told what would have been",
+        BUDGET,
+        'self.uncut_bps, "bit/s"',
+        'self.rate_bps, "bit/s"',
+        (TEST_CARRIER,),
+    ),
+    Fault(
+        "a base station's position depends on who has sensors",
+        SITES,
+        "names = (name for name, node in relays if node",
+        "names = (name for name, node in relays if len(topology.graph[name]) > 1 and node",
+        (TEST_SITES,),
+    ),
+    Fault(
+        "a base station's position depends on servers",
+        SITES,
+        "enumerate(names)",
+        "enumerate(topology.infrastructure)",
+        (TEST_SITES,),
+    ),
+    Fault(
+        "messages under way go on at the old rate",
+        COVERAGE,
+        "return [transfer.hop for link in self._links for transfer in network.on_link(link)]",
+        "return []",
+        (TEST_CHANGING,),
+    ),
+    Fault(
+        "who is back among many is not told",
+        COVERAGE,
+        "return bool((self._covered & ~before).any())",
+        "return False",
+        (TEST_CHANGING,),
+    ),
+    Fault(
+        "coverage of many is that of the uplink",
+        COVERAGE,
+        "(rates.uplink_bps > 0) & (rates.downlink_bps > 0)",
+        "rates.uplink_bps > 0",
+        (TEST_CHANGING,),
+    ),
+    Fault(
+        "of many nobody is ever lost",
+        COVERAGE,
+        "for place in np.flatnonzero(~self._covered).tolist()]",
+        "for place in ()]",
+        (TEST_CHANGING,),
+    ),
+    Fault(
+        "the shares of many stay as they are",
+        COVERAGE,
+        "np.flatnonzero(self._shared & (share != self._share))",
+        "np.flatnonzero(self._shared & False)",
+        (TEST_CHANGING,),
+    ),
+    Fault(
+        "whoever has a queue to himself has a share too",
+        COVERAGE,
+        "hop.link.medium.shared_at_once for hop in hops",
+        "True for hop in hops",
+        (f"{TEST_CHANGING}::test_a_share_of_many_matters_where_the_air_is_shared_at_once",),
     ),
     Fault(
         "a repeated trace loses its first row",

@@ -35,7 +35,7 @@ from fedsim.models.fedgs_cnn import FedgsCnn
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
 from fedsim.network.wires import Wires
-from fedsim.radio.shannon import shannon_bps_per_hz
+from fedsim.radio.efficiency import shannon_bps_per_hz
 from fedsim.scenario.load import load
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "paper" / "fedgs_times.yaml"

@@ -20,8 +20,10 @@ BUDGET = {
 }
 
 
-def site(distance_m: float | None = 100.0, *, index: int = 0, seed: int = 1, sensor: str = "cam-1") -> SensorSite:
-    return SensorSite(sensor, index, distance_m, Streams(seed))
+def site(
+    distance_m: float | None = 100.0, *, index: int = 0, station: int = 0, seed: int = 1, sensor: str = "cam-1"
+) -> SensorSite:
+    return SensorSite(sensor, index, station, distance_m, Streams(seed))
 
 
 def shannon(snr: dict[str, Any] | None = None, **keys: Any) -> Shannon:

@@ -67,3 +67,14 @@ def test_a_device_s_story_does_not_depend_on_who_asks_and_when(name: str, tmp_pa
 @each_radio
 def test_a_covered_device_is_not_said_to_be_without_coverage(name: str, tmp_path: Path) -> None:
     assert RADIOS[name](tmp_path).why_no_coverage(site()) is None
+
+
+@each_radio
+def test_of_many_each_has_the_story_that_is_its_own(name: str, tmp_path: Path) -> None:
+    radio, sites = RADIOS[name](tmp_path), [site(300.0 + index, index=index, station=index % 2) for index in range(5)]
+    assert list(radio.rates_of(sites)) == list(map(radio.rates, sites))
+    together = radio.changes_together(sites)
+    if together is not None:
+        rows = [(time_s, list(rates)) for time_s, rates in islice(together, 20)]
+        for index, one in enumerate(sites):
+            assert [(time_s, rates[index]) for time_s, rates in rows] == list(islice(radio.changes(one), 20))

@@ -6,6 +6,7 @@ import math
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,24 +80,43 @@ def test_a_shadow_lies_on_both_directions_alike() -> None:
 
 
 def test_changes_tell_the_same_whenever_they_are_asked() -> None:
-    radio = shannon({**BUDGET, "shadowing": {**REDRAWN, "correlation_s": 30.0}})
+    radio = shannon({**BUDGET, "shadowing": {**REDRAWN, "correlation_s": 30.0}}, profile="pure")
     once, again = radio.changes(site(1_000.0)), radio.changes(site(1_000.0))
     next(radio.changes(site(1_000.0, index=1)))
     first = [next(once) for _ in range(50)]
     assert [next(again) for _ in range(50)] == first
     assert [time_s for time_s, _ in first] == [10.0 * number for number in range(1, 51)]
-    assert len({rates.uplink_bps for _, rates in first}) > 40
+    assert len({rates.uplink_bps for _, rates in first}) == 50
+
+
+TURNS = {"slots": "DDDSU", "special_downlink_symbols": 10}
+
+
+@pytest.mark.parametrize("profile", ["pure", "lte_36942", "nr_38803"])
+@pytest.mark.parametrize("keys", [{}, {"tdd": TURNS, "category": "lte_m_m1"}], ids=["all", "in turns, cut"])
+def test_one_of_many_has_the_very_rates_that_it_has_alone(profile: str, keys: dict[str, Any]) -> None:
+    """At time zero and later; 300 devices, from those that have the most to those without coverage."""
+    radio = shannon({**BUDGET, "shadowing": {**REDRAWN, "correlation_s": 30.0}}, profile=profile, **keys)
+    sites = [site(20.0 * 1.025**index, index=index, station=index % 3) for index in range(300)]
+    assert list(radio.rates_of(sites)) == [radio.rates(one) for one in sites]
+    together = [(time_s, list(rates)) for time_s, rates in islice(radio.changes_together(sites), 5)]
+    alone = [list(islice(radio.changes(one), 5)) for one in sites]
+    assert together == [(row[0][0], [rates for _, rates in row]) for row in zip(*alone, strict=True)]
+    downlinks = [rates.downlink_bps for _, row in together for rates in row]
+    assert len(set(downlinks)) > 100
+    assert (0.0 in downlinks) is (profile != "pure")
 
 
 def test_coverage_is_as_rare_as_the_normal_law_says() -> None:
     """The median is one sigma above the minimum, so Q(1) = 15.9 % of all draws are without coverage.
 
-    40,000 draws: standard error 0.18 points; a fault of 5 % of sigma is 1.2 points, more than six of them.
+    400 draws of 100 devices: standard error 0.18 points; a fault of 5 % of sigma is 1.2 points, more than six of them.
     """
     radio = shannon({**GIVEN, "uplink_db": -4.0, "shadowing": REDRAWN})  # lte_36942: from -10 dB on
-    draws = [rates.uplink_bps == 0.0 for _, rates in islice(radio.changes(site()), 40_000)]
+    changes = radio.changes_together([site(index=index) for index in range(100)])
+    draws = np.concatenate([rates.uplink_bps == 0.0 for _, rates in islice(changes, 400)])
     outage = float(stats.norm.sf(1.0))
-    assert sum(draws) / len(draws) == pytest.approx(outage, abs=4 * math.sqrt(outage * (1 - outage) / len(draws)))
+    assert draws.mean() == pytest.approx(outage, abs=4 * math.sqrt(outage * (1 - outage) / len(draws)))
 
 
 @pytest.mark.parametrize(
@@ -165,6 +185,21 @@ def test_who_is_not_covered_is_refused_or_left_out(keys: dict[str, Any], exclude
 def test_a_device_can_use_all_of_the_carrier() -> None:
     rates = shannon().rates(site())
     assert rates == Rates(rates.uplink_bps, rates.downlink_bps, 1.0, 1.0)
+
+
+def test_before_a_run_one_can_see_whom_the_category_holds_back() -> None:
+    """1 MHz at 10 dB carries 1.38 Mbit/s up, and Cat M1 sends 375 kbit/s; from 0 to -9 dB devices are below it."""
+    for uplink_db, held_back in ((10.0, True), (0.0, True), (-0.5, False), (-9.0, False)):
+        radio = shannon({**GIVEN, "uplink_db": uplink_db}, category="lte_m_m1")
+        [cut], [uncut] = radio.rates_of([site()]), radio.uncut_of([site()])
+        assert [uncut] == list(shannon({**GIVEN, "uplink_db": uplink_db}).rates_of([site()]))
+        assert (cut.uplink_bps < uncut.uplink_bps) is held_back
+        assert cut.uplink_bps == min(uncut.uplink_bps, 375e3)
+
+
+def test_a_pattern_of_turns_divides_the_time() -> None:
+    assert not shannon().divides_time
+    assert shannon(tdd=TURNS).divides_time
 
 
 @pytest.mark.parametrize(

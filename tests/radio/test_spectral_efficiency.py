@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from fedsim.radio.carrier import Carrier
+from fedsim.radio.efficiency import efficiencies, shannon_bps_per_hz
 from fedsim.radio.settings import UpDown
-from fedsim.radio.shannon import Carrier, efficiencies, shannon_bps_per_hz
 
 PROFILES = get_args(Carrier.model_fields["profile"].annotation)
 DIRECTIONS = ("uplink", "downlink")

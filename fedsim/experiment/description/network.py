@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -12,8 +11,9 @@ import numpy as np
 from fedsim.experiment.description.spread import spread_of
 from fedsim.kernel.streams import Streams
 from fedsim.network.settings import CellSettings
+from fedsim.network.sites import by_radio, sites_of
 from fedsim.network.wires import Wires
-from fedsim.radio.settings import SensorSite
+from fedsim.radio.settings import RadioSettings
 from fedsim.radio.shannon import Shannon
 from fedsim.topology.graph import NodeKind, Topology
 
@@ -30,7 +30,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
     crowd = np.bincount([attachment.air_uplink.link.index for attachment in wires.attachments])[: len(wires.cells)]
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
     used = wires.used()
-    distances_m = (site.distance_m for site in _sites(topology, seed))
+    distances_m = (site.distance_m for site in sites_of(topology, Streams(seed)))
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
         "server": wires.server,
@@ -66,29 +66,21 @@ def _radio(cell: CellSettings) -> tuple[str, str | None]:
     return cell.radio.name, profile
 
 
-def _sites(topology: Topology, seed: int) -> Iterable[SensorSite]:
-    """What a radio may know of each sensor."""
-    nodes, streams = topology.graph.nodes, Streams(seed)
-    for index, sensor in enumerate(topology.sensors):
-        one, other = nodes[sensor]["position_m"], nodes[topology.cell_of(sensor)]["position_m"]
-        distance_m = None if one is None or other is None else math.dist(one, other)
-        yield SensorSite(sensor, index, distance_m, streams)
-
-
 def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]]:
     """Every term of the link budgets, in the order in which a rate is worked out; empty where no radio has any."""
     terms: dict[str, tuple[str, list[float], list[float]]] = {}
     if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
         return []
-    for site in _sites(topology, seed):
-        radio = wires.cells[topology.cell_of(site.sensor)].settings.radio
-        if not isinstance(radio, Shannon):
-            continue
-        uplink, downlink = radio.budgets(site)
-        for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
-            _, ups, downs = terms.setdefault(name, (unit, [], []))
-            ups.append(up)
-            downs.append(down)
+
+    def radio_of(sensor: str) -> RadioSettings:
+        return wires.cells[topology.cell_of(sensor)].settings.radio
+
+    for radio, sites in by_radio(sites_of(topology, Streams(seed)), radio_of):
+        for uplink, downlink in radio.budgets_of(sites) if isinstance(radio, Shannon) else ():
+            for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
+                _, ups, downs = terms.setdefault(name, (unit, [], []))
+                ups.append(up)
+                downs.append(down)
     return [
         {"term": name, "unit": unit, "uplink": spread_of(up), "downlink": spread_of(down)}
         for name, (unit, up, down) in terms.items()

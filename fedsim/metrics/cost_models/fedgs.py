@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fedsim.metrics.cost_models.settings import Cost, CostModelSettings, RunFacts
-from fedsim.radio.shannon import shannon_bps_per_hz
+from fedsim.radio.efficiency import shannon_bps_per_hz
 from fedsim.radio.snr import Decibels
 from fedsim.settings import Count, NonNegative, Positive
 from fedsim.units import bits
