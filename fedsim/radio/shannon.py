@@ -131,6 +131,11 @@ class Shannon(Carrier, PartialCoverage):
     snr: Annotated[SnrSettings, OneOf("snrs")]
     """Where a device's signal-to-noise ratios come from."""
 
+    @property
+    def usual_discipline(self) -> str:
+        """Base stations whose rates follow from such ratios share the air out."""
+        return "fair"
+
     def rates(self, site: SensorSite) -> Rates:
         """With the first draw of shadowing."""
         _, loss_db = next(self.snr.losses_db(site))

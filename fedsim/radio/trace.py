@@ -59,6 +59,11 @@ class Trace(PartialCoverage):
             except UserError as error:
                 raise Misfit(str(error), "path") from error
 
+    @property
+    def usual_discipline(self) -> str:
+        """With a carrier that turns ratios into rates, the air is shared out; plain rates go one after the other."""
+        return "serial" if self.carrier is None else "fair"
+
     def rates(self, site: SensorSite) -> Rates:
         """The device's first row."""
         file = self._file()
