@@ -163,8 +163,8 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:10: network.cell.discipline.name: no discipline is called 'serail'; did you mean 'serial'? ...",
     ),
     "misspelt choice": (
-        {"half": "hlaf"},
-        "plant.yaml:9: network.cell.duplex: 'hlaf' is not 'full' or 'half'; did you mean 'half'?",
+        {"duplex: shared": "duplex: shraed"},
+        "plant.yaml:9: network.cell.duplex: 'shraed' is not 'full' or 'shared'; did you mean 'shared'?",
     ),
     "unknown profile": (
         {RATES: "profile: lte_m_m3"},

@@ -17,7 +17,7 @@ CROWDED_RING = RING | {"nodes": RING["nodes"] | {"east-2": IN_THE_EAST | {"devic
 """Three of four sensors in one cell, and one of them may weigh more than the others."""
 
 networks = {
-    "network.cell.duplex": st.sampled_from(["full", "half"]),
+    "network.cell.duplex": st.sampled_from(["full", "shared"]),
     "network.cell.discipline": st.sampled_from(
         [{"name": "serial"}, {"name": "dedicated"}, {"name": "fair"}, {"name": "fair", "weights": {"heavy": 3.0}}]
     ),
