@@ -327,6 +327,9 @@ def default_text(field: FieldInfo) -> str:
     """The default as a scenario would write it."""
     if field.is_required():
         return "**needed**"
+    if field.default_factory_takes_validated_data:  # other keys decide, and the factory says which
+        made = one_line(inspect.getdoc(field.default_factory) or "")
+        return made[:1].lower() + made[1:].rstrip(".")
     value = field.get_default(call_default_factory=True)
     return "none" if value is None else f"`{yaml_text(value)}`"
 

@@ -65,7 +65,7 @@ NO_TIME = {
 EVERYTHING_HAPPENS: dict[str, Any] = {
     "stop": {"rounds": 8},
     "topology": {"name": "factory_park", "factories": 2, "devices_per_factory": 4, "stations_per_factory": 2},
-    "network.cell.duplex": "half",
+    "network.cell.duplex": "shared",
     "network.cell.delay_s": 0.25,
     "network.cell.loss": {"probability": 0.25, "attempts": 2},
     "network.link": {"rate_bps": 8_000, "delay_s": 0.125, "loss": {"probability": 0.1}},

@@ -19,7 +19,7 @@ __all__ = ["CellSettings", "LinkSettings", "NetworkSettings"]
 
 
 def _usual_discipline(cell: dict[str, Any]) -> Discipline:
-    """What the radio's technology does."""
+    """As is usual for the radio."""
     usual = getattr(cell.get("radio"), "usual_discipline", "serial")  # a class of the user's may not have been loaded
     return Fair() if usual == "fair" else Serial()
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from fedsim.errors import Misfit, nearest
 from fedsim.radio.efficiency import SpectralEfficiency, efficiencies
-from fedsim.radio.fixed import profiles
-from fedsim.radio.settings import Rates, RatesOfMany, UpDown
+from fedsim.radio.fixed import profiles, technologies
+from fedsim.radio.settings import Duplex, Rates, RatesOfMany, UpDown
 from fedsim.settings import Positive, Settings, key_rule
 
 __all__ = ["Carrier", "TddPattern"]
@@ -154,6 +154,11 @@ class Carrier(Settings):
             return None
         most = profiles()[self.category]
         return UpDown(most.uplink_bps, most.downlink_bps)
+
+    @property
+    def category_duplex(self) -> Duplex:
+        """Half where the category is one of half-duplex devices."""
+        return "half" if self.category is not None and technologies()[self.category].duplex == "half" else "full"
 
     def rates_at(self, snr_db: UpDown[float]) -> Rates:
         """The rates at these signal-to-noise ratios; one device can use all of the carrier, up to its maximum."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fedsim.radio.budget import LinkBudget, PowerBudget
 from fedsim.radio.carrier import Carrier
-from fedsim.radio.settings import PartialCoverage, Rates, RatesOfMany, SensorSite, UpDown
+from fedsim.radio.settings import Duplex, PartialCoverage, Rates, RatesOfMany, SensorSite, UpDown
 from fedsim.radio.snr import SnrSettings
 from fedsim.settings import OneOf
 
@@ -27,6 +27,11 @@ class Shannon(Carrier, PartialCoverage):
     name: Literal["shannon"] = "shannon"
     snr: Annotated[SnrSettings, OneOf("snrs")]
     """Where a device's signal-to-noise ratios come from."""
+
+    @property
+    def usual_discipline(self) -> str:
+        """Base stations whose rates follow from such ratios share the air out."""
+        return "fair"
 
     def rates(self, site: SensorSite) -> Rates:
         """With the first draw of shadowing."""
@@ -51,6 +56,11 @@ class Shannon(Carrier, PartialCoverage):
     def uncut_of(self, sites: Sequence[SensorSite]) -> RatesOfMany:
         """The rates at time zero that devices would have without the maximum of their category."""
         return self.model_copy(update={"category": None}).rates_of(sites)
+
+    @property
+    def device_duplex(self) -> Duplex:
+        """The category's."""
+        return self.category_duplex
 
     @property
     def divides_time(self) -> bool:

@@ -15,7 +15,7 @@ from pydantic import ValidationInfo, field_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.radio.carrier import Carrier
-from fedsim.radio.settings import PartialCoverage, Rates, SensorSite, UpDown
+from fedsim.radio.settings import Duplex, PartialCoverage, Rates, SensorSite, UpDown
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
 from fedsim.settings import key_rule
 
@@ -60,9 +60,19 @@ class Trace(PartialCoverage):
                 raise Misfit(str(error), "path") from error
 
     @property
+    def device_duplex(self) -> Duplex:
+        """That of the carrier's category, if there is one."""
+        return "full" if self.carrier is None else self.carrier.category_duplex
+
+    @property
     def divides_time(self) -> bool:
         """With a carrier that has a pattern of turns."""
         return self.carrier is not None and self.carrier.tdd is not None
+
+    @property
+    def usual_discipline(self) -> str:
+        """With a carrier that turns ratios into rates, the air is shared out; plain rates go one after the other."""
+        return "serial" if self.carrier is None else "fair"
 
     def rates(self, site: SensorSite) -> Rates:
         """The device's first row."""

@@ -49,7 +49,11 @@ def explain(error: ValidationError, document: Document, root: type[BaseModel]) -
 
 
 def _is_echo(details: ErrorDetails) -> bool:
-    """Pydantic calls a list too short when enough items are there but some are wrong; those are reported themselves."""
+    """Whether it only follows from other errors, which are reported themselves: a list is called too short when enough
+    items are there but some are wrong, and a default that other keys decide cannot be made when one of them is wrong.
+    """
+    if details["type"] == "default_factory_not_called":
+        return True
     value = details["input"]
     is_list = details["type"] == "too_short" and isinstance(value, list | tuple)
     return is_list and len(value) >= details["ctx"]["min_length"]

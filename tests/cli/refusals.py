@@ -19,7 +19,7 @@ topology: {name: star, devices: 4}
 network:
   cell:
     radio: {name: fixed, uplink_bps: 1.0e+6, downlink_bps: 2.0e+6}
-    duplex: half
+    duplex: shared
     discipline: {name: serial}
   link: {rate_bps: 1.0e+9, delay_s: 0.001}
 devices:

@@ -177,3 +177,21 @@ def test_nodes_cells_and_wires_are_those_of_the_topology() -> None:
     assert (network["sensors_per_cell"]["min"], network["sensors_per_cell"]["max"]) == (2.0, 3.0)
     assert (network["wires"], network["wires_used"]) == (6, 6)
     assert network["wires_to_server"]["max"] == 2.0
+
+
+def test_what_each_cell_is_and_how_many_devices_are_half_duplex_is_told() -> None:
+    nb_iot = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}, "delay_s": 0.5}
+    shared = {"radio": {"name": "fixed", "uplink_bps": 1e3, "downlink_bps": 1e3}, "duplex": "shared", "carriers": 3}
+    topology = {"name": "factory_park", "factories": 1, "devices_per_factory": 5, "stations_per_factory": 2}
+    facts, _ = describe(
+        scenario({"topology": topology, "network.cell": nb_iot, "network.cells": {"factory-1/station-2": shared}})
+    )
+    assert facts["network"]["half_duplex"] == 2
+    rows = [row for table in description_tables(facts) for row in table.cells.iloc[:, :2].to_numpy().tolist()]
+    text = " ".join(f"{title} {value}" for title, value in rows)  # long ones are folded
+    assert "1 cell radio fixed nb_iot_nb1, a channel each way, fair, delay 500  ms" in text
+    assert "1 cell radio fixed, one channel for both directions of 3 carriers,  serial" in text
+    assert ["half-duplex, sending or receiving", "2 sensors"] in rows
+    others = describe(scenario({"topology": topology}))[0]
+    assert others["network"]["half_duplex"] == 0
+    assert not any("half-duplex" in str(row) for table in description_tables(others) for row in table.cells.to_numpy())

@@ -31,6 +31,27 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
+def cell_says(validator: jsonschema.Draft202012Validator, **keys: Any) -> list[str]:
+    """What the schema has against a cell of a scenario that is fine otherwise."""
+    content = read_yaml(ROOT / "scenarios" / "quickstart.yaml").data
+    radio = {"name": "fixed", "profile": "lte_m_m2"}
+    content = {**content, "network": {**content["network"], "cell": {"radio": radio, **keys}}}
+    return [error.json_path for error in validator.iter_errors(content)]
+
+
+def test_the_schema_offers_todays_words_and_lets_a_cell_leave_out_all_but_its_radio(
+    validator: jsonschema.Draft202012Validator,
+) -> None:
+    assert cell_says(validator) == []
+    assert cell_says(validator, duplex="shared", carriers=2, discipline={"name": "fair"}) == []
+    assert cell_says(validator, duplex="half") == ["$.network.cell.duplex"]
+    assert cell_says(validator, carriers=0) == ["$.network.cell.carriers"]
+    cell = scenario_schema()["$defs"]["CellSettings"]
+    assert cell["required"] == ["radio"]
+    assert cell["properties"]["duplex"]["enum"] == ["full", "shared"]
+    assert "default" not in cell["properties"]["discipline"]
+
+
 def test_figures_go_into_the_run_folder_and_are_named(tmp_path: Path, capsys: Capture) -> None:
     write_results(tmp_path / "run", [rounds_of("fedavg", 1, [nan, nan])])
     assert main(["plot", str(tmp_path / "run")]) == 0

@@ -107,7 +107,7 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         "plant.yaml:4:5: did not find expected ',' or ']' (while parsing a flow sequence that starts in line 3)",
     ),
     "no space after a colon": (
-        {"plant.yaml": edited(PLANT, {"duplex: half": "duplex:half"})},
+        {"plant.yaml": edited(PLANT, {"duplex: shared": "duplex:shared"})},
         ["run", "plant.yaml"],
         "plant.yaml:10:5: could not find expected ':' (while scanning a simple key that starts in line 9)",
     ),

@@ -163,8 +163,34 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:10: network.cell.discipline.name: no discipline is called 'serail'; did you mean 'serial'? ...",
     ),
     "misspelt choice": (
-        {"half": "hlaf"},
-        "plant.yaml:9: network.cell.duplex: 'hlaf' is not 'full' or 'half'; did you mean 'half'?",
+        {"duplex: shared": "duplex: shraed"},
+        "plant.yaml:9: network.cell.duplex: 'shraed' is not 'full' or 'shared'; did you mean 'shared'?",
+    ),
+    "misspelt choice of a device": (
+        {"flops_per_s: 1.0e+9}}": "flops_per_s: 1.0e+9}, duplex: hlaf}"},
+        "plant.yaml:14: devices.classes.camera.duplex: 'hlaf' is not 'full' or 'half'; did you mean 'half'?",
+    ),
+    "what a cell is, of a device": (
+        {"flops_per_s: 1.0e+9}}": "flops_per_s: 1.0e+9}, duplex: shared}"},
+        "plant.yaml:14: devices.classes.camera.duplex: 'shared' is not 'full' or 'half'",
+    ),
+    "unknown profile, and a discipline by it": (
+        {RATES: "profile: lte_m_m3", "    discipline: {name: serial}\n": ""},
+        "plant.yaml:8: network.cell.radio.profile: no radio profile is called 'lte_m_m3'; did you mean 'lte_m_m2'? ...",
+    ),
+    "no radio, and a discipline by it": (
+        {f"    radio: {{name: fixed, {RATES}}}\n": "", "    discipline: {name: serial}\n": ""},
+        "plant.yaml:7: network.cell: needs the key 'radio'",
+    ),
+    "time that is divided twice": (
+        {RATES: "profile: nr_100mhz_private"},
+        "plant.yaml:9: network.cell.duplex: shared makes the two directions take turns, and the radio's rates contain "
+        "that already (TDD), so it would be counted twice; leave duplex out",
+    ),
+    "carriers that nobody waits for": (
+        {"{name: serial}": "{name: dedicated}\n    carriers: 4"},
+        "plant.yaml:11: network.cell.carriers: 4 make no difference where nobody waits for anybody (dedicated); leave "
+        "carriers out, or write discipline: {name: fair}",
     ),
     "unknown profile": (
         {RATES: "profile: lte_m_m3"},

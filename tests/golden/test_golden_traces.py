@@ -50,14 +50,14 @@ def received_s(world: World, client: int, direction: str) -> list[float]:
 def test_one_round_of_two_sensors(golden: Golden) -> None:
     world = simulated(
         {
-            "network.cell.duplex": "half",
+            "network.cell.duplex": "shared",
             "network.link": {"rate_bps": 8_000, "delay_s": 0.25},
             "devices.aggregation_s": 0.5,
         }
     )
     hand = ByHand(
-        "One round of FedAvg with two sensors. Their air carries one message at a time, up or down (half duplex, "
-        "serial); the wire to the cloud carries one in each direction, and each bit takes 0.25 s on it."
+        "One round of FedAvg with two sensors. Their air carries one message at a time, up or down (one channel for "
+        "both, serial); the wire to the cloud carries one in each direction, and each bit takes 0.25 s on it."
     )
     wire_s = hand("a model over the wire, s", "8 x 1000 B / 8000 bit/s", 8 * 1_000 / 8_000)
     down_s = hand("down over the air, s", "8 x 1000 B / 2000 bit/s", 8 * 1_000 / 2_000)

@@ -335,6 +335,8 @@ class Books:
             assert row["bytes"] == row["airtime_s"] == 0
             assert close(row["queued_s"], row["end_s"] - row["start_s"])
             return
+        if row["outcome"] == Outcome.ARRIVED and math.isnan(crossing.sent_s):  # in the event in which it began
+            self._advance(self.env.now)
         crossing.repeat()
         self._vain_bytes[way] += crossing.vain_bits / 8
         assert close(row["bytes"], crossing.put_bits / 8)

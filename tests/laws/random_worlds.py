@@ -1,14 +1,19 @@
-"""Networks and faults of random worlds, for hypothesis: small numbers that meet in the same instants."""
+"""Networks, faults and rates of random worlds, for hypothesis: small numbers that meet in the same instants."""
 
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any
 
 from hypothesis import strategies as st
 from small_worlds import RING
 
-__all__ = ["CROWDED_RING", "STARS", "faults", "networks", "times_s"]
+from fedsim.network.coverage import Coverage
+from fedsim.protocols.world import World
+from fedsim.radio.settings import Rates
+
+__all__ = ["CROWDED_RING", "STARS", "change_rates", "faults", "networks", "times_s"]
 
 STARS = [{"name": "star", "devices": 3}, {"name": "factory_park", "factories": 2, "devices_per_factory": 2}]
 
@@ -17,7 +22,7 @@ CROWDED_RING = RING | {"nodes": RING["nodes"] | {"east-2": IN_THE_EAST | {"devic
 """Three of four sensors in one cell, and one of them may weigh more than the others."""
 
 networks = {
-    "network.cell.duplex": st.sampled_from(["full", "half"]),
+    "network.cell.duplex": st.sampled_from(["full", "shared"]),
     "network.cell.discipline": st.sampled_from(
         [{"name": "serial"}, {"name": "dedicated"}, {"name": "fair"}, {"name": "fair", "weights": {"heavy": 3.0}}]
     ),
@@ -32,7 +37,11 @@ networks = {
         }
     ),
     "network.transport": st.sampled_from([{}, {"payload_bytes": 300, "header_bytes": 40}]),
-    "devices.classes.heavy": st.just({"compute": {"name": "per_sample", "seconds_per_sample": 1.0}}),
+    "devices.classes.sensor.duplex": st.sampled_from(["full", "half", None]),
+    "devices.classes.heavy": st.builds(
+        lambda duplex: {"compute": {"name": "per_sample", "seconds_per_sample": 1.0}, "duplex": duplex},
+        st.sampled_from(["full", "half"]),
+    ),
     "devices.default": st.just("sensor"),
 }
 
@@ -72,3 +81,10 @@ faults = st.fixed_dictionaries(
         "device_memory": st.sampled_from(["kept", "lost"]),
     }
 )
+
+
+def change_rates(world: World, client: int, changes: list[tuple[float, Rates]]) -> None:
+    """The client's air becomes another: so many seconds from now, and so many after that, and so on."""
+    times_s = accumulate((gap_s for gap_s, _ in changes), initial=world.env.now)
+    when = [(at_s, then) for at_s, (_, then) in zip(list(times_s)[1:], changes, strict=True)]
+    Coverage(world.env, world.network, world.outages.tell).follow(world.clients[client].attachment, iter(when))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator
 from contextlib import suppress
-from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -18,20 +17,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from meters import Books, close
-from random_worlds import CROWDED_RING, STARS, faults, networks, times_s
+from random_worlds import CROWDED_RING, STARS, change_rates, faults, networks, times_s
 from simpy import Event, Process
 from small_worlds import EVERYTHING_HAPPENS, Line, prepared
 from tiers import drawn, examples
+from turns import Turns
 
 from fedsim.kernel.gather import Lost
 from fedsim.kernel.trace import Outcome
-from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.dedicated import DedicatedChannel
 from fedsim.network.disciplines.fair import FairChannel
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.packets import Loss, Transport
 from fedsim.network.transfer import Transfer
-from fedsim.protocols.world import World
 from fedsim.radio.settings import Rates
 
 CHANNELS = [SerialChannel, DedicatedChannel, FairChannel, SerialOnTwo, FairOnTwo]
@@ -97,13 +95,6 @@ rates = st.builds(
 COVERED = Rates(1_000.0, 2_000.0, 0.5, 1.0)
 
 
-def change_rates(world: World, client: int, changes: list[tuple[float, Rates]]) -> None:
-    """The client's air becomes another: so many seconds from now, and so many after that, and so on."""
-    times_s = accumulate((gap_s for gap_s, _ in changes), initial=world.env.now)
-    when = [(at_s, then) for at_s, (_, then) in zip(list(times_s)[1:], changes, strict=True)]
-    Coverage(world.env, world.network, world.outages.tell).follow(world.clients[client].attachment, iter(when))
-
-
 changes_of_rates = st.lists(st.tuples(times_s.map(lambda gap_s: gap_s + 0.25), rates), max_size=6)
 sizes_bytes = st.sampled_from([50.0, 125.0, 1_000.0, 4_000.0])
 FAR_S = 1_000.0
@@ -115,7 +106,7 @@ class NetworkUnderStress(RuleBasedStateMachine):
     @initialize(network=st.fixed_dictionaries(networks), faults=faults, rates=st.lists(rates, min_size=4, max_size=4))
     def build(self, network: dict[str, Any], faults: dict[str, Any], rates: list[Rates]) -> None:
         self.world, _ = prepared(network | {"topology": CROWDED_RING, "faults": faults})
-        self.books = Books.on(self.world)
+        self.books, self.turns = Books.on(self.world), Turns(self.world)
         for client, of_it in enumerate(rates):
             self.change_the_rates(client, of_it)
         self.under_way: list[Process] = []
@@ -146,12 +137,15 @@ class NetworkUnderStress(RuleBasedStateMachine):
             if self.world.env.peek() < math.inf:
                 self.books.step()
                 self.books.check()
+                self.turns.check()
 
     def teardown(self) -> None:
         for client in self.world.clients:
             change_rates(self.world, client.index, [(0.0, COVERED)])
         for _ in self.books.steps_until_nothing_moves():
             self.books.check()
+            self.turns.check()
+        self.turns.check_trace()
 
 
 NetworkUnderStress.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)

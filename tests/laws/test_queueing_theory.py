@@ -241,7 +241,7 @@ def test_littles_law_holds_on_every_hop_of_a_line(channel: type[Channel]) -> Non
             assert np.sum(rows["queued_s"] + rows["airtime_s"]) == pytest.approx(present_s[number], rel=1e-9)
 
 
-@pytest.mark.parametrize("duplex", ["full", "half"])
+@pytest.mark.parametrize("duplex", ["full", "shared"])
 @pytest.mark.parametrize("late_transfers", ["finish", "cancel"])
 def test_littles_law_holds_on_every_channel_of_a_whole_scenario(duplex: str, late_transfers: str) -> None:
     # The mean number of messages on a channel, watched event by event, is what the table of links makes of the waits
@@ -258,7 +258,7 @@ def test_littles_law_holds_on_every_channel_of_a_whole_scenario(duplex: str, lat
         for link in world.network.links
         for direction in Direction
     }
-    assert len(books.channels) == (4 * (1 if duplex == "half" else 2) + 2 * 6)
+    assert len(books.channels) == (4 * (1 if duplex == "shared" else 2) + 2 * 6)
     assert max(books.present_s.values()) > 0
     for channel, ways in books.channels.items():
         watched = books.present_s[channel] / world.env.now

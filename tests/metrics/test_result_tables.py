@@ -148,6 +148,13 @@ def test_links_add_up_what_crossed_them_in_each_direction(trace: Trace) -> None:
     assert by_way.loc[("bs -- cloud", "uplink")].tolist() == [False, 1, 100.0, 0.0, 0.0, 3 / 20, 0.0]
 
 
+def test_utilisation_is_the_part_of_all_carriers_of_a_channel(trace: Trace) -> None:
+    cell = Link(0, ("bs",), access=True, medium=Medium(tuple, carriers=4))
+    table = links_table(trace, [], [cell, LINKS[1]], duration_s=20.0)
+    assert table["utilisation"].tolist() == [5 / 20 / 4, 8 / 20 / 4, 3 / 20, 1 / 20]
+    assert table["mean_queue"].tolist() == links_table(trace, [], LINKS, duration_s=20.0)["mean_queue"].tolist()
+
+
 def test_a_link_that_nobody_used_was_idle_and_one_without_time_is_unknown(trace: Trace) -> None:
     links = [*LINKS, Link(2, ("spare",), access=True, medium=NOTHING)]
     table = links_table(trace, [], links, duration_s=20.0).set_index("link")

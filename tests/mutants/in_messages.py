@@ -155,9 +155,9 @@ FAULTS = (
         (TEST_CONSERVATION,),
     ),
     Fault(
-        "what waits for coverage is in no book",
+        "what waits for its device is in no book",
         NETWORK,
-        "flows = [flow for link in self.links for flow in link.uncovered]",
+        "flows = [flow for link in self.links for flow in link.waiting]",
         "flows = []",
         (TEST_CONSERVATION,),
     ),
@@ -192,8 +192,8 @@ FAULTS = (
     Fault(
         "giving up leaves the message on the channel",
         TRANSFER,
-        "        else:\n            self.hop.channel.stop(self)\n",
-        "        else:\n            pass\n",
+        "            self.hop.channel.stop(self)\n        self._release_device()\n",
+        "            pass\n        self._release_device()\n",
         (TEST_TRANSFERS,),
     ),
     Fault(

@@ -161,8 +161,8 @@ FAULTS = (
     Fault(
         "who is covered again has his old share",
         TRANSFER,
-        "self.need_s, self.share = self._left_bits(self.share_sent) / rate_bps, share",
-        "self.need_s = self._left_bits(self.share_sent) / rate_bps",
+        "self.need_s, self.share = self._left_bits(self.share_sent) / hop.rate_bps, hop.share",
+        "self.need_s = self._left_bits(self.share_sent) / hop.rate_bps",
         (TEST_RATES,),
     ),
     Fault(
@@ -203,8 +203,8 @@ FAULTS = (
     Fault(
         "without coverage a message goes on at its old rate",
         TRANSFER,
-        "                channel.stop(self)\n                self.hop.link.keep_uncovered(self)\n",
-        "                pass\n",
+        "            channel.stop(self)\n            hop.link.keep_waiting(self)\n",
+        "            pass\n",
         (TEST_RATES,),
     ),
     Fault(

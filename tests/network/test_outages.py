@@ -285,9 +285,9 @@ def test_of_two_on_the_air(discipline: str, rule: str, ends: list[tuple[float, .
     ]
 
 
-def test_half_duplex_air_is_closed_both_ways_and_keeps_its_order() -> None:
+def test_air_that_both_ways_share_is_closed_both_ways_and_keeps_its_order() -> None:
     # Up from 0 to 8, then down (it comes over the wire at 1) from 8 to 12; the outage takes 3 s.
-    world = failing(STATION_AWAY, network__cell__duplex="half")
+    world = failing(STATION_AWAY, network__cell__duplex="shared")
     up, down = send(world), send(world, client=1, up=False)
     world.env.run()
     assert (up.value, down.value) == (11.0 + 1.0, 15.0)

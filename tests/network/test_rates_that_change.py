@@ -85,7 +85,7 @@ def test_what_is_left_is_sent_at_the_new_rate(
 @EVERY_DISCIPLINE
 def test_a_download_meets_the_rate_of_its_own_direction(discipline: str) -> None:
     changes = [(3.0, 0, Rates(0.0, 1_000.0)), (4.0, 0, Rates(1_000.0, 4_000.0))]
-    world = with_rates(*changes, network__cell__discipline={"name": discipline}, network__cell__duplex="half")
+    world = with_rates(*changes, network__cell__discipline={"name": discipline}, network__cell__duplex="shared")
     assert world.env.run(until=send(world, up=False)) == 4.75  # from 1 on: 4000, 1000 and 3000 bits
 
 

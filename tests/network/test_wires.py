@@ -57,8 +57,8 @@ def test_sensors_of_one_station_share_its_air_and_its_wires() -> None:
     assert [a.channel is b.channel for a, b in zip(one, three, strict=True)] == [False, False, True]
 
 
-@pytest.mark.parametrize(("duplex", "shared"), [("full", False), ("half", True)])
-def test_only_a_half_duplex_cell_has_one_channel_for_both_ways(duplex: str, shared: bool) -> None:
+@pytest.mark.parametrize(("duplex", "shared"), [("full", False), ("shared", True)])
+def test_only_a_shared_cell_has_one_channel_for_both_ways(duplex: str, shared: bool) -> None:
     found = wires({"network.cell.duplex": duplex})
     up, down = attached(found, "sensor-1").uplink, attached(found, "sensor-1").downlink
     assert (up[0].channel is down[1].channel) is shared
@@ -70,10 +70,10 @@ def test_only_a_half_duplex_cell_has_one_channel_for_both_ways(duplex: str, shar
     [
         # down: 1 - 5 and 5 - 9; work of 0.5 s; up: 8 s each
         ("full", (5.5, 5.5, 13.5), (9.5, 13.5, 21.5)),
-        ("half", (5.5, 9.0, 17.0), (9.5, 17.0, 25.0)),
+        ("shared", (5.5, 9.0, 17.0), (9.5, 17.0, 25.0)),
     ],
 )
-def test_in_a_half_duplex_cell_an_upload_waits_for_downloads(
+def test_in_a_shared_cell_an_upload_waits_for_downloads(
     duplex: str, first_up: tuple[float, ...], second_up: tuple[float, ...]
 ) -> None:
     hops = simulated({"network.cell.duplex": duplex, **QUICK_WORK}).trace.hops.array()

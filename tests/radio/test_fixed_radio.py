@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 from radio_sites import site
 
-from fedsim.radio.fixed import Fixed, profiles
+from fedsim.radio.fixed import Fixed, profiles, technologies
 from fedsim.radio.settings import Rates
 
 MS = 1e-3
@@ -64,6 +64,32 @@ SHARES = {  # of the channel's time: what one device's blocks take of the cycle 
 def test_a_profile_s_share_is_the_part_of_its_cycle_that_carries_blocks(name: str) -> None:
     rates = Fixed(profile=name).rates(site())
     assert (rates.uplink_share, rates.downlink_share) == pytest.approx(SHARES.get(name, (1, 1)), rel=1e-5)  # as printed
+
+
+KINDS = {  # duplex of a device, discipline of a cell that names none
+    "nb_iot_nb1": ("half", "fair"),
+    "nb_iot_nb2": ("half", "fair"),
+    "lte_m_m1": ("half", "fair"),
+    "lte_m_m2": ("half", "fair"),
+    "lte_m_m2_full_duplex": ("full", "fair"),
+    "lte_m_m2_hfedms": ("full", "serial"),  # as the paper has it
+    "lte_cat4": ("full", "fair"),
+    "nr_100mhz_private": ("full", "fair"),
+}
+DIVIDED = {"nr_100mhz_private"}
+
+
+@pytest.mark.parametrize("name", FROM_STANDARDS)
+def test_a_profile_says_what_its_devices_and_base_stations_do(name: str) -> None:
+    radio = Fixed(profile=name)
+    assert (radio.device_duplex, radio.usual_discipline) == KINDS[name]
+    assert radio.divides_time is (name in DIVIDED)
+    assert technologies()[name].rates == profiles()[name]
+
+
+def test_plain_rates_say_nothing_of_devices_and_go_one_after_the_other() -> None:
+    radio = Fixed(uplink_bps=1.0, downlink_bps=2.0)
+    assert (radio.device_duplex, radio.usual_discipline, radio.divides_time) == ("full", "serial", False)
 
 
 def test_a_full_carrier_carries_its_blocks_back_to_back() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from small_worlds import scenario
 
 from fedsim.errors import Misfit, UserError
@@ -55,6 +56,17 @@ def test_one_protocol_of_several_keeps_its_place(loaded: Scenario) -> None:
     assert refusal(added).endswith(f": protocols.clients: {MESSAGE}")
     without_a_file = scenario({"protocols": TOO_MANY["protocols"][1:]})
     assert refusal(without_a_file) == f"protocols[0].clients: {MESSAGE}"
+
+
+@pytest.mark.parametrize(("profile", "usual"), [("lte_m_m1", "fair"), ("lte_m_m2_hfedms", "serial")])
+def test_a_default_that_the_radio_decides_is_written_out_and_so_is_todays_word(profile: str, usual: str) -> None:
+    radio = {"name": "fixed", "profile": profile}
+    of = scenario({"network.cell": {"radio": radio, "duplex": "half"}, "network.cells": {"station": {"radio": radio}}})
+    written = yaml.safe_load(written_out(of))["network"]
+    assert (written["cell"]["duplex"], written["cells"]["station"]["duplex"]) == ("shared", "full")
+    for cell in (written["cell"], written["cells"]["station"]):
+        assert cell["discipline"]["name"] == usual
+        assert cell["carriers"] == 1
 
 
 def test_a_scenario_can_be_copied_and_sent_to_another_process(loaded: Scenario) -> None:

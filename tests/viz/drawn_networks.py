@@ -72,12 +72,12 @@ def many() -> dict[str, Topology]:
     }
 
 
-def settings(duplex: str = "half", discipline: str = "serial", **more: Any) -> NetworkSettings:
+def settings(duplex: str = "shared", discipline: str = "serial", **more: Any) -> NetworkSettings:
     """Air of this kind, and wires."""
     return NetworkSettings.model_validate({"cell": cell(duplex, discipline), "link": {"rate_bps": 1e9}, **more})
 
 
-def cell(duplex: str = "half", discipline: str = "serial") -> dict[str, Any]:
+def cell(duplex: str = "shared", discipline: str = "serial") -> dict[str, Any]:
     """Settings of a cell."""
     radio = {"name": "fixed", "uplink_bps": 1e6, "downlink_bps": 1e6}
     return {"radio": radio, "duplex": duplex, "discipline": {"name": discipline}}

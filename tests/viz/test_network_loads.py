@@ -31,11 +31,11 @@ def loads(table: pd.DataFrame | None = None, server: str = "cloud", **of_cells: 
     return measured(table, Net(plant()), settings(**of_cells), server).by_protocol["fedavg"]
 
 
-def test_a_half_duplex_cell_has_one_channel_with_the_load_of_both_directions() -> None:
-    assert loads(duplex="half").air == {"bs-1": (pytest.approx(0.7),), "bs-2": (pytest.approx(0.1),)}
+def test_a_cell_that_both_directions_share_has_one_channel_with_the_load_of_both() -> None:
+    assert loads(duplex="shared").air == {"bs-1": (pytest.approx(0.7),), "bs-2": (pytest.approx(0.1),)}
 
 
-def test_a_full_duplex_cell_has_a_channel_each_way() -> None:
+def test_another_cell_has_a_channel_each_way() -> None:
     assert loads(duplex="full").air == {"bs-1": (0.3, 0.4), "bs-2": (0.1, None)}
 
 

@@ -55,7 +55,7 @@ def picture(topology: Topology, loads: Measured | None = None, seeds: int = 1) -
     return figure
 
 
-def measured_on(topology: Topology, table: pd.DataFrame | None = None, duplex: str = "half") -> Measured:
+def measured_on(topology: Topology, table: pd.DataFrame | None = None, duplex: str = "shared") -> Measured:
     table = links_table(topology, some) if table is None else table
     return measured(table, Net(topology), settings(duplex), topology.cloud)
 

@@ -1,0 +1,195 @@
+"""What is unusual in a scenario is said before anything runs: with its key and its place, and nothing else is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import digit_runs
+import pytest
+
+from fedsim.cli import main
+from fedsim.experiment.describe import describe
+from fedsim.experiment.remarks_before import remarks_before
+from fedsim.experiment.run import Observer, run
+from fedsim.experiment.validate import validate
+from fedsim.scenario.load import load, written_out
+
+Capture = pytest.CaptureFixture[str]
+
+HALL = """\
+name: hall
+stop: {rounds: 1}
+topology: {name: factory_park, factories: 1, devices_per_factory: 2, stations_per_factory: 2}
+network:
+  cell:
+    radio: RADIO
+    discipline: {name: fair}
+  cells:
+    factory-1/station-2:
+      radio: {name: fixed, uplink_bps: 4.0e+6, downlink_bps: 4.0e+6}
+      delay_s: 0.0
+  link: {rate_bps: .inf}
+devices:
+  default: sensor
+  classes:
+    sensor: {compute: {name: per_sample, seconds_per_sample: 0.001}}
+data: {name: declared, samples_per_client: 10, sample_bytes: 100}
+model: {name: declared, parameters: 10}
+learn: false
+training: {learning_rate: 0.1, batch_size: 5}
+protocols: [{name: fedavg, clients: 2}]
+"""
+ONE_AFTER_THE_OTHER = {"{name: fair}": "{name: serial}"}
+BOTH_WAYS = {"0.001}}": "0.001}, duplex: full}"}
+OLD_WORD = (
+    "'half' is read as 'shared', one channel for both directions, which it meant before; write shared, or leave it "
+    "out: NB-IoT and LTE-M have a channel each way, and devices that are half-duplex"
+)
+IN_TURN = (
+    "serial gives one device at a time a whole carrier, of which it can use 0.375 up and 0.3 down; a base station "
+    "serves several such devices at once: {name: fair}"
+)
+NOT_BOTH_WAYS = "is for half-duplex devices, and those of class 'sensor' are said to be full-duplex"
+
+
+def hall(folder: Path, *changes: dict[str, str], profile: str = "lte_m_m1") -> Path:
+    """A file with two cells: one of a profile, and one of plain rates."""
+    text = HALL.replace("RADIO", f"{{name: fixed, profile: {profile}}}")
+    for old, new in (change for each in changes for change in each.items()):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path = folder / "hall.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def said_of(path: Path, *overrides: str) -> list[str]:
+    """The remarks, without the folder."""
+    scenario = load(path, overrides=overrides)
+    remarks: list[str] = []
+    validate(scenario, lambda _, world: remarks.extend(remarks_before(scenario, world.wires)))
+    return [remark.removeprefix(f"{path.parent}/") for remark in remarks]
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("profile", "changes"),
+    [
+        ("lte_m_m1", {}),
+        ("nb_iot_nb2", {"    discipline: {name: fair}\n": ""}),
+        ("lte_m_m1", {"{name: fair}": "{name: dedicated}"}),
+        ("lte_m_m1", {"0.001}}": "0.001}, duplex: half}"}),
+        ("lte_m_m1", {"delay_s: 0.0": "duplex: shared"}),
+        ("lte_cat4", ONE_AFTER_THE_OTHER),
+        ("lte_cat4", BOTH_WAYS),
+        ("nr_100mhz_private", BOTH_WAYS),
+        ("lte_m_m2_hfedms", {"{name: fair}": "{name: serial}\n    duplex: shared"}),
+    ],
+)
+def test_of_what_is_usual_nothing_is_said(tmp_path: Path, profile: str, changes: dict[str, str]) -> None:
+    assert said_of(hall(tmp_path, changes, profile=profile)) == []
+
+
+def test_the_old_word_is_named_where_it_stands(tmp_path: Path) -> None:
+    path = hall(tmp_path, {"    discipline": "    duplex: half\n    discipline", "delay_s: 0.0": "duplex: half"})
+    assert said_of(path) == [
+        f"hall.yaml:7: network.cell.duplex: {OLD_WORD}",
+        f'hall.yaml:12: network.cells."factory-1/station-2".duplex: {OLD_WORD}',
+    ]
+    assert said_of(path, "network.cell.duplex=shared") == [
+        f'hall.yaml:12: network.cells."factory-1/station-2".duplex: {OLD_WORD}'
+    ]
+    assert said_of(hall(tmp_path), "network.cell.duplex=half") == [
+        f"--set network.cell.duplex=half: network.cell.duplex: {OLD_WORD}"
+    ]
+
+
+def test_the_old_word_is_named_in_the_file_that_a_scenario_extends(tmp_path: Path) -> None:
+    hall(tmp_path, {"    discipline": "    duplex: half\n    discipline"})
+    (tmp_path / "night.yaml").write_text("extends: hall.yaml\nname: night\n", encoding="utf-8")
+    assert said_of(tmp_path / "night.yaml") == [f"hall.yaml:7: network.cell.duplex: {OLD_WORD}"]
+
+
+def test_devices_that_wait_for_a_carrier_which_nobody_can_fill_are_named(tmp_path: Path) -> None:
+    assert said_of(hall(tmp_path, ONE_AFTER_THE_OTHER)) == [f"hall.yaml:7: network.cell.discipline: {IN_TURN}"]
+    shares = {"downlink_bps: 4.0e+6": "downlink_bps: 4.0e+6, uplink_share: 0.5"}
+    (remark,) = said_of(hall(tmp_path, shares))
+    assert remark.startswith('hall.yaml:9: network.cells."factory-1/station-2".discipline: serial gives one device')
+    assert "of which it can use 0.5 up and 1 down" in remark
+
+
+def test_a_class_that_is_beyond_the_technology_is_named(tmp_path: Path) -> None:
+    assert said_of(hall(tmp_path, BOTH_WAYS)) == [f"hall.yaml:6: network.cell.radio: {NOT_BOTH_WAYS}"]
+
+
+def test_a_cell_in_which_nobody_is_needs_no_remark_on_its_rates(tmp_path: Path) -> None:
+    own = "    factory-1/station-1:\n      radio: {name: fixed, profile: lte_cat4}\n    factory-1/station-2:"
+    assert said_of(hall(tmp_path, ONE_AFTER_THE_OTHER, {"    factory-1/station-2:": own})) == []
+
+
+# -- where it is said --------------------------------------------------------------------------------------------------
+
+
+def test_validate_describe_and_run_say_the_same(tmp_path: Path, capsys: Capture) -> None:
+    path = hall(tmp_path, ONE_AFTER_THE_OTHER, BOTH_WAYS)
+    remarks = [f"{path}:7: network.cell.discipline: {IN_TURN}", f"{path}:6: network.cell.radio: {NOT_BOTH_WAYS}"]
+    lines = [f"Remark: {remark}" for remark in remarks]
+
+    assert main(["validate", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert (printed.out.splitlines()[1:], printed.err) == (lines, "")
+    assert printed.out.startswith(f"{path} is fine: 2 clients")
+
+    facts, _ = describe(load(path))
+    assert facts["network"]["remarks"] == remarks
+
+    assert main(["run", str(path), "--out", str(tmp_path / "run")]) == 0
+    printed = capsys.readouterr()
+    told = printed.err.splitlines()
+    assert told[: len(lines)] == lines
+    assert sum("Remark: " in line for line in told) == len(lines)
+    assert "Remark" not in printed.out
+
+
+def test_where_there_is_nothing_to_say_nothing_is(tmp_path: Path, capsys: Capture) -> None:
+    path = hall(tmp_path)
+    assert main(["validate", str(path)]) == main(["run", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert main(["describe", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert "emark" not in printed.out + printed.err
+    assert describe(load(path))[0]["network"]["remarks"] == []
+
+
+def test_quiet_and_a_run_that_is_finished_say_nothing(tmp_path: Path, capsys: Capture) -> None:
+    words = ["run", str(hall(tmp_path, BOTH_WAYS)), "--out", str(tmp_path / "run")]
+    assert main([*words, "--quiet"]) == 0
+    assert main(words) == 0
+    assert "emark" not in capsys.readouterr().err
+
+
+# -- run folders of before ---------------------------------------------------------------------------------------------
+
+
+class Stopped(Observer):
+    """Somebody interrupts after the first round."""
+
+    def round_done(self, *_: object) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_run_that_was_begun_with_the_old_word_goes_on_with_either(tmp_path: Path) -> None:
+    new, old = (digit_runs.scenario({"network.cell.duplex": word}) for word in ("shared", "half"))
+    assert old == new and written_out(old) == written_out(new)
+    run(new, out=tmp_path / "whole")
+    for number, settings in enumerate((new, old)):
+        out = tmp_path / f"{number}"
+        with pytest.raises(KeyboardInterrupt):
+            run(settings, out=out, observer=Stopped())
+        kept = (out / "scenario.yaml").read_text(encoding="utf-8")
+        assert kept.count("duplex: shared") == 1
+        (out / "scenario.yaml").write_text(kept.replace("duplex: shared", "duplex: half"), encoding="utf-8")
+        run(settings, out=out, resume=True)
+        assert digit_runs.outcome(out) == digit_runs.outcome(tmp_path / "whole")
+        run(load(out / "scenario.yaml"), out=out)  # finished: it is read, and not refused
