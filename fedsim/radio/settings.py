@@ -89,7 +89,10 @@ class RadioSettings(Component):
         """The device's rates at time zero. Raises `UserError` when they cannot be known."""
 
     def rates_of(self, sites: Sequence[SensorSite]) -> Iterable[Rates]:
-        """The same `rates` of many devices, in their order."""
+        """The same `rates` of many devices, in their order: what a network asks for.
+
+        A class that has its own `rates`, and inherits from a radio that works out many at once, has its own of these.
+        """
         return map(self.rates, sites)
 
     def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
@@ -102,7 +105,7 @@ class RadioSettings(Component):
     def changes_together(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, RatesOfMany]] | None:
         """The same `changes` of many devices of one seed, for a radio whose devices all change in the same instants.
 
-        None by default: each device has its own instants.
+        None by default: each device has its own instants, and `changes` is asked. Where it is not None, it alone is.
         """
         return None
 

@@ -44,8 +44,8 @@ REGISTRY = {
 
 Decibels = Annotated[float, Interval(ge=-300, le=300)]
 """More is no radio."""
-Decibel = NDArray[np.float64]
-"""Of many devices, in their order."""
+DecibelsOfMany = NDArray[np.float64]
+"""One for each of many devices, in their order."""
 AT_ONCE = 8_192
 """Numbers that are drawn together where devices are fewer; no number depends on it."""
 UNLIKELY = 4.753424  # standard deviations that a normal number exceeds once in a million: scipy.stats.norm.isf(1e-6)
@@ -70,7 +70,7 @@ class Shadowing(Settings):
                 "correlation_s",
             )
 
-    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, Decibel]]:
+    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, DecibelsOfMany]]:
         """Losses of devices: (seconds from which they hold, decibels of each), the first at 0; endless with redraws.
 
         The n-th draw of a device is a function of the seed, its station, the device and n, of nothing else: who else
@@ -78,7 +78,7 @@ class Shadowing(Settings):
         """
         return self._losses_db(_normals_of(sites))
 
-    def _losses_db(self, normals_of_all: Iterator[Decibel]) -> Iterator[tuple[float, Decibel]]:
+    def _losses_db(self, normals_of_all: Iterator[DecibelsOfMany]) -> Iterator[tuple[float, DecibelsOfMany]]:
         loss_db = self.sigma_db * next(normals_of_all)
         yield 0.0, loss_db
         if self.redraw_every_s is None:
@@ -98,14 +98,14 @@ class Shadowing(Settings):
         return -UNLIKELY * self.sigma_db
 
 
-def _normals_of(sites: Sequence[SensorSite]) -> Iterator[Decibel]:
+def _normals_of(sites: Sequence[SensorSite]) -> Iterator[DecibelsOfMany]:
     """Standard normal numbers for devices, endless: the n-th array has the n-th number of each."""
     stations = np.array([site.station for site in sites], np.uint64)
     devices = np.array([site.index for site in sites], np.uint64)
     return _normals(sites[0].streams("radio/shadowing").key, stations, devices)
 
 
-def _normals(key: int, stations: Words, devices: Words) -> Iterator[Decibel]:
+def _normals(key: int, stations: Words, devices: Words) -> Iterator[DecibelsOfMany]:
     first, ahead = 0, 1
     while True:
         numbers = np.arange(first, first + ahead, dtype=np.uint64)[:, None]
@@ -128,12 +128,12 @@ class SnrSettings(Component):
         """What the median consists of; None where it is just given."""
         return None
 
-    def medians_db(self, sites: Sequence[SensorSite], bandwidths_hz: UpDown[float]) -> UpDown[Decibel]:
+    def medians_db(self, sites: Sequence[SensorSite], bandwidths_hz: UpDown[float]) -> UpDown[DecibelsOfMany]:
         """The same ratios of many devices, in their order."""
         medians_db = [self.median_db(site, bandwidths_hz) for site in sites]
         return UpDown(*(np.array(of_all) for of_all in zip(*medians_db, strict=True)))
 
-    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, Decibel]]:
+    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, DecibelsOfMany]]:
         """Losses by shadowing: (seconds from which they hold, decibels of each device), the first at 0; may be endless.
 
         *sites* are of one seed.

@@ -31,8 +31,8 @@ FAULTS = (
     Fault(
         "nats for bits",
         EFFICIENCY,
-        "exponent = snr_db / 10 * math.log2(10)",
-        "exponent = snr_db / 10 * math.log(10)",
+        "exponent = snr_db / 10 * math.log2(10)  # SNR",
+        "exponent = snr_db / 10 * math.log(10)  # SNR",
         (TEST_EFFICIENCY,),
     ),
     Fault(
@@ -315,13 +315,6 @@ FAULTS = (
         "np.flatnonzero(self._shared & (share != self._share))",
         "np.flatnonzero(self._shared & False)",
         (TEST_CHANGING,),
-    ),
-    Fault(
-        "whoever has a queue to himself has a share too",
-        COVERAGE,
-        "hop.link.medium.shared_at_once for hop in hops",
-        "True for hop in hops",
-        (f"{TEST_CHANGING}::test_a_share_of_many_matters_where_the_air_is_shared_at_once",),
     ),
     Fault(
         "a repeated trace loses its first row",
