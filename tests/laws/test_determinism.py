@@ -29,7 +29,10 @@ SCENARIO = EVERYTHING_HAPPENS | {
     "devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}},
 }
 IN_GROUPS = SCENARIO | LABELLED | {"protocols": [{"label": label} | keys for label, keys in GROUPED.items()]}
-SCENARIOS = pytest.mark.parametrize("scenario", [SCENARIO, IN_GROUPS], ids=["parallel", "in groups"])
+HALF_DUPLEX = SCENARIO | {"network.cell.duplex": "full", "devices.classes.sensor.duplex": "half"}
+SCENARIOS = pytest.mark.parametrize(
+    "scenario", [SCENARIO, HALF_DUPLEX, IN_GROUPS], ids=["parallel", "half-duplex", "in groups"]
+)
 
 
 @SCENARIOS

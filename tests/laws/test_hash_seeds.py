@@ -18,10 +18,10 @@ import digit_runs
 import numpy as np
 import pytest
 from PIL import Image
-from test_determinism import IN_GROUPS, SCENARIO
+from test_determinism import HALF_DUPLEX, IN_GROUPS, SCENARIO
 from under_a_hash_seed import answer
 
-NETWORKS = {"parallel": SCENARIO, "in groups": IN_GROUPS}
+NETWORKS = {"parallel": SCENARIO, "half-duplex": HALF_DUPLEX, "in groups": IN_GROUPS}
 WORDS = ("worn", "sound", "cracked", "greasy", "dry", "loose")
 
 

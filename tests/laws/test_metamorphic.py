@@ -131,6 +131,8 @@ def assert_exactly_half(slow: World, fast: World) -> None:
 
 
 FAIR = {"name": "fair", "weights": {"sensor": 2.0}}
+HALF_DUPLEX = {"network.cell.duplex": "full", "devices.classes.sensor.duplex": "half"}
+"""Where devices take turns, rather than whole cells."""
 FAULTS = {
     "scheduled": [
         {"node": "factory-1/station-1", "at_s": 3.7, "for_s": 2.3, "every_s": 17.1},
@@ -174,6 +176,7 @@ def test_so_it_does_where_things_fail_and_rates_change(
             "faults": FAULTS | {"messages": messages, "routing": routing},
             "stop": {"sim_time_s": 300.0},
         }
+        | (HALF_DUPLEX if routing == "around_outages" else {})
     )
     slow = simulated(changes)
     assert_exactly_half(slow, simulated(twice_as_fast(changes)))
