@@ -55,8 +55,8 @@ def test_one_night_over_nb_iot(tmp_path: Path) -> None:
     wait, deadline = night["wait"], night["deadline"]
     assert wait["round"] == pytest.approx(28_800 / round_s, rel=0.02)  # somebody waits for the air now and then
     assert wait["transfer_bytes"] == pytest.approx(wait["round"] * 12 * 2 * on_the_air_bytes, rel=0.005)
-    assert (wait["round"], round(wait["transfer_bytes"] / 1e6)) == (245, 979)
-    assert (deadline["round"], round(deadline["transfer_bytes"] / 1e6)) == (298, 1_411)
+    assert (wait["round"], round(wait["transfer_bytes"] / 1e6)) == (246, 983)
+    assert (deadline["round"], round(deadline["transfer_bytes"] / 1e6)) == (300, 1_423)
     assert deadline.drop("protocol").equals(night["deadline-uniform"].drop("protocol"))
     serial = ["network.cell.duplex=shared", "network.cell.discipline.name=serial"]
     dedicated = [f"network.cells.factory-4/station-1.{key}" for key in ("carriers=1", "discipline.name=dedicated")]

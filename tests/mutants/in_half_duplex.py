@@ -7,6 +7,7 @@ from mutants.fault import Fault
 HALF_DUPLEX = "fedsim/network/half_duplex.py"
 TRANSFER = "fedsim/network/transfer.py"
 WIRES = "fedsim/network/wires.py"
+CELL = "fedsim/network/cell.py"
 SETTINGS = "fedsim/network/settings.py"
 BUILD = "fedsim/scenario/build.py"
 REMARKS = "fedsim/experiment/remarks_before.py"
@@ -132,21 +133,21 @@ FAULTS = (
     ),
     Fault(
         "each way has a device of its own",
-        WIRES,
+        CELL,
         "weight=weight, half_duplex=turn)",
         "weight=weight, half_duplex=HalfDuplex() if half else None)",
         BOTH,
     ),
     Fault(
         "all devices are as the technology has them",
-        WIRES,
+        CELL,
         "(kind.duplex or self.settings.radio.device_duplex)",
         "self.settings.radio.device_duplex",
         (TEST_CELLS,),
     ),
     Fault(
         "devices whose class says nothing are full-duplex",
-        WIRES,
+        CELL,
         "(kind.duplex or self.settings.radio.device_duplex)",
         '(kind.duplex or "full")',
         (TEST_CELLS,),
