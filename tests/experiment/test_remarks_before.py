@@ -67,7 +67,7 @@ def said_of(path: Path, *overrides: str) -> list[str]:
     """The remarks, without the folder."""
     scenario = load(path, overrides=overrides)
     remarks: list[str] = []
-    validate(scenario, lambda _, world: remarks.extend(remarks_before(scenario, world.wires)))
+    validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
     return [remark.removeprefix(f"{path.parent}/") for remark in remarks]
 
 
@@ -98,7 +98,7 @@ def test_the_old_word_is_named_where_it_stands(tmp_path: Path) -> None:
         f"hall.yaml:7: network.cell.duplex: {OLD_WORD}",
         f'hall.yaml:12: network.cells."factory-1/station-2".duplex: {OLD_WORD}',
     ]
-    assert said_of(path, "network.cell.duplex=shared") == [
+    assert said_of(path, "network.cell.duplex=full") == [
         f'hall.yaml:12: network.cells."factory-1/station-2".duplex: {OLD_WORD}'
     ]
     assert said_of(hall(tmp_path), "network.cell.duplex=half") == [
@@ -122,6 +122,26 @@ def test_devices_that_wait_for_a_carrier_which_nobody_can_fill_are_named(tmp_pat
 
 def test_a_class_that_is_beyond_the_technology_is_named(tmp_path: Path) -> None:
     assert said_of(hall(tmp_path, BOTH_WAYS)) == [f"hall.yaml:6: network.cell.radio: {NOT_BOTH_WAYS}"]
+
+
+def test_directions_that_wait_for_each_other_though_each_has_a_frequency_are_named(tmp_path: Path) -> None:
+    path = hall(tmp_path, {"    discipline": "    duplex: shared\n    discipline"})
+    (remark,) = said_of(path)
+    assert remark.startswith("hall.yaml:7: network.cell.duplex: shared makes all devices of a cell wait for both")
+
+
+def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path) -> None:
+    """At 0 dB a megahertz carries 1 Mbit/s each way by Shannon's bound."""
+    ratios = "snr: {name: given, uplink_db: 0.0, downlink_db: 0.0}"
+    radio = f"{{name: shannon, profile: pure, bandwidth_hz: 1.0e+6, category: lte_m_m1, {ratios}}}"
+    path = hall(tmp_path, {"{name: fixed, profile: lte_m_m1}": radio})
+    assert said_of(path) == [
+        "hall.yaml:6: network.cell.radio.category: 1 of 1 devices have ratios for more than lte_m_m1 does; they are "
+        "held at its 375 kbit/s up and 300 kbit/s down, and leave the rest of the carrier to others"
+    ]
+    assert said_of(path, "network.cell.radio.bandwidth_hz=300.0e+3") == []
+    assert len(said_of(path, "network.cell.radio.bandwidth_hz=310.0e+3")) == 1  # down only
+    assert said_of(path, "network.cell.radio.category=null") == []
 
 
 def test_a_cell_in_which_nobody_is_needs_no_remark_on_its_rates(tmp_path: Path) -> None:

@@ -225,15 +225,15 @@ FAULTS = (
     Fault(
         "nobody is told of the old word",
         REMARKS,
-        '(*path, "duplex")) == "half":',
-        '(*path, "duplex")) == "hlaf":',
+        '    if word == "half":',
+        '    if word == "hlaf":',
         (TEST_REMARKS,),
     ),
     Fault(
         "a cell is told of the rates of another one",
         REMARKS,
-        "        if wires.cell_of(attachment).settings is cell:\n",
-        "        if True:\n",
+        " if network.cells.get(station_of(site.sensor), network.cell) is cell)",
+        ")",
         (TEST_REMARKS,),
     ),
     Fault(
@@ -246,7 +246,7 @@ FAULTS = (
     Fault(
         "all who share the air are said to have it in turn",
         REMARKS,
-        "    if not isinstance(cell.discipline, Serial):\n        return\n",
+        "not isinstance(cell.discipline, Serial) or ",
         "",
         (TEST_REMARKS,),
     ),
@@ -255,6 +255,20 @@ FAULTS = (
         REMARKS,
         '    if cell.radio.device_duplex == "full":\n        return\n',
         "",
+        (TEST_REMARKS,),
+    ),
+    Fault(
+        "who is held back on the way down is not counted",
+        REMARKS,
+        " | (uncut.downlink_bps > most_bps.downlink)",
+        "",
+        (TEST_REMARKS,),
+    ),
+    Fault(
+        "all of a category are said to be held back",
+        REMARKS,
+        "    if cut:\n",
+        "    if True:\n",
         (TEST_REMARKS,),
     ),
     Fault(
