@@ -25,7 +25,7 @@ from mutants import (
     in_streams,
     in_tables,
     in_updates,
-    in_water,
+    in_water_filling,
     in_waves,
 )
 from mutants.fault import Fault
@@ -36,7 +36,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_messages.FAULTS,
     *in_channels.FAULTS,
     *in_fair_sharing.FAULTS,
-    *in_water.FAULTS,
+    *in_water_filling.FAULTS,
     *in_half_duplex.FAULTS,
     *in_outages.FAULTS,
     *in_radio.FAULTS,

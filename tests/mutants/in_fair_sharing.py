@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutants.fault import CHANNELS, FAIR, Fault, exact, exact_of_several, theory
 
 FAIR_SHARING = "fedsim/network/disciplines/fair.py"
-ALIKE = "fedsim/network/disciplines/alike.py"
+ALIKE = "fedsim/network/disciplines/one_class.py"
 EXACT = exact("fair")
 EXACT_SEVERAL = exact_of_several("fair")
 
@@ -67,8 +67,8 @@ FAULTS = (
     Fault(
         "the alarm stays where it was when somebody stops",
         FAIR_SHARING,
-        "            self._crowd.remove(flow, self.env.now)\n            self._set_alarm()\n",
-        "            self._crowd.remove(flow, self.env.now)\n",
+        "            self._sharing.remove(flow, self.env.now)\n            self._set_alarm()\n",
+        "            self._sharing.remove(flow, self.env.now)\n",
         (FAIR, EXACT),
     ),
     Fault(
@@ -158,8 +158,8 @@ FAULTS = (
     Fault(
         "several carriers are one",
         FAIR_SHARING,
-        "Alike(flow, 0 if self.paused else self.carriers, now_s)",
-        "Alike(flow, 0 if self.paused else 1, now_s)",
+        "OneClass(flow, 0 if self.paused else self.carriers, now_s)",
+        "OneClass(flow, 0 if self.paused else 1, now_s)",
         (EXACT_SEVERAL,),
     ),
     Fault(
@@ -172,8 +172,8 @@ FAULTS = (
     Fault(
         "those who come to a paused channel are sent",
         FAIR_SHARING,
-        "Alike(flow, 0 if self.paused else self.carriers, now_s)",
-        "Alike(flow, self.carriers, now_s)",
+        "OneClass(flow, 0 if self.paused else self.carriers, now_s)",
+        "OneClass(flow, self.carriers, now_s)",
         (CHANNELS, EXACT),
     ),
 )

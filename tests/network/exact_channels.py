@@ -27,6 +27,8 @@ class Work:
     begun_s: Fraction | None = None
     gone_s: Fraction | None = None
     """When all of it had been sent."""
+    pace: Fraction = Fraction(1)
+    """The part of its full rate that it had last."""
 
     @property
     def share_sent(self) -> Fraction:
@@ -127,7 +129,8 @@ class ExactChannel:
         self.now_s += step_s
         for number, part in parts.items():
             work = self.flows[number]
-            work.left_s -= part / work.share * step_s
+            work.pace = part / work.share
+            work.left_s -= work.pace * step_s
             work.spent_s += part * step_s
             self.used_s += part * step_s
             if not work.left_s:

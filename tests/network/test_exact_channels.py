@@ -76,7 +76,7 @@ def test_so_does_a_fair_channel_with_weights_as_far_apart_as_settings_allow(star
     @given(scripts, st.lists(far_weights, min_size=50, max_size=50), st.sampled_from([1, 2, 5]))
     def agrees(script: list[Step], weights: list[float], carriers: int) -> None:
         script = [replace(step, weight=weight) for step, weight in zip(script, weights, strict=False)]
-        agree(script, "fair", start_s, carriers=carriers)
+        agree(script, "fair", start_s, carriers=carriers, starved=True)
 
     agrees()
 

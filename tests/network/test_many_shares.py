@@ -133,7 +133,7 @@ def test_shares_of_which_none_comes_twice_are_forgotten() -> None:
         first = put(channel, 1e12, share=0.9 * (number + 1) / 2_000)
         at(env, float(number))
     assert list(channel.flows) == [*steady, first]
-    crowd = channel._crowd
+    crowd = channel._sharing
     held = [len(getattr(crowd, name)) for name in ("_classes", "_order", "_by_time", "_by_reading")]
     assert held[:2] == [3, 3] and max(held) <= 2 * 3 + 32 + 1
 

@@ -2,7 +2,7 @@
 
 Each flow gets a part of the capacity, which is the number of carriers, in proportion to its weight, but at most its own
 largest share of one carrier; what it leaves goes to the others (weighted max-min, *water-filling*). How that is found
-is the crowd's affair: `alike` for flows of one share and weight, and `water` for several (weights: discriminatory
+is said in `one_class`, for flows of one share and weight, and in `water_filling` for several (weights: discriminatory
 processor sharing, Altman et al., Queueing Systems 53, 2006).
 
 One alarm waits for the next departure. Arrivals only put it off, so the alarm is left as it is, and set again when it
@@ -23,9 +23,9 @@ from pydantic import Field
 from simpy import Environment
 
 from fedsim.kernel.clock import Alarm
-from fedsim.network.disciplines.alike import Alike, Crowd, FlowClass
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow
-from fedsim.network.disciplines.water import Water
+from fedsim.network.disciplines.one_class import FlowClass, OneClass, Sharing
+from fedsim.network.disciplines.water_filling import WaterFilling
 from fedsim.settings import Positive
 
 __all__ = ["Fair", "FairChannel"]
@@ -34,11 +34,11 @@ __all__ = ["Fair", "FairChannel"]
 class FairChannel(Channel):
     """Serves all at once, each with its fair part of the airtime."""
 
-    __slots__ = ("_alarm", "_alarm_s", "_crowd", "_due", "_leaving", "_tickets")
+    __slots__ = ("_alarm", "_alarm_s", "_due", "_leaving", "_sharing", "_tickets")
 
     def __init__(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> None:
         super().__init__(env, delay_s, carriers)
-        self._crowd: Crowd | None = None
+        self._sharing: Sharing | None = None
         """Those who share it; none before the first has come."""
         self._tickets = count()
         self._alarm: Alarm | None = None
@@ -52,7 +52,7 @@ class FairChannel(Channel):
     @property
     def flows(self) -> Collection[Flow]:
         """In the order in which they were started."""
-        present = [] if self._crowd is None else self._crowd.present()
+        present = [] if self._sharing is None else self._sharing.present()
         return [flow for _, flow in sorted(present, key=itemgetter(0))]
 
     @property
@@ -65,10 +65,10 @@ class FairChannel(Channel):
         now_s = self.env.now
         if flow.begun_s is None and not self.paused:
             flow.begun_s = now_s
-        crowd = self._crowd
-        if crowd is None or not crowd.takes(flow):
-            crowd = self._another_crowd(flow, now_s)
-        first = crowd.add(flow, next(self._tickets), now_s)
+        sharing = self._sharing
+        if sharing is None or not sharing.takes(flow):
+            sharing = self._sharing_with(flow, now_s)
+        first = sharing.add(flow, next(self._tickets), now_s)
         self._due = None
         if first or self._alarm is None:  # or nobody is sent any sooner than before
             self._set_alarm()
@@ -79,8 +79,8 @@ class FairChannel(Channel):
             self._leaving.remove(flow)
         elif not self.holds(flow):
             self._recall(flow)
-        elif self._crowd is not None:
-            self._crowd.remove(flow, self.env.now)
+        elif self._sharing is not None:
+            self._sharing.remove(flow, self.env.now)
             self._set_alarm()
 
     def adjust(self, flow: Flow, need_s: float, share: float) -> None:
@@ -92,36 +92,36 @@ class FairChannel(Channel):
     def pause(self) -> None:
         """Stop all clocks: there is nothing to share."""
         self.paused = True
-        if self._crowd is not None:
-            self._crowd.set_capacity(0, self.env.now)
+        if self._sharing is not None:
+            self._sharing.set_capacity(0, self.env.now)
             self._set_alarm()
 
     def resume(self) -> None:
         """Let the clocks go on."""
         self.paused = False
-        if self._crowd is None:
+        if self._sharing is None:
             return
-        for _, flow in self._crowd.present():
+        for _, flow in self._sharing.present():
             if flow.begun_s is None:
                 flow.begun_s = self.env.now
-        self._crowd.set_capacity(self.carriers, self.env.now)
+        self._sharing.set_capacity(self.carriers, self.env.now)
         self._set_alarm()
 
     def served_s(self, flow: Flow) -> float:
         """What the virtual clock of its class says."""
-        return 0.0 if self._crowd is None else self._crowd.served_s(flow, self.env.now)
+        return 0.0 if self._sharing is None else self._sharing.served_s(flow, self.env.now)
 
-    def _another_crowd(self, flow: Flow, now_s: float) -> Crowd:
+    def _sharing_with(self, flow: Flow, now_s: float) -> Sharing:
         """One that *flow* can join, as it is not like those who are here; or the first of all."""
-        if isinstance(self._crowd, Alike):
-            self._crowd = Water(self._crowd, now_s)
+        if isinstance(self._sharing, OneClass):
+            self._sharing = WaterFilling(self._sharing, now_s)
         else:
-            self._crowd = Alike(flow, 0 if self.paused else self.carriers, now_s)
-        return self._crowd
+            self._sharing = OneClass(flow, 0 if self.paused else self.carriers, now_s)
+        return self._sharing
 
     def _set_alarm(self) -> None:
         """See to it that the alarm rings no later than the next departure."""
-        due_s, due = (math.inf, None) if self._crowd is None else self._crowd.next_departure()
+        due_s, due = (math.inf, None) if self._sharing is None else self._sharing.next_departure()
         if due_s < self._alarm_s:
             if self._alarm is not None:
                 self._alarm.stop()
@@ -133,8 +133,8 @@ class FairChannel(Channel):
     def _ring(self, _: Alarm) -> None:
         self._alarm, self._alarm_s = None, math.inf
         due = self._due
-        if due is None and self._crowd is not None:
-            due_s, due = self._crowd.next_departure()
+        if due is None and self._sharing is not None:
+            due_s, due = self._sharing.next_departure()
             if due_s > self.env.now:
                 self._set_alarm()
                 return
@@ -143,9 +143,9 @@ class FairChannel(Channel):
 
     def _depart(self, due: FlowClass) -> None:
         """Let the first flow of a class leave, and those that are sent at the same reading of its clock."""
-        if self._crowd is None:
+        if self._sharing is None:
             return
-        self._leaving = self._crowd.depart(due, self.env.now)
+        self._leaving = self._sharing.depart(due, self.env.now)
         self._leaving.reverse()
         self._set_alarm()
         while self._leaving:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutants.fault import CHANNELS, FAIR, Fault, exact, theory
 
-WATER = "fedsim/network/disciplines/water.py"
+WATER = "fedsim/network/disciplines/water_filling.py"
 EXACT = exact("fair")
 MANY = "tests/network/test_many_shares.py"
 FAR_WEIGHTS = (

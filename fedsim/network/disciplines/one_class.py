@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 
 from fedsim.network.disciplines.channel import Flow
 
-__all__ = ["Alike", "Crowd", "FlowClass"]
+__all__ = ["FlowClass", "OneClass", "Sharing"]
 
 
 class FlowClass:
@@ -87,8 +87,8 @@ class FlowClass:
         return ((ticket, flow) for _, ticket, flow in self.queue if ticket not in self.void)
 
 
-class Crowd(ABC):
-    """Flows that share a channel, and how far they are. A crowd is told the time: it has no clock but virtual ones."""
+class Sharing(ABC):
+    """Flows that share a channel, and how far they are. It is told the time: it has no clocks but virtual ones."""
 
     __slots__ = ("capacity", "since_s")
 
@@ -131,7 +131,7 @@ class Crowd(ABC):
         """All flows, each with its ticket."""
 
 
-class Alike(Crowd):
+class OneClass(Sharing):
     """Flows of one share and weight."""
 
     __slots__ = ("only", "speed")

@@ -29,10 +29,10 @@ from bisect import bisect_left
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-from fedsim.network.disciplines.alike import Alike, Crowd, FlowClass
 from fedsim.network.disciplines.channel import Flow
+from fedsim.network.disciplines.one_class import FlowClass, OneClass, Sharing
 
-__all__ = ["Water"]
+__all__ = ["WaterFilling"]
 
 UNITS, UNIT = 2.0**180, 2.0**-180
 FAR = 2.0**600
@@ -67,21 +67,21 @@ class Basin(FlowClass):
 Place = tuple[float, int, Basin]
 
 
-class Water(Crowd):
+class WaterFilling(Sharing):
     """Flows of several shares and weights."""
 
     __slots__ = ("_by_reading", "_by_time", "_classes", "_fulls", "_left", "_numbers", "_order", "_reading", "_weights")
 
-    def __init__(self, crowd: Alike, now_s: float) -> None:
+    def __init__(self, sharing: OneClass, now_s: float) -> None:
         """Begin with those who have been alone so far."""
-        super().__init__(crowd.capacity, now_s)
+        super().__init__(sharing.capacity, now_s)
         self._classes: dict[tuple[float, float], Basin] = {}
         """Those that have flows, by share and weight."""
         self._order: list[Place] = []
         """The classes by (brim, number): the full ones first."""
         self._fulls = 0
         """How many of them are full."""
-        self._left = crowd.capacity * exact(1.0)
+        self._left = sharing.capacity * exact(1.0)
         """What full classes leave of the capacity; exact."""
         self._weights = 0
         """Of all flows of open classes, together; exact."""
@@ -93,14 +93,14 @@ class Water(Crowd):
         self._by_reading: list[Place] = []
         """As much for the open classes, by the reading of the virtual clock at which its next flow is sent."""
         self._numbers = count()
-        first = Basin(crowd.only.share, crowd.only.weight, next(self._numbers))
-        first.take_over(crowd.read_clock(now_s))
+        first = Basin(sharing.only.share, sharing.only.weight, next(self._numbers))
+        first.take_over(sharing.read_clock(now_s))
         self._enter(first)
         self._count(first, first.flows)
         self._find_level()
 
     def takes(self, flow: Flow) -> bool:
-        """Whoever comes while others are here; the next one after that is the first of a new crowd."""
+        """Whoever comes while others are here; the next one after that begins anew."""
         return bool(self._classes)
 
     def add(self, flow: Flow, ticket: int, now_s: float) -> bool:
