@@ -30,23 +30,27 @@ class _Message(Protocol):
         """Its turn has come."""
 
 
+NOBODY: dict[_Message, None] = {}
+"""Never filled: most devices of a large network do nothing most of the time, and need no memory for it."""
+
+
 class HalfDuplex:
     """Whose turn it is on one device."""
 
     __slots__ = ("_on_air", "_waiting")
 
     def __init__(self) -> None:
-        self._on_air: dict[_Message, None] = {}
+        self._on_air = NOBODY
         """All of one direction."""
-        self._waiting: dict[_Message, None] = {}
+        self._waiting = NOBODY
         """In the order in which they came."""
 
     def takes(self, message: _Message) -> bool:
         """Whether *message* may go on the air now; if not, it is told when it may."""
         if message in self._on_air or (not self._waiting and self._fits(message)):
-            self._on_air[message] = None
+            self._on_air = _with(self._on_air, message)
             return True
-        self._waiting[message] = None
+        self._waiting = _with(self._waiting, message)
         return False
 
     def release(self, message: _Message) -> None:
@@ -56,9 +60,17 @@ class HalfDuplex:
         while self._waiting and self._fits(following := next(iter(self._waiting))):
             del self._waiting[following]
             if following.hop.rate_bps > 0:  # or it is about to hear that it has lost its coverage
-                self._on_air[following] = None
+                self._on_air = _with(self._on_air, following)
                 following.go_on_air()
 
     def _fits(self, message: _Message) -> bool:
         """Whether nothing is on the air, or what goes the same way."""
         return not self._on_air or next(iter(self._on_air)).hop.is_uplink == message.hop.is_uplink
+
+
+def _with(some: dict[_Message, None], message: _Message) -> dict[_Message, None]:
+    """*some*, with one more."""
+    if some is NOBODY:
+        some = {}
+    some[message] = None
+    return some

@@ -78,7 +78,7 @@ FAULTS = (
     Fault(
         "who goes on the air does not keep the device",
         HALF_DUPLEX,
-        "                self._on_air[following] = None\n",
+        "                self._on_air = _with(self._on_air, following)\n",
         "",
         BOTH,
     ),
