@@ -90,7 +90,7 @@ def _one_at_a_time(cell: CellSettings, sites: _Sites) -> Said:
 def _above_its_category(cell: CellSettings, sites: _Sites) -> Said:
     """Where devices would have more than their category does."""
     radio = cell.radio
-    if not isinstance(radio, Shannon) or radio.most_bps is None or not (own := list(sites.of(cell))):
+    if not isinstance(radio, Shannon) or radio.category is None or not (own := list(sites.of(cell))):
         return
     most_bps, uncut = radio.most_bps, radio.uncut_of(own)
     cut = int(((uncut.uplink_bps > most_bps.uplink) | (uncut.downlink_bps > most_bps.downlink)).sum())
@@ -98,8 +98,7 @@ def _above_its_category(cell: CellSettings, sites: _Sites) -> Said:
         yield (
             ("radio", "category"),
             f"{cut} of {len(own)} devices have ratios for more than {radio.category} does; they are held at its "
-            f"{most_bps.uplink / 1e3:g} kbit/s up and {most_bps.downlink / 1e3:g} kbit/s down, and leave the rest of "
-            "the carrier to others",
+            f"{most_bps.uplink / 1e3:g} kbit/s up and {most_bps.downlink / 1e3:g} kbit/s down",
         )
 
 

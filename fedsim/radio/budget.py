@@ -61,19 +61,23 @@ class LinkBudget:
     bps_per_hz: float
     time_share: float | None = None
     """Part of the time that the direction has; None where it has all of it."""
-    most_bps: float | None = None
-    """What a device of its category can do at most; None where there is no maximum."""
+    duty: float | None = None
+    """Part of the carrier that a device of its category can use; None where it has no category."""
+    most_bps: float = math.inf
+    """What a device of its category can do at most."""
 
     @property
     def uncut_bps(self) -> float:
         """What the rate would be without a maximum."""
         carried_bps = self.bandwidth_hz * self.bps_per_hz
-        return carried_bps if self.time_share is None else carried_bps * self.time_share
+        for part in (self.time_share, self.duty):
+            carried_bps *= 1.0 if part is None else part
+        return carried_bps
 
     @property
     def rate_bps(self) -> float:
         """What the device gets alone on the air."""
-        return self.uncut_bps if self.most_bps is None else min(self.uncut_bps, self.most_bps)
+        return min(self.uncut_bps, self.most_bps)
 
     def rows(self) -> list[tuple[str, float, str]]:
         """What it consists of, in the order in which it is worked out: (name, value, unit)."""
@@ -94,8 +98,9 @@ class LinkBudget:
         limits: list[tuple[str, float, str]] = []
         if self.time_share is not None:
             limits = [("share of time", self.time_share, "")]
-        if self.most_bps is not None:
+        if self.duty is not None:
             limits += [
+                ("share of the carrier", self.duty, ""),
                 ("rate without a maximum", self.uncut_bps, "bit/s"),
                 ("category maximum", self.most_bps, "bit/s"),
             ]

@@ -1,6 +1,6 @@
 """A carrier turns signal-to-noise ratios into rates: bandwidth times what a technology carries on a hertz.
 
-    rate = bandwidth x bits per second and hertz x share of time, at most the category's maximum
+    rate = bandwidth x bits per second and hertz x share of time x duty, at most the category's maximum
 
 Leaves out overhead for control and access: give the bandwidth that carries data (50 resource blocks of 180 kHz are 9
 MHz of a 10 MHz carrier), or less. Leaves out the cell's other devices: a rate is what one device gets alone on the air.
@@ -8,6 +8,7 @@ MHz of a 10 MHz carrier), or less. Leaves out the cell's other devices: a rate i
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
@@ -102,8 +103,8 @@ class Carrier(Settings):
     tdd: TddPattern | None = None
     """How the directions take turns on one band; left out, each has its bandwidth all the time."""
     category: str | None = None
-    """The technology whose nominal rates (`fedsim list profiles`) are the most that a device can do, however good its
-    ratio, such as `lte_m_m1`; it leaves the rest of the carrier to others. Left out, there is no maximum."""
+    """The technology of the devices, such as `lte_m_m1` (`fedsim list profiles`): a device uses the technology's share
+    of a carrier, and has its nominal rate at most, however good its ratio. Left out, it can use all of the carrier."""
 
     @key_rule
     def _bandwidth_once(self) -> None:
@@ -129,6 +130,27 @@ class Carrier(Settings):
                 "category",
             )
 
+    @key_rule
+    def _one_carrier_of_the_category(self) -> None:
+        technology = technologies().get(self.category or "")
+        if technology is None:
+            return
+        for key in ("bandwidth_hz", "uplink_bandwidth_hz", "downlink_bandwidth_hz"):
+            bandwidth_hz = getattr(self, key)
+            if bandwidth_hz is not None and bandwidth_hz > technology.channel_hz:
+                raise Misfit(
+                    f"{key}={bandwidth_hz:g} is more than one carrier of {self.category} has "
+                    f"({technology.channel_hz:g}); give that of one, and the cell carriers: how many there are",
+                    key,
+                )
+        if (technology.duplex == "tdd") != (self.tdd is not None):
+            own = (
+                "one frequency for both directions, and" if self.tdd is None else "a frequency for each direction, and"
+            )
+            way_out = "give its tdd pattern" if self.tdd is None else "leave tdd out"
+            with_it = "no tdd is given" if self.tdd is None else "with tdd they take turns on one"
+            raise Misfit(f"{self.category} has {own} {with_it}; {way_out}, or name another category", "category")
+
     @property
     def bandwidths_hz(self) -> UpDown[float]:
         """The bandwidth of each direction."""
@@ -148,12 +170,20 @@ class Carrier(Settings):
         return UpDown(1.0, 1.0) if self.tdd is None else self.tdd.time_shares
 
     @property
-    def most_bps(self) -> UpDown[float] | None:
-        """What a device of the category can do at most; None where there is no maximum."""
+    def most_bps(self) -> UpDown[float]:
+        """What a device of the category can do at most; infinite where there is no maximum."""
         if self.category is None:
-            return None
+            return UpDown(math.inf, math.inf)
         most = profiles()[self.category]
         return UpDown(most.uplink_bps, most.downlink_bps)
+
+    @property
+    def duties(self) -> UpDown[float]:
+        """The part of a carrier that one device can use."""
+        if self.category is None:
+            return UpDown(1.0, 1.0)
+        own = profiles()[self.category]
+        return UpDown(own.uplink_share, own.downlink_share)
 
     @property
     def category_duplex(self) -> Duplex:
@@ -161,38 +191,23 @@ class Carrier(Settings):
         return "half" if self.category is not None and technologies()[self.category].duplex == "half" else "full"
 
     def rates_at(self, snr_db: UpDown[float]) -> Rates:
-        """The rates at these signal-to-noise ratios; one device can use all of the carrier, up to its maximum."""
+        """The rates at these signal-to-noise ratios."""
         uplink_bps, downlink_bps = (
-            hz * efficiency.bps_per_hz(db) * share
-            for hz, efficiency, db, share in zip(
-                self.bandwidths_hz, self.efficiency, snr_db, self.time_shares, strict=True
+            min(hz * efficiency.bps_per_hz(db) * share * duty, most_bps)
+            for hz, efficiency, db, share, duty, most_bps in zip(
+                *(self.bandwidths_hz, self.efficiency, snr_db, self.time_shares, self.duties, self.most_bps),
+                strict=True,
             )
         )
-        most_bps = self.most_bps
-        if most_bps is None:
-            return Rates(uplink_bps, downlink_bps)
-        return Rates(
-            min(uplink_bps, most_bps.uplink),
-            min(downlink_bps, most_bps.downlink),
-            most_bps.uplink / max(uplink_bps, most_bps.uplink),
-            most_bps.downlink / max(downlink_bps, most_bps.downlink),
-        )
+        return Rates(uplink_bps, downlink_bps, *self.duties)
 
-    def rates_at_all(self, snr_db: UpDown[NDArray[np.float64]]) -> RatesOfMany:
-        """The same for many devices at once: the very bits that each has alone."""
+    def rates_at_all(self, snr_db: UpDown[NDArray[np.float64]], *, cut: bool = True) -> RatesOfMany:
+        """The same for many devices at once: the very bits that each has alone. Without *cut* there is no maximum."""
         uplink_bps, downlink_bps = (
-            hz * efficiency.bps_per_hz_of(db) * share
-            for hz, efficiency, db, share in zip(
-                self.bandwidths_hz, self.efficiency, snr_db, self.time_shares, strict=True
+            np.minimum(hz * efficiency.bps_per_hz_of(db) * share * duty, most_bps if cut else math.inf)
+            for hz, efficiency, db, share, duty, most_bps in zip(
+                *(self.bandwidths_hz, self.efficiency, snr_db, self.time_shares, self.duties, self.most_bps),
+                strict=True,
             )
         )
-        most_bps = self.most_bps
-        if most_bps is None:
-            whole = np.ones(len(uplink_bps))
-            return RatesOfMany(uplink_bps, downlink_bps, whole, whole)
-        return RatesOfMany(
-            np.minimum(uplink_bps, most_bps.uplink),
-            np.minimum(downlink_bps, most_bps.downlink),
-            most_bps.uplink / np.maximum(uplink_bps, most_bps.uplink),
-            most_bps.downlink / np.maximum(downlink_bps, most_bps.downlink),
-        )
+        return RatesOfMany(uplink_bps, downlink_bps, *(np.full(len(uplink_bps), duty) for duty in self.duties))

@@ -24,6 +24,8 @@ class Technology:
 
     rates: Rates
     """Of one device that has the air to itself."""
+    channel_hz: float
+    """Nominal bandwidth of one carrier and direction, guard bands included."""
     duplex: Literal["full", "half", "tdd"]
     """full and half: what a device can do, on a frequency for each direction; tdd: one frequency for both in turn, and
     the rates are what is left of it for each."""
@@ -47,6 +49,7 @@ def technologies() -> dict[str, Technology]:
                     float(row["uplink_share"]),
                     float(row["downlink_share"]),
                 ),
+                float(row["channel_hz"]),
                 cast(Literal["full", "half", "tdd"], row["duplex"]),
                 row["discipline"],
             )

@@ -55,7 +55,8 @@ class Shannon(Carrier, PartialCoverage):
 
     def uncut_of(self, sites: Sequence[SensorSite]) -> RatesOfMany:
         """The rates at time zero that devices would have without the maximum of their category."""
-        return self.model_copy(update={"category": None}).rates_of(sites)
+        _, loss_db = next(self.snr.losses_db(sites))
+        return self._rates(self.snr.medians_db(sites, self.bandwidths_hz), loss_db, cut=False)
 
     @property
     def device_duplex(self) -> Duplex:
@@ -90,7 +91,8 @@ class Shannon(Carrier, PartialCoverage):
             bandwidth_hz=self.bandwidths_hz[way],
             bps_per_hz=self.efficiency[way].bps_per_hz(median_db - loss_db),
             time_share=self.time_shares[way] if self.tdd else None,
-            most_bps=self.most_bps[way] if self.most_bps else None,
+            duty=self.duties[way] if self.category else None,
+            most_bps=self.most_bps[way],
         )
 
     def why_no_coverage(self, site: SensorSite) -> str | None:
@@ -114,5 +116,7 @@ class Shannon(Carrier, PartialCoverage):
             "out_of_coverage: exclude"
         )
 
-    def _rates(self, median_db: UpDown[NDArray[np.float64]], loss_db: NDArray[np.float64]) -> RatesOfMany:
-        return self.rates_at_all(UpDown(median_db.uplink - loss_db, median_db.downlink - loss_db))
+    def _rates(
+        self, median_db: UpDown[NDArray[np.float64]], loss_db: NDArray[np.float64], *, cut: bool = True
+    ) -> RatesOfMany:
+        return self.rates_at_all(UpDown(median_db.uplink - loss_db, median_db.downlink - loss_db), cut=cut)

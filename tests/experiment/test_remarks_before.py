@@ -131,16 +131,16 @@ def test_directions_that_wait_for_each_other_though_each_has_a_frequency_are_nam
 
 
 def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path) -> None:
-    """At 0 dB a megahertz carries 1 Mbit/s each way by Shannon's bound."""
-    ratios = "snr: {name: given, uplink_db: 0.0, downlink_db: 0.0}"
+    """At 0 dB a megahertz carries 1 Mbit/s each way by Shannon's bound, of which Cat M1 has 3/8 up and 3/10 down."""
+    ratios = "snr: {name: given, uplink_db: 0.001, downlink_db: 0.001}"
     radio = f"{{name: shannon, profile: pure, bandwidth_hz: 1.0e+6, category: lte_m_m1, {ratios}}}"
     path = hall(tmp_path, {"{name: fixed, profile: lte_m_m1}": radio})
     assert said_of(path) == [
         "hall.yaml:6: network.cell.radio.category: 1 of 1 devices have ratios for more than lte_m_m1 does; they are "
-        "held at its 375 kbit/s up and 300 kbit/s down, and leave the rest of the carrier to others"
+        "held at its 375 kbit/s up and 300 kbit/s down"
     ]
-    assert said_of(path, "network.cell.radio.bandwidth_hz=300.0e+3") == []
-    assert len(said_of(path, "network.cell.radio.bandwidth_hz=310.0e+3")) == 1  # down only
+    assert said_of(path, "network.cell.radio.bandwidth_hz=0.99e+6") == []
+    assert len(said_of(path, "network.cell.radio.snr.uplink_db=-1.0")) == 1  # down only
     assert said_of(path, "network.cell.radio.category=null") == []
 
 

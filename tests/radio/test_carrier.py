@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from radio_sites import BUDGET, GIVEN, shannon, site
 
 from fedsim.radio.carrier import Carrier, TddPattern
-from fedsim.radio.fixed import profiles
+from fedsim.radio.fixed import profiles, technologies
 from fedsim.radio.settings import UpDown
 
 DDDSU = {"slots": "DDDSU", "special_downlink_symbols": 10}
@@ -104,28 +104,49 @@ def test_in_turns_there_is_one_band() -> None:
 
 
 @given(uplink_db=st.floats(-300, 300), downlink_db=st.floats(-300, 300))
-def test_a_category_cuts_a_rate_and_leaves_the_rest_of_the_carrier(uplink_db: float, downlink_db: float) -> None:
-    """Cat M1: 375 kbit/s up, 300 kbit/s down; what the carrier would carry at full use stays what it was."""
-    uncut, cut = (carrier(category=one).rates_at(UpDown(uplink_db, downlink_db)) for one in (None, "lte_m_m1"))
-    assert cut.uplink_bps == min(uncut.uplink_bps, 375e3)
-    assert cut.downlink_bps == min(uncut.downlink_bps, 300e3)
-    assert cut.uplink_bps / cut.uplink_share == pytest.approx(uncut.uplink_bps, rel=1e-12)
-    assert cut.downlink_bps / cut.downlink_share == pytest.approx(uncut.downlink_bps, rel=1e-12)
-    assert (cut.uplink_share < 1.0) is (uncut.uplink_bps > 375e3)
-    assert (cut.downlink_share < 1.0) is (uncut.downlink_bps > 300e3)
+def test_a_device_of_a_category_uses_its_share_of_the_carrier_up_to_its_maximum(
+    uplink_db: float, downlink_db: float
+) -> None:
+    """Cat M1: 3 of 8 ms up, 375 kbit/s at most; 3 of 10 ms down, 300 kbit/s."""
+    whole, device = (carrier(category=one).rates_at(UpDown(uplink_db, downlink_db)) for one in (None, "lte_m_m1"))
+    assert device.uplink_bps == min(whole.uplink_bps * 0.375, 375e3)
+    assert device.downlink_bps == min(whole.downlink_bps * 0.3, 300e3)
+    assert (device.uplink_share, device.downlink_share) == (0.375, 0.3)
 
 
 @pytest.mark.parametrize("category", profiles())
-def test_every_nominal_profile_is_a_category(category: str) -> None:
-    rates, most = carrier(bandwidth_hz=1e12, category=category).rates_at(UpDown(40.0, 40.0)), profiles()[category]
-    assert (rates.uplink_bps, rates.downlink_bps) == (most.uplink_bps, most.downlink_bps)
+def test_in_the_best_coverage_a_category_is_its_nominal_profile(category: str) -> None:
+    technology = technologies()[category]
+    keys = {"tdd": DDDSU} if technology.duplex == "tdd" else {}
+    best = carrier(profile="pure", bandwidth_hz=technology.channel_hz, category=category, **keys)
+    assert best.rates_at(UpDown(300.0, 300.0)) == profiles()[category]
 
 
-def test_a_maximum_is_no_part_of_the_time() -> None:
-    """What a device of a TDD network can do at most may well be asked of a carrier in turns."""
-    rates = carrier(bandwidth_hz=1e9, tdd=DDDSU, category="nr_100mhz_private").rates_at(UpDown(40.0, 40.0))
-    assert (rates.uplink_bps, rates.downlink_bps) == (93.8e6, 868e6)
-    assert rates.uplink_share == pytest.approx(93.8e6 / (2.0 * 1e9 / 5))
+@pytest.mark.parametrize("key", ["bandwidth_hz", "uplink_bandwidth_hz", "downlink_bandwidth_hz"])
+def test_a_category_has_a_carrier_of_its_own_width(key: str) -> None:
+    both = {"bandwidth_hz": None, "uplink_bandwidth_hz": 180e3, "downlink_bandwidth_hz": 180e3}
+    wide = {"bandwidth_hz": 9e6} if key == "bandwidth_hz" else {**both, key: 9e6}
+    message = rf"{key}=9e\+06 is more than one carrier of nb_iot_nb1 has \(200000\); .* carriers: how many there are"
+    with pytest.raises(ValidationError, match=message):
+        carrier(category="nb_iot_nb1", **wide)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"category": "nr_100mhz_private"},
+            "nr_100mhz_private has one frequency for both directions, and no tdd is given; give its tdd pattern, or",
+        ),
+        (
+            {"category": "lte_m_m1", "tdd": DDDSU},
+            "lte_m_m1 has a frequency for each direction, and with tdd they take turns on one; leave tdd out, or name",
+        ),
+    ],
+)
+def test_a_category_takes_turns_or_not(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        carrier(**keys)
 
 
 def test_an_unknown_category_gets_a_hand() -> None:
@@ -138,7 +159,9 @@ def test_an_unknown_category_gets_a_hand() -> None:
 
 
 @pytest.mark.parametrize("profile", ["pure", "lte_36942", "nr_38803"])
-@pytest.mark.parametrize("keys", [{}, {"tdd": DDDSU}, {"category": "lte_m_m1"}, {"tdd": DDDSU, "category": "lte_cat4"}])
+@pytest.mark.parametrize(
+    "keys", [{}, {"tdd": DDDSU}, {"category": "lte_m_m1"}, {"tdd": DDDSU, "category": "nr_100mhz_private"}]
+)
 @given(uplinks_db=RATIOS)
 def test_each_of_many_rates_is_the_one_that_is_worked_out_alone(
     profile: str, keys: dict[str, Any], uplinks_db: list[float]
@@ -153,19 +176,22 @@ def test_each_of_many_rates_is_the_one_that_is_worked_out_alone(
 
 
 def test_a_budget_has_a_row_for_what_a_carrier_has() -> None:
-    plain, both = shannon(GIVEN), shannon(GIVEN, tdd=DDDSU, category="lte_m_m1")
+    plain, both = shannon(GIVEN), shannon(GIVEN, tdd=DDDSU, category="nr_100mhz_private")
     assert not {"share of time", "category maximum"} & {name for name, _, _ in plain.budgets(site()).uplink.rows()}
     names = [name for name, _, _ in both.budgets(site()).uplink.rows()]
-    assert names[-5:] == [
+    assert names[-6:] == [
         "spectral efficiency",
         "share of time",
+        "share of the carrier",
         "rate without a maximum",
         "category maximum",
         "rate",
     ]
 
 
-@pytest.mark.parametrize("keys", [{"tdd": DDDSU}, {"category": "lte_m_m1"}, {"tdd": DDDSU, "category": "lte_m_m1"}])
+@pytest.mark.parametrize(
+    "keys", [{"tdd": DDDSU}, {"category": "lte_m_m1"}, {"tdd": DDDSU, "category": "nr_100mhz_private"}]
+)
 def test_its_rows_make_the_rate(keys: dict[str, Any]) -> None:
     radio = shannon(BUDGET, **keys)
     for distance_m in (50.0, 900.0, 3_000.0):
@@ -173,5 +199,6 @@ def test_its_rows_make_the_rate(keys: dict[str, Any]) -> None:
         for budget, rate_bps in ((way.uplink, rates.uplink_bps), (way.downlink, rates.downlink_bps)):
             value = {name: number for name, number, _ in budget.rows()}
             carried_bps = value["bandwidth"] * value["spectral efficiency"] * value.get("share of time", 1.0)
+            carried_bps *= value.get("share of the carrier", 1.0)
             assert value.get("rate without a maximum", carried_bps) == carried_bps == budget.uncut_bps
             assert value["rate"] == min(carried_bps, value.get("category maximum", math.inf)) == rate_bps
