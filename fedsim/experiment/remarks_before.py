@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from fedsim.kernel.streams import Streams
 from fedsim.network.disciplines.serial import Serial
@@ -17,19 +18,30 @@ from fedsim.scenario.schema import Scenario
 __all__ = ["remarks_before"]
 
 
+MOST = 3
+"""Cells of which the same is said one by one."""
+
+
 def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
     """A sentence for each key whose value is unusual, on the seed of *materials*: with the key and where it stands."""
-    sites = _Sites(scenario, materials)
-    return [
-        scenario.written.remark(text, ("network", *where, *key))
-        for where, cell in _cells(scenario)
+    devices = _Devices(scenario, materials)
+    places: dict[tuple[KeyPath, str], list[KeyPath]] = {}
+    for where, cell in _cells(scenario):
+        word = scenario.written.word(("network", *where, "duplex"))
         for key, text in (
-            *_shared(cell, scenario.written.word(("network", *where, "duplex"))),
-            *_one_at_a_time(cell, sites),
-            *_above_its_category(cell, sites),
+            *_shared(cell, word),
+            *_one_at_a_time(cell, devices, where),
+            *_above_its_category(cell, devices, where),
             *_full_duplex(scenario, cell),
-        )
-    ]
+        ):
+            if devices.of(where):
+                places.setdefault((key, text), []).append(("network", *where, *key))
+    said = []
+    for (_, text), paths in places.items():
+        said += [scenario.written.remark(text, path) for path in paths[:MOST]]
+        if len(paths) > MOST:
+            said[-1] += f" (the same holds for {len(paths) - MOST:,} more under network.cells)"
+    return said
 
 
 Said = Iterator[tuple[KeyPath, str]]
@@ -43,6 +55,27 @@ def _cells(scenario: Scenario) -> Iterator[tuple[KeyPath, CellSettings]]:
         yield ("cells", station), cell
 
 
+class _Devices:
+    """Where the devices are that are in cells with an entry; found when first asked for, which is seldom."""
+
+    def __init__(self, scenario: Scenario, materials: Materials) -> None:
+        self._entries = scenario.network.cells
+        self._materials = materials
+
+    def of(self, where: KeyPath) -> list[SensorSite]:
+        """Those in the cells that the entry at *where* is for."""
+        return self._found.get(where, [])
+
+    @cached_property
+    def _found(self) -> dict[KeyPath, list[SensorSite]]:
+        found: dict[KeyPath, list[SensorSite]] = {}
+        topology = self._materials.topology
+        for site in sites_of(topology, Streams(self._materials.seed)):
+            station = topology.cell_of(site.sensor)
+            found.setdefault(("cells", station) if station in self._entries else ("cell",), []).append(site)
+        return found
+
+
 def _shared(cell: CellSettings, word: object) -> Said:
     """Where both directions share one channel, under its old name or though the technology has two."""
     if word == "half":
@@ -54,31 +87,16 @@ def _shared(cell: CellSettings, word: object) -> Said:
     elif cell.duplex == "shared" and cell.radio.device_duplex == "half":
         yield (
             ("duplex",),
-            "shared makes all devices of a cell wait for both directions, and its radio has a frequency for each; that "
-            "one device does one of both at a time is known without it",
+            "shared lets all devices of a cell wait for both directions, and its radio has a frequency for each; leave "
+            "it out: that one device either sends or receives is part of its class",
         )
 
 
-class _Sites:
-    """Where the devices of each kind of cell are; found when first asked for, which most scenarios never do."""
-
-    def __init__(self, scenario: Scenario, materials: Materials) -> None:
-        self._network = scenario.network
-        self._topology = materials.topology
-        self._streams = Streams(materials.seed)
-
-    def of(self, cell: CellSettings) -> Iterator[SensorSite]:
-        """Those in cells with these settings."""
-        network, station_of = self._network, self._topology.cell_of
-        sites = sites_of(self._topology, self._streams)
-        return (site for site in sites if network.cells.get(station_of(site.sensor), network.cell) is cell)
-
-
-def _one_at_a_time(cell: CellSettings, sites: _Sites) -> Said:
+def _one_at_a_time(cell: CellSettings, devices: _Devices, where: KeyPath) -> Said:
     """Where a device that can use a part of the carrier only has all of it."""
-    if not isinstance(cell.discipline, Serial) or (first := next(sites.of(cell), None)) is None:
+    if not isinstance(cell.discipline, Serial) or not (sites := devices.of(where)):
         return
-    rates = cell.radio.rates(first)
+    rates = cell.radio.rates(sites[0])  # shares are a technology's, and so alike in one cell
     if min(rates.uplink_share, rates.downlink_share) < 1:
         yield (
             ("discipline",),
@@ -87,17 +105,17 @@ def _one_at_a_time(cell: CellSettings, sites: _Sites) -> Said:
         )
 
 
-def _above_its_category(cell: CellSettings, sites: _Sites) -> Said:
+def _above_its_category(cell: CellSettings, devices: _Devices, where: KeyPath) -> Said:
     """Where devices would have more than their category does."""
     radio = cell.radio
-    if not isinstance(radio, Shannon) or radio.category is None or not (own := list(sites.of(cell))):
+    if not isinstance(radio, Shannon) or radio.category is None or not (sites := devices.of(where)):
         return
-    most_bps, uncut = radio.most_bps, radio.uncut_of(own)
+    most_bps, uncut = radio.most_bps, radio.uncut_of(sites)
     cut = int(((uncut.uplink_bps > most_bps.uplink) | (uncut.downlink_bps > most_bps.downlink)).sum())
     if cut:
         yield (
             ("radio", "category"),
-            f"{cut} of {len(own)} devices have ratios for more than {radio.category} does; they are held at its "
+            f"{cut} of {len(sites)} devices have ratios for more than {radio.category} does; they are held at its "
             f"{most_bps.uplink / 1e3:g} kbit/s up and {most_bps.downlink / 1e3:g} kbit/s down",
         )
 

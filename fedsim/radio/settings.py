@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,15 +84,22 @@ class RadioSettings(Component):
     A `Misfit` that a method raises names a key of the radio's own.
     """
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **more: Any) -> None:
+        """A class with its own `rates` or `changes` is asked for each device, though its parent works out many."""
+        super().__pydantic_init_subclass__(**more)
+        own = vars(cls)
+        if "rates" in own and "rates_of" not in own:
+            cls.rates_of = RadioSettings.rates_of  # type: ignore[method-assign]
+        if "changes" in own and "changes_together" not in own:
+            cls.changes_together = RadioSettings.changes_together  # type: ignore[method-assign]
+
     @abstractmethod
     def rates(self, site: SensorSite) -> Rates:
         """The device's rates at time zero. Raises `UserError` when they cannot be known."""
 
     def rates_of(self, sites: Sequence[SensorSite]) -> Iterable[Rates]:
-        """The same `rates` of many devices, in their order: what a network asks for.
-
-        A class that has its own `rates`, and inherits from a radio that works out many at once, has its own of these.
-        """
+        """The same `rates` of many devices, in their order: what a network asks for."""
         return map(self.rates, sites)
 
     def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:

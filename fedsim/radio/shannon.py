@@ -35,7 +35,7 @@ class Shannon(Carrier, PartialCoverage):
 
     def rates(self, site: SensorSite) -> Rates:
         """With the first draw of shadowing."""
-        [rates] = self.rates_of([site])
+        [rates] = Shannon.rates_of(self, [site])
         return rates
 
     def rates_of(self, sites: Sequence[SensorSite]) -> RatesOfMany:
@@ -45,7 +45,8 @@ class Shannon(Carrier, PartialCoverage):
 
     def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
         """With every later draw of shadowing."""
-        return ((time_s, rates) for time_s, of_one in self.changes_together([site]) for rates in of_one)
+        together = Shannon.changes_together(self, [site])
+        return ((time_s, rates) for time_s, of_one in together for rates in of_one)
 
     def changes_together(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, RatesOfMany]]:
         """With every later draw of shadowing, which all devices have in the same instants."""

@@ -127,7 +127,7 @@ def test_a_class_that_is_beyond_the_technology_is_named(tmp_path: Path) -> None:
 def test_directions_that_wait_for_each_other_though_each_has_a_frequency_are_named(tmp_path: Path) -> None:
     path = hall(tmp_path, {"    discipline": "    duplex: shared\n    discipline"})
     (remark,) = said_of(path)
-    assert remark.startswith("hall.yaml:7: network.cell.duplex: shared makes all devices of a cell wait for both")
+    assert remark.startswith("hall.yaml:7: network.cell.duplex: shared lets all devices of a cell wait for both")
 
 
 def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path) -> None:
@@ -142,6 +142,23 @@ def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path) -> N
     assert said_of(path, "network.cell.radio.bandwidth_hz=0.99e+6") == []
     assert len(said_of(path, "network.cell.radio.snr.uplink_db=-1.0")) == 1  # down only
     assert said_of(path, "network.cell.radio.category=null") == []
+
+
+def test_of_an_entry_that_no_cell_has_nothing_is_said(tmp_path: Path) -> None:
+    own = "    factory-1/station-1:\n      radio: {name: fixed, profile: lte_cat4}\n    factory-1/station-2:"
+    shared = {"    discipline": "    duplex: shared\n    discipline"}
+    assert said_of(hall(tmp_path, shared, {"    factory-1/station-2:": own})) == []
+
+
+def test_what_holds_for_many_cells_is_said_of_three(tmp_path: Path) -> None:
+    entry = "    factory-1/station-{}:\n      radio: {{name: fixed, profile: lte_m_m1}}\n      duplex: half\n"
+    entries = "".join(entry.format(number) for number in range(3, 8)) + "    factory-1/station-2:"
+    more = {"stations_per_factory: 2": "stations_per_factory: 7", "devices_per_factory: 2": "devices_per_factory: 7"}
+    said = said_of(hall(tmp_path, more, {"    factory-1/station-2:": entries}))
+    assert [remark.split(":")[2].strip() for remark in said] == [
+        f'network.cells."factory-1/station-{number}".duplex' for number in (3, 4, 5)
+    ]
+    assert said[2].endswith(" (the same holds for 2 more under network.cells)")
 
 
 def test_a_cell_in_which_nobody_is_needs_no_remark_on_its_rates(tmp_path: Path) -> None:

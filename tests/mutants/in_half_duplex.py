@@ -232,8 +232,8 @@ FAULTS = (
     Fault(
         "a cell is told of the rates of another one",
         REMARKS,
-        " if network.cells.get(station_of(site.sensor), network.cell) is cell)",
-        ")",
+        '("cells", station) if station in self._entries else ("cell",)',
+        '("cell",)',
         (TEST_REMARKS,),
     ),
     Fault(
@@ -269,6 +269,20 @@ FAULTS = (
         REMARKS,
         "    if cut:\n",
         "    if True:\n",
+        (TEST_REMARKS,),
+    ),
+    Fault(
+        "what nobody meets is remarked on",
+        REMARKS,
+        "            if devices.of(where):\n",
+        "            if True:\n",
+        (TEST_REMARKS,),
+    ),
+    Fault(
+        "the same is said of each of many cells",
+        REMARKS,
+        "for path in paths[:MOST]",
+        "for path in paths",
         (TEST_REMARKS,),
     ),
     Fault(

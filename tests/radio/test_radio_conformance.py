@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from radio_sites import BUDGET, GIVEN, shannon, site
 
 from fedsim import registry
 from fedsim.radio.fixed import Fixed
-from fedsim.radio.settings import RadioSettings
+from fedsim.radio.settings import RadioSettings, Rates, SensorSite
+from fedsim.radio.shannon import Shannon
 from fedsim.radio.trace import Trace
 
 REDRAWN = {"sigma_db": 8.0, "redraw_every_s": 0.1, "correlation_s": 3.0}
@@ -78,3 +80,34 @@ def test_of_many_each_has_the_story_that_is_its_own(name: str, tmp_path: Path) -
         rows = [(time_s, list(rates)) for time_s, rates in islice(together, 20)]
         for index, one in enumerate(sites):
             assert [(time_s, rates[index]) for time_s, rates in rows] == list(islice(radio.changes(one), 20))
+
+
+class Halved(Shannon):
+    """A radio of one's own that knows nothing of many devices at once."""
+
+    name: Literal["halved"] = "halved"  # type: ignore[assignment]
+
+    def rates(self, site: SensorSite) -> Rates:
+        rates = super().rates(site)
+        return Rates(rates.uplink_bps / 2, rates.downlink_bps / 2)
+
+
+class Steady(Shannon):
+    """One whose shadows stay."""
+
+    name: Literal["steady"] = "steady"  # type: ignore[assignment]
+
+    def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
+        return iter(())
+
+
+def test_a_radio_of_ones_own_that_is_for_single_devices_is_asked_for_each() -> None:
+    keys = shannon({**BUDGET, "shadowing": REDRAWN}).model_dump(exclude={"name"})
+    radio, halved, steady = (kind.model_validate(keys) for kind in (Shannon, Halved, Steady))
+    sites = [site(300.0 + index, index=index) for index in range(3)]
+    assert [rates.uplink_bps for rates in halved.rates_of(sites)] == [
+        rates.uplink_bps / 2 for rates in radio.rates_of(sites)
+    ]
+    assert halved.changes_together(sites) is not None
+    assert steady.changes_together(sites) is None
+    assert list(steady.rates_of(sites)) == list(radio.rates_of(sites))
