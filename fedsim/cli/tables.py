@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fedsim import registry
 from fedsim.experiment.compare import compare, run_names
-from fedsim.experiment.remarks import remarks
+from fedsim.experiment.remarks_after import remarks
 from fedsim.viz.tables import comparison_cells, number_cells
 
 if TYPE_CHECKING:

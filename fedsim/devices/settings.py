@@ -27,8 +27,8 @@ class DeviceClass(Computer):
     model: Annotated[ModelSettings, OneOf("models")] | None = None
     """The model that such devices have; left out: the scenario's ``model``, as all others."""
     duplex: Literal["full", "half"] | None = None
-    """half: such a device sends or receives, one of both at a time (half-duplex FDD), and what goes the other way
-    waits; left out, as the radio's technology has it: half for NB-IoT, and for LTE-M but for full-duplex categories."""
+    """half: such a device either sends or receives (half-duplex FDD), and what goes the other way waits; left out, as
+    the radio's technology has it: half for NB-IoT and for half-duplex LTE-M."""
 
 
 class DevicesSettings(Settings):

@@ -24,18 +24,26 @@ def _usual_discipline(cell: dict[str, Any]) -> Discipline:
     return Fair() if usual == "fair" else Serial()
 
 
+def _word_of_today(word: object) -> object:
+    """What an older or a likely word means. Raises `ValueError` where it is for another key."""
+    if word == "tdd":
+        raise ValueError(
+            "'tdd' is said by the radio: profiles of TDD have it in their rates, and radios with signal-to-noise "
+            "ratios take a pattern (tdd: {slots: DDDSU, ...}); leave duplex out"
+        )
+    return "shared" if word == "half" else word
+
+
 class CellSettings(Settings):
     """The air around one base station, shared by the sensors attached to it."""
 
     radio: Annotated[RadioSettings, OneOf("radios")]
     """The rate of each sensor in each direction."""
-    duplex: Annotated[Literal["full", "shared"], BeforeValidator(lambda word: "shared" if word == "half" else word)] = (
-        "full"
-    )
+    duplex: Annotated[Literal["full", "shared"], BeforeValidator(_word_of_today)] = "full"
     """full: uplink and downlink are two channels (FDD, and TDD, whose rates contain the division); shared: one channel
-    for both, as in HFedMS. That a device is half-duplex is its own affair: `devices.classes.NAME.duplex`."""
+    for both, as in HFedMS. Half-duplex devices are another matter: `devices.classes.NAME.duplex`."""
     carriers: Count = 1
-    """Equal carriers, or narrowbands, in each direction. One device uses one at a time: shares are parts of one."""
+    """Equal carriers, or narrowbands, of each channel. One device uses one at a time: shares are parts of one."""
     discipline: Annotated[Discipline, OneOf("disciplines")] = Field(default_factory=_usual_discipline)
     """How those who send at the same time share the air; left out, as is usual for the radio: fair for profiles of
     technologies and for rates from signal-to-noise ratios, serial for plain rates."""
@@ -48,8 +56,8 @@ class CellSettings(Settings):
     def _time_is_divided_once(self) -> None:
         if self.duplex == "shared" and getattr(self.radio, "divides_time", False):
             problem = (
-                "shared makes the two directions take turns, and the radio's rates contain that already (TDD), so it "
-                "would be counted twice; leave duplex out"
+                "shared (half, as it was called) makes the two directions take turns, and the radio's rates contain "
+                "that already (TDD), so it would be counted twice; leave duplex out"
             )
             raise Misfit(problem, "duplex")
 

@@ -19,7 +19,7 @@ from fedsim.network.hop import Hop
 from fedsim.network.packets import Attempted
 from fedsim.units import bits
 
-__all__ = ["Carrier", "Transfer", "TransferLost"]
+__all__ = ["CarryingNetwork", "Transfer", "TransferLost"]
 
 ARRIVED, LOST, CANCELLED = Outcome.ARRIVED, Outcome.LOST, Outcome.CANCELLED  # members take long to look up
 
@@ -28,7 +28,7 @@ class TransferLost(Lost):
     """A message was lost on some hop: every allowed attempt of a packet failed, or an outage destroyed it."""
 
 
-class Carrier(Protocol):
+class CarryingNetwork(Protocol):
     """What a message needs to know of the network that carries it."""
 
     env: Environment
@@ -55,7 +55,9 @@ class Transfer(Flow):
         *("repeated_bytes", "repeats", "route", "size_bytes", "stage", "start_s"),
     )
 
-    def __init__(self, network: Carrier, number: int, client: int, route: Sequence[Hop], size_bytes: float) -> None:
+    def __init__(
+        self, network: CarryingNetwork, number: int, client: int, route: Sequence[Hop], size_bytes: float
+    ) -> None:
         super().__init__()
         self.network = network
         self.number = number

@@ -9,8 +9,8 @@ with independent standard normal W: every X has the standard deviation sigma, an
 correlation exp(-t / correlation). M. Gudmundson found this law over distance (*Correlation model for shadow fading in
 mobile radio systems*, Electronics Letters 27, 1991); here devices stand and the surroundings change, so it is over time
 (at a speed v, correlation_s is his distance divided by v). A shadow lies between a station and a device: the same pair
-has the same one whatever else is in the network. Leaves out fast fading, that neighbours share shadows, and
-interference that comes and goes: it is a margin, if anything.
+has the same one as long as both keep their positions among stations and devices. Leaves out fast fading, that
+neighbours share shadows, and interference that comes and goes: it is a margin, if anything.
 
 Given ratios leave out distance: the median is the same for every device, and only shadowing tells them apart. In a link
 budget both directions have one path loss, as their carriers lie close together; it leaves out power control (a device

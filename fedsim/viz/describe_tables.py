@@ -112,14 +112,14 @@ def _network_rows(network: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for air in network["air"]:
         profile = f" {air['profile']}" if air["profile"] else ""
         delay = f", delay {duration(air['delay_s'])}" if air["delay_s"] else ""
-        channels = "one channel for both directions" if air["duplex"] == "shared" else "a channel each way"
-        carriers = f" of {many(air['carriers'], 'carrier')}" if air["carriers"] > 1 else ""
+        carriers = many(air["carriers"], "carrier")
+        channels = f"{carriers} for both directions" if air["duplex"] == "shared" else f"{carriers} each way"
         yield (
             many(air["cells"], "cell"),
-            f"radio {air['radio']}{profile}, {channels}{carriers}, {air['discipline']}{delay}",
+            f"radio {air['radio']}{profile}, {channels}, {air['discipline']}{delay}",
         )
     if network["half_duplex"]:
-        yield "half-duplex, sending or receiving", many(network["half_duplex"], "sensor")
+        yield "half-duplex devices", many(network["half_duplex"], "sensor")
     yield "out of coverage for ever", many(network["out_of_coverage"], "sensor")
     if network["without_coverage_now"]:
         yield "out of coverage at first", many(network["without_coverage_now"], "sensor")
@@ -214,12 +214,12 @@ def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
 
 PARTS = {
     "download_s": "download",
-    "download_airtime_s": "  having the air",
+    "download_airtime_s": "  airtime used",
     "download_air_queue_s": "  waiting for the air",
     "wait_for_samples_s": "waiting for samples",
     "compute_s": "computing",
     "upload_s": "upload",
-    "upload_airtime_s": "  having the air",
+    "upload_airtime_s": "  airtime used",
     "upload_air_queue_s": "  waiting for the air",
 }
 

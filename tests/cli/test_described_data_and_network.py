@@ -189,9 +189,9 @@ def test_what_each_cell_is_and_how_many_devices_are_half_duplex_is_told() -> Non
     assert facts["network"]["half_duplex"] == 2
     rows = [row for table in description_tables(facts) for row in table.cells.iloc[:, :2].to_numpy().tolist()]
     text = " ".join(f"{title} {value}" for title, value in rows)  # long ones are folded
-    assert "1 cell radio fixed nb_iot_nb1, a channel each way, fair, delay 500  ms" in text
-    assert "1 cell radio fixed, one channel for both directions of 3 carriers,  serial" in text
-    assert ["half-duplex, sending or receiving", "2 sensors"] in rows
+    assert "1 cell radio fixed nb_iot_nb1, 1 carrier each way, fair, delay 500 ms" in text
+    assert "1 cell radio fixed, 3 carriers for both directions, serial" in text
+    assert ["half-duplex devices", "2 sensors"] in rows
     others = describe(scenario({"topology": topology}))[0]
     assert others["network"]["half_duplex"] == 0
     assert not any("half-duplex" in str(row) for table in description_tables(others) for row in table.cells.to_numpy())

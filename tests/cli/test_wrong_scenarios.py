@@ -184,8 +184,13 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "time that is divided twice": (
         {RATES: "profile: nr_100mhz_private"},
-        "plant.yaml:9: network.cell.duplex: shared makes the two directions take turns, and the radio's rates contain "
-        "that already (TDD), so it would be counted twice; leave duplex out",
+        "plant.yaml:9: network.cell.duplex: shared (half, as it was called) makes the two directions take turns, and "
+        "the radio's rates contain that already (TDD), so it would be counted twice; leave duplex out",
+    ),
+    "TDD in the wrong place": (
+        {"duplex: shared": "duplex: tdd"},
+        "plant.yaml:9: network.cell.duplex: 'tdd' is said by the radio: profiles of TDD have it in their rates, and "
+        "radios with signal-to-noise ratios take a pattern (tdd: {slots: DDDSU, ...}); leave duplex out",
     ),
     "carriers that nobody waits for": (
         {"{name: serial}": "{name: dedicated}\n    carriers: 4"},

@@ -5,17 +5,17 @@ from __future__ import annotations
 from simpy import Environment
 
 from fedsim.network.disciplines.fair import FairChannel
-from fedsim.network.disciplines.servers import ServersChannel
+from fedsim.network.disciplines.multi_server import MultiServerChannel
 
 __all__ = ["FairOnThree", "FairOnTwo", "SerialOnThree", "SerialOnTwo"]
 
 
-class SerialOnTwo(ServersChannel):
+class SerialOnTwo(MultiServerChannel):
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         super().__init__(env, delay_s, 2)
 
 
-class SerialOnThree(ServersChannel):
+class SerialOnThree(MultiServerChannel):
     def __init__(self, env: Environment, delay_s: float = 0.0) -> None:
         super().__init__(env, delay_s, 3)
 

@@ -21,8 +21,8 @@ from fedsim.kernel.trace import Outcome, Table, Trace
 from fedsim.network.disciplines.channel import Channel, Progress
 from fedsim.network.disciplines.dedicated import DedicatedChannel
 from fedsim.network.disciplines.fair import FairChannel
+from fedsim.network.disciplines.multi_server import MultiServerChannel
 from fedsim.network.disciplines.serial import SerialChannel
-from fedsim.network.disciplines.servers import ServersChannel
 from fedsim.network.hop import Direction, Hop
 from fedsim.network.network import Network
 from fedsim.network.packets import Attempted
@@ -32,7 +32,7 @@ from fedsim.protocols.world import World
 Way = tuple[int, Direction]
 """A link in one direction."""
 
-SERIAL = SerialChannel, ServersChannel
+SERIAL = SerialChannel, MultiServerChannel
 """Channels that serve whole messages, in the order in which they come."""
 TINY_S = 1e-9
 """What would be sent within this time has been sent: clocks round."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutants.fault import CHANNELS, Fault, exact, exact_of_several, theory
 
 CHANNEL = "fedsim/network/disciplines/channel.py"
-SERVERS = "fedsim/network/disciplines/servers.py"
+SERVERS = "fedsim/network/disciplines/multi_server.py"
 QUEUE = "tests/network/test_servers_channel.py"
 SERIAL = "fedsim/network/disciplines/serial.py"
 DEDICATED = "fedsim/network/disciplines/dedicated.py"

@@ -169,15 +169,15 @@ FAULTS = (
     Fault(
         "the old word is not known",
         SETTINGS,
-        'BeforeValidator(lambda word: "shared" if word == "half" else word)',
-        "BeforeValidator(lambda word: word)",
+        'return "shared" if word == "half" else word',
+        "return word",
         (TEST_CELLS,),
     ),
     Fault(
         "the old word is another one",
         SETTINGS,
-        'BeforeValidator(lambda word: "shared" if word == "half" else word)',
-        'BeforeValidator(lambda word: "full" if word == "half" else word)',
+        'return "shared" if word == "half" else word',
+        'return "full" if word == "half" else word',
         (TEST_CELLS,),
     ),
     Fault(

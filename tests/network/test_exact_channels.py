@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scripts import LATE_S, SideBySide, Step, scripts, starts
 
 from fedsim import registry
-from fedsim.network.disciplines.servers import ServersChannel
+from fedsim.network.disciplines.multi_server import MultiServerChannel
 
 each_discipline = pytest.mark.parametrize("discipline", RULES)
 delays_s = st.sampled_from([0.0, 0.0, 1.0, 0.3])
@@ -66,7 +66,7 @@ def test_so_does_a_queue_before_several_carriers_if_it_has_one(start_s: float) -
     # The same rule as on a serial channel, which plans ahead; the twin is the same too.
     @given(scripts, delays_s)
     def agrees(script: list[Step], delay_s: float) -> None:
-        agree(script, "serial", start_s, delay_s=delay_s, make=ServersChannel)
+        agree(script, "serial", start_s, delay_s=delay_s, make=MultiServerChannel)
 
     agrees()
 

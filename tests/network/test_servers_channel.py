@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from simpy import Environment
 
 from fedsim.network.disciplines.channel import Progress
+from fedsim.network.disciplines.multi_server import MultiServerChannel
 from fedsim.network.disciplines.serial import Serial, SerialChannel
-from fedsim.network.disciplines.servers import ServersChannel
 
 
 @pytest.fixture
@@ -22,12 +22,12 @@ def env() -> Environment:
 
 
 @pytest.fixture
-def channel(env: Environment) -> ServersChannel:
-    return ServersChannel(env, carriers=2)
+def channel(env: Environment) -> MultiServerChannel:
+    return MultiServerChannel(env, carriers=2)
 
 
 @pytest.fixture
-def four(channel: ServersChannel) -> list[Note]:
+def four(channel: MultiServerChannel) -> list[Note]:
     #             0      2      4    5      8
     # one carrier   first    third          gone
     # the other        second  fourth gone          (fourth: from 4 to 5; third: from 2 to 8)
@@ -40,7 +40,7 @@ def arrivals_s(flows: list[Note]) -> list[float]:
 
 def test_one_carrier_is_a_channel_that_plans_ahead_and_several_are_not(env: Environment) -> None:
     kinds = [type(Serial().make_channel(env, carriers=carriers)) for carriers in (1, 2, 3)]
-    assert kinds == [SerialChannel, ServersChannel, ServersChannel]
+    assert kinds == [SerialChannel, MultiServerChannel, MultiServerChannel]
 
 
 def test_the_first_that_waits_has_the_next_carrier_that_is_free(env: Environment, four: list[Note]) -> None:
@@ -49,7 +49,7 @@ def test_the_first_that_waits_has_the_next_carrier_that_is_free(env: Environment
     assert arrivals_s(four) == [2.0, 4.0, 8.0, 5.0]
 
 
-def test_each_has_a_carrier_of_its_own(env: Environment, channel: ServersChannel, four: list[Note]) -> None:
+def test_each_has_a_carrier_of_its_own(env: Environment, channel: MultiServerChannel, four: list[Note]) -> None:
     at(env, 1.0)
     assert [channel.progress(flow) for flow in four] == [
         Progress(0.5, 1.0),
@@ -61,7 +61,7 @@ def test_each_has_a_carrier_of_its_own(env: Environment, channel: ServersChannel
 
 
 def test_who_stops_leaves_the_carrier_to_the_first_that_waits(
-    env: Environment, channel: ServersChannel, four: list[Note]
+    env: Environment, channel: MultiServerChannel, four: list[Note]
 ) -> None:
     at(env, 1.0)
     channel.stop(four[1])
@@ -72,7 +72,7 @@ def test_who_stops_leaves_the_carrier_to_the_first_that_waits(
 
 
 def test_who_stops_waiting_lets_those_behind_move_up(
-    env: Environment, channel: ServersChannel, four: list[Note]
+    env: Environment, channel: MultiServerChannel, four: list[Note]
 ) -> None:
     at(env, 1.0)
     channel.stop(four[2])
@@ -82,7 +82,7 @@ def test_who_stops_waiting_lets_those_behind_move_up(
 
 
 def test_another_rate_keeps_the_carrier_or_the_place(
-    env: Environment, channel: ServersChannel, four: list[Note]
+    env: Environment, channel: MultiServerChannel, four: list[Note]
 ) -> None:
     at(env, 1.0)
     channel.adjust(four[0], 2.0, 1.0)
@@ -92,7 +92,7 @@ def test_another_rate_keeps_the_carrier_or_the_place(
     assert arrivals_s(four) == [3.0, 4.0, 6.0, 5.0]
 
 
-def test_nobody_is_given_a_carrier_in_a_pause(env: Environment, channel: ServersChannel, four: list[Note]) -> None:
+def test_nobody_is_given_a_carrier_in_a_pause(env: Environment, channel: MultiServerChannel, four: list[Note]) -> None:
     at(env, 1.0)
     channel.pause()
     at(env, 5.0)
@@ -107,7 +107,7 @@ def test_nobody_is_given_a_carrier_in_a_pause(env: Environment, channel: Servers
     assert arrivals_s([*four, late]) == pytest.approx([math.nan, 14.0, 17.0, 15.0, 16.0], nan_ok=True)
 
 
-def test_many_that_have_no_length_arrive_in_order_in_one_instant(env: Environment, channel: ServersChannel) -> None:
+def test_many_that_have_no_length_arrive_in_order_in_one_instant(env: Environment, channel: MultiServerChannel) -> None:
     order: list[int] = []
     for number in range(6):
         put(channel, 0.0).also = lambda number=number: order.append(number)
@@ -120,7 +120,7 @@ times = st.integers(0, 20)
 
 @given(st.lists(st.tuples(times, times), max_size=12).map(sorted))
 def test_before_one_carrier_it_is_a_serial_channel(offered: list[tuple[int, int]]) -> None:
-    def arrivals(kind: type[SerialChannel] | type[ServersChannel]) -> list[tuple[float, float | None, float]]:
+    def arrivals(kind: type[SerialChannel] | type[MultiServerChannel]) -> list[tuple[float, float | None, float]]:
         channel, flows = kind(Environment(), 0.5), []
         for at_s, airtime_s in offered:
             at(channel.env, at_s)
@@ -128,13 +128,13 @@ def test_before_one_carrier_it_is_a_serial_channel(offered: list[tuple[int, int]
         channel.env.run()
         return [(flow.arrived_s, flow.begun_s, flow.spent_s) for flow in flows]
 
-    assert arrivals(ServersChannel) == arrivals(SerialChannel)
+    assert arrivals(MultiServerChannel) == arrivals(SerialChannel)
 
 
 def test_the_roundings_of_many_messages_do_not_add_up() -> None:
     start_s = 1e8
     need_s = 1.0 + 0.45 * math.ulp(start_s)
-    channel = ServersChannel(Environment(start_s), carriers=2)
+    channel = MultiServerChannel(Environment(start_s), carriers=2)
     flows = [put(channel, need_s) for _ in range(8_000)]
     channel.env.run()
     for place, flow in enumerate(flows):

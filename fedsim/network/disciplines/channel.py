@@ -93,7 +93,7 @@ class Progress:
 
 
 class Channel(ABC):
-    """One direction of a link or a cell, or both directions of a half-duplex one."""
+    """One direction of a link or a cell, or both directions of a cell where they share one."""
 
     __slots__ = ("_on_the_way", "_reception", "carriers", "delay_s", "env", "paused")  # a large network has very many
 

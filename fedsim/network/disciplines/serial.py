@@ -5,7 +5,7 @@ time. So each is planned at once (Lindley, Proceedings of the Cambridge Philosop
 for the next arrival is all that a channel keeps on the clock. Outages, messages that are given up and new rates change
 the plan.
 
-Where there are several carriers it is another channel: `fedsim.network.disciplines.servers`.
+Where there are several carriers it is another channel: `fedsim.network.disciplines.multi_server`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from simpy import Environment
 
 from fedsim.kernel.clock import Alarm
 from fedsim.network.disciplines.channel import Channel, Discipline, Flow, FlowQueue
-from fedsim.network.disciplines.servers import ServersChannel
+from fedsim.network.disciplines.multi_server import MultiServerChannel
 
 __all__ = ["Serial", "SerialChannel"]
 
@@ -165,4 +165,4 @@ class Serial(Discipline):
 
     def make_channel(self, env: Environment, delay_s: float = 0.0, carriers: int = 1) -> Channel:
         """A first-come-first-served channel; each message is sent on one carrier."""
-        return SerialChannel(env, delay_s) if carriers == 1 else ServersChannel(env, delay_s, carriers)
+        return SerialChannel(env, delay_s) if carriers == 1 else MultiServerChannel(env, delay_s, carriers)

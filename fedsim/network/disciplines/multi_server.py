@@ -14,7 +14,7 @@ from simpy import Environment
 from fedsim.kernel.clock import Alarm
 from fedsim.network.disciplines.channel import Channel, Flow, FlowQueue
 
-__all__ = ["ServersChannel"]
+__all__ = ["MultiServerChannel"]
 
 
 class _Carrier:
@@ -28,7 +28,7 @@ class _Carrier:
         """What is sent from then on: a sum of its own, as late times round more."""
 
 
-class ServersChannel(Channel):
+class MultiServerChannel(Channel):
     """Serves whole messages first come, first served, each on one of the carriers, at its own full rate."""
 
     __slots__ = ("_sending", "_waiting")

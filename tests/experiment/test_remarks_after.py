@@ -10,7 +10,7 @@ from small_worlds import scenario
 from tiny_results import rounds_of, write_results
 
 from fedsim import cli
-from fedsim.experiment.remarks import remarks
+from fedsim.experiment.remarks_after import remarks
 from fedsim.experiment.results import load_results
 from fedsim.experiment.run import run
 from fedsim.scenario.load import written_out
