@@ -25,10 +25,9 @@ class Cell:
         weight = self.settings.discipline.weight(kind.name)
         half = (kind.duplex or self.settings.radio.device_duplex) == "half"
         turn = HalfDuplex() if half else None
-        up, down = (
-            Hop(self.link, direction, 0.0, self.settings.loss, weight=weight, half_duplex=turn)
-            for direction in (Direction.UPLINK, Direction.DOWNLINK)
-        )
+        link, loss = self.link, self.settings.loss
+        up = Hop(link, Direction.UPLINK, 0.0, loss, weight=weight, half_duplex=turn)
+        down = Hop(link, Direction.DOWNLINK, 0.0, loss, weight=weight, half_duplex=turn)
         up.set_rate(rates.uplink_bps, rates.uplink_share)
         down.set_rate(rates.downlink_bps, rates.downlink_share)
         return up, down

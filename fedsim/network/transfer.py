@@ -175,7 +175,8 @@ class Transfer(Flow):
 
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""
-        self._release_device()
+        if self.hop.half_duplex is not None:
+            self.hop.half_duplex.release(self)
         if not self.attempted.delivered or (self.hop.device_failed and not self.hop.is_uplink):
             self._lose()
             return

@@ -86,6 +86,8 @@ class Wires:
 
         *on_change* is told whenever a sensor comes into coverage, or has left it for ever.
         """
+        if not any(cell.settings.radio.announces for cell in self.cells.values()):
+            return
         coverage = Coverage(self._env, network, on_change)
         alone: list[SensorSite] = []
         for radio, sites in by_radio(sites_of(self._topology, self._streams), self._radio_of):
@@ -93,7 +95,7 @@ class Wires:
                 together = radio.changes_together(sites)
             if together is not None:
                 coverage.follow_together([self.attachments[site.index] for site in sites], together)
-            elif type(radio).changes is not RadioSettings.changes:
+            elif radio.announces:
                 alone += sites
         for site in sorted(alone, key=attrgetter("index")):
             with self._about_radio(self._topology.cell_of(site.sensor)):

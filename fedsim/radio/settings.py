@@ -117,6 +117,13 @@ class RadioSettings(Component):
         return None
 
     @property
+    def announces(self) -> bool:
+        """Whether it has any `changes` to tell."""
+        kind = type(self)
+        together, alone = RadioSettings.changes_together, RadioSettings.changes
+        return kind.changes is not alone or kind.changes_together is not together
+
+    @property
     def usual_discipline(self) -> str:
         """The discipline of cells that name none: ``fair`` for a technology whose base stations share the air out."""
         return "serial"

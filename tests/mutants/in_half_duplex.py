@@ -85,15 +85,16 @@ FAULTS = (
     Fault(
         "what has been received keeps the device",
         TRANSFER,
-        "        self._release_device()\n        if not self.attempted.delivered",
-        "        if not self.attempted.delivered",
+        "            self.hop.half_duplex.release(self)\n        if not self.attempted.delivered",
+        "            pass\n        if not self.attempted.delivered",
         BOTH,
     ),
     Fault(
         "what is lost on the way keeps the device",
         TRANSFER,
-        "        self._release_device()\n        if not",
-        "        if self.attempted.delivered:\n            self._release_device()\n        if not",
+        "        if self.hop.half_duplex is not None:\n            self.hop.half_duplex.release(self)\n",
+        "        if self.hop.half_duplex is not None and self.attempted.delivered:\n"
+        "            self.hop.half_duplex.release(self)\n",
         (TEST_STRESS,),
     ),
     Fault(
