@@ -135,8 +135,8 @@ FAULTS = (
     Fault(
         "each way has a device of its own",
         CELL,
-        "weight=weight, half_duplex=turn)",
-        "weight=weight, half_duplex=HalfDuplex() if half else None)",
+        "Direction.DOWNLINK, 0.0, loss, weight=weight, half_duplex=turn)",
+        "Direction.DOWNLINK, 0.0, loss, weight=weight, half_duplex=HalfDuplex() if half else None)",
         BOTH,
     ),
     Fault(
