@@ -81,18 +81,48 @@ def test_a_deadline_that_slow_devices_miss(tmp_path: Path) -> None:
     assert participants.round(2).to_dict() == {"skip": 0.94, "abort": 3.71}
 
 
+def test_sensors_at_all_distances(tmp_path: Path) -> None:
+    loss_db = 20 * math.log10(4 * math.pi * 0.8e9 / 299_792_458) + 30 * math.log10(800) + 20.0
+    up_db, down_db = (
+        power - loss_db + 174.0 - 10 * math.log10(1.08e6) - noise for power, noise in ((23, 5), (36.8, 9))
+    )
+    narrowband_bps = 0.4 * math.log2(1 + 10 ** (up_db / 10)) * 1.08e6
+    assert (round(loss_db, 1), round(up_db, 1), round(down_db, 1)) == (137.6, -5.9, 3.9)
+    assert (round(narrowband_bps / 1e3), round(narrowband_bps * 3 / 8 / 1e3)) == (142, 53)
+    assert 0.3 * 0.6 * math.log2(1 + 10 ** (down_db / 10)) * 1.08e6 > 300e3
+    down_s, up_s = 8 * MLP_BYTES / 300e3, 8 * MLP_BYTES / (narrowband_bps * 3 / 8)
+    assert (round(down_s, 1), round(up_s, 1), round(down_s + 2.3 + up_s, 1)) == (4.1, 23.2, 29.6)
+    assert round(800 / 10 ** ((10 * math.log10(2 ** (1 / 0.432) - 1) - up_db) / 30)) == 320
+
+    scenario = load(ROOT / "scenarios/far_sensors_lte_m.yaml", overrides=["learn=false"])
+    world = build_world(scenario, scenario.protocols[0], gather_materials(scenario, 1), lambda *_: NoLearner())
+    seconds = [
+        8 * MLP_BYTES / client.attachment.air_downlink.rate_bps
+        + 8 * MLP_BYTES / client.attachment.air_uplink.rate_bps
+        + world.compute_seconds(client, client.samples)
+        for client in world.clients
+    ]
+    assert sum(client.samples for client in world.clients) / 100 == 11.5
+    assert round(slowest_of(20, seconds), 1) == 28.5
+    wait, first = simulated("far_sensors_lte_m.yaml", tmp_path).values()
+    assert (round(wait["sim_time_s"] / 60, 1), round(first["sim_time_s"] / 60, 1)) == (28.9, 23.2)
+    assert first["transfer_bytes"] == pytest.approx(1.25 * wait["transfer_bytes"], rel=0.005)  # some never go up
+    one = simulated("far_sensors_lte_m.yaml", tmp_path / "one", "network.cell.carriers=1")["wait"]
+    assert round(one["sim_time_s"] / 60) == 107
+
+
 @pytest.mark.long
 def test_vehicles_in_a_ring_with_a_broken_wire(tmp_path: Path) -> None:
     snr_db = 23.0 - (20 * math.log10(4 * math.pi * 3.7e9 / 299_792_458) + 30 * math.log10(60)) + 174.0 - 73.0103 - 5.0
-    assert (round(snr_db, 1), round(2.93 * 20, 1)) == (21.8, 58.6)
+    assert (round(snr_db, 1), round(2.93 * 20, 1), round(2.93 * 20 / 5, 1)) == (21.8, 58.6, 11.7)
 
     def minutes(folder: str, *overrides: str) -> dict[str, float]:
         last = simulated("agv_private_5g.yaml", tmp_path / folder, *overrides)
         return {protocol: round(row["sim_time_s"] / 60, 1) for protocol, row in last.items()}
 
-    assert minutes("around") == {"wait": 18.2, "deadline": 18.2}
-    assert minutes("fixed", "faults.routing=fixed") == {"wait": 23.0, "deadline": 18.4}
-    assert minutes("none", "faults={}")["wait"] == 18.2
+    assert minutes("around") == {"wait": 18.5, "deadline": 18.5}
+    assert minutes("fixed", "faults.routing=fixed") == {"wait": 23.3, "deadline": 18.8}
+    assert minutes("none", "faults={}")["wait"] == 18.5
 
 
 def test_a_hundred_thousand_sensors_on_a_smaller_scale(tmp_path: Path) -> None:
