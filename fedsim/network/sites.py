@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
@@ -13,6 +14,9 @@ from fedsim.topology.checks import NodeKind
 from fedsim.topology.graph import Topology
 
 __all__ = ["by_radio", "first_rates", "sites_of"]
+
+MANY = 4_096
+"""Sites that are worked out at once: enough for one call to be quick for each, and few in memory."""
 
 
 def sites_of(topology: Topology, streams: Streams) -> Iterator[SensorSite]:
@@ -41,14 +45,19 @@ def by_radio(
     return list(found.values())
 
 
-def first_rates(sites: Sequence[SensorSite], radio_of: Callable[[str], RadioSettings]) -> list[Rates | None]:
-    """The rates at time zero of all sensors, asked for all of a radio at once.
+def first_rates(
+    sites: Iterable[SensorSite], radio_of: Callable[[str], RadioSettings]
+) -> Iterator[tuple[SensorSite, Rates | None]]:
+    """Each of the *sites*, in their order, with its rates at time zero, asked for many of a radio at once.
 
     None where they cannot be known: whoever asks for one of these alone is told why.
     """
-    found: list[Rates | None] = [None] * len(sites)
-    for radio, own in by_radio(sites, radio_of):
-        with suppress(UserError):
-            for site, rates in zip(own, radio.rates_of(own), strict=True):
-                found[site.index] = rates
-    return found
+    coming = iter(sites)
+    while some := list(islice(coming, MANY)):
+        found: dict[int, Rates] = {}
+        for radio, own in by_radio(some, radio_of):
+            with suppress(UserError):
+                for site, rates in zip(own, radio.rates_of(own), strict=True):
+                    found[site.index] = rates
+        for site in some:
+            yield site, found.get(site.index)

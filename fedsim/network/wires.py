@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
@@ -39,10 +39,10 @@ class Wires:
         topology: Topology,
         network: NetworkSettings,
         streams: Streams,
-        kind_of: Callable[[str], DeviceKind] | None = None,
+        kinds: Sequence[DeviceKind] | None = None,
     ) -> None:
-        """*kind_of* tells the kind of each sensor; left out, its class is what the topology says."""
-        self._kind_of = kind_of or (lambda sensor: DeviceKind(topology.graph.nodes[sensor]["device"]))
+        """*kinds* are those of the sensors, in their order; left out, the topology says what their classes are."""
+        self._kinds = kinds
         self._env = env
         self._topology = topology
         self._network = network
@@ -74,8 +74,8 @@ class Wires:
                 if id(cell.settings.radio) not in checked:
                     cell.settings.radio.check_sensors(topology.sensors)
             checked.add(id(cell.settings.radio))
-        sites = list(sites_of(topology, streams))
-        self.attachments = tuple(map(self._attach, sites, first_rates(sites, self._radio_of)))
+        known = first_rates(sites_of(topology, streams), self._radio_of)
+        self.attachments = tuple(self._attach(site, rates) for site, rates in known)
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):
             problem = "the air reaches none of the sensors, so nobody can take part"
@@ -195,7 +195,8 @@ class Wires:
                 raise UserError(uncovered)
         except UserError as error:
             raise self._about(station, error) from error
-        up, down = cell.hops(rates, self._kind_of(site.sensor))
+        named = self._topology.graph.nodes[site.sensor]["device"]
+        up, down = cell.hops(rates, DeviceKind(named) if self._kinds is None else self._kinds[site.index])
         return Attachment(site.sensor, site.index, up, down, self._backbones[station], covered=uncovered is None)
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -108,10 +108,10 @@ def build_world(
     """A world at time zero. Raises `UserError` when parts of the scenario do not fit each other."""
     env, trace, streams = Clock(), Trace(), Streams(materials.seed)
     with scenario.about():
-        classes = {name: _device_class(scenario, materials.topology, name) for name in materials.topology.sensors}
-        kinds = _device_kinds(scenario, classes)
+        classes = [_device_class(scenario, materials.topology, name) for name in materials.topology.sensors]
+        kinds = {name: DeviceKind(name, kind.duplex) for name, kind in scenario.devices.classes.items()}
     with scenario.about("network"):
-        wires = Wires(env, materials.topology, scenario.network, streams, kinds.__getitem__)
+        wires = Wires(env, materials.topology, scenario.network, streams, [kinds[name] for name in classes])
         _check_weights(scenario)
     with scenario.about():
         clients = _clients(scenario, materials, wires, classes)
@@ -154,13 +154,7 @@ def build_world(
     return world
 
 
-def _device_kinds(scenario: Scenario, classes: Mapping[str, str]) -> dict[str, DeviceKind]:
-    """What the network has to know of each sensor's device."""
-    kinds = {name: DeviceKind(name, kind.duplex) for name, kind in scenario.devices.classes.items()}
-    return {sensor: kinds[name] for sensor, name in classes.items()}
-
-
-def _clients(scenario: Scenario, materials: Materials, wires: Wires, classes: Mapping[str, str]) -> tuple[Client, ...]:
+def _clients(scenario: Scenario, materials: Materials, wires: Wires, classes: Sequence[str]) -> tuple[Client, ...]:
     dataset, known_size = materials.dataset, materials.dataset.sample_bytes is not None
     held = dataset.client_samples.tolist()
     raw_bytes = {samples: dataset.raw_bytes(index) for index, samples in enumerate(held)} if known_size else {}
@@ -170,8 +164,8 @@ def _clients(scenario: Scenario, materials: Materials, wires: Wires, classes: Ma
             name=name,
             samples=held[index],
             raw_bytes=raw_bytes.get(held[index]),
-            compute=scenario.devices.classes[classes[name]].compute,
-            model=materials.class_tables.get(classes[name], materials.table),
+            compute=scenario.devices.classes[classes[index]].compute,
+            model=materials.class_tables.get(classes[index], materials.table),
             attachment=wires.attachments[index],
             stream=None if dataset.stream is None else StreamBuffer(dataset.stream),
         )

@@ -93,8 +93,8 @@ def test_who_has_no_rate_is_left_to_be_told_why() -> None:
     far, near = Shannon(profile="pure", bandwidth_hz=1e6, snr=budget), Fixed(uplink_bps=1.0, downlink_bps=2.0)
     sites = list(sites_of(plant(), Streams(1)))
     radios: dict[str, RadioSettings] = {"a": far, "b": near, "c": far}
-    known = first_rates(sites, radios.__getitem__)
-    assert known == [None, Rates(1.0, 2.0), None]
+    known = list(first_rates(sites, radios.__getitem__))
+    assert known == list(zip(sites, [None, Rates(1.0, 2.0), None], strict=True))
     assert far.rates(sites[0]).uplink_bps > 0
     with pytest.raises(UserError, match="the distance of sensor 'c' to its base station is unknown"):
         far.rates(sites[2])
@@ -108,4 +108,18 @@ def test_a_radio_that_is_asked_for_each_alone_is_known_as_far_as_it_gets() -> No
             return super().rates(site)
 
     fussy = Fussy(uplink_bps=1.0, downlink_bps=2.0)
-    assert first_rates(list(sites_of(plant(), Streams(1))), lambda _: fussy) == [Rates(1.0, 2.0), None, None]
+    known = first_rates(sites_of(plant(), Streams(1)), lambda _: fussy)
+    assert [rates for _, rates in known] == [Rates(1.0, 2.0), None, None]
+
+
+def test_what_is_worked_out_in_pieces_is_what_is_worked_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    radio = Shannon.model_validate(
+        {
+            **{"profile": "pure", "bandwidth_hz": 1e6},
+            "snr": {"name": "given", "uplink_db": 3.0, "downlink_db": 9.0, "shadowing": {"sigma_db": 4.0}},
+        }
+    )
+    at_once = list(first_rates(sites_of(plant(), Streams(1)), lambda _: radio))
+    monkeypatch.setattr("fedsim.network.sites.MANY", 2)
+    assert list(first_rates(sites_of(plant(), Streams(1)), lambda _: radio)) == at_once
+    assert len(at_once) == 3
