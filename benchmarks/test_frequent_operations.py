@@ -24,7 +24,7 @@ from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings
 from fedsim.network.disciplines.serial import SerialChannel
-from fedsim.network.hop import Direction, Hop, Link, Medium
+from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss, Transport
 
@@ -56,7 +56,7 @@ def test_list_of_dicts_to_pandas(benchmark: BenchmarkFixture) -> None:
 
 def _fedsim_messages(env: simpy.Environment) -> None:
     link = Link(0, ("link",), access=True, medium=Medium(partial(tuple, [SerialChannel(env)])))
-    hop = Hop(link, Direction.UPLINK, 1e6, Loss())
+    hop = Hop(link, True, 1e6, Loss())
     network = Network(env, Trace(), Streams(1), [link], Transport())
     for client in range(MESSAGES):
         env.process(network.carry(client, (hop,), 1e4))

@@ -15,7 +15,7 @@ from fedsim.kernel.trace import Trace
 from fedsim.network.attachment import Attachment, Backbone, Cuts
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.fair import FairChannel
-from fedsim.network.hop import Direction, Hop, Link, Medium
+from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss, Transport
 from fedsim.radio.settings import SensorSite
@@ -50,8 +50,8 @@ def attachments(env: Environment, medium: Medium) -> tuple[list[Link], list[Atta
         Attachment(
             "cam",
             index,
-            Hop(links[index % STATIONS], Direction.UPLINK, 1.0, medium.loss),
-            Hop(links[index % STATIONS], Direction.DOWNLINK, 1.0, medium.loss),
+            Hop(links[index % STATIONS], True, 1.0, medium.loss),
+            Hop(links[index % STATIONS], False, 1.0, medium.loss),
             behind,
         )
         for index in range(DEVICES)

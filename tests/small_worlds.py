@@ -20,7 +20,7 @@ from fedsim.kernel.trace import Trace
 from fedsim.learning.learner import Learner, NoLearner
 from fedsim.network.disciplines.channel import Channel
 from fedsim.network.disciplines.serial import SerialChannel
-from fedsim.network.hop import Direction, Hop, Link, Medium
+from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss, Transport
 from fedsim.protocols.protocol import Protocol
@@ -169,7 +169,5 @@ class Line:
         channels = [channel(self.env, delay_s) for delay_s in delays_s or (0.0,) * len(rates_bps)]
         media = [Medium(partial(tuple, [one])) for one in channels]
         links = [Link(i, (f"link {i}",), access=i == 0, medium=medium) for i, medium in enumerate(media)]
-        self.route = tuple(
-            Hop(link, Direction.UPLINK, rate_bps, loss) for link, rate_bps in zip(links, rates_bps, strict=True)
-        )
+        self.route = tuple(Hop(link, True, rate_bps, loss) for link, rate_bps in zip(links, rates_bps, strict=True))
         self.network = Network(self.env, self.trace, Streams(seed), links, transport)

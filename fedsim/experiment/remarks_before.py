@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 from fedsim.kernel.streams import Streams
 from fedsim.network.disciplines.serial import Serial
-from fedsim.network.settings import CellSettings
-from fedsim.network.sites import sites_of
+from fedsim.network.settings import CellSettings, NetworkSettings
+from fedsim.network.sites import MANY, sites_of
 from fedsim.radio.settings import SensorSite
 from fedsim.radio.shannon import Shannon
 from fedsim.scenario.build import Materials
@@ -26,7 +27,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
     """A sentence for each key whose value is unusual, on the seed of *materials*: with the key and where it stands."""
     devices = _Devices(scenario, materials)
     places: dict[tuple[KeyPath, str], list[KeyPath]] = {}
-    for where, cell in _cells(scenario):
+    for where, cell in _cells_of(scenario.network):
         word = scenario.written.word(("network", *where, "duplex"))
         for key, text in (
             *_shared(cell, word),
@@ -34,7 +35,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
             *_above_its_category(cell, devices, where),
             *_full_duplex(scenario, cell),
         ):
-            if devices.of(where):
+            if devices.first(where) is not None:
                 places.setdefault((key, text), []).append(("network", *where, *key))
     said = []
     for (_, text), paths in places.items():
@@ -48,32 +49,61 @@ Said = Iterator[tuple[KeyPath, str]]
 """Keys below a cell's, and what there is to say of them."""
 
 
-def _cells(scenario: Scenario) -> Iterator[tuple[KeyPath, CellSettings]]:
-    network = scenario.network
+def _cells_of(network: NetworkSettings) -> Iterator[tuple[KeyPath, CellSettings]]:
+    """Each entry, and what it says."""
     yield ("cell",), network.cell
     for station, cell in network.cells.items():
         yield ("cells", station), cell
 
 
 class _Devices:
-    """Where the devices are that are in cells with an entry; found when first asked for, which is seldom."""
+    """Those in the cells that each entry is for; looked at once for all entries, when first asked for."""
 
     def __init__(self, scenario: Scenario, materials: Materials) -> None:
-        self._entries = scenario.network.cells
-        self._materials = materials
+        self._network = scenario.network
+        self._topology = materials.topology
+        self._streams = Streams(materials.seed)
 
-    def of(self, where: KeyPath) -> list[SensorSite]:
-        """Those in the cells that the entry at *where* is for."""
-        return self._found.get(where, [])
+    def first(self, where: KeyPath) -> SensorSite | None:
+        """The first of them; None where there is none."""
+        return self._first.get(where)
+
+    def held_back(self, where: KeyPath) -> tuple[int, int]:
+        """How many of them have ratios for more than their category does, and how many there are."""
+        return self._held_back[where]
 
     @cached_property
-    def _found(self) -> dict[KeyPath, list[SensorSite]]:
-        found: dict[KeyPath, list[SensorSite]] = {}
-        topology = self._materials.topology
-        for site in sites_of(topology, Streams(self._materials.seed)):
-            station = topology.cell_of(site.sensor)
-            found.setdefault(("cells", station) if station in self._entries else ("cell",), []).append(site)
-        return found
+    def _first(self) -> dict[KeyPath, SensorSite]:
+        found: dict[KeyPath, int] = {}
+        for index, sensor in enumerate(self._topology.sensors):
+            found.setdefault(self._where(sensor), index)
+            if len(found) > len(self._network.cells):  # each entry, and the one for all others
+                break
+        sites = sites_of(self._topology, self._streams, found.values())
+        return dict(zip(found, sites, strict=True))
+
+    @cached_property
+    def _held_back(self) -> dict[KeyPath, tuple[int, int]]:
+        counts: dict[KeyPath, tuple[int, int]] = {}
+        cells = dict(_cells_of(self._network))
+        coming = sites_of(self._topology, self._streams)
+        while some := list(islice(coming, MANY)):
+            here: dict[KeyPath, list[SensorSite]] = {}
+            for site in some:
+                here.setdefault(self._where(site.sensor), []).append(site)
+            for where, own in here.items():
+                radio = cells[where].radio
+                if isinstance(radio, Shannon) and radio.category is not None:
+                    most_bps, uncut = radio.most_bps, radio.uncut_of(own)
+                    more = (uncut.uplink_bps > most_bps.uplink) | (uncut.downlink_bps > most_bps.downlink)
+                    held_back, all_of_them = counts.get(where, (0, 0))
+                    counts[where] = held_back + int(more.sum()), all_of_them + len(own)
+        return counts
+
+    def _where(self, sensor: str) -> KeyPath:
+        """The entry for the cell of *sensor*."""
+        station = self._topology.cell_of(sensor)
+        return ("cells", station) if station in self._network.cells else ("cell",)
 
 
 def _shared(cell: CellSettings, word: object) -> Said:
@@ -94,9 +124,9 @@ def _shared(cell: CellSettings, word: object) -> Said:
 
 def _one_at_a_time(cell: CellSettings, devices: _Devices, where: KeyPath) -> Said:
     """Where a device that can use a part of the carrier only has all of it."""
-    if not isinstance(cell.discipline, Serial) or not (sites := devices.of(where)):
+    if not isinstance(cell.discipline, Serial) or (first := devices.first(where)) is None:
         return
-    rates = cell.radio.rates(sites[0])  # shares are a technology's, and so alike in one cell
+    rates = cell.radio.rates(first)  # shares are a technology's, and so alike in one cell
     if min(rates.uplink_share, rates.downlink_share) < 1:
         yield (
             ("discipline",),
@@ -108,15 +138,14 @@ def _one_at_a_time(cell: CellSettings, devices: _Devices, where: KeyPath) -> Sai
 def _above_its_category(cell: CellSettings, devices: _Devices, where: KeyPath) -> Said:
     """Where devices would have more than their category does."""
     radio = cell.radio
-    if not isinstance(radio, Shannon) or radio.category is None or not (sites := devices.of(where)):
+    if not isinstance(radio, Shannon) or radio.category is None or devices.first(where) is None:
         return
-    most_bps, uncut = radio.most_bps, radio.uncut_of(sites)
-    cut = int(((uncut.uplink_bps > most_bps.uplink) | (uncut.downlink_bps > most_bps.downlink)).sum())
+    cut, all_of_them = devices.held_back(where)
     if cut:
         yield (
             ("radio", "category"),
-            f"{cut} of {len(sites)} devices have ratios for more than {radio.category} does; they are held at its "
-            f"{most_bps.uplink / 1e3:g} kbit/s up and {most_bps.downlink / 1e3:g} kbit/s down",
+            f"{cut} of {all_of_them} devices have ratios for more than {radio.category} does; they are held at its "
+            f"{radio.most_bps.uplink / 1e3:g} kbit/s up and {radio.most_bps.downlink / 1e3:g} kbit/s down",
         )
 
 

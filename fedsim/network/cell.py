@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedsim.network.attachment import DeviceKind
 from fedsim.network.half_duplex import HalfDuplex
-from fedsim.network.hop import Direction, Hop, Link
+from fedsim.network.hop import Hop, Link
 from fedsim.network.settings import CellSettings
 from fedsim.radio.settings import Rates
 
@@ -26,8 +26,8 @@ class Cell:
         half = (kind.duplex or self.settings.radio.device_duplex) == "half"
         turn = HalfDuplex() if half else None
         link, loss = self.link, self.settings.loss
-        up = Hop(link, Direction.UPLINK, 0.0, loss, weight=weight, half_duplex=turn)
-        down = Hop(link, Direction.DOWNLINK, 0.0, loss, weight=weight, half_duplex=turn)
+        up = Hop(link, True, 0.0, loss, weight=weight, half_duplex=turn)
+        down = Hop(link, False, 0.0, loss, weight=weight, half_duplex=turn)
         up.set_rate(rates.uplink_bps, rates.uplink_share)
         down.set_rate(rates.downlink_bps, rates.downlink_share)
         return up, down

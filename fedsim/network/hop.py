@@ -93,7 +93,8 @@ class Hop:
     """One link in one direction, for those who meet it alike: all who use a wire, or one sensor on the air."""
 
     link: Link
-    direction: Direction
+    is_uplink: bool
+    """Whether it leads towards the server; a member of an enumeration would take long to look up."""
     rate_bps: float
     """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
     loss: Loss
@@ -107,12 +108,12 @@ class Hop:
     """Whose turn it is on the client's device, both of whose hops have it; None where both can be used at once."""
     device_failed: bool = False
     """Whether the client's device has failed: then what was sent down to it before, and comes now, is lost too."""
-    is_uplink: bool = field(init=False)
-    """Whether its direction is the uplink."""
     _channel: Channel | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        self.is_uplink = self.direction is Direction.UPLINK  # a member of an enumeration takes long to look up
+    @property
+    def direction(self) -> Direction:
+        """Which way it leads."""
+        return Direction.UPLINK if self.is_uplink else Direction.DOWNLINK
 
     @property
     def channel(self) -> Channel:

@@ -13,19 +13,20 @@ from fedsim.radio.settings import RadioSettings, Rates, SensorSite
 from fedsim.topology.checks import NodeKind
 from fedsim.topology.graph import Topology
 
-__all__ = ["by_radio", "first_rates", "sites_of"]
+__all__ = ["MANY", "by_radio", "first_rates", "sites_of"]
 
 MANY = 4_096
 """Sites that are worked out at once: enough for one call to be quick for each, and few in memory."""
 
 
-def sites_of(topology: Topology, streams: Streams) -> Iterator[SensorSite]:
-    """Every sensor's site, in their order."""
+def sites_of(topology: Topology, streams: Streams, only: Iterable[int] | None = None) -> Iterator[SensorSite]:
+    """Every sensor's site, in their order; or *only* those at these positions, in the order that is given."""
     nodes = topology.graph.nodes
     relays = topology.infrastructure.nodes(data=True)
     names = (name for name, node in relays if node["kind"] is NodeKind.BASE_STATION)
     stations = {name: position for position, name in enumerate(names)}
-    for index, sensor in enumerate(topology.sensors):
+    for index in range(len(topology.sensors)) if only is None else only:
+        sensor = topology.sensors[index]
         station = topology.cell_of(sensor)
         one, other = nodes[sensor]["position_m"], nodes[station]["position_m"]
         distance_m = None if one is None or other is None else math.dist(one, other)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ from fedsim.network.cell import Cell
 from fedsim.network.coverage import Coverage
 from fedsim.network.disciplines.channel import Channel, Discipline
 from fedsim.network.disciplines.serial import Serial
-from fedsim.network.hop import Direction, Hop, Link, Medium
+from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
 from fedsim.network.settings import NetworkSettings
@@ -39,10 +39,9 @@ class Wires:
         topology: Topology,
         network: NetworkSettings,
         streams: Streams,
-        kinds: Sequence[DeviceKind] | None = None,
+        kind_of: Callable[[int], DeviceKind] | None = None,
     ) -> None:
-        """*kinds* are those of the sensors, in their order; left out, the topology says what their classes are."""
-        self._kinds = kinds
+        """*kind_of* tells the kind of the n-th sensor; left out, its class is what the topology says."""
         self._env = env
         self._topology = topology
         self._network = network
@@ -75,7 +74,10 @@ class Wires:
                     cell.settings.radio.check_sensors(topology.sensors)
             checked.add(id(cell.settings.radio))
         known = first_rates(sites_of(topology, streams), self._radio_of)
-        self.attachments = tuple(self._attach(site, rates) for site, rates in known)
+        if kind_of is None:
+            nodes, sensors = topology.graph.nodes, topology.sensors
+            kind_of = lambda index: DeviceKind(nodes[sensors[index]]["device"])  # noqa: E731
+        self.attachments = tuple(self._attach(site, rates, kind_of(site.index)) for site, rates in known)
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):
             problem = "the air reaches none of the sensors, so nobody can take part"
@@ -184,7 +186,7 @@ class Wires:
     def _radio_of(self, sensor: str) -> RadioSettings:
         return self.cells[self._topology.cell_of(sensor)].settings.radio
 
-    def _attach(self, site: SensorSite, known: Rates | None) -> Attachment:
+    def _attach(self, site: SensorSite, known: Rates | None, kind: DeviceKind) -> Attachment:
         station = self._topology.cell_of(site.sensor)
         cell = self.cells[station]
         radio = cell.settings.radio
@@ -195,8 +197,7 @@ class Wires:
                 raise UserError(uncovered)
         except UserError as error:
             raise self._about(station, error) from error
-        named = self._topology.graph.nodes[site.sensor]["device"]
-        up, down = cell.hops(rates, DeviceKind(named) if self._kinds is None else self._kinds[site.index])
+        up, down = cell.hops(rates, kind)
         return Attachment(site.sensor, site.index, up, down, self._backbones[station], covered=uncovered is None)
 
     @contextmanager
@@ -237,8 +238,7 @@ class Wires:
             link, (one, other) = self.wire(*ends), ends
             far, near = self._steps[one], self._steps[other]
             upwards = far > near or (far == near and ends in self._wires)  # on a level, as the topology lists them
-            direction = Direction.UPLINK if upwards else Direction.DOWNLINK
-            hop = self._wire_hops[ends] = Hop(link, direction, link.medium.rate_bps, link.medium.loss)
+            hop = self._wire_hops[ends] = Hop(link, upwards, link.medium.rate_bps, link.medium.loss)
         return hop
 
     def _medium(

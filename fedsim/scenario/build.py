@@ -111,7 +111,7 @@ def build_world(
         classes = [_device_class(scenario, materials.topology, name) for name in materials.topology.sensors]
         kinds = {name: DeviceKind(name, kind.duplex) for name, kind in scenario.devices.classes.items()}
     with scenario.about("network"):
-        wires = Wires(env, materials.topology, scenario.network, streams, [kinds[name] for name in classes])
+        wires = Wires(env, materials.topology, scenario.network, streams, lambda index: kinds[classes[index]])
         _check_weights(scenario)
     with scenario.about():
         clients = _clients(scenario, materials, wires, classes)

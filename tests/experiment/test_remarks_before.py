@@ -130,7 +130,7 @@ def test_directions_that_wait_for_each_other_though_each_has_a_frequency_are_nam
     assert remark.startswith("hall.yaml:7: network.cell.duplex: shared lets all devices of a cell wait for both")
 
 
-def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path) -> None:
+def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At 0 dB a megahertz carries 1 Mbit/s each way by Shannon's bound, of which Cat M1 has 3/8 up and 3/10 down."""
     ratios = "snr: {name: given, uplink_db: 0.001, downlink_db: 0.001}"
     radio = f"{{name: shannon, profile: pure, bandwidth_hz: 1.0e+6, category: lte_m_m1, {ratios}}}"
@@ -142,6 +142,10 @@ def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path) -> N
     assert said_of(path, "network.cell.radio.bandwidth_hz=0.99e+6") == []
     assert len(said_of(path, "network.cell.radio.snr.uplink_db=-1.0")) == 1  # down only
     assert said_of(path, "network.cell.radio.category=null") == []
+    for at_once in (1, 2, 4_096):
+        monkeypatch.setattr("fedsim.experiment.remarks_before.MANY", at_once)
+        (said,) = said_of(path, "topology.devices_per_factory=6")
+        assert ": 3 of 3 devices have ratios for more" in said
 
 
 def test_of_an_entry_that_no_cell_has_nothing_is_said(tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ FAULTS = (
     Fault(
         "each way has a device of its own",
         CELL,
-        "Direction.DOWNLINK, 0.0, loss, weight=weight, half_duplex=turn)",
-        "Direction.DOWNLINK, 0.0, loss, weight=weight, half_duplex=HalfDuplex() if half else None)",
+        "False, 0.0, loss, weight=weight, half_duplex=turn)",
+        "False, 0.0, loss, weight=weight, half_duplex=HalfDuplex() if half else None)",
         BOTH,
     ),
     Fault(
@@ -233,7 +233,7 @@ FAULTS = (
     Fault(
         "a cell is told of the rates of another one",
         REMARKS,
-        '("cells", station) if station in self._entries else ("cell",)',
+        '("cells", station) if station in self._network.cells else ("cell",)',
         '("cell",)',
         (TEST_REMARKS,),
     ),
@@ -266,6 +266,13 @@ FAULTS = (
         (TEST_REMARKS,),
     ),
     Fault(
+        "only the last of many that are held back are counted",
+        REMARKS,
+        "held_back + int(more.sum()), all_of_them + len(own)",
+        "int(more.sum()), len(own)",
+        (TEST_REMARKS,),
+    ),
+    Fault(
         "all of a category are said to be held back",
         REMARKS,
         "    if cut:\n",
@@ -275,7 +282,7 @@ FAULTS = (
     Fault(
         "what nobody meets is remarked on",
         REMARKS,
-        "            if devices.of(where):\n",
+        "            if devices.first(where) is not None:\n",
         "            if True:\n",
         (TEST_REMARKS,),
     ),
