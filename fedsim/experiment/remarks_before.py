@@ -117,8 +117,8 @@ def _shared(cell: CellSettings, word: object) -> Said:
     elif cell.duplex == "shared" and cell.radio.device_duplex == "half":
         yield (
             ("duplex",),
-            "shared lets all devices of a cell wait for both directions, and its radio has a frequency for each; leave "
-            "it out: that one device either sends or receives is part of its class",
+            "with shared, uploads and downloads of different devices wait for each other, though the radio has a "
+            "frequency for each direction; leave duplex out: half-duplex devices are known by their class",
         )
 
 

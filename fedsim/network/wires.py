@@ -74,9 +74,7 @@ class Wires:
                     cell.settings.radio.check_sensors(topology.sensors)
             checked.add(id(cell.settings.radio))
         known = first_rates(sites_of(topology, streams), self._radio_of)
-        if kind_of is None:
-            nodes, sensors = topology.graph.nodes, topology.sensors
-            kind_of = lambda index: DeviceKind(nodes[sensors[index]]["device"])  # noqa: E731
+        kind_of = kind_of or self._kind_in_topology
         self.attachments = tuple(self._attach(site, rates, kind_of(site.index)) for site, rates in known)
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):
@@ -182,6 +180,9 @@ class Wires:
             )
         link = self._new_link((station,), medium, access=True)
         self.cells[station] = Cell(link, settings)
+
+    def _kind_in_topology(self, index: int) -> DeviceKind:
+        return DeviceKind(self._topology.graph.nodes[self._topology.sensors[index]]["device"])
 
     def _radio_of(self, sensor: str) -> RadioSettings:
         return self.cells[self._topology.cell_of(sensor)].settings.radio

@@ -88,7 +88,7 @@ class RadioSettings(Component):
     def __pydantic_init_subclass__(cls, **more: Any) -> None:
         """A class with its own `rates` or `changes` is asked for each device, though its parent works out many."""
         super().__pydantic_init_subclass__(**more)
-        own = vars(cls)
+        own = vars(cls)  # a method that the class has, and its parent's batch would pass over, decides for both
         if "rates" in own and "rates_of" not in own:
             cls.rates_of = RadioSettings.rates_of  # type: ignore[method-assign]
         if "changes" in own and "changes_together" not in own:

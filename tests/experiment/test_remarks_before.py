@@ -127,7 +127,9 @@ def test_a_class_that_is_beyond_the_technology_is_named(tmp_path: Path) -> None:
 def test_directions_that_wait_for_each_other_though_each_has_a_frequency_are_named(tmp_path: Path) -> None:
     path = hall(tmp_path, {"    discipline": "    duplex: shared\n    discipline"})
     (remark,) = said_of(path)
-    assert remark.startswith("hall.yaml:7: network.cell.duplex: shared lets all devices of a cell wait for both")
+    assert remark.startswith(
+        "hall.yaml:7: network.cell.duplex: with shared, uploads and downloads of different devices wait"
+    )
 
 
 def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from mutants.fault import CHANNELS, Fault, exact, exact_of_several, theory
 
 CHANNEL = "fedsim/network/disciplines/channel.py"
 SERVERS = "fedsim/network/disciplines/multi_server.py"
-QUEUE = "tests/network/test_servers_channel.py"
+QUEUE = "tests/network/test_multi_server_channel.py"
 SERIAL = "fedsim/network/disciplines/serial.py"
 DEDICATED = "fedsim/network/disciplines/dedicated.py"
 ALARM = "fedsim/kernel/clock.py"
