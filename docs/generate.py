@@ -52,6 +52,8 @@ def pages() -> dict[Path, str]:
     }
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = "" if path in written else path.read_text(encoding="utf-8")
+        if text.startswith("<!-- walkthrough -->"):
+            continue  # its commands train: main() writes it, and a test of its own reads it
         if BLOCK.search(text) or CONSOLE.search(text):
             text = BLOCK.sub(lambda match: match["begin"] + block(match["what"]) + match["end"], text)
             written[path] = CONSOLE.sub(lambda match: answers(match[0]), text)
@@ -374,7 +376,9 @@ SCENARIO_SECTIONS = {section: path for path, section in sections("", Scenario)}
 
 
 def main() -> None:
-    for path, text in pages().items():
+    import walkthrough  # beside this file, which is on the path only where this is the program that runs
+
+    for path, text in {**pages(), **walkthrough.pages()}.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
