@@ -64,6 +64,7 @@ def new_manifest(
         "real_seconds": before.get("real_seconds", 0.0),
         "peak_memory_bytes": before.get("peak_memory_bytes", 0),
         "worker_peak_memory_bytes": before.get("worker_peak_memory_bytes"),
+        "remarks": [],
         "runs": [],
     }
 

@@ -102,6 +102,7 @@ class _Manifest(_Part):
     scenario: Line
     status: Literal["running", "finished"]
     runs: list[_Row]
+    remarks: list[Line] = []
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
     at_work: _Process | None = None
     store: PathText = "store"

@@ -73,6 +73,14 @@ class Results:
         """The scenario's name."""
         return str(self.manifest["scenario"])
 
+    @property
+    def remarks(self) -> list[str]:
+        """What could be misread in the scenario or in the results, a sentence each, as the run said it.
+
+        A run of a version that did not keep them has none.
+        """
+        return list(self.manifest.get("remarks", []))
+
     def final_weights(self, protocol: str, seed: int) -> dict[str, Path]:
         """Part -> safetensors file of the model at the end of a run; empty when nothing was learned.
 
