@@ -31,6 +31,7 @@ from fedsim.experiment.validate import validate
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["run"]
@@ -93,7 +94,7 @@ def run(
         if not folder.finished:  # somebody else may have been faster
             place = folder.store(asked)
             folder.manifest = new_manifest(scenario, materials, host, place, folder)
-            folder.manifest["remarks"] += known
+            folder.manifest["remarks"] += map(printable, known)
             with display_for(progress) if observer is None else nullcontext(observer) as watching:
                 hears_remarks = observer or Observer()
                 _tell(remarks, hears_remarks)
@@ -130,7 +131,7 @@ def _run_all(
     """Every protocol on every seed; *materials* are those of the first seed."""
 
     def remark(text: str) -> None:
-        folder.manifest["remarks"].append(text)
+        folder.manifest["remarks"].append(printable(text))
         _tell([text], hears_remarks)
 
     began_s = time.monotonic()
@@ -154,7 +155,7 @@ def _run_all(
                 folder.save_manifest()
                 gc.collect()  # a finished world is full of cycles
     take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
-    folder.manifest["remarks"] += remarks_after(Results(folder.path))
+    folder.manifest["remarks"] += map(printable, remarks_after(Results(folder.path)))
     folder.manifest["status"] = "finished"
     del folder.manifest["at_work"]
     folder.save_manifest()

@@ -123,6 +123,15 @@ class WrittenNetwork(Settings):
     faults: FaultsSettings
 
 
+class WrittenModels(Settings):
+    """What of a scenario says which models it trains, as a run folder keeps it: the rest is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    devices: DevicesSettings
+    model: Annotated[ModelSettings, OneOf("models")]
+
+
 class Scenario(Settings):
     """Everything that decides a run's results."""
 

@@ -37,7 +37,7 @@ def display_for(progress: bool | None) -> Iterator[Display]:
         with bars.shown():
             yield bars
     else:
-        yield Lines(sys.stderr) if progress else Display()
+        yield Lines(sys.stderr) if progress and sys.stderr is not None else Display()
 
 
 def in_notebook() -> bool:
