@@ -14,6 +14,7 @@ from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.read_results import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
+from fedsim.experiment.shown_results import as_html, as_text
 from fedsim.experiment.trained_model import trained_model
 from fedsim.files import read_own_file
 from fedsim.learning.store_folder import WEIGHTS
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["Results", "load_results"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
-    """A finished run. Tables are read when they are first asked for; one that is none any more is a `UserError`."""
+    """A finished run. Tables are read when they are first asked for; one that is none any more is a `UserError`.
+
+    As the last line of a notebook's cell, or printed, it shows the comparison of its protocols and its remarks.
+    """
 
     folder: Path
 
@@ -71,6 +75,18 @@ class Results:
         if not path.exists():
             raise UserError(f"{printable(str(path))} was not written: no protocol of this run forms groups")
         return read_table(path, GROUPS)
+
+    def __repr__(self) -> str:
+        try:
+            return as_text(self.name, self.folder, self.summary, self.remarks)
+        except UserError as error:  # whoever looks at a variable is not to be interrupted
+            return f"Results that cannot be read: {error}"
+
+    def _repr_html_(self) -> str | None:
+        try:
+            return as_html(self.name, self.folder, self.summary, self.remarks)
+        except UserError:  # the text says why
+            return None
 
     @property
     def name(self) -> str:

@@ -7,6 +7,7 @@ from mutants.fault import Fault
 BUDGETS = "fedsim/experiment/compare.py"
 COMPARE = "fedsim/experiment/compare.py"
 INTERVALS = "fedsim/experiment/compare.py"
+MEANS = "fedsim/experiment/means_over_seeds.py"
 TEST_BUDGETS = "tests/experiment/test_budgets.py"
 TEST_COMPARE = "tests/experiment/test_compare.py"
 TEST_INTERVALS = "tests/experiment/test_intervals.py"
@@ -35,7 +36,7 @@ FAULTS = (
     ),
     Fault(
         "the quantile of the normal distribution",
-        INTERVALS,
+        MEANS,
         "t.ppf((1 + CONFIDENCE) / 2, n - 1)",
         "t.ppf((1 + CONFIDENCE) / 2, 1e9)",
         (TEST_INTERVALS,),
