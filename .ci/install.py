@@ -16,10 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
 PINNED = ["-c", str(ROOT / "constraints.txt")]
-ADDED = {"": (46, 800), "dev": (53, 150), "lab": (81, 200)}
+ADDED = {"": (46, 1_000), "dev": (53, 180), "lab": (81, 200)}
 """How many packages each choice brings to Linux, and how many MB on the disk without torch: what a user needs, and what
 comes on top of it."""
-TORCH = "PyTorch takes 700 MB more as the build for CPUs, and some GB as the build for CUDA, which is pip's own choice."
+TORCH = "PyTorch takes 800 MB more as its build for CPUs, and several GB as its build for CUDA, which is pip's choice."
 LARGE_MB = 10.0  # packages of which the name is shown on a pipe
 SHOWN_WHEN_IT_FAILED = 25
 FOUND = re.compile(r"^(?:Collecting|Processing) (?:\S*/)?(?P<name>\w[\w.]*)")
@@ -30,7 +30,7 @@ def main(extra: str = "") -> int:
     """Install the choice; returns pip's status."""
     venv, (packages, megabytes) = Path(sys.prefix).name, ADDED[extra]
     more = " more" if extra else ""
-    print(f"Installing {packages}{more} packages into {venv}: about {megabytes} MB on the disk.")
+    print(f"Installing {packages}{more} packages into {venv}: about {megabytes:,} MB on the disk.")
     if not extra:
         print(f"{TORCH}\nA torch that {venv} has already is kept.", flush=True)
     package = f"{ROOT}[{extra}]" if extra else str(ROOT)
