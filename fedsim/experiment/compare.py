@@ -21,19 +21,18 @@ import pandas as pd
 
 from fedsim.errors import UserError, nearest, some
 from fedsim.experiment.results import Results, load_results
+from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import event_row
 from fedsim.scenario.scalars import printable
 
 __all__ = [
     "BUDGETS",
-    "CONFIDENCE",
     "METRICS",
     "Budget",
     "Difference",
     "compare",
     "difference",
     "ended_before",
-    "half_width",
     "run_names",
     "summary_at",
 ]
@@ -43,7 +42,6 @@ Budget: TypeAlias = tuple[Spent, float]
 """What may be spent of what: ``("transfer_bytes", 4e9)``."""
 BUDGETS: tuple[Spent, ...] = get_args(Spent)
 """The columns of a table of rounds that can be a budget."""
-CONFIDENCE = 0.95
 METRICS = (
     "final_accuracy",
     "best_accuracy",
@@ -172,22 +170,6 @@ def _statistics(seeds: pd.DataFrame) -> dict[str, float]:
         columns[f"{metric}_half_width"] = half_width(known)
         columns[f"{metric}_n"] = len(known)
     return columns
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
-
-    NaN for fewer than two values, and where one is infinite.
-
-    >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
-    2.4841
-    """
-    from scipy.stats import t
-
-    n = len(values)
-    if n < 2 or not all(map(math.isfinite, values)):
-        return math.nan
-    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
 
 
 @dataclass(frozen=True)
