@@ -17,7 +17,7 @@ import pandas as pd
 
 import fedsim
 from fedsim.experiment.compare import difference, summary_at
-from fedsim.experiment.means_over_seeds import half_width
+from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
 from fedsim.units import TIB_BYTES

@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 
 from fedsim.errors import UserError, nearest, some
-from fedsim.experiment.means_over_seeds import half_width, means_over_seeds
+from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_results
+from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import event_row
 from fedsim.scenario.scalars import printable
 

@@ -1,21 +1,20 @@
 """Means over seeds, each with a 95 % interval.
 
-The interval is Student's (W. S. Gosset, *The probable error of a mean*, Biometrika 1908): it takes the values as
-independent and normally distributed.
+The interval is Student's: it takes the values as independent and normally distributed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["CONFIDENCE", "METRICS", "half_width", "means_over_seeds"]
+from fedsim.metrics.intervals import half_width
 
-CONFIDENCE = 0.95
+__all__ = ["METRICS", "means_over_seeds"]
+
 METRICS = (
     "final_accuracy",
     "best_accuracy",
@@ -59,19 +58,3 @@ def _statistics(seeds: pd.DataFrame) -> dict[str, float]:
         columns[f"{metric}_half_width"] = half_width(known)
         columns[f"{metric}_n"] = len(known)
     return columns
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
-
-    NaN for fewer than two values, and where one is infinite.
-
-    >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
-    2.4841
-    """
-    from scipy.stats import t
-
-    n = len(values)
-    if n < 2 or not all(map(math.isfinite, values)):
-        return math.nan
-    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import Difference, difference
-from fedsim.experiment.means_over_seeds import half_width
+from fedsim.metrics.intervals import half_width
 
 
 def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
