@@ -1,4 +1,4 @@
-"""Figures of finished runs, as files."""
+"""Figures of finished runs, as files and to look at."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ import matplotlib as mpl
 import pandas as pd
 
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.results import Results
-from fedsim.viz.overview import named_figures
+from fedsim.experiment.results import Results, load_results
+from fedsim.viz.overview import named_figures, overview
 from fedsim.viz.save import save_figure
 from fedsim.viz.series import names_apart
+from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.style import RC
 
-__all__ = ["save_figures"]
+__all__ = ["plot", "save_figures"]
+
+
+def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
+    """The overview of several runs (their results, or their folders) in one figure; `Results.plot` has that of one.
+
+    It is a matplotlib figure, which a notebook shows. Raises `UserError` when there is no finished run in a folder.
+    """
+    opened = [result if isinstance(result, Results) else load_results(result) for result in results]
+    return overview(_together(opened, "rounds"), _together(opened, "summary"))
 
 
 def save_figures(results: Sequence[Results], folder: Path, format: Literal["png", "svg", "pdf"] = "png") -> list[Path]:

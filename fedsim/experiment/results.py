@@ -23,6 +23,7 @@ from fedsim.scenario.scalars import printable
 
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
+    from fedsim.viz.shown_figure import ShownFigure
 
 __all__ = ["Results", "load_results"]
 
@@ -100,6 +101,15 @@ class Results:
         A run of a version that did not keep them has none.
         """
         return list(self.manifest.get("remarks", []))
+
+    def plot(self) -> ShownFigure:
+        """The overview that ``fedsim plot`` saves: a matplotlib figure, which a notebook shows without pyplot.
+
+        ``results.plot().savefig("overview.pdf")`` makes a file of it; `fedsim.plot` draws several runs into one.
+        """
+        from fedsim.viz.overview import overview  # with matplotlib
+
+        return overview(self.rounds, self.summary)
 
     def final_weights(self, protocol: str, seed: int) -> dict[str, Path]:
         """Part -> safetensors file of the model at the end of a run; empty when nothing was learned.

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from fedsim.viz import figures
 from fedsim.viz.bars import bar_rows
 from fedsim.viz.series import Looks, series_of
+from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.style import RC, looks, plain
 
 __all__ = ["named_figures", "overview"]
@@ -46,7 +47,7 @@ def named_figures(rounds: pd.DataFrame, summary: pd.DataFrame) -> Iterator[tuple
         yield "overview", overview(rounds, summary)
 
 
-def overview(rounds: pd.DataFrame, summary: pd.DataFrame) -> Figure:
+def overview(rounds: pd.DataFrame, summary: pd.DataFrame) -> ShownFigure:
     """Who costs what and yields what, in one look: curves over time and traffic, and bars that stand side by side."""
     styles = looks([*summary["protocol"], *rounds["protocol"]])
     rows = bar_rows(summary)
@@ -54,7 +55,7 @@ def overview(rounds: pd.DataFrame, summary: pd.DataFrame) -> Figure:
     with mpl.rc_context(RC):
         height = _AROUND_BARS + _ROW * rows
         curves = _learned(rounds) and not series.panels
-        figure = Figure(figsize=(11.0, height + (3.9 if curves else 0.0)), layout="constrained")
+        figure = ShownFigure(figsize=(11.0, height + (3.9 if curves else 0.0)), layout="constrained")
         grid = figure.add_gridspec(1 + curves, 1, height_ratios=[3.9, height] if curves else None)
         if curves:
             left, right = grid[0].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]

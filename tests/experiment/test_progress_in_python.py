@@ -6,7 +6,6 @@ import io
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import nbformat
 import pytest
@@ -165,21 +164,22 @@ def test_a_finished_run_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr() == ("", "")
 
 
-CELL = """
-import fedsim
-results = fedsim.run(fedsim.load("scenario.yaml"), out="run")
-"""
+CELLS = ("import fedsim", 'results = fedsim.run(fedsim.load("scenario.yaml"), out="run")', "results", "results.plot()")
 
 
 @pytest.mark.slow
-def test_in_a_real_notebook_one_output_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_real_notebook_one_output_stays_and_results_show_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "scenario.yaml").write_text(written_out(scenario({"seeds": [1, 2], "stop": {"rounds": 2}})))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    cells = [nbformat.v4.new_code_cell(CELL)]
-    client: Any = NotebookClient(nbformat.v4.new_notebook(cells=cells), resources={"metadata": {"path": str(tmp_path)}})
-    (output,) = client.execute().cells[0].outputs
+    notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, CELLS)))
+    NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    _, (output,), (table,), (figure,) = (cell.outputs for cell in notebook.cells)
     assert output.output_type == "display_data"
     assert [line.partition(", real")[0] for line in output.data["text/plain"].splitlines()] == [
         f"fedavg seed {seed}: round 2/2, simulated 54 s, 8 kB" for seed in (1, 2)
     ]
     assert output.data["text/html"].count("<div>fedavg seed") == 2 and "<progress" not in output.data["text/html"]
+    assert "<table" in table.data["text/html"] and table.data["text/plain"].startswith("small, in run")
+    assert "image/png" in figure.data

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import matplotlib as mpl
 import pytest
+from matplotlib.text import Text
 from tiny_results import rounds_of, summary_of, write_results
 
+import fedsim
+from fedsim.experiment.figures import save_figures
 from fedsim.experiment.results import Results
+from fedsim.viz.save import save_figure
+from fedsim.viz.style import RC
 from fedsim.viz.tables import WIDTH
 
 
@@ -82,3 +90,27 @@ def test_results_that_are_spoilt_can_still_be_looked_at(results: Results) -> Non
     spoilt = Results(results.folder)
     assert repr(spoilt).startswith("Results that cannot be read: run/summary.csv is no table of a run")
     assert spoilt._repr_html_() is None
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_plot_is_the_overview_that_is_saved_and_shows_itself(results: Results) -> None:
+    figure = results.plot()
+    saved = next(path for path in save_figures([results], Path("figures")) if path.stem == "overview")
+    with mpl.rc_context(RC):
+        assert save_figure(figure, Path("shown.png")).read_bytes() == saved.read_bytes()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_several_runs_are_one_plot(results: Results, tmp_path: Path) -> None:
+    other = write_results(tmp_path / "other", [rounds_of("fedavg", 1, [0.25, 0.5])], name="second")
+    figure = fedsim.plot([results, other.folder])
+    words = {text.get_text() for ax in figure.axes for text in ax.findobj(Text)}
+    words |= {text.get_text() for legend in figure.legends for text in legend.get_texts()}
+    assert any("study" in word for word in words) and any("second" in word for word in words)
+
+
+def test_a_plot_leaves_pyplot_alone() -> None:
+    code = "import sys, fedsim.viz.overview; assert 'matplotlib.pyplot' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
