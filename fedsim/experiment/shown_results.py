@@ -28,8 +28,7 @@ def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[st
 def as_html(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
     """A heading, a table and the remarks, without any style of their own."""
     heading = f"<div><strong>{escape(name)}</strong>, in <code>{escape(_short(folder))}</code></div>"
-    with pd.option_context("display.max_colwidth", None):  # or long names are cut
-        table = _cells(name, summary).to_html(index=False, border=0)
+    table = _cells(name, summary).to_html(index=False, border=0)
     return heading + table + "".join(f"<div>Remark: {escape(remark)}</div>" for remark in remarks)
 
 

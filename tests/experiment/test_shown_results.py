@@ -29,7 +29,7 @@ def with_remarks(results: Results, *remarks: str) -> Results:
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     monkeypatch.chdir(tmp_path)
     runs = [rounds_of(protocol, seed, [0.5, 0.75]) for protocol in ("fedavg", "<b>mine</b>") for seed in (1, 2)]
-    return with_remarks(write_results(Path("run"), runs, name="study"), "a < b")
+    return with_remarks(write_results(Path("run"), runs, name="study"), "<b>a</b> is worse")
 
 
 def test_text_has_name_folder_table_and_remarks(results: Results) -> None:
@@ -38,7 +38,7 @@ def test_text_has_name_folder_table_and_remarks(results: Results) -> None:
         "            seeds accuracy   loss simulated time   uplink downlink rounds",
         "fedavg          2    0.750  0.250           20 s  1.33 MB   667 kB      2",
         "<b>mine</b>     2    0.750  0.250           20 s  1.33 MB   667 kB      2",
-        "Remark: a < b",
+        "Remark: <b>a</b> is worse",
     ]
     assert str(results) == repr(results)
 
@@ -76,7 +76,7 @@ def test_html_has_the_same_and_escapes_names(results: Results) -> None:
     shown = Cells(page)
     assert shown.texts[:3] == ["study", ", in", "run"]
     row = ["<b>mine</b>", "2", "0.750", "0.250", "20 s", "1.33 MB", "667 kB", "2"]
-    assert shown.texts[-len(row) - 1 :] == [*row, "Remark: a < b"]
+    assert shown.texts[-len(row) - 1 :] == [*row, "Remark: <b>a</b> is worse"]
     assert "b" not in shown.tags
 
 
