@@ -141,10 +141,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Columns(argparse.HelpFormatter):
-    """Has room for the longest command beside its sentence."""
+    """Has room for the longest command beside its sentence: argparse forgets that commands are indented once more."""
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=28)
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length += self._indent_increment * isinstance(action, argparse._SubParsersAction)
 
 
 class _Version(argparse.Action):
