@@ -6,7 +6,9 @@ WORKERS ?= 2# processes that share the tests; 0 runs them in this one
 DEMO := runs/quickstart
 
 BIN := .venv/bin
-INSTALLED := .venv/installed
+INSTALLED := .venv/installed# what a user needs
+FOR_WORK := .venv/installed-dev# and what is needed to check a change
+FOR_LAB := .venv/installed-lab# and what opens notebooks
 PYTEST := $(BIN)/python -m pytest
 SHARED := -n $(WORKERS) --dist worksteal# neighbours stay together, so what a file sets up is set up once
 
@@ -20,17 +22,24 @@ help: ## Print this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 .PHONY: demo
-demo: $(INSTALLED) ## Run three protocols on real data, print the comparison and draw the figures.
+demo: $(INSTALLED) ## Run four protocols over LTE-M cells, print the comparison and draw the figures.
 	$(BIN)/fedsim run scenarios/quickstart.yaml --out $(DEMO) $(if $(wildcard $(DEMO)),--resume)
 	$(BIN)/fedsim plot $(DEMO)
-	@echo "Figures: $(DEMO)/figures"
+	@echo
+	@echo "The figures are in $(DEMO)/figures; overview.png shows in one look who costs what."
+	@echo "Your shell finds the command fedsim after:  source .venv/bin/activate"
+	@echo "Then go on with README.md, or with a scenario of your own:  fedsim new plant"
+
+.PHONY: lab
+lab: $(FOR_LAB) ## Open the notebooks in JupyterLab, in the browser.
+	$(BIN)/jupyter lab --notebook-dir notebooks
 
 .PHONY: test
 test: lint ## Check all that each change must pass (under 6 minutes on 2 cores): style, types, tests, doctests.
 	$(PYTEST) $(SHARED) -m "not long"
 
 .PHONY: test-long
-test-long: $(INSTALLED) ## Check what `make test` leaves out (under 60 minutes): tests marked long, and more drawn examples.
+test-long: $(FOR_WORK) ## Check what `make test` leaves out (under 60 minutes): tests marked long, and more drawn examples.
 	$(PYTEST) $(SHARED) -m "long or drawn" --hypothesis-profile=long
 
 .PHONY: check
@@ -38,55 +47,55 @@ check: lint ## Check the same as `make test` in about a minute: without the test
 	$(PYTEST) $(SHARED) -m "not slow and not data and not long"
 
 .PHONY: lint
-lint: $(INSTALLED) ## Check style, types and layers; run no test.
+lint: $(FOR_WORK) ## Check style, types and layers; run no test.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: format
-format: $(INSTALLED) ## Rewrite the sources in the one style, and sort their imports.
+format: $(FOR_WORK) ## Rewrite the sources in the one style, and sort their imports.
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
 .PHONY: laws
-laws: $(INSTALLED) ## Test the laws: conservation, theory, and what must not change a result.
+laws: $(FOR_WORK) ## Test the laws: conservation, theory, and what must not change a result.
 	$(PYTEST) tests/laws
 
 .PHONY: mutants
-mutants: $(INSTALLED) ## Plant faults in a copy of the source, one by one, and show which test sees each.
+mutants: $(FOR_WORK) ## Plant faults in a copy of the source, one by one, and show which test sees each.
 	PYTHONPATH=tests $(BIN)/python -m mutants --workers $(WORKERS)
 
 .PHONY: golden
-golden: $(INSTALLED) ## Compare today's traces with yesterday's.
+golden: $(FOR_WORK) ## Compare today's traces with yesterday's.
 	$(PYTEST) tests/golden
 
 .PHONY: golden-accept
-golden-accept: $(INSTALLED) ## Write today's traces over yesterday's; read the difference before you commit it.
+golden-accept: $(FOR_WORK) ## Write today's traces over yesterday's; read the difference before you commit it.
 	FEDSIM_GOLDEN=accept $(PYTEST) tests/golden
 
 .PHONY: bench
-bench: $(INSTALLED) ## Measure how fast the simulator is.
+bench: $(FOR_WORK) ## Measure how fast the simulator is.
 	$(PYTEST) benchmarks --benchmark-only
 
 .PHONY: bench-network
-bench-network: $(INSTALLED) ## Measure how a network study grows, from 1,000 to 1,000,000 sensors (a quarter of an hour, 10 GB).
+bench-network: $(FOR_WORK) ## Measure how a network study grows, from 1,000 to 1,000,000 sensors (a quarter of an hour, 10 GB).
 	$(BIN)/python benchmarks/network_growth.py
 
 .PHONY: bench-groups
-bench-groups: $(INSTALLED) ## Measure rounds of groups in sequence against FedAvg, and the memory of HFedMS (10 minutes).
+bench-groups: $(FOR_WORK) ## Measure rounds of groups in sequence against FedAvg, and the memory of HFedMS (10 minutes).
 	$(BIN)/python -m benchmarks.groups
 
 .PHONY: bench-training
-bench-training: $(INSTALLED) ## Compare training with plain loops, Flower, pfl and FedLab (25 minutes, 4 GB of environments).
+bench-training: $(FOR_WORK) ## Compare training with plain loops, Flower, pfl and FedLab (25 minutes, 4 GB of environments).
 	$(BIN)/python -m benchmarks.training
 
 .PHONY: docs
-docs: $(INSTALLED) ## Write the reference pages again, from the code.
+docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
 
 .PHONY: notebooks
-notebooks: $(INSTALLED) ## Execute the notebooks, and keep their new outputs in them.
+notebooks: $(FOR_WORK) ## Execute the notebooks, and keep their new outputs in them.
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb
 
 .PHONY: clean
@@ -100,7 +109,7 @@ test test-long check laws golden golden-accept: export OMP_NUM_THREADS = 1
 # Each worker and each process of a test would compile all modules anew if the environment forbade keeping what it made.
 test test-long check laws golden golden-accept: export PYTHONDONTWRITEBYTECODE =
 
-$(INSTALLED): setup.cfg pyproject.toml constraints.txt
+$(INSTALLED): setup.cfg pyproject.toml constraints.txt .ci/install.py
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo "There is no '$(PYTHON)' here, and fedsim needs Python 3.11 or newer."; \
 	    echo "Name another one: make PYTHON=/path/to/python3.12"; exit 1; } >&2
@@ -110,8 +119,14 @@ $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	    echo "'$(PYTHON)' cannot make a virtual environment: its module venv or ensurepip is missing."; \
 	    echo "On Debian and Ubuntu: apt-get install python3-venv"; exit 1; } >&2
-	@echo "Installing into .venv; the first time, this takes a few minutes."
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt setuptools
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(BIN)/python .ci/install.py
+	@touch $@
+
+$(FOR_WORK): $(INSTALLED)
+	@$(BIN)/python .ci/install.py dev
+	@touch $@
+
+$(FOR_LAB): $(INSTALLED)
+	@$(BIN)/python .ci/install.py lab
 	@touch $@

@@ -13,6 +13,6 @@ SCENARIOS = Path(__file__).parent.parent / "scenarios"
 
 
 @pytest.fixture(scope="session")
-def quickstart() -> Scenario:
-    """The quickstart with one seed."""
-    return load(SCENARIOS / "quickstart.yaml", overrides=["seeds=[1]"])
+def digits() -> Scenario:
+    """The digits with one seed."""
+    return load(SCENARIOS / "digits.yaml", overrides=["seeds=[1]"])

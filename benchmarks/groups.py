@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 import fedsim
-from fedsim.experiment.run import Observer
+from fedsim.experiment.observer import Observer
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round
 

@@ -32,7 +32,7 @@ from rich.table import Table
 import fedsim
 from benchmarks.peers.work import MODELS
 from benchmarks.training_work import write_scenario, write_work
-from fedsim.experiment.run import Observer
+from fedsim.experiment.observer import Observer
 from fedsim.kernel import trace
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.torch_executor import TorchExecutor

@@ -23,7 +23,7 @@ from .conftest import SCENARIOS
 @pytest.mark.parametrize("sensors", [1_000, 3_000, 10_000])
 def test_network_study(benchmark: BenchmarkFixture, sensors: int) -> None:
     scenario = load(
-        SCENARIOS / "quickstart.yaml",
+        SCENARIOS / "digits.yaml",
         overrides=[
             "learn=false",
             "stop.rounds=10",
@@ -56,22 +56,22 @@ def test_topology(benchmark: BenchmarkFixture) -> None:
 ROUNDS, COHORT = 5, 20
 
 
-@pytest.mark.benchmark(group=f"{ROUNDS} rounds of the quickstart's FedAvg, {COHORT} clients each")
-def test_fedsim(benchmark: BenchmarkFixture, quickstart: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.mark.benchmark(group=f"{ROUNDS} rounds of FedAvg on digits, {COHORT} clients each")
+def test_fedsim(benchmark: BenchmarkFixture, digits: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:
     from fedsim.experiment.run import run
 
-    protocols = (quickstart.protocols[0],)
-    scenario = quickstart.model_copy(
-        update={"protocols": protocols, "stop": quickstart.stop.model_copy(update={"rounds": ROUNDS})}
+    protocols = (digits.protocols[0],)
+    scenario = digits.model_copy(
+        update={"protocols": protocols, "stop": digits.stop.model_copy(update={"rounds": ROUNDS})}
     )
     benchmark.pedantic(lambda: run(scenario, out=tmp_path_factory.mktemp("bench") / "run"), rounds=3, warmup_rounds=1)
 
 
-@pytest.mark.benchmark(group=f"{ROUNDS} rounds of the quickstart's FedAvg, {COHORT} clients each")
-def test_plain_pytorch_loop(benchmark: BenchmarkFixture, quickstart: Scenario) -> None:
+@pytest.mark.benchmark(group=f"{ROUNDS} rounds of FedAvg on digits, {COHORT} clients each")
+def test_plain_pytorch_loop(benchmark: BenchmarkFixture, digits: Scenario) -> None:
     """The same training and evaluation without clock, network, graph, store or tables."""
-    materials = gather_materials(quickstart, 1)
-    data, training, streams = materials.dataset, quickstart.training, Streams(1)
+    materials = gather_materials(digits, 1)
+    data, training, streams = materials.dataset, digits.training, Streams(1)
     assert data.x is not None and data.y is not None
     x, y = torch.tensor(data.x), torch.tensor(data.y)
 

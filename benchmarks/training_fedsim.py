@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 import fedsim
 from benchmarks.peers.work import Record
 from benchmarks.training_work import SEED, table, write_scenario
-from fedsim.experiment.run import Observer
+from fedsim.experiment.observer import Observer
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round
 

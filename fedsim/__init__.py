@@ -1,7 +1,8 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
-`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` puts runs side by side. Each is
-imported when it is first asked for: ``import fedsim`` loads no library.
+`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side.
+`Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
+raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
 """
 
 from __future__ import annotations
@@ -10,19 +11,25 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fedsim.errors import Remark, UserError
     from fedsim.experiment.compare import compare
-    from fedsim.experiment.results import load_results
+    from fedsim.experiment.figures import plot
+    from fedsim.experiment.results import Results, load_results
     from fedsim.experiment.run import run
     from fedsim.scenario.load import load
 
     __version__: str
 
-__all__ = ["__version__", "compare", "load", "load_results", "run"]
+__all__ = ["Remark", "Results", "UserError", "__version__", "compare", "load", "load_results", "plot", "run"]
 
 _HOMES = {
+    "Remark": "fedsim.errors",
+    "Results": "fedsim.experiment.results",
+    "UserError": "fedsim.errors",
     "compare": "fedsim.experiment.compare",
     "load": "fedsim.scenario.load",
     "load_results": "fedsim.experiment.results",
+    "plot": "fedsim.experiment.figures",
     "run": "fedsim.experiment.run",
 }
 

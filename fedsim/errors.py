@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-__all__ = ["Flaw", "Misfit", "RunFailedError", "UserError", "in_short", "nearest", "some", "within"]
+__all__ = ["Flaw", "Misfit", "Remark", "RunFailedError", "UserError", "in_short", "nearest", "some", "within"]
 
 LONGEST = 100
 """Characters of what other libraries say."""
@@ -14,6 +14,10 @@ LONGEST = 100
 
 class UserError(Exception):
     """The input is wrong: the message says where, what, the rule and the way out. Exit status 2."""
+
+
+class Remark(UserWarning):
+    """A warning: the scenario, or its results, may not mean what they seem to mean, though nothing in them is wrong."""
 
 
 class Flaw(Exception):

@@ -1,4 +1,6 @@
-"""What holds for every test: one thread a process, drawn examples without a deadline, data sets where there are any."""
+"""What holds for every test: one thread a process, drawn examples without a deadline, data sets where there are any,
+and remarks of a run that are no errors, as other warnings are.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,11 @@ THE_SAME_EACH_TIME = {"derandomize": True, "database": None} if os.environ.get("
 settings.register_profile("short", max_examples=25, **NO_HASTE, **THE_SAME_EACH_TIME)
 settings.register_profile("long", max_examples=100, **NO_HASTE, **THE_SAME_EACH_TIME)
 settings.load_profile("short")  # `make test-long` asks for the other one
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Small worlds give rise to remarks; tests on remarks ask for these warnings with `pytest.warns`."""
+    config.addinivalue_line("filterwarnings", "ignore::fedsim.errors.Remark")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 import fedsim
-from fedsim.experiment.compare import difference, half_width, summary_at
+from fedsim.experiment.compare import difference, summary_at
+from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
 from fedsim.units import TIB_BYTES

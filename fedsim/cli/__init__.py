@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from fedsim.cli import compare, describe, draw, listing, plot, run, schema, validate
+from fedsim.cli import compare, completion, describe, draw, listing, new, plot, run, schema, validate
 from fedsim.cli.arguments import reason
 from fedsim.errors import RunFailedError, UserError, nearest
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_COMMANDS = (run, compare, plot, draw, describe, validate, schema, listing)
+_COMMANDS = (new, run, compare, plot, draw, describe, validate, schema, listing, completion)
 _EPILOG = "Exit status: 0 done, 1 failed, 2 the input is wrong, 130 interrupted. `fedsim COMMAND --help` says more."
 
 
@@ -113,7 +113,7 @@ def _execute(words: list[str]) -> int:
     if unknown:
         known = re.findall(r"--[a-z-]+", commands[arguments.command].format_help())
         raise UserError(f"`fedsim {arguments.command}` takes no {unknown[0]!r}{nearest(unknown[0], known)}")
-    arguments.words = words
+    arguments.words, arguments.parser = words, parser
     status: int = arguments.execute(arguments)
     return status
 
@@ -124,6 +124,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
         description="What does this federated-learning protocol cost and yield on this industrial network?",
         epilog=_EPILOG,
         allow_abbrev=False,
+        formatter_class=_Columns,
     )
     parser.add_argument("--version", action=_Version, help="Print the version and stop.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -137,6 +138,14 @@ class _Parser(argparse.ArgumentParser):
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         (file or sys.stdout).write(self.format_help())
+
+
+class _Columns(argparse.HelpFormatter):
+    """Has room for the longest command beside its sentence: argparse forgets that commands are indented once more."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length += self._indent_increment * isinstance(action, argparse._SubParsersAction)
 
 
 class _Version(argparse.Action):

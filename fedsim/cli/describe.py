@@ -92,9 +92,9 @@ def _save(scenario: Scenario, facts: dict[str, Any], materials: Materials, folde
     import json
 
     from fedsim.experiment.describe import plain
+    from fedsim.experiment.network_drawings import draw_scenario
     from fedsim.files import write_atomically
     from fedsim.viz.data_figures import save_data_figures
-    from fedsim.viz.topology_map.save import draw_scenario
 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "describe.json"

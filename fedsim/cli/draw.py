@@ -37,10 +37,10 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.network_drawings import FORMATS, draw_scenario
     from fedsim.experiment.results import load_results
     from fedsim.files import why_no_folder
     from fedsim.scenario.load import load
-    from fedsim.viz.topology_map.save import FORMATS, draw_scenario
 
     scenario = load(arguments.scenario, overrides=arguments.overrides)
     path = Path(f"{scenario.name}-topology.png") if arguments.out is None else arguments.out

@@ -24,7 +24,7 @@ def add_to(commands: Commands) -> None:
     )
     add_run_folders(parser)
     parser.add_argument(
-        "--format", choices=("png", "svg"), default="png", help="The file format; png without this option."
+        "--format", choices=("png", "svg", "pdf"), default="png", help="The file format; png without this option."
     )
     parser.add_argument(
         "--out",
@@ -37,11 +37,11 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
+    from fedsim.experiment.figures import save_figures
+    from fedsim.experiment.network_drawings import draw_run
     from fedsim.experiment.results import load_results
     from fedsim.files import why_no_folder
     from fedsim.scenario.scalars import printable
-    from fedsim.viz.save import save_figures
-    from fedsim.viz.topology_map.save import draw_run
 
     results = [load_results(folder) for folder in arguments.folders]
     if arguments.out is None and len(results) > 1:

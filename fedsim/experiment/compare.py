@@ -3,9 +3,8 @@
 Protocols that spend at different rates are compared by what each had reached when so many rounds, seconds or bytes were
 spent, as if they had ended then. Nothing is interpolated and nothing is trained: it is all in the table of rounds.
 
-The interval is Student's (W. S. Gosset, *The probable error of a mean*, Biometrika 1908): it takes the values as
-independent and normally distributed. Differences paired by seed are sharper, because all protocols meet the same draws;
-the table leaves them out, and `difference` gives those of two protocols.
+Differences paired by seed are sharper than two intervals, because all protocols meet the same draws; the table leaves
+them out, and `difference` gives those of two protocols.
 """
 
 from __future__ import annotations
@@ -20,20 +19,19 @@ import numpy as np
 import pandas as pd
 
 from fedsim.errors import UserError, nearest, some
+from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_results
+from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import event_row
 from fedsim.scenario.scalars import printable
 
 __all__ = [
     "BUDGETS",
-    "CONFIDENCE",
-    "METRICS",
     "Budget",
     "Difference",
     "compare",
     "difference",
     "ended_before",
-    "half_width",
     "run_names",
     "summary_at",
 ]
@@ -43,32 +41,6 @@ Budget: TypeAlias = tuple[Spent, float]
 """What may be spent of what: ``("transfer_bytes", 4e9)``."""
 BUDGETS: tuple[Spent, ...] = get_args(Spent)
 """The columns of a table of rounds that can be a budget."""
-CONFIDENCE = 0.95
-METRICS = (
-    "final_accuracy",
-    "best_accuracy",
-    "loss",
-    "rmse",
-    "final_accuracy_global",
-    "rmse_global",
-    "final_accuracy_clients",
-    "rmse_clients",
-    "final_accuracy_unseen",
-    "rmse_unseen",
-    "sim_time_s",
-    "uplink_bytes",
-    "downlink_bytes",
-    "transfer_bytes",
-    "network_bytes",
-    "energy_j",
-    "rounds",
-    "time_to_target_s",
-    "bytes_to_target",
-    "rounds_to_target",
-    "communication_s",
-    "computation_s",
-)
-"""Columns of a summary that are averaged over seeds."""
 
 
 def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | None = None) -> pd.DataFrame:
@@ -136,11 +108,9 @@ def compare(
     """
     opened = [result if isinstance(result, Results) else load_results(result) for result in results]
     rows = [
-        {"run": name, "protocol": protocol, "accounting": accounting, "n": len(seeds), **_statistics(seeds)}
+        row
         for name, result in zip(run_names(opened), opened, strict=True)
-        for (protocol, accounting), seeds in _summary(result, at, target).groupby(
-            ["protocol", "accounting"], sort=False
-        )
+        for row in means_over_seeds(name, _summary(result, at, target))
     ]
     return pd.DataFrame(rows)
 
@@ -162,32 +132,6 @@ def _summary(result: Results, at: Budget | None, target: float | None) -> pd.Dat
         return events.assign(rounds=0)
     every_run = events.merge(summary_at(result.rounds, at, target), how="left")
     return every_run.assign(rounds=every_run["rounds"].fillna(0))  # some had no round at all
-
-
-def _statistics(seeds: pd.DataFrame) -> dict[str, float]:
-    columns: dict[str, float] = {}
-    for metric in METRICS:
-        known = seeds[metric].dropna().to_list() if metric in seeds else []
-        columns[f"{metric}_mean"] = float(np.mean(known)) if known else math.nan
-        columns[f"{metric}_half_width"] = half_width(known)
-        columns[f"{metric}_n"] = len(known)
-    return columns
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
-
-    NaN for fewer than two values, and where one is infinite.
-
-    >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
-    2.4841
-    """
-    from scipy.stats import t
-
-    n = len(values)
-    if n < 2 or not all(map(math.isfinite, values)):
-        return math.nan
-    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,12 @@ class Host:
     checkpoint_interval_s: float
 
     @property
+    def remarks(self) -> list[str]:
+        """What may not be expected of it."""
+        remark = self.training and self.training.choice.remark
+        return [remark] if remark else []
+
+    @property
     def numeric_family(self) -> str | None:
         """All that may change a bit of a result, beside the scenario; None when nothing is learned."""
         return None if self.training is None else self.training.numeric_family

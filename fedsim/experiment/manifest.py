@@ -53,6 +53,8 @@ def new_manifest(
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
+        "sample_shape": materials.dataset.sample_shape,
+        "outputs": materials.dataset.outputs,
         "model": _size(materials.table),
         **({"class_models": {name: _size(table) for name, table in own.items()}} if own else {}),
         "store": os.path.relpath(store, folder.path),
@@ -64,6 +66,7 @@ def new_manifest(
         "real_seconds": before.get("real_seconds", 0.0),
         "peak_memory_bytes": before.get("peak_memory_bytes", 0),
         "worker_peak_memory_bytes": before.get("worker_peak_memory_bytes"),
+        "remarks": [],
         "runs": [],
     }
 

@@ -102,6 +102,9 @@ class _Manifest(_Part):
     scenario: Line
     status: Literal["running", "finished"]
     runs: list[_Row]
+    remarks: list[Line] = []
+    sample_shape: list[Annotated[int, Ge(1)]] | None = None
+    outputs: Annotated[int, Ge(1)] | None = None
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
     at_work: _Process | None = None
     store: PathText = "store"

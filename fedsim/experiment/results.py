@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -14,17 +14,26 @@ from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.read_results import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
+from fedsim.experiment.shown_results import as_html, as_text
+from fedsim.experiment.trained_model import trained_model
 from fedsim.files import read_own_file
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
 from fedsim.scenario.scalars import printable
 
+if TYPE_CHECKING:
+    from fedsim.models.torch_module import Module
+    from fedsim.viz.shown_figure import ShownFigure
+
 __all__ = ["Results", "load_results"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
-    """A finished run. Tables are read when they are first asked for; one that is none any more is a `UserError`."""
+    """A finished run. Tables are read when they are first asked for; one that is none any more is a `UserError`.
+
+    As the last line of a notebook's cell, or printed, it shows the comparison of its protocols and its remarks.
+    """
 
     folder: Path
 
@@ -68,21 +77,69 @@ class Results:
             raise UserError(f"{printable(str(path))} was not written: no protocol of this run forms groups")
         return read_table(path, GROUPS)
 
+    def __repr__(self) -> str:
+        try:
+            return as_text(self.name, self.folder, self.summary, self.remarks)
+        except UserError as error:  # whoever looks at a variable is not to be interrupted
+            return f"Results that cannot be read: {error}"
+
+    def _repr_html_(self) -> str | None:
+        try:
+            return as_html(self.name, self.folder, self.summary, self.remarks)
+        except UserError:  # the text says why
+            return None
+
     @property
     def name(self) -> str:
         """The scenario's name."""
         return str(self.manifest["scenario"])
 
+    @property
+    def remarks(self) -> list[str]:
+        """What could be misread in the scenario or in the results, a sentence each, as the run said it.
+
+        A run of a version that did not keep them has none.
+        """
+        return list(self.manifest.get("remarks", []))
+
+    def plot(self) -> ShownFigure:
+        """The overview that ``fedsim plot`` saves: a matplotlib figure, which a notebook shows without pyplot.
+
+        ``results.plot().savefig("overview.pdf")`` makes a file of it; `fedsim.plot` draws several runs into one.
+        """
+        from fedsim.viz.overview import overview  # with matplotlib
+
+        return overview(self.rounds, self.summary)
+
     def final_weights(self, protocol: str, seed: int) -> dict[str, Path]:
         """Part -> safetensors file of the model at the end of a run; empty when nothing was learned.
 
-        Raises `UserError` when there was no such run, and when a file is not as it was written.
+        Without fedsim, ``safetensors.torch.load_file(path)`` gives the tensors of a part by name, and
+        ``safetensors.numpy.load_file`` gives arrays. Raises `UserError` when there was no such run, and when a file is
+        not as it was written.
         """
         for row in self.manifest["runs"]:
             if row["protocol"] == protocol and row["seed"] == seed:
                 return {part: self._weights(name) for part, name in row.get("final_weights", {}).items()}
         known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in self.manifest["runs"])
-        raise UserError(f"{printable(str(self.folder))} has no run of {protocol!r} on seed {seed} (runs: {known})")
+        near = nearest(str(protocol), {row["protocol"] for row in self.manifest["runs"]} - {protocol})
+        raise UserError(
+            f"{printable(str(self.folder))} has no run of {protocol!r} on seed {seed}{near} (runs: {known})"
+        )
+
+    def load_model(self, protocol: str, seed: int, *, device_class: str | None = None) -> Module:
+        """The model at the end of a run: a `torch.nn.Module` in ``eval()`` mode, in float32 on the CPU.
+
+        It takes a batch of samples as the data set has them, (batch, channels, height, width) for images, and returns
+        (batch, outputs) scores; ``argmax(1)`` is the class. Where device classes have models of their own,
+        *device_class* says whose is meant. A user's own module comes back as what it is; **the code that the run's
+        scenario names for it is run**. Neither the data set nor the rest of the scenario is needed.
+
+        Raises `UserError` when there was no such run, when nothing was learned, when the weights are lost or damaged,
+        and when the user's file has changed.
+        """
+        weights = self.final_weights(protocol, seed)
+        return trained_model(self.folder, self.manifest, weights, device_class)
 
     def _weights(self, name: str) -> Path:
         """A safetensors file in the store."""

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import gc
 import time
+import warnings
+from collections.abc import Iterable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fedsim.errors import Remark, UserError
 from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, take_peaks
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.progress.surroundings import display_for
+from fedsim.experiment.remarks_after import remarks as remarks_after
 from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
@@ -23,27 +30,11 @@ from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import validate
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
-from fedsim.protocols.run_loop import Round, Stop
 from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["Observer", "run"]
-
-
-class Observer:
-    """Sees nothing and says nothing; a progress display overrides what it wants to show."""
-
-    def tell(self, text: str) -> None:
-        """A line about all that follows: what trains, and how."""
-
-    def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
-        """A protocol starts on a seed, on a network of so many clients."""
-
-    def round_done(self, protocol: Protocol, seed: int, done: Round) -> None:
-        """A round has ended, and was evaluated if it was its turn."""
-
-    def end(self, protocol: Protocol, seed: int) -> None:
-        """The protocol has ended on this seed."""
+__all__ = ["run"]
 
 
 def run(
@@ -57,15 +48,25 @@ def run(
     torch_device: str = "cpu",
     precision: str = "float32",
     checkpoint_interval_s: float = CHECKPOINT_INTERVAL_S,
+    progress: bool | None = None,
     observer: Observer | None = None,
 ) -> Results:
     """Run *scenario* into the folder *out* (default ``runs/<name>``) and return its results.
 
-    A finished run of the same scenario in that folder is returned as it is. An unfinished one needs *resume*. *store*
-    is where learned values are kept (default: in the folder); a run that goes on needs it again when that is elsewhere.
-    *executor*, *workers* (None: one for each core, where that is of use), *torch_device* and *precision* say what
-    trains here. Raises `UserError` when anything asked for is wrong; nothing has been written then.
+    A finished run of the same scenario in that folder is returned as it is: nothing runs, and no warning repeats its
+    remarks, which are in `Results.remarks`. An unfinished one needs *resume*. *store* is where learned values are kept
+    (default: in the folder); a run that goes on needs it again when that is elsewhere. *executor*, *workers* (None: one
+    for each core, where that is of use), *torch_device* and *precision* say what trains here.
+
+    *progress* shows how far it has come: bars in a notebook or on a terminal. None shows nothing elsewhere, such as on
+    a pipe; True writes lines there, to standard error; False shows nothing at all. Each remark is a warning of the
+    category `fedsim.Remark`: those about the scenario before anything is written, all others at the end. An *observer*
+    hears everything in place of that, remarks on the results left out, and there are no warnings then.
+
+    Raises `UserError` when anything asked for is wrong; nothing has been written then.
     """
+    if observer is not None and progress is not None:
+        raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
     options = HostOptions(
         executor=executor,
         workers=workers,
@@ -85,28 +86,60 @@ def run(
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
     host = host_for(options, materials.tables, learn=scenario.learn)
+    known = [*remarks, *host.remarks]
+    if observer is None:
+        _warn(known)
+    later: list[str] = []
     with folder:
         if not folder.finished:  # somebody else may have been faster
             place = folder.store(asked)
             folder.manifest = new_manifest(scenario, materials, host, place, folder)
-            observer = observer or Observer()
-            for remark in remarks:
-                observer.tell(f"Remark: {remark}")
-            _run_all(scenario, materials, host, place, folder, observer)
+            folder.manifest["remarks"] += map(printable, known)
+            with display_for(progress) if observer is None else nullcontext(observer) as watching:
+                hears_remarks = observer or Observer()
+                _tell(remarks, hears_remarks)
+                if host.training is not None:
+                    watching.tell(f"Executor: {host.training}")
+                _tell(host.remarks, hears_remarks)
+                _run_all(scenario, materials, host, place, folder, watching, hears_remarks)
+            later = folder.manifest["remarks"][len(known) :]
+    if observer is None:
+        _warn(later)
     return Results(path)
 
 
+def _warn(remarks: Iterable[str]) -> None:
+    """Say *remarks* to who has called `run`."""
+    for remark in remarks:
+        warnings.warn(remark, Remark, stacklevel=3)
+
+
+def _tell(remarks: Iterable[str], observer: Observer) -> None:
+    for remark in remarks:
+        observer.tell(f"Remark: {remark}")
+
+
 def _run_all(
-    scenario: Scenario, materials: Materials, host: Host, store: Path, folder: RunFolder, observer: Observer
+    scenario: Scenario,
+    materials: Materials,
+    host: Host,
+    store: Path,
+    folder: RunFolder,
+    observer: Observer,
+    hears_remarks: Observer,
 ) -> None:
     """Every protocol on every seed; *materials* are those of the first seed."""
+
+    def remark(text: str) -> None:
+        folder.manifest["remarks"].append(printable(text))
+        _tell([text], hears_remarks)
+
     began_s = time.monotonic()
     folder.save_manifest()
     before_s = folder.manifest["real_seconds"]
-    _tell(host, observer)
     with (
         rare_collections(),
-        Learners(host, store, folder.manifest["run"], lambda text: observer.tell(f"Remark: {text}")) as learners,
+        Learners(host, store, folder.manifest["run"], remark) as learners,
         ResultTables(scenario, folder) as tables,
     ):
         for seed in scenario.seeds:
@@ -122,17 +155,10 @@ def _run_all(
                 folder.save_manifest()
                 gc.collect()  # a finished world is full of cycles
     take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
+    folder.manifest["remarks"] += map(printable, remarks_after(Results(folder.path)))
     folder.manifest["status"] = "finished"
     del folder.manifest["at_work"]
     folder.save_manifest()
-
-
-def _tell(host: Host, observer: Observer) -> None:
-    """Say what trains, and what may not be expected of it."""
-    if host.training is not None:
-        observer.tell(f"Executor: {host.training}")
-        if host.training.choice.remark is not None:
-            observer.tell(f"Remark: {host.training.choice.remark}")
 
 
 def _run_one(

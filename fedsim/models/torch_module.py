@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
 import numpy as np
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 from fedsim.errors import UserError
@@ -12,7 +17,10 @@ from fedsim.models.parted import PartedModule
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, LayerTable, ModelTable
 from fedsim.models.torch_layers import sequence
 
-__all__ = ["LayerModule", "build", "initial_parameters"]
+__all__ = ["LayerModule", "Module", "build", "initial_parameters", "trained"]
+
+Module: TypeAlias = nn.Module
+"""What a trained model is to those who only call it."""
 
 
 class LayerModule(PartedModule):
@@ -69,6 +77,23 @@ def build(table: ModelTable) -> PartedModule:
         if list(built.items()) != list(table.state_shapes(part).items()):
             raise ValueError(f"part {part!r} was built with {built}, the table says {table.state_shapes(part)}")
     return module
+
+
+def trained(table: ModelTable, weights: Mapping[str, Path]) -> Module:
+    """The module of *table* with the *weights* of each part, a safetensors file, in ``eval()`` mode on the CPU.
+
+    Of a user's own module it is that module itself. Raises `UserError` as `build` does, and `ValueError` when the
+    weights are those of another model.
+    """
+    from fedsim.models.user_torch import UserModule
+
+    if weights.keys() != set(table.parts):
+        raise ValueError(f"the model has the parts {sorted(table.parts)}, not {sorted(weights)}")
+    module = build(table)
+    for part, path in weights.items():
+        module.load(part, load_file(path))
+    module.eval()
+    return module.user if isinstance(module, UserModule) else module
 
 
 def initial_parameters(table: ModelTable, rng: np.random.Generator) -> dict[str, dict[str, torch.Tensor]]:

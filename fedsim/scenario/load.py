@@ -24,13 +24,13 @@ from fedsim.scenario.document import Document, Mark, SourceLocations
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
 from fedsim.scenario.scalars import kind_of, message_line, show
-from fedsim.scenario.schema import Scenario, WrittenNetwork
+from fedsim.scenario.schema import Scenario, WrittenModels, WrittenNetwork
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.scenario.yaml_writer import OneLine, yaml_text
 from fedsim.topology.explicit import Explicit
 from fedsim.topology.imported import MOST_BYTES, read_topology_data
 
-__all__ = ["checked", "load", "read_extended", "read_network", "written_out"]
+__all__ = ["checked", "load", "read_extended", "read_models", "read_network", "written_out"]
 
 KEY = "extends"
 MOST = 10
@@ -85,6 +85,18 @@ def read_network(path: Path) -> WrittenNetwork:
     if isinstance(topology, Unread):
         raise UserError(f"{document.where(('topology',))}: topology: is made by {topology.name}, which is not run here")
     return found
+
+
+def read_models(path: Path) -> WrittenModels:
+    """The models of the scenario that a run folder keeps in *path*. Only code that devices and models name is run.
+
+    Raises `UserError` when they are none that this version reads.
+    """
+    document = read_yaml(path)
+    try:
+        return WrittenModels.model_validate(document.data, context=document)
+    except ValidationError as error:
+        raise explain(error, document, WrittenModels) from None
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from fedsim.settings import OneOf, Settings, Several, key_rule
 from fedsim.topology.imported import self_contained
 from fedsim.topology.settings import TopologySettings
 
-__all__ = ["Scenario", "Written", "WrittenNetwork"]
+__all__ = ["Scenario", "Written", "WrittenNetwork", "check_name"]
 
 
 class _Refusal(UserError):
@@ -94,7 +94,8 @@ class Written:
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 
 
-def _folder_name(name: str) -> str:
+def check_name(name: str) -> str:
+    """A scenario's *name* as it is, which can be that of a folder; raises `ValueError` for any other."""
     if not re.fullmatch(_NAME, name):
         near = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80]
         raise ValueError(
@@ -123,10 +124,19 @@ class WrittenNetwork(Settings):
     faults: FaultsSettings
 
 
+class WrittenModels(Settings):
+    """What of a scenario says which models it trains, as a run folder keeps it: the rest is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    devices: DevicesSettings
+    model: Annotated[ModelSettings, OneOf("models")]
+
+
 class Scenario(Settings):
     """Everything that decides a run's results."""
 
-    name: Annotated[str, AfterValidator(_folder_name)] = Field(json_schema_extra={"pattern": _NAME})
+    name: Annotated[str, AfterValidator(check_name)] = Field(json_schema_extra={"pattern": _NAME})
     """Letters, digits, dots, dashes and underscores; results go to ``runs/<name>`` by default."""
     description: str = ""
     """What the scenario is about, for people."""

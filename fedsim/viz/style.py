@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from matplotlib import RcParams
 from matplotlib.colors import to_rgb
 
-__all__ = ["GREY", "RC", "Look", "looks", "plain"]
+__all__ = ["COLOURS", "DARK", "GREY", "RC", "Look", "looks", "plain"]
 
 GREY = "#5f6670"
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_LINES = ("-", "--", "-.", ":")  # lines that lie on each other are still seen
+DARK = "#33383e"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+"""Of protocols, in this order."""
+Line: TypeAlias = Literal["-", "--", "-.", ":"]
+_LINES: tuple[Line, ...] = ("-", "--", "-.", ":")  # lines that lie on each other are still seen
+_MARKERS = ("o", "s", "^", "D", "v", "P", "*", "h")  # and told apart where there is no colour
 _FADED = 0.45
 
 RC = RcParams(
@@ -23,7 +28,7 @@ RC = RcParams(
         "axes.edgecolor": "#c3c8ce",
         "axes.grid": True,
         "axes.axisbelow": True,
-        "axes.labelcolor": "#33383e",
+        "axes.labelcolor": DARK,
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlelocation": "left",
@@ -38,11 +43,12 @@ RC = RcParams(
         "grid.color": "#e4e7ea",
         "grid.linewidth": 0.8,
         "legend.frameon": False,
+        "pdf.fonttype": 42,  # letters stay letters, which journals ask for
         "svg.hashsalt": "fedsim",
         "xtick.color": GREY,
         "ytick.color": GREY,
-        "xtick.labelcolor": "#33383e",
-        "ytick.labelcolor": "#33383e",
+        "xtick.labelcolor": DARK,
+        "ytick.labelcolor": DARK,
     }
 )
 """Settings of matplotlib that make equal results equal files."""
@@ -53,23 +59,28 @@ class Look:
     """The look of one protocol's lines and bars."""
 
     colour: str
-    line: str
+    line: Line
+    marker: str = "o"
 
     def faded(self) -> tuple[float, float, float]:
         """The colour, lighter but opaque."""
         red, green, blue = (1 - _FADED * (1 - part) for part in to_rgb(self.colour))
         return red, green, blue
 
+    def in_run(self, number: int) -> Look:
+        """The same colour with the line and the marker of run *number*, from 0."""
+        return Look(self.colour, _LINES[number % len(_LINES)], _MARKERS[number % len(_MARKERS)])
 
-def looks(protocols: Iterable[str]) -> dict[str, Look]:
-    """A look for each of the protocols, by the order in which they are first named; 28 of them differ.
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """A look for each of the names, by the order in which they first come; 56 of them differ.
 
     >>> looks(["fedavg", "fedprox", "fedavg"])["fedprox"]
-    Look(colour='#D55E00', line='--')
+    Look(colour='#D55E00', line='--', marker='s')
     """
     return {
-        protocol: Look(_COLOURS[position % len(_COLOURS)], _LINES[position % len(_LINES)])
-        for position, protocol in enumerate(dict.fromkeys(protocols))
+        name: Look(COLOURS[position % len(COLOURS)], _LINES[position % len(_LINES)], _MARKERS[position % len(_MARKERS)])
+        for position, name in enumerate(dict.fromkeys(names))
     }
 
 

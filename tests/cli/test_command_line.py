@@ -16,7 +16,7 @@ from scenario_texts import write_scenario
 from fedsim import cli
 from fedsim.cli import main
 
-COMMANDS = ("run", "compare", "plot", "draw", "describe", "validate", "schema", "list")
+COMMANDS = ("new", "run", "compare", "plot", "draw", "describe", "validate", "schema", "list", "completion")
 
 
 def test_no_command_prints_help_and_is_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +42,7 @@ def test_the_version_is_the_installed_one(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rnu", "x.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: run, compare,"),
+        (["rnu", "x.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: new, run, compare,"),
         (["run", "x.yaml", "--quite"], "`fedsim run` takes no '--quite'; did you mean '--quiet'?"),
         (["run", "x.yaml", "--exec", "serial"], "`fedsim run` takes no '--exec'"),
         (["schema", "protocols"], "`fedsim schema` takes no 'protocols'"),
@@ -73,7 +73,7 @@ def test_wrong_input_is_one_message_and_status_2(
         (["run", "x.yaml", "--checkpoint-interval-s", "0"], "'0' must be a number of seconds above 0, as in 30"),
         (["run", "x.yaml", "--checkpoint-interval-s", "nan"], "'nan' must be a number of seconds above 0, as in 30"),
         (["run", "x.yaml", "--torch-device", "tpu"], "invalid choice: 'tpu'"),
-        (["plot", "x", "--format", "pdf"], "invalid choice: 'pdf'"),
+        (["plot", "x", "--format", "eps"], "invalid choice: 'eps'"),
         (["compare", "x", "--target", "80"], "'80' must be an accuracy between 0 and 1, as in 0.8"),
         (["compare", "x", "--at", "rounds=3"], "'rounds=3' must be a column that can be a budget (round, sim_time_s, "),
         (["compare", "x", "--at", "rounds=3"], "above 0, as in transfer_bytes=4e9; did you mean 'round'?"),

@@ -9,16 +9,20 @@ from importlib import metadata
 import pytest
 
 import fedsim
+from fedsim.errors import Remark, UserError
 from fedsim.experiment.compare import compare
-from fedsim.experiment.results import load_results
+from fedsim.experiment.figures import plot
+from fedsim.experiment.results import Results, load_results
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load
 
-HEAVY = ("matplotlib", "networkx", "numpy", "pandas", "pydantic", "scipy", "simpy", "torch", "yaml")
+HEAVY = ("IPython", "matplotlib", "networkx", "numpy", "pandas", "pydantic", "scipy", "simpy", "torch", "yaml")
 
 
 def test_the_names_are_the_librarys_own() -> None:
-    assert (fedsim.load, fedsim.run, fedsim.load_results, fedsim.compare) == (load, run, load_results, compare)
+    assert (fedsim.load, fedsim.run, fedsim.load_results) == (load, run, load_results)
+    assert (fedsim.compare, fedsim.plot, fedsim.Results) == (compare, plot, Results)
+    assert (fedsim.Remark, fedsim.UserError) == (Remark, UserError)
     assert fedsim.__version__ == metadata.version("fedsim-industrial")
     assert set(fedsim.__all__) <= set(dir(fedsim))
 

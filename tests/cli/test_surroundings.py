@@ -22,10 +22,11 @@ from scenario_texts import write_scenario
 from tiers import mostly_long
 
 from fedsim.cli import main
-from fedsim.cli.progress import Lines, progress
+from fedsim.cli.progress import progress
 from fedsim.data import cache
 from fedsim.data.raw_dataset import RawDataset
 from fedsim.experiment import run as running
+from fedsim.experiment.progress.lines import Lines
 from fedsim.learning.executors.workers import Workers
 
 Capture = pytest.CaptureFixture[str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -19,10 +20,18 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems bri
 OF_A_CUDA_BUILD = ("cuda-", "nvidia-", "triton")  # torch itself fixes the versions of these
 
 
-def pins() -> dict[str, Requirement]:
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+def pins(text: str | None = None) -> dict[str, Requirement]:
+    lines = (text or (ROOT / "constraints.txt").read_text("utf-8")).splitlines()
     requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return {canonicalize_name(requirement.name): requirement for requirement in requirements}
+
+
+def pins_of_lab() -> dict[str, Requirement]:
+    return pins((ROOT / "constraints.txt").read_text("utf-8").split("# What only `make lab` installs.")[1])
+
+
+def is_installed(distribution: str) -> bool:
+    return any(True for _ in metadata.distributions(name=distribution))
 
 
 def brought_by(distribution: str, extras: frozenset[str]) -> set[str]:
@@ -60,7 +69,30 @@ def test_a_pin_is_one_public_version() -> None:
 @on_linux
 def test_nothing_is_pinned_that_is_not_installed() -> None:
     brought = brought_by("fedsim-industrial", frozenset({"dev"})) | {"setuptools"}  # what builds the package
-    assert sorted(pins().keys() - brought) == []
+    assert sorted(pins().keys() - brought - pins_of_lab().keys()) == []
+
+
+@pytest.mark.skipif(not is_installed("jupyterlab"), reason="`make lab` was not executed here")
+def test_everything_that_make_lab_installs_is_pinned() -> None:
+    brought = brought_by("fedsim-industrial", frozenset({"lab"}))
+    assert sorted(name for name in brought - pins().keys() if not name.startswith(OF_A_CUDA_BUILD)) == []
+    assert sorted(pins_of_lab().keys() - brought) == []
+
+
+@on_linux
+def test_as_many_packages_are_announced_as_are_installed() -> None:
+    announced = runpy.run_path(str(ROOT / ".ci/install.py"))["ADDED"]
+    user, developer = (brought_by("fedsim-industrial", frozenset(extra)) for extra in ((), ("dev",)))
+    of_cuda = {name for name in developer if name.startswith(OF_A_CUDA_BUILD)}
+    assert announced[""][0] == len((user - of_cuda) | {"setuptools", "fedsim-industrial"})
+    assert announced["dev"][0] == len(developer - user)
+
+
+def test_a_folder_that_is_called_fedsim_does_not_hide_the_package(tmp_path: Path) -> None:
+    (tmp_path / "fedsim" / "fedsim").mkdir(parents=True)  # what is beside a clone, and what Python is started beside
+    words = [sys.executable, "-c", "import fedsim; print(fedsim.load.__module__)"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "fedsim.scenario.load\n", done.stderr
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")

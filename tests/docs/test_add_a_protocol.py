@@ -49,7 +49,7 @@ def fedsim(module: Path, *commands: list[str]) -> list[Said]:
     return [Said(*one) for one in json.loads(done.stdout)]
 
 
-WRONG = ["validate", "scenarios/quickstart.yaml", "--set", "protocols=[{name: richest, clients: 81}]"]
+WRONG = ["validate", "scenarios/digits.yaml", "--set", "protocols=[{name: richest, clients: 81}]"]
 LISTED = ["list", "protocols"]
 
 

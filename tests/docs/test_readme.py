@@ -1,14 +1,16 @@
-"""The README's numbers are those that its own scenario gives."""
+"""The README's commands run in their order, in one folder, and its numbers are those that its own scenarios give."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
-from pages import ROOT, fenced
-from tiers import mostly_long
+from pages import ROOT, columns, fenced, files
+from tiers import FULL, mostly_long
 
+from fedsim.cli import main
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load
 from fedsim.viz.human import duration
@@ -16,6 +18,57 @@ from fedsim.viz.human import duration
 README = ROOT / "README.md"
 MODELS = {"small": [], "large": ["model={name: hfedms_cnn}", "data.pixels=28"]}
 ROWS = re.findall(r"^\| (\w+) \| ([\d.]+ \w+) \| ([\d.]+ \w+) \|$", README.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+DEMO = [["run", "scenarios/quickstart.yaml", "--out", "runs/quickstart"], ["plot", "runs/quickstart"]]
+"""What `make demo` does after the installation."""
+SHORT = [] if FULL else ["--set", "stop.rounds=5", "--seeds", "1,2"]
+DEMO_TABLE = README.read_text("utf-8").split("<!-- demo table -->\n")[1].split("<!-- end of demo table -->")[0]
+
+
+def commands() -> list[list[str]]:
+    """The words of each command of the README, in their order."""
+    lines = [line for block in fenced(README, "text") for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fedsim ")]
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what a clone has, in which a reader is."""
+    for name in ("scenarios", "topologies"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.drawn  # `make test-long` runs the whole demo, and holds it against the table
+def test_the_commands_run_in_their_order_in_one_folder(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, content in files(README).items():
+        (clone / name).write_text(content, encoding="utf-8")
+    printed = []
+    for words in [[*DEMO[0], *SHORT], *DEMO[1:], *commands()]:
+        assert main(words) == 0, f"{words}: {capsys.readouterr().err}"
+        printed.append(capsys.readouterr().out)
+    if FULL:
+        assert_alike(columns(printed[0].split("Results:")[0].strip()), columns(DEMO_TABLE.strip()))
+
+
+def assert_alike(printed: dict[str, list[str]], shown: dict[str, list[str]]) -> None:
+    """What was learned may differ by rounding, far less than by the seed; all else is equal."""
+    assert printed.keys() == shown.keys()
+    for column in printed.keys() - {"accuracy", "loss"}:
+        assert printed[column] == shown[column]
+    for column in ("accuracy", "loss"):
+        for ours, theirs in zip(printed[column], shown[column], strict=True):
+            mean, interval = map(float, theirs.split(" +/- "))
+            assert abs(float(ours.split(" +/- ")[0]) - mean) < interval
+
+
+def test_the_commands_are_those_that_a_reader_needs_first() -> None:
+    assert {words[0] for words in commands()} == {"new", "validate", "describe", "draw", "run", "compare", "plot"}
+    outs = [words[words.index("--out") + 1] for words in commands() if "--out" in words]
+    assert len(outs) == len(set(outs))
 
 
 @pytest.fixture

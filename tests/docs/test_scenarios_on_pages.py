@@ -1,4 +1,4 @@
-"""Whatever the pages show of a scenario is one: whole scenarios, and single sections in the quickstart's place."""
+"""Whatever the pages show of a scenario is one: whole scenarios, and single sections in the place of the digits'."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
 from fedsim.scenario.yaml_reader import parse_yaml
 
-QUICKSTART = ROOT / "scenarios/quickstart.yaml"
+DIGITS = ROOT / "scenarios/digits.yaml"
 NEEDED = {key for key, field in Scenario.model_fields.items() if field.is_required()}
 BLOCKS = [
     pytest.param(text, id=f"{page.relative_to(ROOT)}-{number}")
@@ -24,15 +24,15 @@ BLOCKS = [
 ]
 
 
-def quickstart() -> dict[str, Any]:
+def digits() -> dict[str, Any]:
     """What a page's sections are put into, with one seed: each of its three would load the same data again."""
-    return {**parse_yaml(QUICKSTART.read_text("utf-8"), "quickstart").data, "seeds": [1]}
+    return {**parse_yaml(DIGITS.read_text("utf-8"), "digits").data, "seeds": [1]}
 
 
 @pytest.mark.parametrize("text", BLOCKS)
 def test_yaml_on_a_page_is_a_scenario_or_sections_of_one(text: str, tmp_path: Path) -> None:
     sections = parse_yaml(text, "the page").data
-    rest = {} if sections.keys() >= NEEDED or "extends" in sections else quickstart()
+    rest = {} if sections.keys() >= NEEDED or "extends" in sections else digits()
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
     (tmp_path / "topologies").symlink_to(ROOT / "topologies")

@@ -85,7 +85,8 @@ def _peaks_path(out: Path) -> Path:
 def _run(question: dict[str, Any]) -> int:
     from fedsim.errors import UserError
     from fedsim.experiment.manifest import peak_memory_bytes
-    from fedsim.experiment.run import Observer, run
+    from fedsim.experiment.observer import Observer
+    from fedsim.experiment.run import run
     from fedsim.scenario.schema import Scenario
 
     out = Path(question["out"])

@@ -1,6 +1,6 @@
-"""What `auto` chooses for the quickstart learns as the reference does: means over seeds agree within their spread.
+"""What `auto` chooses for the digits learns as the reference does: means over seeds agree within their spread.
 
-The rounds are fewer than the quickstart's own, at which both have learned, so that this takes half a minute; the data,
+The rounds are fewer than the scenario's own, at which both have learned, so that this takes half a minute; the data,
 the devices, the model, the protocols and the seeds are its own. Left out: single runs, which rounding makes differ
 (``tests/laws/test_executors_agree.py`` measures by how much, step by step).
 """
@@ -15,7 +15,7 @@ from fedsim.experiment.compare import compare
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load
 
-QUICKSTART = Path(__file__).parents[2] / "scenarios/quickstart.yaml"
+DIGITS = Path(__file__).parents[2] / "scenarios/digits.yaml"
 FEWER_ROUNDS = ["stop.rounds=15", "protocols.centralised.stop.rounds=2"]
 LEARNED = 0.5
 """An accuracy that chance, 0.1, is far from."""
@@ -23,7 +23,7 @@ LEARNED = 0.5
 
 @pytest.mark.long
 def test_the_mean_of_auto_is_within_the_seeds_interval_of_serial(tmp_path: Path) -> None:
-    scenario = load(QUICKSTART, overrides=FEWER_ROUNDS)
+    scenario = load(DIGITS, overrides=FEWER_ROUNDS)
     assert scenario.seeds == (1, 2, 3)
     serial, auto = (run(scenario, out=tmp_path / name, executor=name) for name in ("serial", "auto"))
     assert serial.manifest["executor"]["name"] == "serial"

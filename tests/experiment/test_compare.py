@@ -10,7 +10,8 @@ import pytest
 from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.errors import UserError
-from fedsim.experiment.compare import METRICS, compare
+from fedsim.experiment.compare import compare
+from fedsim.experiment.means_over_seeds import METRICS
 from fedsim.metrics.tables import event_row
 from fedsim.viz.tables import comparison_cells
 

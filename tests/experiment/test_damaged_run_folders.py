@@ -20,8 +20,9 @@ from tiers import FULL, mostly_long
 
 from fedsim.cli import main
 from fedsim.errors import UserError
+from fedsim.experiment.observer import Observer
 from fedsim.experiment.results import load_results
-from fedsim.experiment.run import Observer, run
+from fedsim.experiment.run import run
 from fedsim.learning.stored_values import Index, index_bytes, metrics_line, with_digest
 
 LEARNING: dict[str, Any] = {

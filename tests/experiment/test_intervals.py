@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import norm
 
 from fedsim.errors import UserError
-from fedsim.experiment.compare import Difference, difference, half_width
+from fedsim.experiment.compare import Difference, difference
+from fedsim.metrics.intervals import half_width
 
 
 def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:

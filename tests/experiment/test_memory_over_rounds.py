@@ -23,7 +23,8 @@ import torch
 from run_server import RunServer, last_message, peaks
 from tiers import mostly_long
 
-from fedsim.experiment.run import Observer, run
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.run import run
 
 PIXELS = 64
 SOFTMAX: dict[str, Any] = {"model": {"name": "softmax"}, "save_transfers": False}

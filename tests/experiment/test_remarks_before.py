@@ -9,8 +9,9 @@ import pytest
 
 from fedsim.cli import main
 from fedsim.experiment.describe import describe
+from fedsim.experiment.observer import Observer
 from fedsim.experiment.remarks_before import remarks_before
-from fedsim.experiment.run import Observer, run
+from fedsim.experiment.run import run
 from fedsim.experiment.validate import validate
 from fedsim.scenario.load import load, written_out
 

@@ -19,7 +19,8 @@ from signals import At, computed
 from tiers import FULL, mostly_long
 
 from fedsim.errors import UserError
-from fedsim.experiment.run import Observer, run
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.run import run
 from fedsim.learning.rules.changes import PARTIAL_SUM
 from fedsim.scenario.schema import Scenario
 

@@ -19,7 +19,7 @@ from fedsim.learning.executors.batched import low_rank, shared
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.scenario.load import load
 
-QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
+DIGITS = Path(__file__).parents[2] / "scenarios" / "digits.yaml"
 CONVOLUTIONS = {
     "model": {"name": "small_cnn", "channels": [4, 8], "hidden": 16},
     "data.stream": {"samples": 32},
@@ -99,9 +99,9 @@ def test_models_are_the_same_but_for_rounding_as_one_client_after_the_other(torc
 
 @pytest.mark.slow
 @pytest.mark.parametrize("torch_device", [pytest.param("cuda", marks=on_cuda)])
-def test_the_quickstart_gives_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
+def test_the_digits_give_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        run(load(QUICKSTART), out=tmp_path / name, torch_device=torch_device)
+        run(load(DIGITS), out=tmp_path / name, torch_device=torch_device)
     assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
 
 

@@ -9,8 +9,9 @@ import pytest
 from small_worlds import scenario
 
 from fedsim.errors import UserError
+from fedsim.experiment.observer import Observer
 from fedsim.experiment.results import Results
-from fedsim.experiment.run import Observer, run
+from fedsim.experiment.run import run
 from fedsim.learning.executors import processor, torch_executor
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round

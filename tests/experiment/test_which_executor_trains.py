@@ -19,7 +19,8 @@ from fedsim import registry
 from fedsim.errors import UserError
 from fedsim.experiment import host as host_module
 from fedsim.experiment.host import Host, HostOptions, Training, cores, host_for
-from fedsim.experiment.run import Observer, run
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.run import run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose

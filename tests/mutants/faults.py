@@ -17,6 +17,7 @@ from mutants import (
     in_messages,
     in_models,
     in_outages,
+    in_python,
     in_radio,
     in_recordings,
     in_rounds,
@@ -57,4 +58,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_semantics.FAULTS,
     *in_updates.FAULTS,
     *in_comparisons.FAULTS,
+    *in_python.FAULTS,
 )

@@ -6,7 +6,7 @@ from mutants.fault import Fault
 
 BUDGETS = "fedsim/experiment/compare.py"
 COMPARE = "fedsim/experiment/compare.py"
-INTERVALS = "fedsim/experiment/compare.py"
+INTERVALS = "fedsim/metrics/intervals.py"
 TEST_BUDGETS = "tests/experiment/test_budgets.py"
 TEST_COMPARE = "tests/experiment/test_compare.py"
 TEST_INTERVALS = "tests/experiment/test_intervals.py"
@@ -42,21 +42,21 @@ FAULTS = (
     ),
     Fault(
         "differences of means that are not paired",
-        INTERVALS,
+        COMPARE,
         "half_width(differences), len(differences)",
         "half_width(values[one].to_list()), len(differences)",
         (TEST_INTERVALS,),
     ),
     Fault(
         "a difference as large as its interval is one",
-        INTERVALS,
+        COMPARE,
         "if not abs(self.mean) > self.half_width:",
         "if not abs(self.mean) >= self.half_width:",
         (TEST_INTERVALS,),
     ),
     Fault(
         "one seed decides",
-        INTERVALS,
+        COMPARE,
         "if not abs(self.mean) > self.half_width:",
         "if abs(self.mean) <= self.half_width:",
         (TEST_INTERVALS,),

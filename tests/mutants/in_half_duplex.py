@@ -296,8 +296,8 @@ FAULTS = (
     Fault(
         "a run keeps remarks to itself",
         "fedsim/experiment/run.py",
-        '                observer.tell(f"Remark: {remark}")\n',
-        "                pass\n",
+        '        observer.tell(f"Remark: {remark}")\n',
+        "        pass\n",
         (TEST_REMARKS,),
     ),
     Fault(

@@ -174,6 +174,15 @@ def scored_by_hand(results: Results, scenario: Scenario) -> list[float]:
     return found
 
 
+def test_the_model_of_each_class_is_loaded_by_its_name(tmp_path: Path) -> None:
+    results = fedsim.run(digit_runs.scenario(LEARNED | {"stop.rounds": 1}), out=tmp_path)
+    for name, hidden in (("camera", 12), ("sensor", 16)):
+        shapes = [tuple(value.shape) for value in results.load_model(TITLE, 1, device_class=name).parameters()]
+        assert shapes == [(hidden, 64), (hidden,), (10, hidden), (10,)]
+    with pytest.raises(UserError, match="several models, as 'camera' of its device classes .* device_class='camera'"):
+        results.load_model(TITLE, 1)
+
+
 def test_each_client_is_scored_with_its_own_model(tmp_path: Path) -> None:
     scenario = digit_runs.scenario(LEARNED)
     results = fedsim.run(scenario, out=tmp_path)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from tiny_results import rounds_of, summary_of
 
+from fedsim.metrics.intervals import half_width
 from fedsim.viz import figures
+from fedsim.viz.series import names_apart
 from fedsim.viz.style import looks
 
 TWO = pd.concat([rounds_of("fedavg", 1, [0.2, 0.6, 0.8]), rounds_of("fedprox", 1, [0.3, nan, 0.9])])
@@ -23,7 +28,7 @@ LEARNING = (
     figures.accuracy_over_rounds,
     figures.loss_over_rounds,
 )
-COSTS = (figures.traffic_by_protocol, figures.time_by_protocol)
+COSTS = (figures.traffic_by_protocol, figures.time_by_protocol, figures.accuracy_by_protocol)
 
 
 def axes() -> Axes:
@@ -33,6 +38,18 @@ def axes() -> Axes:
 def curve(ax: Axes, label: str) -> list[tuple[float, float]]:
     (line,) = (line for line in ax.get_lines() if line.get_label() == label)
     return [tuple(point) for point in np.asarray(line.get_xydata())]
+
+
+def legend_of(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    assert legend is not None
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def legend_title(ax: Axes) -> str:
+    legend = ax.get_legend()
+    assert legend is not None
+    return legend.get_title().get_text()
 
 
 def test_a_curve_goes_through_the_evaluated_rounds() -> None:
@@ -111,9 +128,107 @@ def test_a_protocol_has_the_same_colour_in_every_figure() -> None:
     assert len(set(bars)) == 2
 
 
-def test_28_protocols_look_different() -> None:
-    names = [f"protocol-{number}" for number in range(28)]
-    assert len(set(looks(names).values())) == 28
+def test_56_protocols_look_different() -> None:
+    names = [f"protocol-{number}" for number in range(56)]
+    assert len(set(looks(names).values())) == 56
+    without_colour = {(look.line, look.marker) for look in looks(names[:8]).values()}
+    assert len(without_colour) == 8
+
+
+def of_runs(runs: Sequence[str], protocols: Sequence[str]) -> pd.DataFrame:
+    return pd.concat(rounds_of(protocol, 1, [0.2, 0.6]).assign(run=run) for run in runs for protocol in protocols)
+
+
+def looks_of(ax: Axes) -> dict[str, tuple[Any, Any, Any]]:
+    return {
+        str(line.get_label()): (line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.get_lines()
+    }
+
+
+def test_colour_is_the_protocol_in_all_runs_and_line_and_marker_are_the_run() -> None:
+    ax = figures.accuracy_over_time(of_runs(["day", "night"], ["fedavg", "stp"]), axes())
+    drawn = looks_of(ax)
+    assert list(drawn) == ["fedavg, day", "stp, day", "fedavg, night", "stp, night"]
+    assert len(set(drawn.values())) == 4
+    assert drawn["fedavg, day"][0] == drawn["fedavg, night"][0] != drawn["stp, day"][0] == drawn["stp, night"][0]
+    assert drawn["fedavg, day"][1:] == drawn["stp, day"][1:] != drawn["fedavg, night"][1:] == drawn["stp, night"][1:]
+    assert legend_of(ax) == ["fedavg", "stp", "day", "night"]
+    assert legend_title(ax) == "colour: protocol; line and marker: run"
+
+
+def test_colour_is_the_run_where_all_runs_have_one_protocol() -> None:
+    ax = figures.accuracy_over_time(of_runs([f"run {number}" for number in range(12)], ["fedavg"]), axes())
+    assert len(set(looks_of(ax).values())) == 12
+    assert legend_of(ax) == [f"run {number}" for number in range(12)]
+    assert legend_title(ax) == "fedavg; colour and line: run"
+
+
+def test_a_model_that_diverged_in_one_of_several_runs_is_named_with_its_run() -> None:
+    lost = rounds_of("stp", 1, [0.2, nan]).assign(loss=[0.8, np.inf], run="night")
+    ax = figures.accuracy_over_time(pd.concat([of_runs(["day"], ["fedavg", "stp"]), lost]), axes())
+    assert legend_of(ax)[-1] == "stp, night (diverged)"
+
+
+@pytest.mark.parametrize("legend", [True, False])
+def test_a_legend_stands_beside_the_axes_or_is_left_out(legend: bool) -> None:
+    ax = Figure(layout="constrained").add_subplot()
+    figures.accuracy_over_time(TWO, ax, legend=legend)
+    ax.figure.draw_without_rendering()
+    found = ax.get_legend()
+    assert (found is not None) == legend
+    assert found is None or found.get_window_extent().x0 >= ax.get_window_extent().x1
+
+
+def test_bars_of_several_runs_stand_under_the_name_of_their_run() -> None:
+    rounds = of_runs(["day", "night"], ["fedavg", "stp"])
+    summary = pd.DataFrame([{**summary_of(part), "run": key[0]} for key, part in rounds.groupby(["run", "protocol"])])
+    ax = figures.time_by_protocol(summary, axes())
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["day", "fedavg", "stp", "night", "fedavg", "stp"]
+    colours = [patch.get_facecolor() for patch in ax.patches]
+    assert colours[:2] == colours[2:]
+
+
+def test_whiskers_reach_over_the_interval_of_the_mean() -> None:
+    seconds = [10.0, 20.0, 60.0]
+    rows = [{**summary_of(rounds_of("fedavg", seed, [0.5])), "sim_time_s": s} for seed, s in enumerate(seconds, 1)]
+    ax = figures.time_by_protocol(pd.DataFrame(rows[1:]), axes())
+    ((low, high),) = [segment[:, 0] for segment in ax.collections[0].get_segments()]
+    assert (low, high) == (0.0, pytest.approx(40.0 + half_width(seconds[1:])))  # no bar is shorter than nothing
+    assert ax.get_xlabel() == "simulated time, s\nmean and 95 % interval over seeds"
+    ax = figures.time_by_protocol(pd.DataFrame(rows), axes())
+    assert ax.collections[0].get_segments()[0][1, 0] == pytest.approx(30.0 + half_width(seconds))
+
+
+@pytest.mark.parametrize("seconds", [[10.0], [10.0, 10.0]], ids=["one seed", "equal seeds"])
+def test_without_an_interval_there_is_no_whisker(seconds: list[float]) -> None:
+    rows = [{**summary_of(rounds_of("fedavg", seed, [0.5])), "sim_time_s": s} for seed, s in enumerate(seconds, 1)]
+    ax = figures.time_by_protocol(pd.DataFrame(rows), axes())
+    assert not ax.collections
+    assert ax.get_xlabel() == "simulated time, s"
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (["plant-lte_m", "plant-nb_iot"], ["lte_m", "nb_iot"]),
+        (["runs/plant-a", "runs/plant-b"], ["a", "b"]),
+        (["plant", "plant-a"], ["plant", "plant-a"]),
+        (["plant a", "plant a b"], ["a", "a b"]),
+        (["planta", "plantb"], ["planta", "plantb"]),
+        (["-", "--"], ["-", "--"]),
+        (["plant"], ["plant"]),
+        ([], []),
+    ],
+)
+def test_names_are_shown_without_the_words_that_all_begin_with(names: list[str], short: list[str]) -> None:
+    assert names_apart(names) == short
+
+
+@given(st.lists(st.text("ab-_/. ", min_size=1, max_size=8), unique=True, max_size=4))
+def test_names_without_their_common_words_stay_apart_and_are_never_empty(names: list[str]) -> None:
+    short = names_apart(names)
+    assert len(set(short)) == len(names)
+    assert all(name.endswith(end) and end for name, end in zip(names, short, strict=True))
 
 
 def test_bars_are_uplink_then_downlink_and_means_over_seeds() -> None:
@@ -122,7 +237,7 @@ def test_bars_are_uplink_then_downlink_and_means_over_seeds() -> None:
     uplink, downlink = ax.patches
     assert (uplink.get_x(), uplink.get_width()) == (0, pytest.approx(4.0))  # two thirds of 6 MB
     assert (downlink.get_x(), downlink.get_width()) == (pytest.approx(4.0), pytest.approx(2.0))
-    assert ax.get_xlabel().endswith("MB")
+    assert ax.get_xlabel() == "uplink (dark), downlink (light), MB\nmean and 95 % interval over seeds"
     assert [text.get_text().strip() for text in ax.texts] == ["6 MB"]
 
 
@@ -166,11 +281,11 @@ def test_a_curve_of_a_model_that_diverged_ends_in_a_cross_and_the_legend_says_wh
     ends = rounds_of("fedavg", 1, [0.2, 0.6, nan]).assign(loss=[0.8, 0.4, np.inf])
     never = rounds_of("fedprox", 1, [nan]).assign(loss=np.inf)
     ax = draw(pd.concat([ends, never, rounds_of("stp", 1, [0.2, 0.3, 0.4])]), axes())
-    assert len(curve(ax, "fedavg (diverged)")) == 2
-    assert curve(ax, "fedprox (diverged)") == []
+    assert len(curve(ax, "fedavg")) == 2
+    assert curve(ax, "fedprox") == []
     crosses = [line for line in ax.get_lines() if line.get_marker() == "X"]
     assert [len(line.get_xdata()) for line in crosses] == [1, 0]
-    assert np.array_equal(crosses[0].get_xydata()[0], curve(ax, "fedavg (diverged)")[-1])
+    assert np.array_equal(crosses[0].get_xydata()[0], curve(ax, "fedavg")[-1])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "fedavg (diverged)", "fedprox (diverged)", "stp"
     ]  # fmt: skip
@@ -179,4 +294,5 @@ def test_a_curve_of_a_model_that_diverged_ends_in_a_cross_and_the_legend_says_wh
 def test_the_legend_counts_the_seeds_that_diverged() -> None:
     lost = rounds_of("fedavg", 2, [0.2, nan]).assign(loss=[0.8, np.inf])
     ax = figures.accuracy_over_rounds(pd.concat([rounds_of("fedavg", 1, [0.2, 0.6]), lost]), axes())
-    assert curve(ax, "fedavg (1 of 2 seeds diverged)") == [(1, 0.2)]
+    assert curve(ax, "fedavg") == [(1, 0.2)]
+    assert legend_of(ax) == ["fedavg (1 of 2 seeds diverged)"]

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import combinations
 from math import nan
 from pathlib import Path
 
 import matplotlib as mpl
+import pandas as pd
 import pytest
-from tiny_results import rounds_of, write_results
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from tiers import mostly_long
+from tiny_results import rounds_of, summary_of, write_results
 
+from fedsim.experiment.figures import save_figures
 from fedsim.experiment.results import Results
-from fedsim.viz.save import save_figures
+from fedsim.viz.overview import named_figures
 
 COSTS = {"traffic_by_protocol", "time_by_protocol", "overview"}
-LEARNING = {"accuracy_over_time", "accuracy_over_bytes", "accuracy_over_rounds", "loss_over_rounds"}
+CURVES = {"accuracy_over_time", "accuracy_over_bytes", "accuracy_over_rounds", "loss_over_rounds"}
+LEARNING = {*CURVES, "accuracy_by_protocol"}
 
 
 def two_protocols(folder: Path, accuracy: float = 0.8, name: str = "tiny") -> Results:
@@ -23,10 +29,10 @@ def two_protocols(folder: Path, accuracy: float = 0.8, name: str = "tiny") -> Re
     return write_results(folder, runs, name=name)
 
 
-@pytest.mark.parametrize("file_format", [pytest.param("png", marks=pytest.mark.long), "svg"])
+@pytest.mark.parametrize("file_format", [pytest.param("png", marks=pytest.mark.long), "svg", "pdf"])
 def test_equal_results_give_equal_bytes(tmp_path: Path, file_format: str) -> None:
     results = two_protocols(tmp_path / "run")
-    assert file_format in ("png", "svg")
+    assert file_format in ("png", "svg", "pdf")
     first = save_figures([results], tmp_path / "first", file_format)
     second = save_figures([results], tmp_path / "second", file_format)
     assert {path.name for path in first} == {f"{name}.{file_format}" for name in LEARNING | COSTS}
@@ -42,8 +48,49 @@ def test_several_runs_share_their_figures(tmp_path: Path) -> None:
     runs = [two_protocols(tmp_path / "a", name="park"), two_protocols(tmp_path / "b", accuracy=0.6, name="hall")]
     paths = {path.stem: path for path in save_figures(runs, tmp_path / "figures", "svg")}
     drawing = paths["accuracy_over_time"].read_text()
-    for title in ("park: fedavg", "park: fedprox", "hall: fedavg", "hall: fedprox"):
-        assert f"<!-- {title} -->" in drawing  # matplotlib writes the text beside its outline
+    for title in ("fedavg", "fedprox", "park", "hall"):
+        assert drawing.count(f"<!-- {title} -->") == 1  # matplotlib writes the text beside its outline
+
+
+def of_many(runs: int, protocols: int, seeds: int = 2) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tables of so many runs, each with so many protocols."""
+    rounds = [
+        rounds_of(f"protocol_{p}", seed, [0.2, 0.8 - 0.01 * run], round_s=10.0 + run + seed).assign(run=f"{run}")
+        for run in range(runs)
+        for p in range(protocols)
+        for seed in range(seeds)
+    ]
+    summary = pd.DataFrame([{**summary_of(part), "run": part["run"].iloc[0]} for part in rounds])
+    together = pd.concat(rounds)
+    return (together, summary) if runs > 1 else (together.drop(columns="run"), summary.drop(columns="run"))
+
+
+SIZES = [(1, 1), (1, 3), (1, 12), (2, 4), (3, 4), (8, 1), (6, 3), (2, 8)]
+
+
+@pytest.mark.parametrize(("runs", "protocols"), mostly_long(SIZES, now=[(1, 12), (3, 4), (6, 3)]))
+def test_nothing_is_covered_by_a_legend_and_no_text_by_another(runs: int, protocols: int) -> None:
+    for name, figure in named_figures(*of_many(runs, protocols)):
+        FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+        whole = figure.bbox
+        legends = [legend.get_window_extent() for legend in figure.legends]
+        labels = [ax.xaxis.label.get_window_extent() for ax in figure.axes if ax.axison and ax.get_xlabel()]
+        for box in legends + labels:
+            assert whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0, name
+        for legend in legends:
+            assert not any(legend.overlaps(ax.get_tightbbox()) for ax in figure.axes if ax.axison), name
+        assert not any(one.overlaps(other) for one, other in combinations(labels, 2)), name
+
+
+def test_many_runs_of_several_protocols_have_a_panel_each_and_equal_axes() -> None:
+    drawn = dict(named_figures(*of_many(6, 3)))
+    panels = [ax for ax in drawn["accuracy_over_time"].axes if ax.axison]
+    assert [ax.get_title(loc="left") for ax in panels] == [f"{run}" for run in range(6)]
+    assert len({(ax.get_xlim(), ax.get_ylim()) for ax in panels}) == 1
+    colours = [tuple(line.get_color() for line in ax.get_lines()) for ax in panels]
+    assert len(set(colours)) == 1 and len(set(colours[0])) == 3
+    assert len(drawn["overview"].axes) == 3  # bars alone
 
 
 def test_matplotlib_is_left_as_it_was(tmp_path: Path) -> None:
@@ -58,7 +105,7 @@ def test_no_window_system_is_asked_for(tmp_path: Path) -> None:
         "import sys\n"
         "from pathlib import Path\n"
         "from fedsim import load_results\n"
-        "from fedsim.viz.save import save_figures\n"
+        "from fedsim.experiment.figures import save_figures\n"
         f"save_figures([load_results({str(folder)!r})], Path({str(tmp_path / 'figures')!r}))\n"
         "assert 'matplotlib.pyplot' not in sys.modules, 'pyplot chooses a backend'\n"
     )

@@ -33,6 +33,7 @@ __all__ = [
     "Colour",
     "Detail",
     "Scale",
+    "class_look",
     "markers",
 ]
 
@@ -66,6 +67,8 @@ MARKERS: dict[NodeKind, str | Path] = {
     NodeKind.BASE_STATION: "^",
     NodeKind.SENSOR: "o",
 }
+_CLASS_MARKERS = "oDvPhX"
+_CLASS_COLOURS = ("#ffffff", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#0072B2")
 _MOST_SENSORS = 600  # that are drawn one by one
 _SENSOR_AREA = 14.0  # square points that each of them needs
 _SMALLEST_STATION = 4.0  # points
@@ -134,14 +137,24 @@ class Detail:
         return radius_points > _LARGE
 
 
-def markers(ax: Axes, spots: Points, kind: NodeKind, size: float) -> PathCollection:
-    """A marker of *size* points for each of the *spots*."""
+def class_look(number: int, *, coloured: bool = True) -> tuple[str, Colour]:
+    """The marker and the colour of the class of devices with this *number*, from 0; 36 of them differ."""
+    turns, place = divmod(number, len(_CLASS_MARKERS))
+    colour = _CLASS_COLOURS[(place + turns) % len(_CLASS_COLOURS)] if coloured else "#ffffff"
+    return _CLASS_MARKERS[place], to_rgba(colour)
+
+
+def markers(
+    ax: Axes, spots: Points, kind: NodeKind, size: float, look: tuple[str, Colour] | None = None
+) -> PathCollection:
+    """A marker of *size* points for each of the *spots*; *look* is that of a class of sensors."""
+    marker, colour = look or class_look(0)
     return ax.scatter(
         spots[:, 0],
         spots[:, 1],
         s=size**2,
-        marker=MARKERS[kind],
-        facecolor="white" if kind == NodeKind.SENSOR else DARK,
+        marker=marker if kind == NodeKind.SENSOR else MARKERS[kind],
+        facecolor=colour if kind == NodeKind.SENSOR else DARK,
         edgecolor=DARK if kind == NodeKind.SENSOR else "white",
         linewidth=0.16 * size if kind == NodeKind.SENSOR else min(0.8, 0.1 * size),
         zorder=6.0 if kind == NodeKind.SENSOR else 7.0,

@@ -7,6 +7,7 @@ of a wire, which shows what the node at its end sends. Sensors are drawn one by 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,12 +28,13 @@ from fedsim.viz.topology_map.detail import (
     Colour,
     Detail,
     Scale,
+    class_look,
     markers,
 )
 from fedsim.viz.topology_map.lines import halves, wire_line
 from fedsim.viz.topology_map.loads import Loads
 from fedsim.viz.topology_map.names import write_names
-from fedsim.viz.topology_map.places import Net, Places, Point, Points
+from fedsim.viz.topology_map.places import Disc, Net, Places, Point, Points
 
 __all__ = ["draw_network"]
 
@@ -95,6 +97,9 @@ class _Drawing:
             for station, disc in self.places.discs.items():
                 if self.detail.is_large(disc.radius / self.places.point) is not wants_large:
                     continue
+                if self.detail.sensor is None and self.loads is None and len(self.net.class_sizes) > 1:
+                    self._patches(*self._shares(station, disc), zorder)
+                    continue
                 loads = self.loads.air[station] if self.loads else (None,)
                 parts = _channels(self.places.nodes[station], disc.radius, len(loads))
                 for load, part in zip(loads, parts, strict=True):
@@ -133,12 +138,29 @@ class _Drawing:
         detail = self.detail
         if detail.sensor is not None:
             spots = np.vstack([disc.sensors for disc in self.places.discs.values()])
-            markers(self.ax, spots, NodeKind.SENSOR, detail.sensor)
+            classes = [self.net.device_classes[name] for disc in self.places.discs.values() for name in disc.names]
+            for number, device_class in enumerate(self.net.class_sizes):
+                own = np.array(classes) == device_class
+                look = class_look(number, coloured=self.loads is None)
+                markers(self.ax, spots[own], NodeKind.SENSOR, detail.sensor, look)
         sizes = {NodeKind.BASE_STATION: detail.station, NodeKind.EDGE: detail.node, NodeKind.CLOUD: detail.cloud}
         for kind, size in sizes.items():
             shown = [name for name in self.net.of_kind(kind) if size is not None or name not in self.places.discs]
             if shown:
                 markers(self.ax, np.array([self.places.nodes[name] for name in shown]), kind, size or detail.node)
+
+    def _shares(self, station: str, disc: Disc) -> tuple[list[Patch], list[Colour]]:
+        """A disc cut like a cake: a piece for each class of devices, as large as its part of the cell's sensors."""
+        held = Counter(self.net.device_classes[name] for name in disc.names)
+        pieces: list[Patch] = []
+        colours: list[Colour] = []
+        end = 90.0
+        for number, device_class in enumerate(self.net.class_sizes):
+            if held[device_class]:
+                begin, end = end, end + 360.0 * held[device_class] / len(disc.names)
+                pieces.append(Wedge(self.places.nodes[station], disc.radius, begin, end))
+                colours.append(class_look(number)[1])
+        return pieces, colours
 
     def _patches(self, patches: list[Patch], colours: list[Colour], zorder: float, hatch: str | None = None) -> None:
         width = 0.25 * self.detail.wire

@@ -21,13 +21,16 @@ from fedsim.viz.topology_map.detail import (
     Colour,
     Detail,
     Scale,
+    class_look,
 )
+from fedsim.viz.topology_map.labels import shortened
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 
 __all__ = ["caption", "handles"]
 
 _SIZE = 7.0
+LONGEST_CLASS = 24  # letters
 _NOUNS = {NodeKind.CLOUD: "cloud", NodeKind.EDGE: "edge server", NodeKind.BASE_STATION: "base station"}
 
 
@@ -40,14 +43,18 @@ def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
             yield _marker(kind, f"{count:,} {noun}{'' if count == 1 else 's'}")
     counts = sorted(map(len, net.cells.values()))
     cells = f"{len(counts):,} cell{'' if len(counts) == 1 else 's'}"
+    several_classes = len(net.class_sizes) > 1
     if detail.sensor is not None:
-        yield _marker(NodeKind.SENSOR, sensors(sum(counts)))
+        if not several_classes:
+            yield _marker(NodeKind.SENSOR, sensors(sum(counts)))
         yield _disc(PLAIN_DISC, cells)
     else:
         each = sensors(counts[0]) if counts[0] == counts[-1] else f"{counts[0]:,} to {sensors(counts[-1])}"
         if detail.station is None and len(counts) > 1:
             cells = f"{len(counts):,} base stations, each a cell"
         yield _disc(PLAIN_DISC, f"{cells} of {each}")
+    if several_classes:
+        yield from _classes(net, as_markers=detail.sensor is not None, coloured=scale is None)
     if wires := net.wires.number_of_edges():
         yield _wire(f"{wires:,} wire{'' if wires == 1 else 's'}")
     if net.failing:
@@ -93,6 +100,19 @@ def _about_discs(scale: Scale) -> Iterator[str]:
         yield "A disc is the air of a cell: uplink in its left half, downlink in its right half."
     else:
         yield "A disc is the air of a cell: both directions together, or uplink (left half) and downlink (right half)."
+
+
+def _classes(net: Net, *, as_markers: bool, coloured: bool) -> Iterator[Artist]:
+    """The classes of devices, where there are several; where neither shape nor colour shows them, their numbers."""
+    for number, (device_class, count) in enumerate(net.class_sizes.items()):
+        marker, colour = class_look(number, coloured=coloured)
+        label = f"{count:,} of class {shortened(device_class, LONGEST_CLASS)}"
+        if as_markers:
+            handle = _marker(NodeKind.SENSOR, label)
+            handle.set(marker=marker, markersize=5.0, markerfacecolor=colour)
+            yield handle
+        else:
+            yield Patch(facecolor=colour if coloured else "none", edgecolor=CASING if coloured else "none", label=label)
 
 
 def _marker(kind: NodeKind, label: str) -> Line2D:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,9 @@ TALLEST = 1.1
 class Net:
     """A topology as a drawing sees it: nodes and wires, for each base station its sensors, and what will fail."""
 
-    def __init__(self, topology: Topology, faults: Collection[ScheduledFault] = ()) -> None:
+    def __init__(
+        self, topology: Topology, faults: Collection[ScheduledFault] = (), default_class: str | None = None
+    ) -> None:
         nodes = topology.graph.nodes
         self.wires = topology.infrastructure
         self.kinds: dict[str, NodeKind] = {name: nodes[name]["kind"] for name in self.wires}
@@ -44,6 +47,10 @@ class Net:
         """Base station -> its sensors; only those that have any."""
         for sensor in topology.sensors:
             self.cells.setdefault(topology.cell_of(sensor), []).append(sensor)
+        self.device_classes: dict[str, str] = {
+            sensor: nodes[sensor]["device"] or default_class or "other" for sensor in topology.sensors
+        }
+        """Sensor -> the class of the device; *default_class* where the topology names none."""
         self.sensor_positions: dict[str, Point] = {
             sensor: position for sensor in topology.sensors if (position := nodes[sensor]["position_m"]) is not None
         }
@@ -59,6 +66,11 @@ class Net:
     def of_kind(self, kind: NodeKind) -> list[str]:
         """The nodes of *kind*, in the order of the topology."""
         return [name for name, its_kind in self.kinds.items() if its_kind == kind]
+
+    @cached_property
+    def class_sizes(self) -> dict[str, int]:
+        """Class of devices -> how many there are; in the order in which they first come."""
+        return dict(Counter(self.device_classes.values()))
 
     @cached_property
     def reach_m(self) -> dict[str, float]:

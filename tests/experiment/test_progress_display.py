@@ -11,7 +11,10 @@ import sys
 import pytest
 from rich.console import Console
 
-from fedsim.cli.progress import LINE_INTERVAL_S, Bars, Display, Lines, done_share, progress
+from fedsim.cli.progress import progress
+from fedsim.experiment.progress.bars import Bars
+from fedsim.experiment.progress.display import Display, done_share
+from fedsim.experiment.progress.lines import LINE_INTERVAL_S, Lines
 from fedsim.protocols.fedavg import FedAvg
 from fedsim.protocols.run_loop import Round, Stop
 

@@ -56,7 +56,8 @@ def draw_scenario(
 def _draw(
     topology: Topology, scenario: Scenario | WrittenNetwork, path: Path, results: Results | None, title: str | None
 ) -> Path:
-    net, loads, seeds, subject = Net(topology, scenario.faults.scheduled), None, 1, ""
+    default = scenario.devices.default_class if isinstance(scenario, Scenario) else None
+    net, loads, seeds, subject = Net(topology, scenario.faults.scheduled, default), None, 1, ""
     if results is not None:
         if not (results.folder / "links.csv").is_file():
             raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")

@@ -1,0 +1,84 @@
+"""``fedsim new``: a commented scenario to start from."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+from importlib import resources
+from pathlib import Path
+
+from fedsim.cli.arguments import Commands
+from fedsim.errors import UserError
+
+__all__ = ["add_to", "starter"]
+
+
+def add_to(commands: Commands) -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "new",
+        help="Write a commented scenario to start from.",
+        description="Write a commented scenario that is valid and runs in seconds. An existing file stays as it is.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "name", metavar="NAME", type=Path, help="The scenario's name, or its file: plant or plant.yaml."
+    )
+    parser.set_defaults(execute=_execute)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.shell import command_line
+    from fedsim.files import shown, why_no_folder
+    from fedsim.scenario.scalars import printable
+    from fedsim.scenario.schema import check_name
+
+    given: Path = arguments.name
+    name = re.sub(r"\.ya?ml$", "", given.name, flags=re.IGNORECASE)
+    path = given if name != given.name or not name else given.with_name(f"{name}.yaml")
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise UserError(f"the name {error}") from None
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {shown(path.parent)} to put {path.name} into; make it first")
+    if problem := why_no_folder(path.parent):
+        raise UserError(f"{problem}; choose another folder")
+    try:
+        _write_new(path, starter(str(path), name))
+    except FileExistsError:
+        raise UserError(f"{shown(path)} is there already, and stays as it is; choose another name") from None
+    except OSError as error:
+        raise UserError(f"cannot write {shown(path)}: {error.strerror or error}") from None
+    sys.stdout.write(f"{printable(str(path))}\nLook at it, then: {command_line(['fedsim', 'run', str(path)])}\n")
+    return 0
+
+
+def starter(file: str, name: str) -> str:
+    """The text of a scenario called *name*, which says of itself that it stands in *file*.
+
+    >>> starter("halls/north.yaml", "north").splitlines()[2]
+    '#   fedsim validate halls/north.yaml      # is everything right?'
+    """
+    from fedsim.experiment.shell import command_line
+
+    text = resources.files("fedsim.cli").joinpath("starter.yaml").read_text(encoding="utf-8")
+    written = command_line([file]).replace("\n", " ")
+    text = text.replace("plant.yaml", written).replace("runs/plant", f"runs/{name}")
+    return text.replace("# plant:", f"# {name}:", 1).replace("name: plant", f"name: {name}", 1)
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that is not there yet, whole or not at all."""
+    with open(path, "x", encoding="utf-8", newline="\n") as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise

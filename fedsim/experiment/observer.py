@@ -1,0 +1,24 @@
+"""Who hears of a run while it goes on: a progress display, or code of the user's."""
+
+from __future__ import annotations
+
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Round, Stop
+
+__all__ = ["Observer"]
+
+
+class Observer:
+    """Sees nothing and says nothing; subclasses override what they want to hear."""
+
+    def tell(self, text: str) -> None:
+        """A line about all that follows: what trains, and how."""
+
+    def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
+        """A protocol starts on a seed, on a network of so many clients."""
+
+    def round_done(self, protocol: Protocol, seed: int, done: Round) -> None:
+        """A round has ended, and was evaluated if it was its turn."""
+
+    def end(self, protocol: Protocol, seed: int) -> None:
+        """The protocol has ended on this seed."""

@@ -1,0 +1,46 @@
+"""Results as people look at them: the comparison of a run's protocols, and its remarks, as text and as HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from fedsim.experiment.means_over_seeds import means_over_seeds
+from fedsim.scenario.scalars import printable
+from fedsim.viz.tables import WIDTH, comparison_cells
+
+__all__ = ["as_html", "as_text"]
+
+
+def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
+    """Lines of at most 100 columns, unless a protocol's name is very long: what is wider goes on below."""
+    cells = _cells(name, summary).set_index("protocol").rename_axis(None)
+    lines = [f"{name}, in {_short(folder)}", cells.to_string(line_width=WIDTH)]
+    for remark in remarks:
+        lines += textwrap.wrap(f"Remark: {remark}", WIDTH, subsequent_indent="  ")
+    return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n"))
+
+
+def as_html(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
+    """A heading, a table and the remarks, without any style of their own."""
+    heading = f"<div><strong>{escape(name)}</strong>, in <code>{escape(_short(folder))}</code></div>"
+    table = _cells(name, summary).to_html(index=False, border=0)
+    return heading + table + "".join(f"<div>Remark: {escape(remark)}</div>" for remark in remarks)
+
+
+def _cells(name: str, summary: pd.DataFrame) -> pd.DataFrame:
+    return comparison_cells(pd.DataFrame(means_over_seeds(name, summary)))
+
+
+def _short(folder: Path) -> str:
+    """The end of a long way: a notebook that is passed on need not tell what its author's folders are called.
+
+    >>> _short(Path("runs/quickstart")), _short(Path("/data/plant/studies/runs/quickstart"))
+    ('runs/quickstart', '.../runs/quickstart')
+    """
+    is_long = folder.is_absolute() and len(folder.parts) > 3
+    return printable(str(Path("...", *folder.parts[-2:]) if is_long else folder))

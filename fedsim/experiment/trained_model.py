@@ -1,0 +1,52 @@
+"""A model that a run has trained, made again from what its folder keeps: the scenario, the manifest and the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedsim.errors import UserError, nearest, some
+from fedsim.experiment.read_results import AGAIN
+from fedsim.scenario.load import read_models
+from fedsim.scenario.scalars import printable
+
+if TYPE_CHECKING:
+    from fedsim.models.torch_module import Module
+
+__all__ = ["trained_model"]
+
+
+def trained_model(
+    folder: Path, manifest: Mapping[str, Any], weights: Mapping[str, Path], device_class: str | None
+) -> Module:
+    """The torch module that has been trained for *device_class*, with those of the *weights* that belong to it.
+
+    None is for runs with one model for all. Raises `UserError` when nothing was learned, when there are several models
+    and none is named, and when the folder does not say any more which model it is.
+    """
+    shown = printable(str(folder))
+    if not weights:
+        raise UserError(f"{shown} has no model: nothing was learned (learn: false, or --no-training)")
+    if "outputs" not in manifest:
+        raise UserError(f"{shown} does not say for which samples its model was made; {AGAIN}")
+    found = read_models(folder / "scenario.yaml")
+    classes = found.devices.classes
+    if device_class is not None and device_class not in classes:
+        near = nearest(device_class, classes)
+        raise UserError(f"{shown} has no device class {device_class!r}{near} (classes: {some(list(classes))})")
+    own = {name.rpartition("/")[0] for name in weights} - {""}
+    if device_class is None and own:
+        raise UserError(
+            f"{shown} has several models, as {some(sorted(own))} of its device classes do not have the scenario's; say "
+            f"which one is meant with device_class={min(own)!r} (classes: {some(list(classes))})"
+        )
+    settings = (device_class is not None and classes[device_class].model) or found.model
+    table = settings.table(manifest["sample_shape"] and tuple(manifest["sample_shape"]), manifest["outputs"])
+    place = f"{device_class}/" if device_class in own else ""
+    from fedsim.models.torch_module import trained
+
+    try:
+        return trained(table, {part: weights[f"{place}{part}"] for part in table.parts if f"{place}{part}" in weights})
+    except ValueError as error:
+        raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None

@@ -1,0 +1,28 @@
+"""Intervals of means over seeds (W. S. Gosset, *The probable error of a mean*, Biometrika 1908)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+__all__ = ["CONFIDENCE", "half_width"]
+
+CONFIDENCE = 0.95
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
+
+    NaN for fewer than two values, and where one is infinite.
+
+    >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
+    2.4841
+    """
+    from scipy.stats import t
+
+    n = len(values)
+    if n < 2 or not all(map(math.isfinite, values)):
+        return math.nan
+    return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))

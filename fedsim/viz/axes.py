@@ -1,0 +1,48 @@
+"""The x axis of curves: in the unit that fits, or logarithmic."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from fedsim.viz.human import ROUND_TIMES, scale, size
+from fedsim.viz.series import runs_of
+
+__all__ = ["scaled_x"]
+
+_LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
+
+
+def scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:
+    """Label the x axis in the unit that fits; logarithmic, with a unit at each mark, where protocols end far apart."""
+    scored = rounds.dropna(subset=["loss"])
+    ends = scored.groupby([runs_of(scored), "protocol"])[column].max()
+    if scored[column].min() > 0 and ends.max() / ends.min() >= _LOG_RATIO:
+        ax.set_xscale("log")
+        ax.xaxis.set_minor_locator(NullLocator())
+        if quantity == "seconds":
+            ax.xaxis.set_major_locator(FixedLocator(list(ROUND_TIMES)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: ROUND_TIMES.get(value, "")))
+        else:
+            ax.xaxis.set_major_locator(LogLocator(numticks=8))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
+        ax.set_xlabel(f"{label} (logarithmic)")
+        return ax
+    unit, name = scale(quantity, ends.max())
+    ax.xaxis.set_major_locator(_MultiplesOf(unit))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
+    ax.set_xlabel(f"{label}, {name}")
+    return ax
+
+
+class _MultiplesOf(MaxNLocator):
+    """Marks that are round numbers in a unit."""
+
+    def __init__(self, unit: float) -> None:
+        super().__init__(nbins="auto", steps=[1, 2, 2.5, 5, 10])
+        self._unit = unit
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Round numbers of units between *vmin* and *vmax*."""
+        return [self._unit * mark for mark in super().tick_values(vmin / self._unit, vmax / self._unit)]

@@ -1,0 +1,99 @@
+"""Whole figures of one or several runs, from their tables: one figure each, and the overview of who costs what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedsim.viz import figures
+from fedsim.viz.bars import bar_rows
+from fedsim.viz.series import Looks, series_of
+from fedsim.viz.shown_figure import ShownFigure
+from fedsim.viz.style import RC, looks, plain
+
+__all__ = ["named_figures", "overview"]
+
+_CURVES = (
+    figures.accuracy_over_time,
+    figures.accuracy_over_bytes,
+    figures.accuracy_over_rounds,
+    figures.loss_over_rounds,
+)
+_COSTS = (figures.time_by_protocol, figures.traffic_by_protocol)
+_DrawBars = Callable[[pd.DataFrame, Axes, Looks], Axes]
+_WIDTH = 5.4  # inches; in a column of 3.5 inches, letters are then of 6 points
+_ROW = 0.34
+_AROUND_BARS = 1.15
+_PANELS_IN_A_ROW = 3
+
+
+def named_figures(rounds: pd.DataFrame, summary: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
+    """Each figure of runs with its name; where nothing was learned, only what was spent.
+
+    Tables of several runs have a column ``run``. With more than four runs of several protocols, each run has a panel.
+    """
+    styles = looks([*summary["protocol"], *rounds["protocol"]])
+    with mpl.rc_context(RC):
+        for draw in _CURVES if _learned(rounds) else ():
+            yield draw.__name__, _curves(draw, rounds, styles)
+        for bars in _bars(rounds):
+            figure = Figure(figsize=(_WIDTH, _AROUND_BARS + _ROW * bar_rows(summary)), layout="constrained")
+            bars(summary, figure.add_subplot(), styles)
+            yield bars.__name__, figure
+        yield "overview", overview(rounds, summary)
+
+
+def overview(rounds: pd.DataFrame, summary: pd.DataFrame) -> ShownFigure:
+    """Who costs what and yields what, in one look: curves over time and traffic, and bars that stand side by side."""
+    styles = looks([*summary["protocol"], *rounds["protocol"]])
+    rows = bar_rows(summary)
+    bars, series = _bars(rounds), figures.curves_of(rounds, styles)
+    with mpl.rc_context(RC):
+        height = _AROUND_BARS + _ROW * rows
+        curves = _learned(rounds) and not series.panels
+        figure = ShownFigure(figsize=(11.0, height + (3.9 if curves else 0.0)), layout="constrained")
+        grid = figure.add_gridspec(1 + curves, 1, height_ratios=[3.9, height] if curves else None)
+        if curves:
+            left, right = grid[0].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
+            figures.accuracy_over_time(rounds, left, styles, legend=False)
+            figures.accuracy_over_bytes(rounds, right, styles, legend=False).set_ylabel("")
+            series.legend_below(figure)
+        beside = grid[-1].subgridspec(1, len(bars)).subplots(sharey=True, squeeze=False)[0]
+        for draw, ax in zip(bars, beside, strict=True):
+            draw(summary, ax, styles)
+    return figure
+
+
+def _learned(rounds: pd.DataFrame) -> bool:
+    return bool(rounds["loss"].notna().any())
+
+
+def _bars(rounds: pd.DataFrame) -> tuple[_DrawBars, ...]:
+    return (figures.accuracy_by_protocol, *_COSTS) if _learned(rounds) else _COSTS
+
+
+def _curves(draw: Callable[..., Axes], rounds: pd.DataFrame, styles: Looks) -> Figure:
+    """One figure of curves, with its legend below; a panel for each run where one picture is not enough."""
+    series = figures.curves_of(rounds, styles)
+    if not series.panels:
+        figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
+        draw(rounds, figure.add_subplot(), styles, legend=False)
+        series.legend_below(figure)
+        return figure
+    runs = series_of(rounds).runs
+    lines = -(-len(runs) // _PANELS_IN_A_ROW)
+    figure = Figure(figsize=(11.0, 2.6 * lines + 1.0), layout="constrained")
+    panels = figure.subplots(lines, _PANELS_IN_A_ROW, sharex=True, sharey=True).flat
+    for run, ax in zip(runs, panels, strict=False):
+        title = draw(rounds[rounds["run"] == run], ax, styles, legend=False).get_title(loc="left")
+        ax.set_title(plain(run))
+        ax.label_outer()
+    for ax in list(panels):
+        ax.set_axis_off()
+    figure.suptitle(title, x=0.01, horizontalalignment="left", fontweight="bold")
+    series.legend_below(figure)
+    return figure

@@ -1,0 +1,134 @@
+"""A model that is loaded from a run folder gives what the run's own evaluation has found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import digit_runs
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import fedsim
+from fedsim.errors import UserError
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.results import Results
+from fedsim.models.torch_module import LayerModule
+from fedsim.scenario.build import gather_materials
+
+FEW = {"stop.rounds": 2, "protocols": [{"name": "fedavg", "clients": 2}]}
+OWN_NET = Path(__file__).parents[1] / "models" / "own_net.py"
+MODELS: dict[str, dict[str, Any]] = {
+    "a classifier alone": {"model": {"name": "softmax"}},
+    "dense layers": {"model": {"name": "mlp", "hidden": [16]}},
+    "convolutions": {"model": {"name": "small_cnn"}, "data.pixels": 16},
+    "batch normalisation and shortcuts": {"model": {"name": "resnet"}, "stop.rounds": 1},
+    "a module of the user's": {"model": {"name": "torch_module", "path": f"{OWN_NET}:Net"}, "data.pixels": 28},
+}
+
+
+@pytest.mark.parametrize("which", MODELS)
+def test_its_accuracy_on_the_test_set_is_that_of_the_run(which: str, tmp_path: Path) -> None:
+    scenario = digit_runs.scenario(FEW | MODELS[which])
+    results = fedsim.run(scenario, out=tmp_path / "run", observer=Observer())
+    model = fedsim.load_results(tmp_path / "run").load_model("fedavg", 1)
+    data = gather_materials(scenario, 1).dataset
+    assert data.y is not None
+    with torch.no_grad():
+        found = model(torch.from_numpy(data.samples(data.test_ids))).argmax(1).numpy()
+    assert (found == data.y[data.test_ids]).mean() == results.summary["final_accuracy"].item()
+    assert not any(module.training for module in model.modules())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return fedsim.run(digit_runs.scenario(FEW), out=tmp_path_factory.mktemp("whole") / "run", observer=Observer())
+
+
+@pytest.fixture
+def results(whole: Results, tmp_path: Path) -> Results:
+    """A copy to spoil."""
+    return fedsim.load_results(shutil.copytree(whole.folder, tmp_path / "run"))
+
+
+def rewritten(results: Results, **changes: object) -> Results:
+    path = results.folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}))
+    return fedsim.load_results(results.folder)
+
+
+def test_it_has_the_weights_of_the_files(whole: Results) -> None:
+    model = whole.load_model("fedavg", 1)
+    assert isinstance(model, LayerModule)
+    for part, path in whole.final_weights("fedavg", 1).items():
+        state, tensors = model.part_state(part), load_file(path)
+        assert state.keys() == tensors.keys()
+        assert all(torch.equal(state[name], tensors[name]) for name in tensors)
+
+
+def test_a_users_module_comes_back_as_what_it_is(tmp_path: Path) -> None:
+    source = tmp_path / "my_net.py"
+    source.write_text(OWN_NET.read_text())
+    own = MODELS["a module of the user's"] | {"model": {"name": "torch_module", "path": f"{source}:Net"}}
+    results = fedsim.run(digit_runs.scenario(FEW | own), out=tmp_path / "run", observer=Observer())
+    model = results.load_model("fedavg", 1)
+    assert type(model).__name__ == "Net" and model.head.out_features == 10
+    source.write_text(OWN_NET.read_text() + "\n")
+    with pytest.raises(UserError, match=r"my_net\.py is another file than this scenario was made with"):
+        results.load_model("fedavg", 1)
+
+
+def test_the_data_set_need_not_be_there(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedsim.data.digits._handwritten", None)
+    assert results.load_model("fedavg", 1)(torch.zeros(3, 1, 8, 8)).shape == (3, 10)
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "seed", "message"),
+    [
+        ("fedvag", 1, "has no run of 'fedvag' on seed 1; did you mean 'fedavg'? (runs: fedavg on seed 1)"),
+        ("fedavg", 7, "has no run of 'fedavg' on seed 7 (runs: fedavg on seed 1)"),
+    ],
+)
+def test_a_run_that_is_not_there(whole: Results, protocol: str, seed: int, message: str) -> None:
+    with pytest.raises(UserError) as refused:
+        whole.load_model(protocol, seed)
+    assert str(refused.value) == f"{whole.folder} {message}"
+
+
+def test_without_training_there_is_no_model(tmp_path: Path) -> None:
+    results = fedsim.run(digit_runs.scenario(FEW | {"learn": False}), out=tmp_path / "run", observer=Observer())
+    with pytest.raises(UserError, match="has no model: nothing was learned"):
+        results.load_model("fedavg", 1)
+
+
+def test_weights_that_are_lost(results: Results) -> None:
+    results.final_weights("fedavg", 1)["classifier"].unlink()
+    with pytest.raises(UserError, match="is lost; run the scenario again, into another folder"):
+        results.load_model("fedavg", 1)
+
+
+def test_a_manifest_that_does_not_say_what_the_model_takes(results: Results) -> None:
+    path = results.folder / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    del manifest["sample_shape"], manifest["outputs"]
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(UserError, match="does not say for which samples its model was made; run the scenario again"):
+        fedsim.load_results(results.folder).load_model("fedavg", 1)
+
+
+def test_a_scenario_that_describes_another_model(results: Results) -> None:
+    with pytest.raises(UserError, match=r"its scenario\.yaml describes another model than it has trained"):
+        rewritten(results, outputs=7).load_model("fedavg", 1)
+
+
+def test_a_device_class_that_is_not_there(whole: Results) -> None:
+    with pytest.raises(UserError, match=r"no device class 'sensr'; did you mean 'sensor'\? \(classes: 'sensor'\)"):
+        whole.load_model("fedavg", 1, device_class="sensr")
+    assert isinstance(whole.load_model("fedavg", 1, device_class="sensor"), LayerModule)

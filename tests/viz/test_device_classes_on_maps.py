@@ -1,0 +1,125 @@
+"""A network's picture tells classes of devices apart: by shape and colour, and as parts of a cell that hides them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import networkx as nx
+import numpy as np
+import pytest
+from drawn_networks import links_table, plant, settings
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection, PathCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from fedsim.cli import main
+from fedsim.topology.factories import FactoryPark
+from fedsim.topology.graph import Topology
+from fedsim.viz.style import RC
+from fedsim.viz.topology_map.detail import class_look
+from fedsim.viz.topology_map.figure import network_figure
+from fedsim.viz.topology_map.loads import measured
+from fedsim.viz.topology_map.places import Net
+
+WHITE = to_rgba("white")
+
+
+def of_classes(topology: Topology, *names: str | None) -> Topology:
+    """The same network; its sensors have these classes in turn."""
+    graph = nx.Graph(topology.graph)
+    for number, sensor in enumerate(topology.sensors):
+        graph.nodes[sensor]["device"] = names[number % len(names)]
+    return Topology(graph)
+
+
+def picture(topology: Topology, default: str | None = None, *, loaded: bool = False) -> Figure:
+    net = Net(topology, (), default)
+    loads = measured(links_table(topology, lambda *_: 0.5), net, settings(), topology.cloud) if loaded else None
+    with mpl.rc_context(RC):
+        figure = network_figure("tiny", net, loads, 1)
+        FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def sensors(figure: Figure) -> list[tuple[int, bytes, tuple[float, ...]]]:
+    """How many there are of each marker: number, shape, colour."""
+    return [
+        (len(drawn.get_offsets()), drawn.get_paths()[0].vertices.tobytes(), tuple(map(float, drawn.get_facecolor()[0])))
+        for drawn in figure.axes[0].collections
+        if type(drawn) is PathCollection and drawn.get_label() == "sensor"
+    ]
+
+
+def entries(figure: Figure) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_each_class_has_a_shape_and_a_colour_and_the_legend_counts_it() -> None:
+    figure = picture(of_classes(plant(), "camera", "robot"))
+    (cameras, round_shape, white), (robots, other_shape, blue) = sensors(figure)
+    assert (cameras, robots) == (2, 1)
+    assert round_shape != other_shape and white == WHITE != blue
+    assert {"2 of class camera", "1 of class robot"} <= set(entries(figure))
+    assert "3 sensors" not in entries(figure)
+
+
+def test_one_class_alone_is_drawn_as_sensors_are() -> None:
+    assert sensors(picture(of_classes(plant(), "camera"))) == sensors(picture(plant()))
+    assert "3 sensors" in entries(picture(of_classes(plant(), "camera")))
+
+
+def test_who_has_no_class_in_the_topology_has_the_scenarios_default() -> None:
+    assert "2 of class camera" in entries(picture(of_classes(plant(), None, "robot"), default="camera"))
+
+
+def test_where_colours_are_loads_classes_differ_in_shape_alone() -> None:
+    found = sensors(picture(of_classes(plant(), "camera", "robot"), loaded=True))
+    assert [colour for _, _, colour in found] == [WHITE, WHITE]
+    assert len({shape for _, shape, _ in found}) == 2
+
+
+def test_a_cell_that_hides_its_sensors_is_cut_into_its_classes() -> None:
+    park = FactoryPark(factories=2, devices_per_factory=600).build()
+    figure = picture(of_classes(park, "camera", "robot", "camera"))
+    assert sensors(figure) == []
+    drawn = [one for one in figure.axes[0].collections if type(one) is PatchCollection and len(one.get_paths()) == 2]
+    assert len(drawn) == 2
+    for pieces in drawn:
+        assert [tuple(map(float, colour)) for colour in pieces.get_facecolor()] == [WHITE, class_look(1)[1]]
+        whole, part = (np.ptp(path.vertices, axis=0).prod() for path in pieces.get_paths())
+        assert whole > part  # two thirds and one third
+    assert {"800 of class camera", "400 of class robot"} <= set(entries(figure))
+
+
+def test_36_classes_look_different() -> None:
+    assert len({class_look(number) for number in range(36)}) == 36
+
+
+@pytest.mark.parametrize("classes", [2, 9])
+def test_the_legend_stays_inside_the_picture(classes: int) -> None:
+    park = FactoryPark(factories=3, devices_per_factory=20).build()
+    figure = picture(of_classes(park, *(f"a class of devices with a long name {number}" for number in range(classes))))
+    for legend in figure.legends:
+        box = legend.get_window_extent()
+        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and figure.bbox.y0 <= box.y0
+
+
+def test_the_command_tells_them_apart(tmp_path: Path) -> None:
+    plant_yaml = tmp_path / "plant.yaml"
+    plant_yaml.write_text(
+        "name: plant\nstop: {rounds: 1}\n"
+        "topology:\n  name: explicit\n"
+        "  nodes: {c: {kind: cloud}, b: {kind: base_station}, s: {kind: sensor}, t: {kind: sensor, device: robot}}\n"
+        "  links: [{between: [c, b]}, {between: [b, s]}, {between: [b, t]}]\n"
+        "network: {cell: {radio: {name: fixed, profile: lte_m_m1}}, link: {rate_bps: 1e9}}\n"
+        "devices:\n  default: camera\n"
+        "  classes:\n    camera: &same {compute: {name: flops, flops_per_s: 1e9}}\n    robot: *same\n"
+        "data: {name: declared, samples_per_client: 5}\n"
+        "model: {name: declared, parameters: 100}\nlearn: false\n"
+        "training: {learning_rate: 0.1, batch_size: 5}\nprotocols: [{name: fedavg, fraction: 1.0}]\n"
+    )
+    assert main(["draw", str(plant_yaml), "--out", str(tmp_path / "plant.svg")]) == 0
+    drawing = (tmp_path / "plant.svg").read_text()
+    assert "<!-- 1 of class camera -->" in drawing and "<!-- 1 of class robot -->" in drawing
