@@ -45,7 +45,7 @@ def test_files_and_commands_in_order_answer_as_the_page_shows(tmp_path: Path) ->
     assert settled(now) == settled(shown), "run `make docs`"
     assert accuracies(now) == pytest.approx(accuracies(shown), abs=0.03), "run `make docs`"
     assert len(accuracies(now)) == 6
-    assert (tmp_path / "runs/plant/figures/overview.png").exists()
+    assert (tmp_path / "runs/my-plant/figures/overview.png").exists()
 
 
 def test_a_section_replaces_its_like_and_a_new_one_goes_to_the_end() -> None:
