@@ -135,7 +135,9 @@ def inner_sections(keys: Keys, kind: str) -> str:
 
 
 def section_text(section: type[Settings]) -> str:
-    return f"{one_line((section.__doc__ or '').split(chr(10) * 2)[0])}\n\n{key_table(all_keys(section))}"
+    """The first paragraph of its docstring, and its keys."""
+    first, *_ = (section.__doc__ or "").split("\n\n")
+    return f"{one_line(first)}\n\n{key_table(all_keys(section))}"
 
 
 def all_keys(section: type[Settings]) -> list[tuple[str, type[Settings]]]:
