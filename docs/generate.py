@@ -26,6 +26,8 @@ def pages() -> dict[Path, str]:
     written = {ROOT / path: text for path, text in reference.pages().items()}
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = "" if path in written else path.read_text(encoding="utf-8")
+        if text.startswith("<!-- walkthrough -->"):
+            continue  # its commands train: main() writes it, and a test of its own reads it
         if BLOCK.search(text) or CONSOLE.search(text):
             text = BLOCK.sub(lambda match: match["begin"] + blocks.block(match["what"]) + match["end"], text)
             written[path] = CONSOLE.sub(lambda match: blocks.answers(match[0]), text)
@@ -33,7 +35,9 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> None:
-    for path, text in pages().items():
+    import walkthrough  # beside this file, which is on the path only where this is the program that runs
+
+    for path, text in {**pages(), **walkthrough.pages()}.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
