@@ -79,7 +79,7 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
     "no such folder": (
         {"plant.yaml": PLANT},
         ["validate", "nowhere/plant.yaml"],
-        "nowhere/plant.yaml: there is no such file, and no folder 'nowhere'",
+        "nowhere/plant.yaml: there is no such file, and no folder 'nowhere' in ...",
     ),
     "a folder instead of a file": (
         {"plant": None},
@@ -104,12 +104,13 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
     "an open bracket": (
         {"plant.yaml": edited(PLANT, {"seeds: [1, 2]": "seeds: [1, 2"})},
         ["run", "plant.yaml"],
-        "plant.yaml:4:5: did not find expected ',' or ']' (while parsing a flow sequence that starts in line 3)",
+        "plant.yaml:4:5: did not find expected ',' or ']' (while parsing a flow sequence that starts in line 3); ...",
     ),
     "no space after a colon": (
         {"plant.yaml": edited(PLANT, {"duplex: shared": "duplex:shared"})},
         ["run", "plant.yaml"],
-        "plant.yaml:10:5: could not find expected ':' (while scanning a simple key that starts in line 9)",
+        "plant.yaml:10:5: could not find expected ':' (while scanning a simple key that starts in line 9); "
+        "write key: value, with a space after the colon",
     ),
     "no such topology file": (
         {"plant.yaml": IN_A_FILE, "prak.yaml": PARK},

@@ -93,7 +93,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a share in percent": (
         {FEDAVG: "  - {name: fedavg, fraction: 30}\n"},
-        "plant.yaml:20: protocols[0].fraction: 30 must be at most 1",
+        "plant.yaml:20: protocols[0].fraction: 30 must be at most 1; did you mean 0.3?",
     ),
     "an accuracy in percent": (
         {STOP: "stop: {rounds: 2, target_accuracy: 90%}"},
@@ -137,7 +137,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "key in the wrong place": (
         {"seeds: [1, 2]": "rounds: 10"},
-        "plant.yaml:3: rounds: unknown key (keys: name, ...)",
+        "plant.yaml:3: rounds: unknown key; did you mean 'stop.rounds'? (keys: name, ...)",
     ),
     "key that stands twice": (
         {"seeds: [1, 2]": "seeds: [1, 2]\nname: plant"},
@@ -324,7 +324,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     # groups, and parts of a model
     "a share of the groups in percent": (
         {FEDAVG: "  - {name: stp, sampling_rate: 30}\n"},
-        "plant.yaml:20: protocols[0].sampling_rate: 30 must be at most 1",
+        "plant.yaml:20: protocols[0].sampling_rate: 30 must be at most 1; did you mean 0.3?",
     ),
     "misspelt growth": (
         {FEDAVG: "  - {name: stp, growth: {name: logaritmic}}\n"},
@@ -335,8 +335,8 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:20: protocols[0].growth: needs the key 'alpha'",
     ),
     "misspelt part": (
-        {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: lapse}}\n"},
-        "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'lapse'; did you mean 'lasp'? "
+        {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: laps}}\n"},
+        "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'laps'; did you mean 'lasp'? "
         "(known: whole, lasp)",
     ),
     "other groups than a protocol's own": (
