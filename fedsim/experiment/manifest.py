@@ -54,6 +54,7 @@ def new_manifest(
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
         "model": _size(materials.table),
+        "classes": materials.dataset.classes,
         **({"class_models": {name: _size(table) for name, table in own.items()}} if own else {}),
         "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,

@@ -88,8 +88,8 @@ def channel_axis(shape: Shape, axes: int) -> str:
 
     The model takes samples of so many *axes*, channels first.
 
-    >>> channel_axis((28, 28), 3), channel_axis((32, 32, 3), 3), channel_axis((1, 2, 2), 3)
-    ('save x[:, None], as the channel axis is missing; or ', 'save np.moveaxis(x, -1, 1), as channels come first; or ', '')
+    >>> channel_axis((28, 28), 3), channel_axis((3, 32, 32), 3)
+    ('save x[:, None], as the channel axis is missing; or ', '')
     """
     if len(shape) == axes - 1:
         return "save x[:, None], as the channel axis is missing; or "
@@ -100,7 +100,7 @@ def channel_axis(shape: Shape, axes: int) -> str:
 
 def _way_out(shape: Shape, needed: Shape) -> str:
     """What may help somebody whose samples have *shape* and whose model takes *needed* images."""
-    axis = channel_axis(shape, len(needed))
+    axis = channel_axis(shape, len(needed)) if needed in ((1, *shape), (*shape[-1:], *shape[:-1])) else ""
     if axis or len(shape) != 3:
         return f"{axis}choose softmax or mlp, which take any shape, or another data set or model"
     if shape[0] == needed[0] and shape[1] == shape[2]:

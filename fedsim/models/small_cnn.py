@@ -38,8 +38,8 @@ class SmallCnn(LayerModelSettings):
         if len(shape) != 3 or min(shape[1:]) < LEAST_PIXELS:
             raise UserError(
                 f"model 'small_cnn' needs images (channels, height, width) of at least {LEAST_PIXELS} x {LEAST_PIXELS} "
-                f"pixels, the data set has samples of shape {shape}; {channel_axis(shape, 3)}choose softmax or mlp, which "
-                "take any shape"
+                f"pixels, the data set has samples of shape {shape}; {channel_axis(shape, 3)}choose softmax or mlp, "
+                "which take any shape"
             )
         return LayerTable(
             input_shape=shape,
