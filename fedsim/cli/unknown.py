@@ -38,7 +38,8 @@ def _way_out(command: str, words: Sequence[str], unknown: Sequence[str], options
     if not unknown[0].startswith("-"):
         return _in_one_word(words, unknown, options)
     option, _, value = unknown[0].partition("=")
-    given = value or next((word for word in unknown[1:2] if not word.startswith("-")), "VALUE")
+    after = words[words.index(unknown[0]) + 1 :]
+    given = value or next((word for word in after[:1] if not word.startswith("-")), "VALUE")
     known = alike("options").get(option)
     if known and (known.write.partition(" ")[0] in options or not known.write.startswith("--")):
         return f"; write {known.write.replace('COMMAND', command).replace('VALUE', shlex.quote(given))}"

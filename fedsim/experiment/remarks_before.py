@@ -178,8 +178,8 @@ def _slow_wires(scenario: Scenario, materials: Materials) -> Said:
     link = scenario.network.link
     if link is not None and (text := _too_slow(link.rate_bps, materials.table)):
         yield ("network", "link", "rate_bps"), text
-    rates = (rate for _, _, rate in materials.topology.infrastructure.edges(data="rate_bps") if rate is not None)
-    slowest_bps = min(rates, default=math.inf)
+    wires = (wire for _, _, wire in materials.topology.infrastructure.edges(data=True))
+    slowest_bps = min((wire["rate_bps"] for wire in wires if wire["rate_bps"] is not None), default=math.inf)
     if text := _too_slow(slowest_bps, materials.table):
         keys = (key for key, value in scenario.topology if key.endswith("rate_bps") and value == slowest_bps)
         yield ("topology", *islice(keys, 1)), text

@@ -27,6 +27,7 @@ from mutants import (
     in_updates,
     in_water_filling,
     in_waves,
+    in_wording,
 )
 from mutants.fault import Fault
 
@@ -57,4 +58,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_semantics.FAULTS,
     *in_updates.FAULTS,
     *in_comparisons.FAULTS,
+    *in_wording.FAULTS,
 )
