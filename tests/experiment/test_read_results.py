@@ -135,6 +135,8 @@ KEYS: dict[str, tuple[str, object]] = {
     "endless seconds": ("real_seconds", math.inf),
     "seconds that are none": ("real_seconds", math.nan),
     "seconds below nothing": ("real_seconds", -1.0),
+    "classes in words": ("classes", "ten"),
+    "no classes": ("classes", 0),
     "memory in words": ("peak_memory_bytes", "much"),
     "memory of workers in words": ("worker_peak_memory_bytes", "much"),
     "an executor that is a name": ("executor", "serial"),
