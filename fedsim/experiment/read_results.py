@@ -110,6 +110,7 @@ class _Manifest(_Part):
     store: PathText = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None
+    classes: Annotated[int, Ge(1)] | None = None
     real_seconds: NonNegative = 0.0
     peak_memory_bytes: Annotated[int, Ge(0)] = 0
     worker_peak_memory_bytes: Annotated[int, Ge(0)] | None = None

@@ -7,6 +7,8 @@ many errors, as a script can make them, only the first that pydantic names are l
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +22,8 @@ from fedsim.scenario.scalars import message_line
 from fedsim.scenario.wording import WRONG_TYPE, Sentence, sentence, wrong_type
 
 __all__ = ["explain"]
+
+_IN_BRACKETS = re.compile(r": write (\[.*\]|\{.*\})$")
 
 MOST_LINES = 5
 MOST_ERRORS = 1_000
@@ -79,8 +83,14 @@ def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
 
 
 def _line(said: Sentence, document: Document) -> str:
-    key = f"{dotted(said.path)}: " if said.path else ""
-    return message_line(f"{document.where(said.path)}: {key}{said.text}")
+    place, key = document.where(said.path), f"{dotted(said.path)}: " if said.path else ""
+    text = _IN_BRACKETS.sub(lambda found: f": write {_override(said, found[1])}", said.text)
+    return message_line(f"{place}: {key}{text if place.startswith('--set ') else said.text}")
+
+
+def _override(said: Sentence, value: str) -> str:
+    """What to write on the command line; a shell has a meaning of its own for brackets."""
+    return f"--set {shlex.quote(f'{dotted(said.path)}={value}')}"
 
 
 def _sentences(found: Sequence[_Finding], level: int = 0) -> Iterator[Sentence]:

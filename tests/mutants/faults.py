@@ -28,6 +28,7 @@ from mutants import (
     in_updates,
     in_water_filling,
     in_waves,
+    in_wording,
 )
 from mutants.fault import Fault
 
@@ -59,4 +60,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_updates.FAULTS,
     *in_comparisons.FAULTS,
     *in_python.FAULTS,
+    *in_wording.FAULTS,
 )
