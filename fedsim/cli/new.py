@@ -64,11 +64,17 @@ def starter(file: str, name: str) -> str:
     '#   fedsim validate halls/north.yaml      # is everything right?'
     """
     from fedsim.experiment.shell import command_line
+    from fedsim.scenario.yaml_reader import parse_yaml
 
     text = resources.files("fedsim.cli").joinpath("starter.yaml").read_text(encoding="utf-8")
-    written = command_line([file]).replace("\n", " ")
-    text = text.replace("plant.yaml", written).replace("runs/plant", f"runs/{name}")
-    return text.replace("# plant:", f"# {name}:", 1).replace("name: plant", f"name: {name}", 1)
+    is_text = parse_yaml(f"name: {name}", "name").data["name"] == name  # 123 and null are not
+    own = {
+        "# plant:": f"# {name}:",
+        "name: plant": f"name: {name}" if is_text else f'name: "{name}"',
+        "plant.yaml": command_line([file]),
+        "runs/plant": f"runs/{name}",
+    }
+    return re.sub("|".join(own), lambda found: own[found[0]], text)
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -78,7 +84,7 @@ def _write_new(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        except OSError:
+        except BaseException:  # a full disk, an interrupt
             with contextlib.suppress(OSError):
                 path.unlink()
             raise
