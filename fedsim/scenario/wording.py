@@ -202,8 +202,14 @@ def _component_hint(value: object, names: Sequence[str]) -> str:
     return f", such as {{name: {names[0]}}} (known: {', '.join(names)})" if names else ""
 
 
-def _text_hint(text: str, needs: Iterable[str], spot: Spot) -> str:
+def _text_hint(text: str, needs: Sequence[str], spot: Spot) -> str:
     """The way out where text stands instead of something else."""
+    if (
+        needs == ["a list"]
+        and re.fullmatch(r"[A-Za-z0-9_.]+( *, *[A-Za-z0-9_.]+)*", text)
+        and len(text) <= _LONGEST_WORD
+    ):
+        return f": write [{text}]"
     if "true or false" in needs and text.lower() in (*_TRUTHS, "true", "false"):
         return f": write {_TRUTHS.get(text.lower(), text.lower())}"
     if not {"a number", "a whole number"} & set(needs):
