@@ -104,6 +104,10 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"batch_size: 8": "batch_size: 8, momentum: 90"},
         "plant.yaml:18: training.momentum: 90 must be less than 1; did you mean 0.9?",
     ),
+    "a hundred percent where all is too much": (
+        {"batch_size: 8": "batch_size: 8, momentum: 100"},
+        "plant.yaml:18: training.momentum: 100 must be less than 1",
+    ),
     "more than a hundred percent": (
         {FEDAVG: "  - {name: fedavg, fraction: 300}\n"},
         "plant.yaml:20: protocols[0].fraction: 300 must be at most 1",
