@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from fedsim.topology.graph import NodeKind
+from fedsim.viz.names import shortened
 from fedsim.viz.topology_map.detail import (
     CASING,
     DARK,
@@ -23,7 +24,6 @@ from fedsim.viz.topology_map.detail import (
     Scale,
     class_look,
 )
-from fedsim.viz.topology_map.labels import shortened
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 
