@@ -105,7 +105,7 @@ class _Sheet:
 
     @cached_property
     def _caption(self) -> list[str]:
-        text = " ".join(caption(self.places, self.scale, self.seeds))
+        text = " ".join(caption(self.net, self.places, self.scale, self.seeds))
         letters = int((self.width - 2 * _EDGE) / (text_width("abcdefghij klmnopqrst", _FONT) / 21))
         return textwrap.wrap(text, letters)
 
