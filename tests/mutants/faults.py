@@ -10,6 +10,7 @@ from mutants import (
     in_data,
     in_dealing,
     in_fair_sharing,
+    in_figures,
     in_files,
     in_grouping,
     in_groups,
@@ -58,5 +59,6 @@ FAULTS: tuple[Fault, ...] = (
     *in_semantics.FAULTS,
     *in_updates.FAULTS,
     *in_comparisons.FAULTS,
+    *in_figures.FAULTS,
     *in_python.FAULTS,
 )
