@@ -119,7 +119,8 @@ def run_names(results: Sequence[Results]) -> list[str]:
     """How runs are called beside each other: by their scenario, or by their folder where scenarios share a name."""
     names = [result.name for result in results]
     folders = [printable(str(result.folder)) for result in results]
-    return [name if names.count(name) == 1 else folder for name, folder in zip(names, folders, strict=True)]
+    chosen = [name if names.count(name) == 1 else folder for name, folder in zip(names, folders, strict=True)]
+    return chosen if len(set(chosen)) == len(chosen) else folders  # a scenario may be called as a folder is
 
 
 def _summary(result: Results, at: Budget | None, target: float | None) -> pd.DataFrame:

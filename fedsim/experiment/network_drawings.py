@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
-
 from fedsim.errors import UserError
 from fedsim.experiment.results import Results
 from fedsim.scenario.load import read_network
 from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.topology.graph import Topology
 from fedsim.viz.save import save_figure
-from fedsim.viz.style import RC
 from fedsim.viz.topology_map.figure import network_figure
 from fedsim.viz.topology_map.loads import measured
 from fedsim.viz.topology_map.places import Net
@@ -68,7 +65,6 @@ def _draw(
             own = results.folder / "scenario.yaml"
             raise UserError(f"{results.folder}: {error}; draw its own network, {own}") from error
         seeds, subject = results.links["seed"].nunique(), ": load of the network"
-    with mpl.rc_context(RC):
-        figure = network_figure(f"{title or scenario.name}{subject}", net, loads, seeds)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return save_figure(figure, path)
+    figure = network_figure(f"{title or scenario.name}{subject}", net, loads, seeds)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return save_figure(figure, path)

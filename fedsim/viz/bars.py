@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from fedsim.metrics.intervals import half_width
+from fedsim.viz.names import fitted
 from fedsim.viz.series import Looks, runs_of, series_of
 from fedsim.viz.style import DARK, GREY, Look, plain
 
 __all__ = ["Quantity", "bar_rows", "draw_bars"]
+
+_LETTERS = 20  # of a line of a name
+_CASING = withStroke(linewidth=2.6, foreground="white")  # of whiskers, else unseen on a black bar
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def draw_bars(summary: pd.DataFrame, ax: Axes, quantity: Quantity, styles: Looks
     whiskers = [_draw(row, position, ax, quantity) for position, row in enumerate(rows)]
     ax.set_yticks(range(len(rows)), [row.label for row in rows])
     for label, row in zip(ax.get_yticklabels(), rows, strict=False):  # none where another axes has them
-        label.set_fontweight("bold" if row.look is None else "normal")
+        label.set(fontweight="bold" if row.look is None else "normal", linespacing=0.95)
     ax.set_ylim(len(rows) - 0.4, -0.6)  # the first on top
     ax.tick_params(axis="y", length=0)
     ax.grid(axis="y", visible=False)
@@ -59,12 +64,14 @@ def draw_bars(summary: pd.DataFrame, ax: Axes, quantity: Quantity, styles: Looks
 
 def _rows(summary: pd.DataFrame, styles: Looks | None) -> list[_Row]:
     series = series_of(summary, styles)
+    runs = fitted(series.runs, _LETTERS)
+    names = {key: key[1] if series.grouped else series.name(*key) for key in series.looks}
+    labels = fitted(names.values(), _LETTERS)
     rows: list[_Row] = []
     for (run, protocol), look in series.looks.items():
-        grouped = len(series.runs) > 1 and len(series.protocols) > 1
-        if grouped and run not in [row.label for row in rows if row.look is None]:
-            rows.append(_Row(plain(run)))
-        label = plain(protocol if grouped else series.name(run, protocol))
+        if series.grouped and run in runs:
+            rows.append(_Row(plain(runs.pop(run))))
+        label = plain(labels[names[run, protocol]])
         seeds = summary[(runs_of(summary) == run) & (summary["protocol"] == protocol)]
         for accounting, some in seeds.groupby("accounting", sort=False):
             event = accounting == "event"
@@ -89,8 +96,19 @@ def _draw(row: _Row, position: int, ax: Axes, quantity: Quantity) -> bool:
     has_whisker = half > 0.0  # neither of one seed nor of equal values
     if has_whisker:
         below_and_above = [[min(half, begin)], [half]]
-        ax.errorbar(begin, position, xerr=below_and_above, fmt="none", ecolor=DARK, elinewidth=1.2, capsize=3.0)
+        ax.errorbar(
+            begin,
+            position,
+            xerr=below_and_above,
+            fmt="none",
+            ecolor=DARK,
+            elinewidth=1.2,
+            capsize=3.0,
+            path_effects=[_CASING],
+        )
     text = quantity.missing if known.empty else quantity.text(float(known.mean()))
+    if 0 < len(known) < len(parts):
+        text += f" ({len(known)} of {len(parts)} seeds)"
     place = begin + (half if has_whisker else 0.0)
     ax.annotate(f" {text}", (place, position), va="center", fontsize="small", color=GREY)
     return has_whisker

@@ -12,7 +12,8 @@ from fedsim.viz.style import plain
 
 __all__ = ["curve_series", "draw_curves"]
 
-_MARKED_POINTS = 25  # lines of no more points show them
+_MARKED_POINTS = 25  # lines of no more points show all of them
+_MARKS = 8  # at least, on longer lines
 _BAND = 0.18
 
 
@@ -24,7 +25,7 @@ def curve_series(rounds: pd.DataFrame, y: str, styles: Looks | None) -> Series:
         seeds, lost = table["seed"].nunique(), table.loc[table["loss"] == math.inf, "seed"].nunique()
         if lost:
             run, protocol = map(str, key)
-            notes[run, protocol] = " (diverged)" if seeds == 1 else f" ({lost} of {seeds} seeds diverged)"
+            notes[run, protocol] = "(diverged)" if seeds == 1 else f"({lost} of {seeds} seeds diverged)"
     series = series_of(evaluated, styles, notes)
     title = "\n".join(filter(None, (_band_title(evaluated, y), series.title)))
     return Series(series.looks, title, series.entries)
@@ -45,14 +46,27 @@ def draw_curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, series: Series) 
             color=look.colour,
             linestyle=look.line,
             linewidth=1.8,
-            marker=look.marker if len(points) <= _MARKED_POINTS else "",
+            marker=look.marker,
             markersize=4.5,
+            markevery=_marked(len(points), list(series.looks).index((run, protocol)) / len(series.looks)),
             label=plain(series.name(run, protocol)),
         )
         if lost:
-            ax.plot(points["x"].tail(1), points["mean"].tail(1), color=look.colour, linestyle="", marker="X")
+            end = points.tail(1)
+            (cross,) = ax.plot(end["x"], end["mean"], color=look.colour, linestyle="", marker="X", markersize=10.0)
+            cross.set(markeredgecolor="white", zorder=3.0)  # above its line's own marker
         if points["seeds"].max() > 1:
             ax.fill_between(points["x"], points["low"], points["high"], color=look.colour, alpha=_BAND, linewidth=0)
+
+
+def _marked(points: int, share: float) -> tuple[int, int]:
+    """The first point with a marker, and the number of points to the next; *share* sets lines off against each other.
+
+    >>> _marked(20, 0.5), _marked(80, 0.5)
+    ((0, 1), (5, 10))
+    """
+    step = 1 if points <= _MARKED_POINTS else points // _MARKS
+    return int(share * step), step
 
 
 def _band_title(evaluated: pd.DataFrame, y: str) -> str:

@@ -5,7 +5,7 @@ table of several runs has a column ``run`` too. With several seeds a line is the
 to the highest seed, and rounds that only some seeds evaluated are left out; a bar is the mean, with a 95 % interval.
 Where a model diverged its line ends in a cross, and the legend says on how many seeds. The legend stands to the right
 of the axes, or is left out with ``legend=False``. *styles* (of `looks`) keeps a protocol's look the same over several
-figures.
+figures. *run* draws the lines of this run alone, on axes in the units of all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fedsim.viz.axes import scaled_x
 from fedsim.viz.bars import Quantity, draw_bars
 from fedsim.viz.curves import curve_series, draw_curves
 from fedsim.viz.human import duration, number, scale, size
-from fedsim.viz.series import Looks, Series
+from fedsim.viz.series import Looks, Series, runs_of
 
 __all__ = [
     "accuracy_by_protocol",
@@ -34,34 +34,42 @@ __all__ = [
 ]
 
 
-def accuracy_over_time(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True) -> Axes:
+def accuracy_over_time(
+    rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
+) -> Axes:
     """Test accuracy over simulated time; the test error where models predict numbers."""
     score = _score(rounds)
-    _curves(rounds, ax, "sim_time_s", score.column, styles, legend)
+    _curves(rounds, ax, "sim_time_s", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over simulated time", ylabel=score.label)
     return scaled_x(rounds, ax, "sim_time_s", "simulated time", "seconds")
 
 
-def accuracy_over_bytes(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True) -> Axes:
+def accuracy_over_bytes(
+    rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
+) -> Axes:
     """Test accuracy (or error) over the bytes that the clients have sent and received."""
     score = _score(rounds)
-    _curves(rounds, ax, "transfer_bytes", score.column, styles, legend)
+    _curves(rounds, ax, "transfer_bytes", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over traffic", ylabel=score.label)
     return scaled_x(rounds, ax, "transfer_bytes", "sent and received by clients", "bytes")
 
 
-def accuracy_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True) -> Axes:
+def accuracy_over_rounds(
+    rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
+) -> Axes:
     """Test accuracy (or error) over rounds."""
     score = _score(rounds)
-    _curves(rounds, ax, "round", score.column, styles, legend)
+    _curves(rounds, ax, "round", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over rounds", xlabel="round", ylabel=score.label)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
 
 
-def loss_over_rounds(rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True) -> Axes:
+def loss_over_rounds(
+    rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
+) -> Axes:
     """Test loss over rounds."""
-    _curves(rounds, ax, "round", "loss", styles, legend)
+    _curves(rounds, ax, "round", "loss", styles, legend, run)
     ax.set(title="Loss over rounds", xlabel="round", ylabel=f"test loss ({_score(rounds).loss})")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
@@ -117,8 +125,10 @@ def _score(rounds: pd.DataFrame) -> _Score:
     return _Score("accuracy", "Accuracy", "test accuracy", "cross-entropy, nats")
 
 
-def _curves(rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None, legend: bool) -> None:
+def _curves(
+    rounds: pd.DataFrame, ax: Axes, x: str, y: str, styles: Looks | None, legend: bool, run: str | None
+) -> None:
     series = curve_series(rounds, y, styles)
-    draw_curves(rounds, ax, x, y, series)
+    draw_curves(rounds if run is None else rounds[runs_of(rounds) == run], ax, x, y, series)
     if legend:
         series.legend_beside(ax)

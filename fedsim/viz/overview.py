@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from fedsim.viz import figures
 from fedsim.viz.bars import bar_rows
-from fedsim.viz.series import Looks, series_of
+from fedsim.viz.names import fitted
+from fedsim.viz.series import Looks
 from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.style import RC, looks, plain
 
@@ -25,10 +26,13 @@ _CURVES = (
 )
 _COSTS = (figures.time_by_protocol, figures.traffic_by_protocol)
 _DrawBars = Callable[[pd.DataFrame, Axes, Looks], Axes]
-_WIDTH = 5.4  # inches; in a column of 3.5 inches, letters are then of 6 points
+_WIDE = 11.0  # inches
+_WIDTH = 4.8  # in a column of 3.5 inches, letters are then of 7 points
 _ROW = 0.34
+_CURVES_INCHES = 3.4
 _AROUND_BARS = 1.15
 _PANELS_IN_A_ROW = 3
+_TITLE_LETTERS = 30  # of a line above a panel
 
 
 def named_figures(rounds: pd.DataFrame, summary: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
@@ -55,8 +59,10 @@ def overview(rounds: pd.DataFrame, summary: pd.DataFrame) -> ShownFigure:
     with mpl.rc_context(RC):
         height = _AROUND_BARS + _ROW * rows
         curves = _learned(rounds) and not series.panels
-        figure = ShownFigure(figsize=(11.0, height + (3.9 if curves else 0.0)), layout="constrained")
-        grid = figure.add_gridspec(1 + curves, 1, height_ratios=[3.9, height] if curves else None)
+        above = _CURVES_INCHES if curves else 0.0
+        below = series.legend_inches(_WIDE) if curves else 0.0
+        figure = ShownFigure(figsize=(_WIDE, above + height + below), layout="constrained")
+        grid = figure.add_gridspec(1 + curves, 1, height_ratios=[above, height] if curves else None)
         if curves:
             left, right = grid[0].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
             figures.accuracy_over_time(rounds, left, styles, legend=False)
@@ -80,18 +86,23 @@ def _curves(draw: Callable[..., Axes], rounds: pd.DataFrame, styles: Looks) -> F
     """One figure of curves, with its legend below; a panel for each run where one picture is not enough."""
     series = figures.curves_of(rounds, styles)
     if not series.panels:
-        figure = Figure(figsize=(_WIDTH, 4.2), layout="constrained")
+        figure = Figure(figsize=(_WIDTH, 3.2 + series.legend_inches(_WIDTH)), layout="constrained")
         draw(rounds, figure.add_subplot(), styles, legend=False)
         series.legend_below(figure)
         return figure
-    runs = series_of(rounds).runs
+    runs = series.runs
     lines = -(-len(runs) // _PANELS_IN_A_ROW)
-    figure = Figure(figsize=(11.0, 2.6 * lines + 1.0), layout="constrained")
+    figure = Figure(figsize=(_WIDE, 2.4 * lines + 0.4 + series.legend_inches(_WIDE)), layout="constrained")
     panels = figure.subplots(lines, _PANELS_IN_A_ROW, sharex=True, sharey=True).flat
-    for run, ax in zip(runs, panels, strict=False):
-        title = draw(rounds[rounds["run"] == run], ax, styles, legend=False).get_title(loc="left")
-        ax.set_title(plain(run))
+    titles = fitted(runs, _TITLE_LETTERS)
+    for place, (run, ax) in enumerate(zip(runs, panels, strict=False)):
+        draw(rounds, ax, styles, legend=False, run=run)
+        title, xlabel = ax.get_title(loc="left"), ax.get_xlabel()
+        ax.set_title(plain(titles[run]))
         ax.label_outer()
+        if place + _PANELS_IN_A_ROW >= len(runs):  # nothing stands below
+            ax.tick_params(labelbottom=True)
+            ax.set_xlabel(xlabel)
     for ax in list(panels):
         ax.set_axis_off()
     figure.suptitle(title, x=0.01, horizontalalignment="left", fontweight="bold")

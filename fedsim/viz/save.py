@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+
+from fedsim.viz.style import RC
 
 __all__ = ["save_figure"]
 
@@ -14,5 +17,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
     """Write *figure* as the PNG, SVG or PDF that *path* ends in, without the date; returns *path*."""
     FigureCanvasAgg(figure)
     dates = {".svg": "Date", ".pdf": "CreationDate"}
-    figure.savefig(path, metadata={dates.get(path.suffix.lower(), "Software"): None})
+    with mpl.rc_context(RC):
+        figure.savefig(path, metadata={dates.get(path.suffix.lower(), "Software"): None})
     return path

@@ -1,13 +1,13 @@
 """Which lines and bars there are in a figure of one or several runs, how they look, and what the legend says.
 
-A table of several runs has a column ``run``. Colour is the protocol, in all runs; line and marker are the run. Where
-all runs have one and the same protocol, colour is the run.
+A table of several runs has a column ``run``. Colour and marker are the protocol, in all runs; the line is the run.
+Where all runs have one and the same protocol, colour, line and marker are the run.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -17,24 +17,27 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
-from fedsim.viz.style import COLOURS, GREY, Look, looks, plain
+from fedsim.viz.names import fitted
+from fedsim.viz.style import COLOURS, GREY, LINES, Look, looks, plain
 
-__all__ = ["RUNS_BY_LINE", "Looks", "Series", "names_apart", "runs_of", "series_of"]
+__all__ = ["Looks", "Series", "runs_of", "series_of"]
 
 Looks: TypeAlias = Mapping[str, Look]
 """Of each protocol."""
 
-RUNS_BY_LINE = 4
-"""So many runs can be told apart by their lines."""
+_Key: TypeAlias = tuple[str, str]
+"""Run and protocol; the run is "" where there is one only."""
+_LETTERS = 36  # of a line in a legend
 _LETTERS_PER_INCH = 11.5
 _HANDLE_LETTERS = 7
+_BESIDE_ROWS, _TITLE_INCHES, _GAP, _LINE_INCHES = 0.3, 0.14, 0.07, 0.16
 
 
 @dataclass(frozen=True)
 class Series:
     """The lines of a figure, by run and protocol; the run is "" where there is one only."""
 
-    looks: Mapping[tuple[str, str], Look]
+    looks: Mapping[_Key, Look]
     title: str = ""
     """What the legend says above its entries."""
     entries: Sequence[Line2D] = field(default=())
@@ -51,10 +54,17 @@ class Series:
         return list(dict.fromkeys(protocol for _, protocol in self.looks))
 
     @property
+    def grouped(self) -> bool:
+        """Whether some run among several has several protocols."""
+        return 1 < len(self.runs) < len(self.looks)
+
+    @property
     def panels(self) -> bool:
-        """Whether there are too many runs for one picture, so that each run needs its own."""
-        several = len(self.runs) > 1 and len(self.protocols) > 1
-        return several and (len(self.runs) > RUNS_BY_LINE or len(self.protocols) > len(COLOURS))
+        """Whether there are too many lines of a protocol, or too many protocols, so that each run needs a picture."""
+        if len(self.runs) < 2 or len(self.protocols) < 2:
+            return False
+        lines = len(self.runs) if self.grouped else max(Counter(protocol for _, protocol in self.looks).values())
+        return lines > len(LINES) or (self.grouped and len(self.protocols) > len(COLOURS))
 
     def name(self, run: str, protocol: str) -> str:
         """What one of them is called."""
@@ -73,15 +83,20 @@ class Series:
     def legend_below(self, figure: Figure) -> None:
         """A legend under all axes of *figure*."""
         if self.entries:
-            longest = max(len(str(entry.get_label())) for entry in self.entries)
-            columns = int(figure.get_figwidth() * _LETTERS_PER_INCH // (longest + _HANDLE_LETTERS))
-            legend = figure.legend(
-                handles=self.entries,
-                loc="outside lower center",
-                ncols=max(1, min(columns, len(self.entries))),
-                **self._titles(),
-            )
+            columns = self._columns(figure.get_figwidth())
+            legend = figure.legend(handles=self.entries, loc="outside lower center", ncols=columns, **self._titles())
             _grey_title(legend)
+
+    def legend_inches(self, width: float) -> float:
+        """About how high the legend is below a figure of this *width*, in inches."""
+        labels = [str(entry.get_label()).split("\n") for entry in self.entries]
+        rows = -(-len(labels) // self._columns(width))
+        titles = self.title.count("\n") + 1 if self.title else 0
+        return _BESIDE_ROWS + _TITLE_INCHES * titles + rows * (_GAP + _LINE_INCHES * max(map(len, labels), default=0))
+
+    def _columns(self, width: float) -> int:
+        longest = max((len(line) for entry in self.entries for line in str(entry.get_label()).split("\n")), default=0)
+        return max(1, min(int(width * _LETTERS_PER_INCH // (longest + _HANDLE_LETTERS)), len(self.entries)))
 
     def _titles(self) -> dict[str, str]:
         return {"title": self.title, "title_fontsize": "small", "alignment": "left"}
@@ -91,44 +106,65 @@ def _grey_title(legend: Legend) -> None:
     legend.get_title().set_color(GREY)
 
 
-def series_of(
-    table: pd.DataFrame, styles: Looks | None = None, notes: Mapping[tuple[str, str], str] | None = None
-) -> Series:
+def series_of(table: pd.DataFrame, styles: Looks | None = None, notes: Mapping[_Key, str] | None = None) -> Series:
     """The series of a *table* with a column ``protocol`` and, if it is of several runs, ``run``.
 
     *styles* keeps a protocol's look the same over several figures. *notes* are added to the names in the legend.
     """
-    notes = notes or {}
-    keys = list(dict.fromkeys(zip(runs_of(table), table["protocol"].astype(str), strict=True)))
-    names = list(dict.fromkeys(run for run, _ in keys))
-    protocols = list(dict.fromkeys(protocol for _, protocol in keys))
-    if len(names) < 2:
-        by_protocol = styles or looks(protocols)
-        chosen = {key: by_protocol[key[1]] for key in keys}
-        return Series(chosen, "", [_line(look, key[1] + notes.get(key, "")) for key, look in chosen.items()])
-    if len(protocols) == 1:
-        by_run = looks(names)
-        chosen = {key: by_run[key[0]] for key in keys}
-        entries = [_line(look, key[0] + notes.get(key, "")) for key, look in chosen.items()]
-        return Series(chosen, f"{protocols[0]}; colour and line: run", entries)
-    by_protocol = styles or looks(protocols)
-    chosen = {(run, protocol): by_protocol[protocol].in_run(names.index(run)) for run, protocol in keys}
-    series = Series(chosen)
-    if series.panels:
-        return Series(
-            {(run, protocol): by_protocol[protocol] for run, protocol in keys},
-            "",
-            [_line(by_protocol[protocol], protocol) for protocol in protocols],
-        )
-    entries = [
-        Line2D([], [], color=by_protocol[protocol].colour, linewidth=4, label=plain(protocol)) for protocol in protocols
-    ]
-    entries += [_line(Look(GREY, "-").in_run(number), run) for number, run in enumerate(names)]
-    entries += [
-        Line2D([], [], color=chosen[key].colour, linestyle="", marker="X", label=plain(f"{series.name(*key)}{note}"))
-        for key, note in notes.items()
-    ]
-    return Series(chosen, "colour: protocol; line and marker: run", entries)
+    series = _looks_of(list(dict.fromkeys(zip(runs_of(table), table["protocol"].astype(str), strict=True))), styles)
+    entries = _of_groups if series.grouped or series.panels else _of_lines
+    return Series(series.looks, _title(series), list(entries(series, notes or {})))
+
+
+def _of_lines(series: Series, notes: Mapping[_Key, str]) -> Iterator[Line2D]:
+    """An entry for each line."""
+    names = fitted((series.name(*key) for key in series.looks), _LETTERS)
+    for key, look in series.looks.items():
+        yield _entry(look, _noted(names[series.name(*key)], notes.get(key, "")))
+
+
+def _of_groups(series: Series, notes: Mapping[_Key, str]) -> Iterator[Line2D]:
+    """An entry for each protocol and, where lines tell runs apart, for each run; and one for each of the *notes*."""
+    of_protocols = {protocol: look for (_, protocol), look in series.looks.items()}
+    protocols, runs = fitted(of_protocols, _LETTERS), fitted(series.runs, _LETTERS)
+    for protocol, look in of_protocols.items():
+        yield _entry(look if series.panels else look.in_run(0), protocols[protocol])
+    for number, run in enumerate(() if series.panels else series.runs):
+        yield _entry(Look(GREY, LINES[number], ""), runs[run])
+    names = fitted((series.name(*key) for key in notes), _LETTERS)
+    for key, note in notes.items():
+        entry = _entry(Look(series.looks[key].colour, "-", "X"), _noted(names[series.name(*key)], note))
+        entry.set_linestyle("")
+        yield entry
+
+
+def _looks_of(keys: Sequence[_Key], styles: Looks | None) -> Series:
+    """How each line looks: by its protocol, and by its run where there are several."""
+    runs = list(dict.fromkeys(run for run, _ in keys))
+    by_protocol = styles or looks(protocol for _, protocol in keys)
+    if len(by_protocol) == 1 and len(runs) > 1:
+        by_run = looks(runs)
+        return Series({key: by_run[key[0]] for key in keys})
+    series = Series({key: by_protocol[key[1]] for key in keys})
+    if len(runs) < 2 or series.panels:
+        return series
+    if series.grouped:
+        return Series({(run, protocol): look.in_run(runs.index(run)) for (run, protocol), look in series.looks.items()})
+    before: Counter[str] = Counter()
+    alone = {}
+    for (run, protocol), look in series.looks.items():
+        alone[run, protocol] = look.in_run(before[protocol])
+        before[protocol] += 1
+    return Series(alone)
+
+
+def _title(series: Series) -> str:
+    if len(series.runs) < 2 or series.panels:
+        return ""
+    if len(series.protocols) == 1:
+        (name,) = fitted(series.protocols, _LETTERS).values()
+        return plain(f"{name}; colour, line and marker: run")
+    return "colour and marker: protocol; line: run" if series.grouped else "colour and marker: protocol"
 
 
 def runs_of(table: pd.DataFrame) -> pd.Series[str]:
@@ -136,7 +172,12 @@ def runs_of(table: pd.DataFrame) -> pd.Series[str]:
     return table["run"].astype(str) if "run" in table else pd.Series("", index=table.index)
 
 
-def _line(look: Look, label: str) -> Line2D:
+def _noted(name: str, note: str) -> str:
+    apart = "\n" if note and len(name) + len(note) > _LETTERS else " "
+    return f"{name}{apart}{note}" if note else name
+
+
+def _entry(look: Look, label: str) -> Line2D:
     return Line2D(
         [],
         [],
@@ -147,17 +188,3 @@ def _line(look: Look, label: str) -> Line2D:
         markersize=4.5,
         label=plain(label),
     )
-
-
-def names_apart(names: Iterable[str]) -> list[str]:
-    """*names* without the words that all of them begin with; none becomes empty.
-
-    >>> names_apart(["plant-lte_m-night", "plant-nb_iot-night"]), names_apart(["lte", "lte-m"]), names_apart(["one"])
-    (['lte_m-night', 'nb_iot-night'], ['lte', 'lte-m'], ['one'])
-    """
-    words = [re.findall(r"[^-/. ]+[-/. ]*|[-/. ]+", name) for name in names]
-    shortest = min((len(parts) for parts in words), default=0)
-    alike = 0
-    while alike < shortest - 1 and len({parts[alike] for parts in words}) == 1:
-        alike += 1
-    return ["".join(parts[alike if len(words) > 1 else 0 :]) for parts in words]

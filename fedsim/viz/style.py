@@ -12,14 +12,15 @@ from typing import Literal, TypeAlias
 from matplotlib import RcParams
 from matplotlib.colors import to_rgb
 
-__all__ = ["COLOURS", "DARK", "GREY", "RC", "Look", "looks", "plain"]
+__all__ = ["COLOURS", "DARK", "GREY", "LINES", "RC", "Look", "looks", "plain"]
 
 GREY = "#5f6670"
 DARK = "#33383e"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Of protocols, in this order."""
 Line: TypeAlias = Literal["-", "--", "-.", ":"]
-_LINES: tuple[Line, ...] = ("-", "--", "-.", ":")  # lines that lie on each other are still seen
+LINES: tuple[Line, ...] = ("-", "--", "-.", ":")
+"""Lines that lie on each other are still seen."""
 _MARKERS = ("o", "s", "^", "D", "v", "P", "*", "h")  # and told apart where there is no colour
 _FADED = 0.45
 
@@ -68,8 +69,8 @@ class Look:
         return red, green, blue
 
     def in_run(self, number: int) -> Look:
-        """The same colour with the line and the marker of run *number*, from 0."""
-        return Look(self.colour, _LINES[number % len(_LINES)], _MARKERS[number % len(_MARKERS)])
+        """The same colour and marker, with the line of run *number*, from 0."""
+        return Look(self.colour, LINES[number % len(LINES)], self.marker)
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
@@ -79,7 +80,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     Look(colour='#D55E00', line='--', marker='s')
     """
     return {
-        name: Look(COLOURS[position % len(COLOURS)], _LINES[position % len(_LINES)], _MARKERS[position % len(_MARKERS)])
+        name: Look(COLOURS[position % len(COLOURS)], LINES[position % len(LINES)], _MARKERS[position % len(_MARKERS)])
         for position, name in enumerate(dict.fromkeys(names))
     }
 

@@ -10,6 +10,7 @@ from mutants import (
     in_data,
     in_dealing,
     in_fair_sharing,
+    in_figures,
     in_files,
     in_grouping,
     in_groups,
@@ -59,6 +60,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_semantics.FAULTS,
     *in_updates.FAULTS,
     *in_comparisons.FAULTS,
+    *in_figures.FAULTS,
     *in_python.FAULTS,
     *in_wording.FAULTS,
 )

@@ -52,6 +52,10 @@ def sensors(figure: Figure) -> list[tuple[int, bytes, tuple[float, ...]]]:
     ]
 
 
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text().replace("\n", " ") for text in figure.texts]
+
+
 def entries(figure: Figure) -> list[str]:
     return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
@@ -91,10 +95,14 @@ def test_a_cell_that_hides_its_sensors_is_cut_into_its_classes() -> None:
         whole, part = (np.ptp(path.vertices, axis=0).prod() for path in pieces.get_paths())
         assert whole > part  # two thirds and one third
     assert {"800 of class camera", "400 of class robot"} <= set(entries(figure))
+    assert "Each cell is divided as its devices are among the classes." in " ".join(texts(figure))
 
 
-def test_36_classes_look_different() -> None:
-    assert len({class_look(number) for number in range(36)}) == 36
+@pytest.mark.parametrize("loaded", [False, True])
+def test_36_classes_look_different_and_in_a_divided_cell_their_colours_do(loaded: bool) -> None:
+    found = [class_look(number, coloured=not loaded) for number in range(36)]
+    assert len(set(found)) == 36
+    assert loaded or len({colour[:3] for _, colour in found[1:]} | {WHITE[:3]}) == 36
 
 
 @pytest.mark.parametrize("classes", [2, 9])

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -18,8 +16,7 @@ from tiny_results import rounds_of, summary_of
 
 from fedsim.metrics.intervals import half_width
 from fedsim.viz import figures
-from fedsim.viz.series import names_apart
-from fedsim.viz.style import looks
+from fedsim.viz.style import COLOURS, looks
 
 TWO = pd.concat([rounds_of("fedavg", 1, [0.2, 0.6, 0.8]), rounds_of("fedprox", 1, [0.3, nan, 0.9])])
 LEARNING = (
@@ -145,22 +142,50 @@ def looks_of(ax: Axes) -> dict[str, tuple[Any, Any, Any]]:
     }
 
 
-def test_colour_is_the_protocol_in_all_runs_and_line_and_marker_are_the_run() -> None:
+def test_colour_and_marker_are_the_protocol_in_all_runs_and_the_line_is_the_run() -> None:
     ax = figures.accuracy_over_time(of_runs(["day", "night"], ["fedavg", "stp"]), axes())
     drawn = looks_of(ax)
     assert list(drawn) == ["fedavg, day", "stp, day", "fedavg, night", "stp, night"]
-    assert len(set(drawn.values())) == 4
-    assert drawn["fedavg, day"][0] == drawn["fedavg, night"][0] != drawn["stp, day"][0] == drawn["stp, night"][0]
-    assert drawn["fedavg, day"][1:] == drawn["stp, day"][1:] != drawn["fedavg, night"][1:] == drawn["stp, night"][1:]
+    assert {name: (colour, marker) for name, (colour, _, marker) in drawn.items()} == {
+        "fedavg, day": (COLOURS[0], "o"),
+        "fedavg, night": (COLOURS[0], "o"),
+        "stp, day": (COLOURS[1], "s"),
+        "stp, night": (COLOURS[1], "s"),
+    }
+    assert [line for _, line, _ in drawn.values()] == ["-", "-", "--", "--"]
     assert legend_of(ax) == ["fedavg", "stp", "day", "night"]
-    assert legend_title(ax) == "colour: protocol; line and marker: run"
+    assert legend_title(ax) == "colour and marker: protocol; line: run"
+
+
+def test_runs_of_one_protocol_each_have_an_entry_each_and_equal_protocols_an_equal_colour() -> None:
+    parts = [("day", "fedavg"), ("night", "stp"), ("dusk", "fedavg")]
+    ax = figures.accuracy_over_time(pd.concat(of_runs([run], [protocol]) for run, protocol in parts), axes())
+    drawn = looks_of(ax)
+    assert legend_of(ax) == list(drawn) == ["fedavg, day", "stp, night", "fedavg, dusk"]
+    assert drawn["fedavg, day"] == (COLOURS[0], "-", "o") and drawn["fedavg, dusk"] == (COLOURS[0], "--", "o")
+    assert drawn["stp, night"] == (COLOURS[1], "-", "s")
+
+
+def test_where_only_one_protocol_learned_it_keeps_the_colour_that_its_bars_have() -> None:
+    styles = looks(["stp", "fedavg"])
+    drawn = looks_of(figures.accuracy_over_time(of_runs(["day", "night"], ["fedavg"]), axes(), styles))
+    assert [colour for colour, _, _ in drawn.values()] == [styles["fedavg"].colour] * 2
+
+
+def test_twelve_long_curves_differ_also_without_colour() -> None:
+    rounds = pd.concat(rounds_of(f"protocol_{number}", 1, [0.5] * 200) for number in range(12))
+    lines = figures.accuracy_over_time(rounds, axes()).get_lines()
+    assert len({(line.get_linestyle(), line.get_marker()) for line in lines}) == 8  # these are all there are
+    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in lines}) == 12
+    firsts, steps = zip(*(line.get_markevery() for line in lines), strict=True)
+    assert set(steps) == {25} and len(set(firsts)) == 12  # no marker covers another one
 
 
 def test_colour_is_the_run_where_all_runs_have_one_protocol() -> None:
     ax = figures.accuracy_over_time(of_runs([f"run {number}" for number in range(12)], ["fedavg"]), axes())
     assert len(set(looks_of(ax).values())) == 12
     assert legend_of(ax) == [f"run {number}" for number in range(12)]
-    assert legend_title(ax) == "fedavg; colour and line: run"
+    assert legend_title(ax) == "fedavg; colour, line and marker: run"
 
 
 def test_a_model_that_diverged_in_one_of_several_runs_is_named_with_its_run() -> None:
@@ -188,6 +213,24 @@ def test_bars_of_several_runs_stand_under_the_name_of_their_run() -> None:
     assert colours[:2] == colours[2:]
 
 
+def test_a_run_is_named_once_above_its_bars_whatever_it_is_called() -> None:
+    rounds = of_runs(["_day", "$n$"], ["fedavg", "stp"])
+    summary = pd.DataFrame([{**summary_of(part), "run": key[0]} for key, part in rounds.groupby(["run", "protocol"])])
+    labels = [label.get_text().strip() for label in figures.time_by_protocol(summary, axes()).get_yticklabels()]
+    assert labels == [r"\$n\$", "fedavg", "stp", "_day", "fedavg", "stp"]
+
+
+def test_a_mean_of_some_seeds_says_of_how_many() -> None:
+    rows = [summary_of(rounds_of("fedavg", seed, [0.5]), final_accuracy=score) for seed, score in enumerate([nan, 0.5])]
+    ax = figures.accuracy_by_protocol(pd.DataFrame(rows), axes())
+    assert [text.get_text().strip() for text in ax.texts] == ["0.500 (1 of 2 seeds)"]
+
+
+def test_a_legends_title_shows_a_protocols_name_as_it_is() -> None:
+    ax = figures.accuracy_over_time(of_runs(["day", "night"], ["a$^2$"]), axes())
+    assert legend_title(ax) == r"a\$^2\$; colour, line and marker: run"
+
+
 def test_whiskers_reach_over_the_interval_of_the_mean() -> None:
     seconds = [10.0, 20.0, 60.0]
     rows = [{**summary_of(rounds_of("fedavg", seed, [0.5])), "sim_time_s": s} for seed, s in enumerate(seconds, 1)]
@@ -205,30 +248,6 @@ def test_without_an_interval_there_is_no_whisker(seconds: list[float]) -> None:
     ax = figures.time_by_protocol(pd.DataFrame(rows), axes())
     assert not ax.collections
     assert ax.get_xlabel() == "simulated time, s"
-
-
-@pytest.mark.parametrize(
-    ("names", "short"),
-    [
-        (["plant-lte_m", "plant-nb_iot"], ["lte_m", "nb_iot"]),
-        (["runs/plant-a", "runs/plant-b"], ["a", "b"]),
-        (["plant", "plant-a"], ["plant", "plant-a"]),
-        (["plant a", "plant a b"], ["a", "a b"]),
-        (["planta", "plantb"], ["planta", "plantb"]),
-        (["-", "--"], ["-", "--"]),
-        (["plant"], ["plant"]),
-        ([], []),
-    ],
-)
-def test_names_are_shown_without_the_words_that_all_begin_with(names: list[str], short: list[str]) -> None:
-    assert names_apart(names) == short
-
-
-@given(st.lists(st.text("ab-_/. ", min_size=1, max_size=8), unique=True, max_size=4))
-def test_names_without_their_common_words_stay_apart_and_are_never_empty(names: list[str]) -> None:
-    short = names_apart(names)
-    assert len(set(short)) == len(names)
-    assert all(name.endswith(end) and end for name, end in zip(names, short, strict=True))
 
 
 def test_bars_are_uplink_then_downlink_and_means_over_seeds() -> None:
@@ -286,6 +305,8 @@ def test_a_curve_of_a_model_that_diverged_ends_in_a_cross_and_the_legend_says_wh
     crosses = [line for line in ax.get_lines() if line.get_marker() == "X"]
     assert [len(line.get_xdata()) for line in crosses] == [1, 0]
     assert np.array_equal(crosses[0].get_xydata()[0], curve(ax, "fedavg")[-1])
+    (line,) = (line for line in ax.get_lines() if line.get_label() == "fedavg")
+    assert crosses[0].get_markersize() > 2 * line.get_markersize() and crosses[0].get_zorder() > line.get_zorder()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
         "fedavg (diverged)", "fedprox (diverged)", "stp"
     ]  # fmt: skip

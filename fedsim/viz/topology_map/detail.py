@@ -69,6 +69,7 @@ MARKERS: dict[NodeKind, str | Path] = {
 }
 _CLASS_MARKERS = "oDvPhX"
 _CLASS_COLOURS = ("#ffffff", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#0072B2")
+_DARKER = 0.6
 _MOST_SENSORS = 600  # that are drawn one by one
 _SENSOR_AREA = 14.0  # square points that each of them needs
 _SMALLEST_STATION = 4.0  # points
@@ -138,10 +139,14 @@ class Detail:
 
 
 def class_look(number: int, *, coloured: bool = True) -> tuple[str, Colour]:
-    """The marker and the colour of the class of devices with this *number*, from 0; 36 of them differ."""
+    """The marker and the colour of the class of devices with this *number*, from 0.
+
+    After six, both come again, darker; where colours are loads (not *coloured*), all are white and greys.
+    """
     turns, place = divmod(number, len(_CLASS_MARKERS))
-    colour = _CLASS_COLOURS[(place + turns) % len(_CLASS_COLOURS)] if coloured else "#ffffff"
-    return _CLASS_MARKERS[place], to_rgba(colour)
+    red, green, blue, opacity = to_rgba(_CLASS_COLOURS[place] if coloured else "#ffffff")
+    shade = _DARKER**turns
+    return _CLASS_MARKERS[place], (shade * red, shade * green, shade * blue, opacity)
 
 
 def markers(

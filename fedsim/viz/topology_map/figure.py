@@ -10,17 +10,19 @@ import textwrap
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fedsim.viz.human import scale as unit_of
-from fedsim.viz.style import GREY, plain
+from fedsim.viz.names import legible, shortened
+from fedsim.viz.style import GREY, RC, plain
 from fedsim.viz.topology_map.detail import DARK, Scale
 from fedsim.viz.topology_map.drawing import draw_network
 from fedsim.viz.topology_map.ground import on_the_ground
-from fedsim.viz.topology_map.labels import legible, shortened, text_width
+from fedsim.viz.topology_map.labels import text_width
 from fedsim.viz.topology_map.layers import in_layers
 from fedsim.viz.topology_map.legend import caption, handles
 from fedsim.viz.topology_map.loads import Measured
@@ -55,13 +57,14 @@ def network_figure(title: str, net: Net, measured: Measured | None = None, seeds
     columns = panels if panels <= 3 else 2 if panels == 4 else 3
     places = lay_out(net, _WIDTHS[columns])
     sheet = _Sheet(net, places, Scale(measured) if measured else None, columns, math.ceil(panels / columns), seeds)
-    figure = Figure(figsize=(sheet.width / 72, sheet.height / 72))
-    sheet.write(figure, _EDGE, sheet.height - _EDGE, shortened(title, 90), size=12, weight="bold")
-    for number in range(panels):
-        sheet.panel(figure, number)
-    if sheet.scale is not None:
-        sheet.colour_bar(figure, sheet.scale)
-    sheet.foot(figure)
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(sheet.width / 72, sheet.height / 72))
+        sheet.write(figure, _EDGE, sheet.height - _EDGE, shortened(title, 90), size=12, weight="bold")
+        for number in range(panels):
+            sheet.panel(figure, number)
+        if sheet.scale is not None:
+            sheet.colour_bar(figure, sheet.scale)
+        sheet.foot(figure)
     return figure
 
 
@@ -102,7 +105,7 @@ class _Sheet:
 
     @cached_property
     def _caption(self) -> list[str]:
-        text = " ".join(caption(self.places, self.scale, self.seeds))
+        text = " ".join(caption(self.net, self.places, self.scale, self.seeds))
         letters = int((self.width - 2 * _EDGE) / (text_width("abcdefghij klmnopqrst", _FONT) / 21))
         return textwrap.wrap(text, letters)
 

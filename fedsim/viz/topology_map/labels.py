@@ -11,13 +11,13 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.font_manager import FontProperties, findfont
-from matplotlib.font_manager import get_font as _font
+from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from fedsim.viz.names import legible
 from fedsim.viz.topology_map.places import Box, Point, Points
 
-__all__ = ["Board", "Label", "Marks", "Wish", "legible", "shortened", "text_width"]
+__all__ = ["Board", "Label", "Marks", "Wish", "text_width"]
 
 Numbers = npt.NDArray[np.float64]
 
@@ -25,7 +25,6 @@ _LINE = 1.2  # height of a line in font sizes; other lengths are typographic poi
 _GAP = 1.5
 _APART = 2.5  # left and right of a text
 _AWAY = 6.0  # from the marks of others
-_LONGEST = 30  # letters
 
 
 @dataclass(frozen=True)
@@ -121,28 +120,6 @@ def text_width(text: str, font_size: float) -> float:
     font = FontProperties(size=font_size)
     lines = legible(text).split("\n")
     return max(text_to_path.get_text_width_height_descent(line, font, ismath=False)[0] for line in lines)
-
-
-def legible(text: str) -> str:
-    """*text* with a question mark for each letter that the font does not have.
-
-    >>> legible("hall-\u00fc"), legible("\u8f66\u95f4-1")
-    ('hall-ü', '??-1')
-    """
-    font = _font(findfont(FontProperties()))
-    return "".join(letter if letter == "\n" or font.get_char_index(ord(letter)) else "?" for letter in text)
-
-
-def shortened(name: str, longest: int = _LONGEST) -> str:
-    """A name that is not too long: the middle is what it loses.
-
-    >>> shortened("plant-north/hall-17/line-3/station-002"), shortened("hall-1")
-    ('plant-north/ha…e-3/station-002', 'hall-1')
-    """
-    if len(name) <= longest:
-        return name
-    half = (longest - 1) // 2
-    return f"{name[:half]}…{name[half - longest + 1 :]}"
 
 
 def _candidates(wish: Wish) -> Iterator[tuple[Label, Box]]:

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from fedsim.topology.graph import NodeKind
+from fedsim.viz.names import shortened
 from fedsim.viz.topology_map.detail import (
     CASING,
     DARK,
@@ -23,7 +24,6 @@ from fedsim.viz.topology_map.detail import (
     Scale,
     class_look,
 )
-from fedsim.viz.topology_map.labels import shortened
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 
@@ -66,7 +66,7 @@ def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
             yield Patch(facecolor=IDLE, edgecolor=CASING, hatch=OWN_CHANNELS, label="a channel for each sender")
 
 
-def caption(places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
+def caption(net: Net, places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
     """Sentences about the colours and the places."""
     if scale is not None:
         mean = f", mean over {seeds} seeds" if seeds > 1 else ""
@@ -78,6 +78,8 @@ def caption(places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
         yield from _about_discs(scale)
         if scale.measured.has_unshared():
             yield "Where each sender has a channel of its own (hatched, or a grey wire) nothing can be full."
+    elif Detail.of(places).sensor is None and len(net.class_sizes) > 1:
+        yield "Each cell is divided as its devices are among the classes."
     if not places.in_metres:
         why = (
             "Where they are, nodes would hide each other or wires" if places.crowded else "The nodes have no positions"

@@ -19,7 +19,7 @@ from fedsim.errors import UserError
 from fedsim.network.disciplines.dedicated import Dedicated
 from fedsim.network.settings import NetworkSettings
 from fedsim.viz.human import number, size
-from fedsim.viz.topology_map.labels import shortened
+from fedsim.viz.names import shortened
 from fedsim.viz.topology_map.places import Net
 
 __all__ = ["Load", "Loads", "Measured", "measured"]

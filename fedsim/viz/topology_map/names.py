@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
 from fedsim.topology.graph import NodeKind
+from fedsim.viz.names import legible, shortened
 from fedsim.viz.style import plain
 from fedsim.viz.topology_map.detail import DARK, Detail
-from fedsim.viz.topology_map.labels import Board, Label, Marks, Wish, legible, shortened
+from fedsim.viz.topology_map.labels import Board, Label, Marks, Wish
 from fedsim.viz.topology_map.lines import spaced
 from fedsim.viz.topology_map.places import Box, Net, Places, Point, Points
 

@@ -1,0 +1,102 @@
+"""Faults in figures: which line is whose, how long a whisker is, and what stands where."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+NAMES = "fedsim/viz/names.py"
+STYLE = "fedsim/viz/style.py"
+SERIES = "fedsim/viz/series.py"
+BARS = "fedsim/viz/bars.py"
+DRAWING = "fedsim/viz/topology_map/drawing.py"
+TEST_FIGURES = "tests/viz/test_figures.py"
+TEST_NAMES = "tests/viz/test_names_in_figures.py"
+TEST_SAVED = "tests/viz/test_saved_figures.py"
+TEST_CLASSES = "tests/viz/test_device_classes_on_maps.py"
+
+FAULTS = (
+    Fault(
+        "without colour, protocols of several runs look alike",
+        STYLE,
+        "return Look(self.colour, LINES[number % len(LINES)], self.marker)",
+        'return Look(self.colour, LINES[number % len(LINES)], "o")',
+        (TEST_FIGURES,),
+    ),
+    Fault(
+        "the colour of a protocol depends on the figure",
+        SERIES,
+        "    if len(by_protocol) == 1 and len(runs) > 1:\n",
+        "    if len({protocol for _, protocol in keys}) == 1 and len(runs) > 1:\n",
+        (TEST_FIGURES,),
+    ),
+    Fault(
+        "markers of long curves cover each other",
+        "fedsim/viz/curves.py",
+        "return int(share * step), step",
+        "return 0, step",
+        (TEST_FIGURES,),
+    ),
+    Fault(
+        "a legend covers curves",
+        SERIES,
+        'loc="outside lower center"',
+        'loc="lower center"',
+        (TEST_SAVED,),
+    ),
+    Fault(
+        "a long legend leaves no room for curves",
+        "fedsim/viz/overview.py",
+        "figsize=(_WIDTH, 3.2 + series.legend_inches(_WIDTH))",
+        "figsize=(_WIDTH, 4.2)",
+        (TEST_SAVED,),
+    ),
+    Fault(
+        "a panel's axis is in the unit of its own run",
+        "fedsim/viz/overview.py",
+        "draw(rounds, ax, styles, legend=False, run=run)",
+        'draw(rounds[rounds["run"] == run], ax, styles, legend=False)',
+        (TEST_SAVED,),
+    ),
+    Fault(
+        "a bar's text lies on its whisker",
+        BARS,
+        "    place = begin + (half if has_whisker else 0.0)\n",
+        "    place = begin\n",
+        (TEST_SAVED,),
+    ),
+    Fault(
+        "a mean of some seeds looks like one of all",
+        BARS,
+        "    if 0 < len(known) < len(parts):\n",
+        "    if 0 > len(known):\n",
+        (TEST_FIGURES,),
+    ),
+    Fault(
+        "a number loses what stands before its dot",
+        NAMES,
+        r"(?:[^-_/. ]|(?<=\d)\.(?=\d))+",
+        r"[^-_/. ]+",
+        (TEST_NAMES,),
+    ),
+    Fault(
+        "names that were shortened look the same",
+        NAMES,
+        "shown[name] = text if text not in shown.values() else",
+        "shown[name] = text if True else",
+        (TEST_NAMES,),
+    ),
+    Fault(
+        "a run that is named twice has twice as many seeds",
+        "fedsim/experiment/figures.py",
+        "if results.count(result) > 1",
+        "if results.count(result) > 2",
+        (TEST_SAVED,),
+    ),
+    Fault(
+        "a class of devices takes another part of its cell",
+        DRAWING,
+        "end + 360.0 * held[device_class] / len(disc.names)",
+        "end + 360.0 / len(held)",
+        (TEST_CLASSES,),
+    ),
+)
