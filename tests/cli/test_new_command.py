@@ -31,6 +31,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("plant", "plant.yaml", "plant"),
         ("hall-1.yml", "hall-1.yml", "hall-1"),
         ("in/v1.2.YAML", "in/v1.2.YAML", "v1.2"),
+        ("007", "007.yaml", "007"),
+        ("null", "null.yaml", "null"),
     ],
 )
 def test_the_file_has_the_name_and_the_scenario_too(
