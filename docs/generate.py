@@ -6,7 +6,8 @@ A generated block stands between two comments::
     <!-- end of generated -->
 
 In a fenced block of the language ``console``, lines that begin with ``$ fedsim`` are executed, and the lines below each
-become what it answers. How each is made: docs/writers.
+become what it answers. On a page that begins with ``<!-- walkthrough -->`` all files and commands are run in order, in
+one empty folder. How each is made: docs/writers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from writers import blocks, reference
+from writers import blocks, reference, walkthrough
 from writers.markdown import ROOT
 
 CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
@@ -22,12 +23,12 @@ BLOCK = re.compile(r"(?P<begin><!-- generated: (?P<what>[^>]*?) -->\n).*?(?P<end
 
 
 def pages() -> dict[Path, str]:
-    """Every file that this script writes, with the content that it should have now."""
+    """Every file that this script writes, but walkthroughs, with the content that it should have now."""
     written = {ROOT / path: text for path, text in reference.pages().items()}
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = "" if path in written else path.read_text(encoding="utf-8")
-        if text.startswith("<!-- walkthrough -->"):
-            continue  # its commands train: main() writes it, and a test of its own reads it
+        if text.startswith(walkthrough.MARK):
+            continue  # its commands train, so it has a test of its own, and main() writes it
         if BLOCK.search(text) or CONSOLE.search(text):
             text = BLOCK.sub(lambda match: match["begin"] + blocks.block(match["what"]) + match["end"], text)
             written[path] = CONSOLE.sub(lambda match: blocks.answers(match[0]), text)
@@ -35,8 +36,6 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> None:
-    import walkthrough  # beside this file, which is on the path only where this is the program that runs
-
     for path, text in {**pages(), **walkthrough.pages()}.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -140,10 +140,10 @@ def _hand(path: Path) -> str:
     if path.is_symlink():
         return f": the link leads to {str(path.readlink())!r}, which is not there"
     folder = path.parent
-    if not folder.is_dir():
-        here = "" if folder.is_absolute() else f" in {shown(Path.cwd())}"
-        return f", and no folder {shown(folder)!r}{here}"
     try:
+        if not folder.is_dir():
+            here = "" if folder.is_absolute() else f" in {shown(Path.cwd())}"
+            return f", and no folder {shown(folder)!r}{here}"
         return nearest(path.name, [sibling.name for sibling in islice(folder.iterdir(), MOST_SIBLINGS)])
     except OSError:
         return ""

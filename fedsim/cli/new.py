@@ -67,9 +67,13 @@ def starter(file: str, name: str) -> str:
     from fedsim.scenario.yaml_writer import yaml_text
 
     text = resources.files("fedsim.cli").joinpath("starter.yaml").read_text(encoding="utf-8")
-    written = command_line([file]).replace("\n", " ")
-    text = text.replace("plant.yaml", written).replace("runs/plant", f"runs/{name}")
-    return text.replace("# plant:", f"# {name}:", 1).replace("name: plant\n", yaml_text({"name": name}), 1)
+    own = {
+        "# plant:": f"# {name}:",
+        "name: plant": yaml_text({"name": name}).rstrip(),  # in quotes where it is 123 or null
+        "plant.yaml": command_line([file]),
+        "runs/plant": f"runs/{name}",
+    }
+    return re.sub("|".join(own), lambda found: own[found[0]], text)
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -79,7 +83,7 @@ def _write_new(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        except OSError:
+        except BaseException:  # a full disk, an interrupt
             with contextlib.suppress(OSError):
                 path.unlink()
             raise

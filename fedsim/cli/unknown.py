@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from fedsim.errors import nearest
@@ -24,7 +25,7 @@ def unknown_command(word: str, commands: Collection[str]) -> str:
     elif Path(word).suffix in (".yaml", ".yml"):
         hand = f"; write fedsim run {shlex.quote(word)}"
     else:
-        hand = nearest(word, commands)
+        hand = nearest(word.lower(), commands)
     return message_line(f"there is no command {word!r}{hand} (commands: {', '.join(commands)})")
 
 
@@ -38,8 +39,8 @@ def _way_out(command: str, words: Sequence[str], unknown: Sequence[str], options
     if not unknown[0].startswith("-"):
         return _in_one_word(words, unknown, options)
     option, _, value = unknown[0].partition("=")
-    after = words[words.index(unknown[0]) + 1 :]
-    given = value or next((word for word in after[:1] if not word.startswith("-")), "VALUE")
+    after = next((after for word, after in pairwise(words) if word == unknown[0]), "-")
+    given = value or ("VALUE" if after.startswith("-") else after)
     known = alike("options").get(option)
     if known and (known.write.partition(" ")[0] in options or not known.write.startswith("--")):
         return f"; write {known.write.replace('COMMAND', command).replace('VALUE', shlex.quote(given))}"
@@ -53,8 +54,17 @@ def _in_one_word(words: Sequence[str], unknown: Sequence[str], options: Collecti
     option, first = (words[place - 2], words[place - 1]) if place else ("", "")
     rest = [word for word in unknown if not word.startswith("-")]
     if option == "--set" and option in options:
-        value = " ".join(rest).lstrip("=: ")
-        return f"; write --set {shlex.quote(first.rstrip('=:') + '=' + value)}" if value else ""
+        return _set_in_one_word(first, rest)
     if option in _LIST_OPTIONS and option in options:
         return f"; write {option} {shlex.quote(','.join([first.rstrip(','), *rest]))}"
     return ""
+
+
+def _set_in_one_word(first: str, rest: Sequence[str]) -> str:
+    """The way out where the *rest* of an assignment, or another one, follows its *first* word."""
+    key, _, begun = first.partition("=")
+    if begun and "=" in rest[0]:
+        return f"; write --set {shlex.quote(rest[0])}"
+    value = " ".join([begun, *rest]).lstrip("=: ")
+    key = key.rstrip(": ")
+    return f"; write --set {shlex.quote(f'{key}={value}')}" if key and value else ""

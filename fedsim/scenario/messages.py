@@ -83,14 +83,12 @@ def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
 
 
 def _line(said: Sentence, document: Document) -> str:
-    place, key = document.where(said.path), f"{dotted(said.path)}: " if said.path else ""
-    text = _IN_BRACKETS.sub(lambda found: f": write {_override(said, found[1])}", said.text)
-    return message_line(f"{place}: {key}{text if place.startswith('--set ') else said.text}")
-
-
-def _override(said: Sentence, value: str) -> str:
-    """What to write on the command line; a shell has a meaning of its own for brackets."""
-    return f"--set {shlex.quote(f'{dotted(said.path)}={value}')}"
+    place, path, text = document.where(said.path), dotted(said.path), said.text
+    found = _IN_BRACKETS.search(text)
+    if found and place.startswith("--set ") and '"' not in path:  # which would be no path there
+        override = shlex.quote(f"{path}={found[1]}")  # a shell has a meaning of its own for brackets
+        text = f"{text[: found.start()]}: write --set {override}"
+    return message_line(f"{place}: {path}{': ' if path else ''}{text}")
 
 
 def _sentences(found: Sequence[_Finding], level: int = 0) -> Iterator[Sentence]:

@@ -55,6 +55,7 @@ _RULES = {  # pydantic's error type -> the rule, filled from its ctx
 }
 
 _LONGEST_WORD = 60  # that is compared with others
+_ITEMS = re.compile(r"[A-Za-z0-9_.]+( *, *[A-Za-z0-9_.]+)*")
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _INFINITIES = {"inf", "infinity", "infinite", "unlimited"}
 
@@ -109,10 +110,10 @@ def _is_nan(value: object) -> bool:
 
 def _percent_hint(value: object, context: Mapping[str, Any]) -> str:
     """The way out where a share of 1 at most was given in percent."""
-    is_share = 1 in (context.get("le"), context.get("lt"))
-    return (
-        f"; did you mean {value / 100:g}?" if is_share and isinstance(value, int | float) and 1 < value <= 100 else ""
-    )
+    if not isinstance(value, int | float) or not 1 < value <= 100:
+        return ""
+    fits = context.get("le") == 1 or (context.get("lt") == 1 and value < 100)
+    return f"; did you mean {value / 100:g}?" if fits else ""
 
 
 def _short(value: object) -> str:
@@ -202,8 +203,10 @@ def _component_hint(value: object, names: Sequence[str]) -> str:
     return f", such as {{name: {names[0]}}} (known: {', '.join(names)})" if names else ""
 
 
-def _text_hint(text: str, needs: Iterable[str], spot: Spot) -> str:
+def _text_hint(text: str, needs: Sequence[str], spot: Spot) -> str:
     """The way out where text stands instead of something else."""
+    if needs == ["a list"]:
+        return f": write [{text}]" if len(text) <= _LONGEST_WORD and _ITEMS.fullmatch(text) else ""
     if "true or false" in needs and text.lower() in (*_TRUTHS, "true", "false"):
         return f": write {_TRUTHS.get(text.lower(), text.lower())}"
     if not {"a number", "a whole number"} & set(needs):

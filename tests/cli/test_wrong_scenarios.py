@@ -44,6 +44,15 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"seeds: [1, 2]": "seeds: 3"},
         "plant.yaml:3: seeds: 3 is a number; a list is needed: write [3]",
     ),
+    "several values without brackets": (
+        {"seeds: [1, 2]": "seeds: 1, 2"},
+        "plant.yaml:3: seeds: '1, 2' is text; a list is needed: write [1, 2]",
+    ),
+    "a range for a list": ({"seeds: [1, 2]": "seeds: 1-5"}, "plant.yaml:3: seeds: '1-5' is text; a list is needed"),
+    "a word for a list": (
+        {STOP: STOP + "\nevaluate: {on: global}"},
+        "plant.yaml:5: evaluate.on: 'global' is text; a list is needed: write [global]",
+    ),
     "a section without its list": (
         {FEDAVG: "", FEDPROX: ""},
         "plant.yaml:19: protocols: null is empty; a list is needed",
@@ -94,6 +103,10 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "a momentum in percent": (
         {"batch_size: 8": "batch_size: 8, momentum: 90"},
         "plant.yaml:18: training.momentum: 90 must be less than 1; did you mean 0.9?",
+    ),
+    "a hundred percent where all is too much": (
+        {"batch_size: 8": "batch_size: 8, momentum: 100"},
+        "plant.yaml:18: training.momentum: 100 must be less than 1",
     ),
     "more than a hundred percent": (
         {FEDAVG: "  - {name: fedavg, fraction: 300}\n"},

@@ -98,6 +98,9 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     "--set in two words": (["--set", "seeds", "3"], "`fedsim run` takes no '3'; write --set seeds=3"),
     "--set in three words": (["--set", "seeds", "=", "3"], "`fedsim run` takes no '='; write --set seeds=3"),
     "--set with a space after its sign": (["--set", "seeds=", "[3]"], "... takes no '[3]'; write --set 'seeds=[3]'"),
+    "--set to a list with a space": (["--set", "seeds=[1,", "2]"], "... takes no '2]'; write --set 'seeds=[1, 2]'"),
+    "--set of two keys": (["--set", "seeds=[3]", "stop.rounds=3"], "... 'stop.rounds=3'; write --set stop.rounds=3"),
+    "--set without a key": (["--set", "", "3"], "`fedsim run` takes no '3'"),
     "--set with a colon": (["--set", "seeds:", "3"], "`fedsim run` takes no '3'; write --set seeds=3"),
     "--set with a colon, in quotes": (
         ["--set", "stop.rounds: 3"],
@@ -106,6 +109,10 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     "--set to one value for a list": (
         ["--set", "seeds=3"],
         "--set seeds=3: seeds: 3 is a number; a list is needed: write --set 'seeds=[3]'",
+    ),
+    "--set to values without brackets": (
+        ["--set", "seeds=1,2"],
+        "--set seeds=1,2: seeds: '1,2' is text; a list is needed: write --set 'seeds=[1,2]'",
     ),
     "--set to a name for a section": (
         ["--set", "model=mlp"],
@@ -143,6 +150,7 @@ def test_a_wrong_option(options: list[str], message: str, refused: Refusals) -> 
 WORDS: dict[str, tuple[list[str], str]] = {
     "a misspelt command": (["rnu", "plant.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: ...)"),
     "a scenario for a command": (["plant.yaml"], "there is no command 'plant.yaml'; write fedsim run plant.yaml (...)"),
+    "a command in capitals": (["RUN", "plant.yaml"], "there is no command 'RUN'; did you mean 'run'? (commands: ...)"),
     "a command by another word": (["train", "plant.yaml"], "there is no command 'train'; write fedsim run (...)"),
     "an option of another command": (
         ["validate", "plant.yaml", "--out", "a"],

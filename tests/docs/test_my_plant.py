@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from pages import FENCED, ROOT, columns, fenced
+from writers import walkthrough
 
 PAGE = ROOT / "docs/my_plant.md"
 LEARNED = ("accuracy", "loss", "time to target", "bytes to target")
 WORDS_A_MINUTE = 140
-
-
-def walkthrough() -> ModuleType:
-    """docs/walkthrough.py as a module."""
-    spec = importlib.util.spec_from_file_location("docs_walkthrough", ROOT / "docs/walkthrough.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def settled(text: str) -> str:
@@ -41,7 +31,7 @@ def accuracies(text: str) -> list[float]:
 @pytest.mark.slow
 def test_files_and_commands_in_order_answer_as_the_page_shows(tmp_path: Path) -> None:
     shown = PAGE.read_text(encoding="utf-8")
-    now = walkthrough().walk(shown, tmp_path)
+    now = walkthrough.walk(shown, tmp_path)
     assert settled(now) == settled(shown), "run `make docs`"
     assert accuracies(now) == pytest.approx(accuracies(shown), abs=0.03), "run `make docs`"
     assert len(accuracies(now)) == 6
@@ -50,13 +40,13 @@ def test_files_and_commands_in_order_answer_as_the_page_shows(tmp_path: Path) ->
 
 def test_a_section_replaces_its_like_and_a_new_one_goes_to_the_end() -> None:
     before = "name: a\nstop: {rounds: 1}   # one\ndevices:\n  classes:\n    sensor: {}\nlearn: false\n"
-    after = walkthrough().with_sections(before, "devices:\n  default: b\nseeds: [1]\n")
+    after = walkthrough.with_sections(before, "devices:\n  default: b\nseeds: [1]\n")
     assert after == "name: a\nstop: {rounds: 1}   # one\ndevices:\n  default: b\nlearn: false\nseeds: [1]\n"
 
 
 def test_an_answer_is_what_a_command_prints_and_why_it_failed(tmp_path: Path) -> None:
     page = "Write `a.yaml`:\n\n```yaml\nname: a\n```\n\n```console\n$ cat a.yaml\nold\n$ fedsim list protocol\n```\n"
-    blocks = [match["content"] for match in FENCED.finditer(walkthrough().walk(page, tmp_path))]
+    blocks = [match["content"] for match in FENCED.finditer(walkthrough.walk(page, tmp_path))]
     assert blocks[1].startswith("$ cat a.yaml\nname: a\n$ fedsim list protocol\nfedsim: ")
 
 

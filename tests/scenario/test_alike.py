@@ -16,6 +16,7 @@ from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
 
 ROOT = Path(__file__).resolve().parents[2]
+ROWS = (ROOT / "fedsim/alike.csv").read_text(encoding="utf-8").splitlines()[1:]
 HALL = """\
 name: hall
 stop: {rounds: 1}
@@ -32,16 +33,6 @@ training: {learning_rate: 0.1, batch_size: 5}
 protocols:
   - {name: fedavg, fraction: 0.5}
 """
-PLACES = {  # kind -> what stands for it in the hall
-    "protocols": "{name: fedavg, fraction: 0.5}",
-    "models": "{name: softmax}",
-    "datasets": "{name: digits, partition: {name: iid}}",
-    "partitions": "{name: iid}",
-    "radios": "{name: fixed, profile: lte_m_m1}",
-    "profiles": "lte_m_m1",
-    "disciplines": "{name: fair}",
-}
-WORDS = [(kind, word) for kind in PLACES for word in alike(kind)]
 VALUES = {
     "training.epochs": 2,
     "training.learning_rate": 0.1,
@@ -60,34 +51,16 @@ def known(kind: str) -> list[str]:
 
 @pytest.fixture
 def hall(tmp_path: Path) -> Path:
-    """A scenario beside the recipes of the documentation, and a module."""
-    (tmp_path / "my_net.py").write_text("import torch\n\n\nclass Net(torch.nn.Module):\n    pass\n")
-    for page in (ROOT / "docs/recipes").glob("*.md"):
-        for name, content in re.findall(r"`(\w+\.py)`, in full:\n\n```python\n(.*?)```", page.read_text(), re.DOTALL):
-            (tmp_path / name).write_text(content)
     path = tmp_path / "hall.yaml"
     path.write_text(HALL)
     return path
 
 
-@pytest.mark.parametrize(("kind", "word"), WORDS)
-def test_a_word_is_no_name_and_what_is_proposed_for_it_is_one(kind: str, word: str, hall: Path) -> None:
-    """Once a word becomes a name, its row in ``fedsim/alike.csv`` has to go."""
-    assert word not in known(kind)
-    assert word == word.lower().replace("-", "_"), "it is never found"
-    write, why = alike(kind)[word]
-    hall.write_text(HALL.replace(PLACES[kind], write))
-    load(hall)
-    for page in re.findall(r"docs/[\w/]+\.md", why):
-        assert (ROOT / page).is_file()
-
-
-def test_every_row_is_of_a_kind_that_is_asked_for() -> None:
-    rows = (ROOT / "fedsim/alike.csv").read_text().splitlines()[1:]
-    assert {row.split(",")[0] for row in rows} == {*PLACES, "keys", "options", "commands"}
-    for kind in (*PLACES, "keys", "options", "commands"):
-        words = [word for row in rows if row.startswith(f"{kind},") for word in row.split(",")[1].split()]
-        assert len(words) == len(set(words)) == len(alike(kind))
+@pytest.mark.parametrize("kind", sorted({row.split(",")[0] for row in ROWS}))
+def test_every_word_stands_once_and_is_found(kind: str) -> None:
+    words = [word for row in ROWS if row.startswith(f"{kind},") for word in row.split(",")[1].split()]
+    assert sorted(words) == sorted(alike(kind))
+    assert all(word == word.lower() and ("-" not in word or word.startswith("-")) for word in words)
 
 
 @pytest.mark.parametrize(

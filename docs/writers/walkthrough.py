@@ -19,18 +19,18 @@ import tempfile
 from pathlib import Path
 
 from fedsim import cli
+from writers.markdown import ROOT
 
 MARK = "<!-- walkthrough -->\n"
-PAGES = Path(__file__).parent
 BLOCK = re.compile(r"(?P<begin>^```(?P<language>\w+)\n)(?P<content>.*?)(?P<end>^```$)", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`([\w-]+\.(?:py|yaml))`")
 SECTION = re.compile(r"^(?P<key>\w+):.*\n(?:[ #].*\n)*", re.MULTILINE)
 
 
 def pages() -> dict[Path, str]:
-    """Every page that is a walkthrough, with the content that it should have now."""
+    """Every walkthrough, with the content that it should have now."""
     written = {}
-    for path in sorted(PAGES.rglob("*.md")):
+    for path in sorted((ROOT / "docs").rglob("*.md")):
         page = path.read_text(encoding="utf-8")
         if page.startswith(MARK):
             with tempfile.TemporaryDirectory() as folder:
