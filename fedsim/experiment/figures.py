@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.results import Results, load_results
+from fedsim.experiment.results import Results, load_several
 from fedsim.viz.overview import named_figures, overview
 from fedsim.viz.save import save_figure
 from fedsim.viz.series import names_apart
@@ -23,9 +23,10 @@ __all__ = ["plot", "save_figures"]
 def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
     """The overview of several runs (their results, or their folders) in one figure; `Results.plot` has that of one.
 
-    It is a matplotlib figure, which a notebook shows. Raises `UserError` when there is no finished run in a folder.
+    It is a matplotlib figure, which a notebook shows. Raises `UserError` when there is no run, or no finished one in a
+    folder.
     """
-    opened = [result if isinstance(result, Results) else load_results(result) for result in results]
+    opened = load_several(results)
     return overview(_together(opened, "rounds"), _together(opened, "summary"))
 
 
