@@ -34,7 +34,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.shell import command_line
     from fedsim.files import shown, why_no_folder
     from fedsim.scenario.scalars import printable
-    from fedsim.scenario.schema import check_name
+    from fedsim.scenario.scenario_name import check_name
 
     given: Path = arguments.name
     name = re.sub(r"\.ya?ml$", "", given.name, flags=re.IGNORECASE)
@@ -64,13 +64,12 @@ def starter(file: str, name: str) -> str:
     '#   fedsim validate halls/north.yaml      # is everything right?'
     """
     from fedsim.experiment.shell import command_line
-    from fedsim.scenario.yaml_reader import parse_yaml
+    from fedsim.scenario.yaml_writer import yaml_text
 
     text = resources.files("fedsim.cli").joinpath("starter.yaml").read_text(encoding="utf-8")
-    is_text = parse_yaml(f"name: {name}", "name").data["name"] == name  # 123 and null are not
     own = {
         "# plant:": f"# {name}:",
-        "name: plant": f"name: {name}" if is_text else f'name: "{name}"',
+        "name: plant": yaml_text({"name": name}).rstrip(),  # in quotes where it is 123 or null
         "plant.yaml": command_line([file]),
         "runs/plant": f"runs/{name}",
     }

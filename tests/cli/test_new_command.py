@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("hall-1.yml", "hall-1.yml", "hall-1"),
         ("in/v.2.YAML", "in/v.2.YAML", "v.2"),
         ("runs/plantation/x", "runs/plantation/x.yaml", "x"),
-        *((name, f"{name}.yaml", name) for name in ("123", "1e6", "0x1f", "null", "true", "1.2.3")),
+        *((name, f"{name}.yaml", name) for name in ("123", "1e6", "0x1f", "null", "true", "1.2.3", "1e999")),
     ],
 )
 def test_the_file_has_the_name_and_the_scenario_too(

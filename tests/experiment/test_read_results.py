@@ -277,6 +277,7 @@ SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "another direction": ("links.csv", lambda table: table.assign(direction="up"), "direction='up'"),
     "half a seed": ("rounds.parquet", lambda table: table.assign(seed=1.5), "seed is no whole number"),
     "words for bytes": ("summary.csv", lambda table: table.assign(uplink_bytes="many"), "uplink_bytes is no number"),
+    "words for errors": ("summary.csv", lambda table: table.assign(rmse="many"), "rmse is no number"),
     "words for rounds": ("summary.csv", lambda table: table.assign(rounds="many"), "rounds is no number"),
     "endless time": (
         "rounds.parquet",
