@@ -32,7 +32,7 @@ demo: $(INSTALLED) ## Run four protocols over LTE-M cells, print the comparison 
 
 .PHONY: lab
 lab: $(FOR_LAB) ## Open the notebooks in JupyterLab, in the browser.
-	$(BIN)/jupyter lab --notebook-dir notebooks
+	$(BIN)/jupyter lab --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: test
 test: lint ## Check all that each change must pass (under 6 minutes on 2 cores): style, types, tests, doctests.

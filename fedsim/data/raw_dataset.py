@@ -67,6 +67,8 @@ class Clients:
     """(count,) the factory of each client, numbered from 0 without gaps; None: all are in one."""
     unseen: int = 0
     """Clients that never take part; their samples test what the others have learned."""
+    names: tuple[str, ...] = ()
+    """(count,) what those that take part are called in the topology, if that is known."""
 
     @property
     def total(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -68,7 +69,7 @@ class SampledDataset(DatasetSettings):
         Draws from ``data/test_split``, ``data/partition``, ``data/client_test`` and ``data/feature_skew``, each for
         itself. Raises `UserError` for a source that is not as it should be, and for too many clients.
         """
-        clients = Clients(clients.count, clients.factories, self.unseen_clients)
+        clients = replace(clients, unseen=self.unseen_clients)
         raw = self._found(clients, generator)
         split = self._natural if self.partition.natural else self._dealt
         train, own_tests, test_ids = split(raw, clients, generator)
@@ -93,7 +94,7 @@ class SampledDataset(DatasetSettings):
             client_test_ids=tuple(own_tests[seen]),
             unseen_test_ids=tuple(_both(train[client], own_tests[client]) for client in unseen),
             stream=self.stream,
-            remarks=raw.remarks,
+            remarks=(*raw.remarks, *self._about_owners(raw, clients)),
         )
 
     def _found(self, clients: Clients, generator: Generators) -> RawDataset:
@@ -147,7 +148,7 @@ class SampledDataset(DatasetSettings):
             trains = np.bincount(owner[~test], minlength=int(owner.max()) + 1) > 0
             testers = np.flatnonzero(~trains[owner])
         members = np.delete(np.arange(len(raw.y)), testers)
-        labels = Labels(raw.y[members], owner[members], raw.owners_are_clients)
+        labels = Labels(raw.y[members], owner[members], raw.owners_are_clients, raw.owner_names)
         shares = self.partition.split(labels, clients, generator("data/partition"))
         shares = [members[share] for share in shares]
         if test is not None:
@@ -158,6 +159,21 @@ class SampledDataset(DatasetSettings):
         own_tests = [out for _, out in held]
         test_ids = np.sort(np.concatenate([testers, *own_tests[: clients.count]]))
         return [kept for kept, _ in held], own_tests, test_ids
+
+    def _about_owners(self, raw: RawDataset, clients: Clients) -> Iterator[str]:
+        """What may surprise whoever brings machines of their own: which sensor has whose samples, and who has none."""
+        owners = raw.owner_names
+        if not self.partition.natural or raw.owners_are_clients or not owners or self.origin is not None:
+            return
+        if len(owners) > clients.total:
+            yield f"{len(owners) - clients.total} of {len(owners)} owners of samples have no client, and are left out"
+        alike = set(owners) & set(clients.names)
+        if alike and len(alike) < clients.count:
+            stranger = next(name for name in clients.names if name not in alike)
+            yield (
+                f"{len(alike)} of {clients.count} sensors are called as owners of samples, but {stranger!r} is not, so "
+                "owners and sensors are matched in their orders; call all sensors as owners to match them by name"
+            )
 
 
 def _both(kept: Ids, out: Ids) -> Ids:

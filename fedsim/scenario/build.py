@@ -95,7 +95,8 @@ def _load_data(scenario: Scenario, seed: int, topology: Topology) -> FederatedDa
         return streams(purpose).generator()
 
     with scenario.about("data"):
-        return scenario.data.load(Clients(len(topology.sensors), factories(topology)), generator)
+        sensors = topology.sensors
+        return scenario.data.load(Clients(len(sensors), factories(topology), names=tuple(sensors)), generator)
 
 
 def build_world(

@@ -309,3 +309,44 @@ def test_features_are_standardised_alike_however_many_at_once(write, monkeypatch
     expected = raw(path, **options).x
     monkeypatch.setattr(table, "STANDARDISED_AT_ONCE", 1)
     assert np.array_equal(raw(path, **options).x, expected)
+
+
+@pytest.fixture
+def of_machines(tmp_path):
+    def source(*machines, **keys):
+        """Four samples of each machine, of which each number is the machine's place."""
+        rows = [f"{place},{name},{'ok' if k % 2 else 'worn'}" for place, name in enumerate(machines) for k in range(4)]
+        path = tmp_path / "machines.csv"
+        path.write_text("\n".join(["level,machine,state", *rows]) + "\n")
+        return Table(path=str(path), target="state", client="machine", partition={"name": "natural"}, **keys)
+
+    return source
+
+
+def places(data, ids):
+    return {float(data.stored[sample][0]) for sample in ids}
+
+
+def test_sensors_that_are_called_as_machines_have_their_samples(of_machines, streams):
+    source = of_machines("cam-1", "vib-10", "vib-2", "spare")
+    data = source.load(Clients(3, names=("vib-2", "vib-10", "cam-1")), streams(1))
+    assert [places(data, ids) for ids in data.train_ids] == [{2}, {1}, {0}]
+    assert data.remarks == ("1 of 4 owners of samples have no client, and are left out",)
+
+
+def test_unseen_machines_are_those_that_no_sensor_is_called_as(of_machines, streams):
+    data = of_machines("a", "b", "c", unseen_clients=1).load(Clients(2, names=("c", "a")), streams(1))
+    assert [places(data, ids) for ids in data.train_ids] == [{2}, {0}]
+    assert places(data, data.unseen_test_ids[0]) == {1}
+
+
+def test_sensors_of_other_names_are_matched_in_order(of_machines, streams):
+    data = of_machines("vib-1", "vib-10", "vib-2").load(Clients(3, names=("x", "y", "z")), streams(1))
+    assert [places(data, ids) for ids in data.train_ids] == [{0}, {1}, {2}]
+    assert data.remarks == ()
+
+
+def test_names_of_which_only_some_are_alike_draw_a_remark(of_machines, streams):
+    clients = Clients(3, names=("vib-01", "vib-02", "vib-10"))
+    (remark,) = of_machines("vib-1", "vib-10", "vib-2").load(clients, streams(1)).remarks
+    assert remark.startswith("1 of 3 sensors are called as owners of samples, but 'vib-01' is not, so ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,8 +18,9 @@ __all__ = ["Natural", "told"]
 class Natural(PartitionSettings):
     """Everybody keeps what is their own: the owners with most samples are the clients, in the order of the source.
 
-    Of equal owners the one that comes first in the source goes first. Those that come next are the unseen clients;
-    what all others own is left out.
+    Where all sensors of the topology are called as owners, each sensor is the owner of its name instead. Of equal
+    owners the one that comes first in the source goes first. Those that come next are the unseen clients; what all
+    others own is left out.
     """
 
     name: Literal["natural"] = "natural"
@@ -38,10 +40,22 @@ class Natural(PartitionSettings):
                 "fewer clients, or another partition",
                 "partition",
             )
+        seen = _by_name(labels.owner_names, clients.names, sizes)
+        if seen is None:
+            seen = np.sort(ranked[: clients.count])
+        others = ranked[~np.isin(ranked, seen)]
         client_of = np.full(len(sizes), NOBODY)
-        client_of[np.sort(ranked[: clients.count])] = np.arange(clients.count)
-        client_of[ranked[clients.count : clients.total]] = np.arange(clients.count, clients.total)
+        client_of[seen] = np.arange(clients.count)
+        client_of[others[: clients.unseen]] = np.arange(clients.count, clients.total)
         return client_of[owner]
+
+
+def _by_name(owners: Sequence[str], clients: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The owner that is called as each client; None unless each client is called as an owner of samples."""
+    number = {name: position for position, name in enumerate(owners[: len(sizes)]) if sizes[position]}
+    if not clients or not all(name in number for name in clients):
+        return None
+    return np.array([number[name] for name in clients])
 
 
 def told(owner: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -52,6 +52,8 @@ class Labels:
     """(samples,) who made each sample, by the source; None when it does not say."""
     owners_are_clients: bool = False
     """Whether owner k is client k: the samples were made for these clients, in their order."""
+    owner_names: tuple[str, ...] = ()
+    """What each owner is called, if the source tells it."""
 
     def classes(self) -> NDArray[np.int64]:
         """(samples,) the labels. Raises `UserError` for values: there are no classes to spread."""
