@@ -40,6 +40,8 @@ def test_equal_results_give_equal_bytes(tmp_path: Path, file_format: str) -> Non
     second = save_figures([results], tmp_path / "second", file_format)
     assert {path.name for path in first} == {f"{name}.{file_format}" for name in LEARNING | COSTS}
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    if file_format == "pdf":  # letters stay letters: TrueType, not outlines
+        assert all(b"/FontFile2" in path.read_bytes() for path in first)
 
 
 def test_without_learning_only_costs_are_drawn(tmp_path: Path) -> None:
