@@ -20,9 +20,10 @@ ADDED = {"": (47, 1_000), "dev": (53, 180), "lab": (81, 200)}
 """How many packages each choice brings to Linux, and how many MB on the disk without torch: what a user needs, and what
 comes on top of it."""
 TORCH = "PyTorch takes 800 MB more as its build for CPUs, and several GB as its build for CUDA, which is pip's choice."
+INTERRUPTED = 130
 LARGE_MB = 10.0  # packages of which the name is shown on a pipe
 SHOWN_WHEN_IT_FAILED = 25
-FOUND = re.compile(r"^(?:Collecting|Processing) (?:\S*/)?(?P<name>\w[\w.]*)")
+FOUND = re.compile(r"^(?:Collecting |Processing (?:\S*/)?)(?P<name>\w[\w.]*(?:-[a-z][\w.]*)*)")
 FETCHED = re.compile(r"^ +(?:Downloading|Using cached) (?:\S*/)?(?P<name>\w[\w.]*-[^-]+)\S* \((?P<size>[\d.]+) MB\)")
 
 
@@ -32,7 +33,8 @@ def main(extra: str = "") -> int:
     more = " more" if extra else ""
     print(f"Installing {packages}{more} packages into {venv}: about {megabytes:,} MB on the disk.")
     if not extra:
-        print(f"{TORCH}\nA torch that {venv} has already is kept.", flush=True)
+        torch = re.search(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+        print(f"{TORCH}\nA torch {torch and torch[1]} that {venv} has already is kept.", flush=True)
     package = f"{ROOT}[{extra}]" if extra else str(ROOT)
     status = install(["setuptools"]) or install(["--no-build-isolation", "-e", package])
     if not status:
@@ -42,22 +44,23 @@ def main(extra: str = "") -> int:
 
 def install(words: list[str]) -> int:
     """Let pip install that, and show how far it is; returns its status."""
-    pip = subprocess.Popen([*PIP, *PINNED, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    words = [*PIP, *PINNED, *words]
     last: deque[str] = deque(maxlen=SHOWN_WHEN_IT_FAILED)
     found = 0
-    for line in pip.stdout or ():
-        last.append(line)
-        if package := FOUND.match(line):
-            found += 1
-            show(f"package {found}: {package['name']}")
-        elif package := FETCHED.match(line):
-            if float(package["size"]) >= LARGE_MB:
-                tell(f"{package['name'].replace('-', ' ')}, {float(package['size']):.0f} MB")
-        elif line.startswith("Installing collected packages: ") and "," in line:
-            tell(f"unpacking {line.count(',') + 1} packages, which can take a minute or two")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as pip:
+        for line in pip.stdout or ():
+            last.append(line)
+            if package := FOUND.match(line):
+                found += 1
+                show(f"package {found}: {package['name']}")
+            elif package := FETCHED.match(line):
+                if float(package["size"]) >= LARGE_MB:
+                    tell(f"{package['name'].replace('-', ' ')}, {float(package['size']):.0f} MB")
+            elif line.startswith("Installing collected packages: ") and "," in line:
+                tell(f"unpacking {line.count(',') + 1} packages, which can take a minute or two")
     show("")
-    if pip.wait():
-        print("pip could not install this:", *last, sep="\n  ", file=sys.stderr)
+    if pip.returncode:
+        print("pip could not install this:", *filter(None, map(str.rstrip, last)), sep="\n  ", file=sys.stderr)
     return pip.returncode
 
 
@@ -79,4 +82,8 @@ def size_mb() -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except KeyboardInterrupt:
+        print("\nInterrupted; the same command goes on.", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -65,13 +65,24 @@ def in_short(error: BaseException) -> str:
 def nearest(word: str, choices: Iterable[str]) -> str:
     """A helping hand for a misspelt *word*: ``"; did you mean 'fedavg'?"``, or ``""`` when nothing is near.
 
-    >>> nearest("fedvag", ["fedavg", "fedprox"])
-    "; did you mean 'fedavg'?"
-    >>> nearest("zzz", ["fedavg"])
+    A choice is near when it is the word and a part more or less, or when at most two letters differ (of longer words a
+    third).
+
+    >>> nearest("fedvag", ["fedavg", "fedprox"]), nearest("prox", ["fedavg", "fedprox"])
+    ("; did you mean 'fedavg'?", "; did you mean 'fedprox'?")
+    >>> nearest("fedopt", ["fedavg", "fedgsp"])
     ''
     """
     close = difflib.get_close_matches(word, list(choices), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {close[0]!r}?" if close and _is_near(word, close[0]) else ""
+
+
+def _is_near(word: str, choice: str) -> bool:
+    if word in choice or choice in word:
+        return True
+    edits = difflib.SequenceMatcher(None, word, choice, autojunk=False).get_opcodes()
+    differing = sum(max(i2 - i1, j2 - j1) for kind, i1, i2, j1, j2 in edits if kind != "equal")
+    return differing <= max(2, len(word) // 3)
 
 
 def some(names: Sequence[str], most: int = 3) -> str:

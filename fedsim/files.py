@@ -16,7 +16,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from fedsim.errors import UserError, nearest
+from fedsim.errors import UserError, nearest, some
 
 __all__ = [
     "no_text",
@@ -113,12 +113,22 @@ def no_text(path: Path, error: UnicodeDecodeError, lines: int = 0) -> UserError:
 def _refuse_what_is_no_file(path: Path, what: str) -> None:
     mode = path.stat().st_mode
     if stat.S_ISDIR(mode):
-        inside = path / "scenario.yaml"
-        hand = f"; did you mean {str(inside)!r}?" if inside.is_file() else ""
-        raise UserError(f"{shown(path)}: is a folder; the path of {what} is needed{hand}")
+        raise UserError(f"{shown(path)}: is a folder; the path of {what} is needed{_hand_inside(path, what)}")
     if not stat.S_ISREG(mode):
         kind = NO_REGULAR_FILES.get(stat.S_IFMT(mode), "no regular file")
         raise UserError(f"{shown(path)}: is {kind}, and {what} must be a regular file; save its content in one")
+
+
+def _hand_inside(folder: Path, what: str) -> str:
+    """What may help somebody who gave the *folder* of a file."""
+    inside = folder / "scenario.yaml"
+    if inside.is_file():
+        return f"; did you mean {str(inside)!r}?"
+    try:
+        there = [entry.name for entry in islice(folder.iterdir(), MOST_SIBLINGS) if entry.suffix in (".yaml", ".yml")]
+    except OSError:
+        return ""
+    return f" (it has {some(sorted(there))})" if there and what == "a YAML file" else ""
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> UserError:
@@ -130,9 +140,10 @@ def _hand(path: Path) -> str:
     if path.is_symlink():
         return f": the link leads to {str(path.readlink())!r}, which is not there"
     folder = path.parent
-    if not folder.is_dir():
-        return f", and no folder {shown(folder)!r}"
     try:
+        if not folder.is_dir():
+            here = "" if folder.is_absolute() else f" in {shown(Path.cwd())}"
+            return f", and no folder {shown(folder)!r}{here}"
         return nearest(path.name, [sibling.name for sibling in islice(folder.iterdir(), MOST_SIBLINGS)])
     except OSError:
         return ""

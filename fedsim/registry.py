@@ -8,17 +8,19 @@ own names go first.
 
 from __future__ import annotations
 
+import csv
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedsim.errors import UserError, nearest
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["KINDS", "all_names", "first_sentence", "load", "names", "offers", "origin"]
+__all__ = ["KINDS", "Alike", "alike", "all_names", "first_sentence", "hint", "load", "names", "offers", "origin"]
 
 KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REGISTRY
     "protocols": "fedsim.protocols",
@@ -49,7 +51,9 @@ KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REG
 
 def _registry(kind: str) -> dict[str, str]:
     if kind not in KINDS:
-        raise UserError(f"nothing is registered under {kind!r}{nearest(kind, KINDS)} (kinds: {', '.join(KINDS)})")
+        homes = [other for other in KINDS if kind in names(other)]
+        hand = f"; it stands under {homes[0]}" if homes else nearest(kind, KINDS)
+        raise UserError(f"nothing is registered under {kind!r}{hand} (kinds: {', '.join(KINDS)})")
     registry: dict[str, str] = importlib.import_module(KINDS[kind]).REGISTRY
     return registry
 
@@ -86,6 +90,39 @@ def origin(kind: str, name: str) -> str:
     return " and ".join(sorted(entry.dist.name if entry.dist else entry.value for entry in offers(kind)[name]))
 
 
+class Alike(NamedTuple):
+    """What to write for a word that is not known here, and *why* that is alike in meaning."""
+
+    write: str
+    why: str
+
+
+@cache
+def alike(kind: str) -> Mapping[str, Alike]:
+    """Words that users bring along for things of *kind* (also: keys, options, commands), from ``fedsim/alike.csv``.
+
+    A word that has become a name has no place in that table.
+
+    >>> alike("profiles")["5g"].write
+    'nr_100mhz_private'
+    """
+    with (resources.files("fedsim") / "alike.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
+    return {word: Alike(row["write"], row["why"]) for row in rows for word in row["words"].split()}
+
+
+def hint(kind: str, word: str, names: Iterable[str]) -> str:
+    """A helping hand for a *word* that is none of the *names* of *kind*: what is alike in meaning, or in spelling.
+
+    >>> hint("profiles", "5G", []), hint("protocols", "fedvag", ["fedavg"]), hint("protocols", "ditto", ["fedavg"])
+    ("; write 'nr_100mhz_private'", "; did you mean 'fedavg'?", '')
+    """
+    known = alike(kind).get(word.lower().replace("-", "_"))
+    if known is None:
+        return nearest(word, names) or nearest(word.lower(), names)
+    return f"; {known.why}: write {known.write}" if known.why else f"; write {known.write!r}"
+
+
 def load(kind: str, name: str) -> Any:
     """The class (or function) registered as *name* under *kind*; of fedsim's own, else of an installed package's.
 
@@ -100,7 +137,7 @@ def load(kind: str, name: str) -> Any:
         return load_function(name, what=f"a class for {kind}")[0]
     if name not in offers(kind):
         known = all_names(kind)
-        raise UserError(f"{kind} has no {name!r}{nearest(name, known)} (known: {', '.join(known) or 'none'})")
+        raise UserError(f"{kind} has no {name!r}{hint(kind, name, known)} (known: {', '.join(known) or 'none'})")
     entry, *others = offers(kind)[name]
     if others:
         raise UserError(f"{name!r} of {kind} is offered by {origin(kind, name)}; uninstall all of them but one")

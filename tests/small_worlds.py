@@ -62,6 +62,12 @@ NO_TIME = {
 }
 """Nothing takes any time."""
 
+NO_REMARK = {
+    "network.cell.radio": {"name": "fixed", "uplink_bps": 100_000, "downlink_bps": 200_000},
+    "network.link.rate_bps": 800_000,
+}
+"""A hundred times as fast: no rate is below those of all technologies, so nothing is said of any."""
+
 EVERYTHING_HAPPENS: dict[str, Any] = {
     "stop": {"rounds": 8},
     "topology": {"name": "factory_park", "factories": 2, "devices_per_factory": 4, "stations_per_factory": 2},

@@ -63,6 +63,7 @@ def write_results(
     *,
     summary: Iterable[Mapping[str, object]] | None = None,
     name: str = "tiny",
+    classes: int | None = None,
 ) -> Results:
     """A finished run's folder with these rounds, and the summary that follows from them unless another is given."""
     runs = list(runs)
@@ -70,6 +71,7 @@ def write_results(
     rounds = pd.concat(runs, ignore_index=True)
     rounds.to_parquet(folder / "rounds.parquet", index=False)
     rows = [summary_of(run) for run in runs] if summary is None else list(summary)
+    manifest = {"scenario": name, "status": "finished", "classes": classes, "runs": []}
     pd.DataFrame(rows).to_csv(folder / "summary.csv", index=False)
-    (folder / "manifest.json").write_text(json.dumps({"scenario": name, "status": "finished", "runs": []}))
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     return load_results(folder)

@@ -17,7 +17,7 @@ import pandas as pd
 
 import fedsim
 from fedsim.experiment.compare import difference, summary_at
-from fedsim.metrics.intervals import half_width
+from fedsim.metrics.intervals import CONFIDENCE, half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
 from fedsim.units import TIB_BYTES
@@ -30,6 +30,7 @@ OVER_ROUNDS = (15, 20, 25, 50, 75, 100)
 TARGETS = (0.5, 0.6, 0.65, 0.7)
 TEST_SETS = {"final_accuracy": "pooled", "final_accuracy_unseen": "unseen"}
 VERDICTS = {1: "confirmed", 0: "undecided", -1: "contradicted"}
+BETWEEN = "between evaluations"
 CHEAP = "hfedms_d"  # all of its rounds are the budget of bytes
 SYSTEMS = {"FedAvg": "fedavg", "FedProx": "fedprox", "HFedMS-S": "hfedms_s", "HFedMS-D": "hfedms_d"}
 TABLE3 = {"final_accuracy": "%", "loss": "loss"}
@@ -76,8 +77,11 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
     """Every table that follows from the evaluated rounds of the scenarios, by the name of its file."""
     rounds = {data: kept[f"claims-{data}"] for data in (*STREAMS, *SKEW)}
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
+    judgements = verdicts(rounds)
     made = {
-        "verdicts.csv": verdicts(rounds),
+        "verdicts.csv": judgements,
+        "in_short.csv": in_short(judgements),
+        "chance.csv": chance(judgements),
         "hfedms_table3.csv": beside_table3(rounds),
         "hfedms_table4.csv": beside_table4(rounds),
         "fedgsp_table1.csv": beside_table1(small),
@@ -244,9 +248,48 @@ def judged(claim: Claim, data: str, rounds: pd.DataFrame) -> dict[str, Any]:
             "seeds": found[0].n,
             f"{TEST_SETS[score]}, points": f"{100 * found[0].mean:+.1f}",
             f"+/- {TEST_SETS[score]}": f"{100 * found[0].half_width:.1f}",
-            f"{TEST_SETS[score]} verdict": VERDICTS[signs.pop()] if len(signs) == 1 else "between evaluations",
+            f"{TEST_SETS[score]} verdict": VERDICTS[signs.pop()] if len(signs) == 1 else BETWEEN,
         }
     return row
+
+
+def in_short(judgements: pd.DataFrame) -> pd.DataFrame:
+    """A row for each claim: its verdict where that is one on all data and all test sets, else "mixed".
+
+    Beside it stand the differences on the pooled test set; of a mixed claim, those on every test set with verdicts.
+    """
+    rows = []
+    for (claim, at), found in judgements.groupby(["claim", "at equal"], sort=False):
+        given = {row[f"{test} verdict"] for _, row in found.iterrows() for test in tested(row)}
+        verdict = given.pop() if len(given) == 1 else "mixed"
+        seeds = found["seeds"].unique()
+        assert len(seeds) == 1, claim
+        row = {"verdict": verdict, "claim": claim, "source": found["source"].iloc[0], "at equal": at, "seeds": seeds[0]}
+        rows.append(row | {each["data"]: told(each, whole=verdict == "mixed") for _, each in found.iterrows()})
+    return pd.DataFrame(rows, columns=["verdict", "claim", "source", "at equal", "seeds", *STREAMS, *SKEW])
+
+
+def told(judgement: pd.Series, whole: bool) -> str:
+    """The difference on the pooled test set, or, *whole*, on every test set with its verdict."""
+    points = {test: f"{judgement[f'{test}, points']} +/- {judgement[f'+/- {test}']}" for test in tested(judgement)}
+    if not whole:
+        return points["pooled"]
+    return "; ".join(f"{test} {points[test]} ({judgement[f'{test} verdict']})" for test in points)
+
+
+def chance(judgements: pd.DataFrame) -> pd.DataFrame:
+    """How many verdicts of which kind there are, and how many would be false by chance if no difference were real."""
+    rows = []
+    for title, tests in {**{test: [test] for test in TEST_SETS.values()}, "both": [*TEST_SETS.values()]}.items():
+        given = pd.concat([judgements[f"{test} verdict"] for test in tests]).dropna()
+        row = {"test set": title, "verdicts": len(given), "false by chance": f"{(1 - CONFIDENCE) * len(given):.1f}"}
+        rows.append(row | {verdict: int((given == verdict).sum()) for verdict in (*VERDICTS.values(), BETWEEN)})
+    return pd.DataFrame(rows)
+
+
+def tested(judgement: pd.Series) -> list[str]:
+    """The test sets that a judgement is about."""
+    return [test for test in TEST_SETS.values() if pd.notna(judgement.get(f"{test} verdict"))]
 
 
 def scores(summary: pd.DataFrame) -> list[str]:

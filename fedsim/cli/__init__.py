@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from fedsim.cli import compare, completion, describe, draw, listing, new, plot, run, schema, validate
 from fedsim.cli.arguments import reason
-from fedsim.errors import RunFailedError, UserError, nearest
+from fedsim.cli.unknown import unknown_command, unknown_word
+from fedsim.errors import RunFailedError, UserError
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -103,16 +104,14 @@ def _execute(words: list[str]) -> int:
         return 2
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in commands:
-        raise UserError(
-            f"there is no command {command!r}{nearest(command, commands)} (commands: {', '.join(commands)})"
-        )
+        raise UserError(unknown_command(command, commands))
     try:
         arguments, unknown = parser.parse_known_args(words)
     except SystemExit as end:  # argparse has said what it has to say
         return int(end.code or 0)
     if unknown:
-        known = re.findall(r"--[a-z-]+", commands[arguments.command].format_help())
-        raise UserError(f"`fedsim {arguments.command}` takes no {unknown[0]!r}{nearest(unknown[0], known)}")
+        options = re.findall(r"--[a-z-]+", commands[arguments.command].format_help())
+        raise UserError(unknown_word(arguments.command, words, unknown, options))
     arguments.words, arguments.parser = words, parser
     status: int = arguments.execute(arguments)
     return status

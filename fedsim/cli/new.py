@@ -34,7 +34,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.shell import command_line
     from fedsim.files import shown, why_no_folder
     from fedsim.scenario.scalars import printable
-    from fedsim.scenario.schema import check_name
+    from fedsim.scenario.scenario_name import check_name
 
     given: Path = arguments.name
     name = re.sub(r"\.ya?ml$", "", given.name, flags=re.IGNORECASE)
@@ -64,11 +64,16 @@ def starter(file: str, name: str) -> str:
     '#   fedsim validate halls/north.yaml      # is everything right?'
     """
     from fedsim.experiment.shell import command_line
+    from fedsim.scenario.yaml_writer import yaml_text
 
     text = resources.files("fedsim.cli").joinpath("starter.yaml").read_text(encoding="utf-8")
-    written = command_line([file]).replace("\n", " ")
-    text = text.replace("plant.yaml", written).replace("runs/plant", f"runs/{name}")
-    return text.replace("# plant:", f"# {name}:", 1).replace("name: plant", f"name: {name}", 1)
+    own = {
+        "# plant:": f"# {name}:",
+        "name: plant": yaml_text({"name": name}).rstrip(),  # in quotes where it is 123 or null
+        "plant.yaml": command_line([file]),
+        "runs/plant": f"runs/{name}",
+    }
+    return re.sub("|".join(own), lambda found: own[found[0]], text)
 
 
 def _write_new(path: Path, text: str) -> None:
@@ -78,7 +83,7 @@ def _write_new(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        except OSError:
+        except BaseException:  # a full disk, an interrupt
             with contextlib.suppress(OSError):
                 path.unlink()
             raise

@@ -20,7 +20,7 @@ import pandas as pd
 
 from fedsim.errors import UserError, nearest, some
 from fedsim.experiment.means_over_seeds import means_over_seeds
-from fedsim.experiment.results import Results, load_results
+from fedsim.experiment.results import Results, load_several
 from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import event_row
 from fedsim.scenario.scalars import printable
@@ -104,9 +104,10 @@ def compare(
     ``<metric>_half_width`` (of the 95 % interval; empty with one seed) and ``<metric>_n``: over how many seeds, as a
     target may be reached on some only. What no seed has is empty, never 0.
 
-    Raises `UserError` when there is no finished run in a folder, and for a budget or a target that cannot be.
+    Raises `UserError` when there is no run, or no finished one in a folder, and for a budget or a target that cannot
+    be.
     """
-    opened = [result if isinstance(result, Results) else load_results(result) for result in results]
+    opened = load_several(results)
     rows = [
         row
         for name, result in zip(run_names(opened), opened, strict=True)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.results import Results, load_results
+from fedsim.experiment.results import Results, load_several
 from fedsim.scenario.scalars import printable
 from fedsim.viz.names import names_apart
 from fedsim.viz.overview import named_figures, overview
@@ -26,7 +26,7 @@ def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
     It is a matplotlib figure, which a notebook shows. Raises `UserError` when there is no finished run in a folder,
     when there are no results, and when a run is among them twice.
     """
-    opened = [result if isinstance(result, Results) else load_results(result) for result in results]
+    opened = load_several(results)
     return overview(_together(opened, "rounds"), _together(opened, "summary"))
 
 

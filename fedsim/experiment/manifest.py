@@ -56,6 +56,7 @@ def new_manifest(
         "sample_shape": materials.dataset.sample_shape,
         "outputs": materials.dataset.outputs,
         "model": _size(materials.table),
+        "classes": materials.dataset.classes,
         **({"class_models": {name: _size(table) for name, table in own.items()}} if own else {}),
         "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,

@@ -22,6 +22,7 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
 from fedsim.errors import UserError
+from fedsim.experiment.means_over_seeds import METRICS
 from fedsim.files import read_text_file
 from fedsim.scenario.scalars import message_line, printable, show, show_text
 from fedsim.settings import NonNegative
@@ -110,6 +111,7 @@ class _Manifest(_Part):
     store: PathText = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None
+    classes: Annotated[int, Ge(1)] | None = None
     real_seconds: NonNegative = 0.0
     peak_memory_bytes: Annotated[int, Ge(0)] = 0
     worker_peak_memory_bytes: Annotated[int, Ge(0)] | None = None
@@ -170,8 +172,8 @@ SUMMARY = Columns(
     text=("protocol", "accounting"),
     whole=("seed",),
     numbers=(*_COSTS, *_SCORES),
-    infinite=("loss",),
-    optional=("rounds", "communication_s", "computation_s"),
+    infinite=("loss", *(metric for metric in METRICS if metric.startswith("rmse"))),
+    optional=tuple(metric for metric in METRICS if metric not in (*_COSTS, *_SCORES)),
     choices={"accounting": ("event", "formula")},
     has_rows=True,
 )

@@ -27,7 +27,11 @@ def remarks(results: Results) -> list[str]:
     of_runs = [
         f"{row.protocol} on seed {row.seed}: {remark}"
         for row in events.itertuples(index=False)
-        for remark in _of_one(rounds.get((row.protocol, row.seed)), reasons.get((row.protocol, row.seed)))
+        for remark in _of_one(
+            rounds.get((row.protocol, row.seed)),
+            reasons.get((row.protocol, row.seed)),
+            results.manifest.get("classes"),
+        )
     ]
     return of_runs + [
         f"{protocol}: {found} of {seeds} seeds diverged; what they do not have is left out of its means"
@@ -43,7 +47,7 @@ def diverged_at(rounds: pd.DataFrame) -> int | None:
     return None if found.empty else int(found.iloc[0])
 
 
-def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]:
+def _of_one(rounds: pd.DataFrame | None, cut_short: str | None, classes: int | None) -> Iterator[str]:
     if cut_short is not None:
         done = 0 if rounds is None else len(rounds)
         yield f"the run ended early, after {done} round{'' if done == 1 else 's'}: {cut_short}"
@@ -61,9 +65,25 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None) -> Iterator[str]
             yield why_it_ended(diverged)
         return
     scored = rounds.dropna(subset=["loss"])
-    if len(scored) < 2:
+    if scored.empty:
         return
     first, last = scored.iloc[0], scored.iloc[-1]
-    if last["loss"] > first["loss"] and not last["accuracy"] > first["accuracy"]:
+    if classes is not None and _is_far_above_chance(last["loss"], last["accuracy"], classes):
+        yield (
+            f"a loss of {last['loss']:.3g} (accuracy {last['accuracy']:.3g}) is far above ln {classes} = "
+            f"{math.log(classes):.3g}, which guessing gives; try a tenth of training.learning_rate, and look whether "
+            "labels and the scale of samples are right"
+        )
+    elif last["loss"] > first["loss"] and not last["accuracy"] > first["accuracy"]:
         change = f"loss {first['loss']:.3g} -> {last['loss']:.3g}"
         yield f"the model got worse with training ({change}); try a smaller learning_rate"
+
+
+def _is_far_above_chance(loss: float, accuracy: float, classes: int) -> bool:
+    """Whether a loss is ten times that of guessing, ln C, or twice with an accuracy hardly above that of guessing, 1/C.
+
+    A model that has learned alike data too well may have three times ln C, and is often right all the same.
+    """
+    chance = 1 / classes
+    is_guess = accuracy < chance + (1 - chance) / 10
+    return loss > (2 if is_guess else 10) * math.log(classes)

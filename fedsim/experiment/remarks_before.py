@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
+from operator import itemgetter
 
 from fedsim.kernel.streams import Streams
+from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.network.sites import MANY, sites_of
+from fedsim.radio.fixed import Fixed, profiles
 from fedsim.radio.settings import SensorSite
 from fedsim.radio.shannon import Shannon
 from fedsim.scenario.build import Materials
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
+from fedsim.units import bits, si
 
 __all__ = ["remarks_before"]
 
+
+_UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"))
 
 MOST = 3
 """Cells of which the same is said one by one."""
@@ -34,6 +41,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
             *_one_at_a_time(cell, devices, where),
             *_above_its_category(cell, devices, where),
             *_full_duplex(scenario, cell),
+            *_slow_air(cell, materials.table),
         ):
             if devices.first(where) is not None:
                 places.setdefault((key, text), []).append(("network", *where, *key))
@@ -42,7 +50,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         said += [scenario.written.remark(text, path) for path in paths[:MOST]]
         if len(paths) > MOST:
             said[-1] += f" (the same holds for {len(paths) - MOST:,} more under network.cells)"
-    return said
+    return said + [scenario.written.remark(text, path) for path, text in _slow_wires(scenario, materials)]
 
 
 Said = Iterator[tuple[KeyPath, str]]
@@ -155,3 +163,43 @@ def _full_duplex(scenario: Scenario, cell: CellSettings) -> Said:
     for name, kind in scenario.devices.classes.items():
         if kind.duplex == "full":
             yield ("radio",), f"is for half-duplex devices, and those of class {name!r} are said to be full-duplex"
+
+
+def _slow_air(cell: CellSettings, model: ModelTable) -> Said:
+    """Where rates are below those of any technology."""
+    if isinstance(cell.radio, Fixed) and cell.radio.profile is None:
+        for key in ("uplink_bps", "downlink_bps"):
+            if text := _too_slow(getattr(cell.radio, key), model):
+                yield ("radio", key), text
+
+
+def _slow_wires(scenario: Scenario, materials: Materials) -> Said:
+    """The same of wires: the default, and the slowest one of the topology."""
+    link = scenario.network.link
+    if link is not None and (text := _too_slow(link.rate_bps, materials.table)):
+        yield ("network", "link", "rate_bps"), text
+    wires = (wire for _, _, wire in materials.topology.infrastructure.edges(data=True))
+    slowest_bps = min((wire["rate_bps"] for wire in wires if wire["rate_bps"] is not None), default=math.inf)
+    if text := _too_slow(slowest_bps, materials.table):
+        keys = (key for key, value in scenario.topology if key.endswith("rate_bps") and value == slowest_bps)
+        yield ("topology", *islice(keys, 1)), text
+
+
+def _too_slow(rate_bps: float, model: ModelTable) -> str | None:
+    """What to say of a rate that no technology is as slow as."""
+    name, slowest_bps = min(
+        ((name, min(rates.uplink_bps, rates.downlink_bps)) for name, rates in profiles().items()), key=itemgetter(1)
+    )
+    if rate_bps >= slowest_bps:
+        return None
+    unit, exponent = ("Mbit/s", 6) if rate_bps <= 1e3 else ("kbit/s", 3)
+    return (
+        f"{rate_bps:g} bit/s: a model of {si(model.bytes(), 'B')} takes {_time(bits(model.bytes()) / rate_bps)}; the "
+        f"slowest technology, {name}, has {si(slowest_bps, 'bit/s')} (docs/network.md#rates); for {rate_bps:g} {unit} "
+        f"write {rate_bps!r}e+{exponent}"
+    )
+
+
+def _time(seconds: float) -> str:
+    unit_s, unit = next(((size, name) for size, name in _UNITS if seconds >= 2 * size), (1.0, "s"))
+    return f"{seconds / unit_s:.2g} {unit}"

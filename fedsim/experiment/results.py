@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
     from fedsim.viz.shown_figure import ShownFigure
 
-__all__ = ["Results", "load_results"]
+__all__ = ["Results", "load_results", "load_several"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,3 +182,15 @@ def load_results(folder: Path | str) -> Results:
         if not (folder / name).is_file():
             raise UserError(f"{shown} has lost its {name}; {AGAIN}")
     return results
+
+
+def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
+    """The results of several runs, each given as it is or as its folder.
+
+    Raises `UserError` when there is no finished run in a folder, no run at all, or one that stands in no list.
+    """
+    if isinstance(results, Results | Path | str):
+        raise UserError("runs are given as a list, also a single one: write [...] around it")
+    if not results:
+        raise UserError("at least one run is needed, and the list of runs is empty")
+    return [result if isinstance(result, Results) else load_results(result) for result in results]

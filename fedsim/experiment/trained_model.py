@@ -28,7 +28,7 @@ def trained_model(
     shown = printable(str(folder))
     if not weights:
         raise UserError(f"{shown} has no model: nothing was learned (learn: false, or --no-training)")
-    if "outputs" not in manifest:
+    if not {"sample_shape", "outputs"} <= manifest.keys():
         raise UserError(f"{shown} does not say for which samples its model was made; {AGAIN}")
     found = read_models(folder / "scenario.yaml")
     classes = found.devices.classes
@@ -42,11 +42,12 @@ def trained_model(
             f"which one is meant with device_class={min(own)!r} (classes: {some(list(classes))})"
         )
     settings = (device_class is not None and classes[device_class].model) or found.model
-    table = settings.table(manifest["sample_shape"] and tuple(manifest["sample_shape"]), manifest["outputs"])
+    shape, outputs = manifest["sample_shape"], manifest["outputs"]
     place = f"{device_class}/" if device_class in own else ""
     from fedsim.models.torch_module import trained
 
     try:
+        table = settings.table(None if shape is None else tuple(shape), outputs)
         return trained(table, {part: weights[f"{place}{part}"] for part in table.parts if f"{place}{part}" in weights})
     except ValueError as error:
         raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None

@@ -14,7 +14,7 @@ from pydantic import model_validator
 
 from fedsim.errors import Misfit, UserError
 from fedsim.models.layers import BatchNorm1d, Conv1d, Flatten, Layer, Linear, MaxPool1d, ReLU, Shape, through
-from fedsim.models.settings import LayerModelSettings
+from fedsim.models.settings import LayerModelSettings, channel_axis
 from fedsim.models.table import LayerTable
 
 __all__ = ["Conv1dModel"]
@@ -83,8 +83,8 @@ class Conv1dModel(LayerModelSettings):
 
     def _way_out(self, shape: Shape) -> str:
         """What may help somebody whose samples have *shape*."""
-        if len(shape) != 2:
-            return "choose softmax or mlp, which take any shape"
+        if (axis := channel_axis(shape, 2)) or len(shape) != 2:
+            return f"{axis}choose softmax or mlp, which take any shape"
         for stride in range(self.stride - 1, 0, -1):
             if self._least(stride) <= shape[1]:
                 return f"set model.stride to {stride}, or choose gru, which takes series of any length"

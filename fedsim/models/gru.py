@@ -11,7 +11,7 @@ from annotated_types import Interval
 
 from fedsim.errors import UserError
 from fedsim.models.layers import Gru, LastStep, Layer, Linear, Shape
-from fedsim.models.settings import LayerModelSettings, Width
+from fedsim.models.settings import LayerModelSettings, Width, channel_axis
 from fedsim.models.table import LayerTable
 
 __all__ = ["GruModel"]
@@ -38,8 +38,8 @@ class GruModel(LayerModelSettings):
         shape, outputs = self.known_data(sample_shape, classes)
         if len(shape) != 2:
             raise UserError(
-                f"model 'gru' needs series (channels, time), the data set has samples of shape {shape}; choose softmax "
-                "or mlp, which take any shape"
+                f"model 'gru' needs series (channels, time), the data set has samples of shape {shape}; "
+                f"{channel_axis(shape, 2)}choose softmax or mlp, which take any shape"
             )
         extractor: list[Layer] = []
         inputs = shape[0]

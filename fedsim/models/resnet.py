@@ -20,7 +20,7 @@ from fedsim.models.layers import (
     Residual,
     Shape,
 )
-from fedsim.models.settings import PublishedModelSettings
+from fedsim.models.settings import PublishedModelSettings, channel_axis
 from fedsim.models.table import Initialisation, LayerTable
 
 __all__ = ["ResNet"]
@@ -60,7 +60,8 @@ class ResNet(PublishedModelSettings):
         if len(shape) != 3 or min(shape[1:]) < LEAST_PIXELS:
             raise UserError(
                 f"model 'resnet' needs images (channels, height, width) of at least {LEAST_PIXELS} x {LEAST_PIXELS} "
-                f"pixels, the data set has samples of shape {shape}; choose softmax or mlp, which take any shape"
+                f"pixels, the data set has samples of shape {shape}; {channel_axis(shape, 3)}choose softmax or mlp, "
+                "which take any shape"
             )
         layers: list[Layer] = [*_convolution(1, shape[0], CHANNELS[0]), ReLU("relu1")]
         in_channels, number = CHANNELS[0], 0

@@ -12,10 +12,14 @@ from fedsim.models.layers import Shape
 from fedsim.models.table import Initialisation, ModelTable
 from fedsim.settings import Component
 
-__all__ = ["LayerModelSettings", "ModelSettings", "PublishedModelSettings", "Width"]
+__all__ = ["LayerModelSettings", "ModelSettings", "PublishedModelSettings", "Width", "channel_axis"]
 
 Width = Annotated[int, Interval(ge=1, le=10_000)]
 """Units, channels or classes of one layer: between two full layers of the most are 1e8 weights, 400 MB."""
+
+
+MOST_CHANNELS = 4
+"""Of an image whose last axis is taken for its channels: grey, or colours with opacity."""
 
 
 class ModelSettings(Component):
@@ -79,10 +83,26 @@ class LayerModelSettings(ModelSettings):
             )
 
 
+def channel_axis(shape: Shape, axes: int) -> str:
+    """The first way out for samples of *shape*, where their channels are missing or last; else nothing.
+
+    The model takes samples of so many *axes*, channels first.
+
+    >>> channel_axis((28, 28), 3), channel_axis((3, 32, 32), 3)
+    ('save x[:, None], as the channel axis is missing; or ', '')
+    """
+    if len(shape) == axes - 1:
+        return "save x[:, None], as the channel axis is missing; or "
+    if len(shape) == axes and shape[-1] < min(MOST_CHANNELS + 1, *shape[:-1]):
+        return "save np.moveaxis(x, -1, 1), as channels come first; or "
+    return ""
+
+
 def _way_out(shape: Shape, needed: Shape) -> str:
     """What may help somebody whose samples have *shape* and whose model takes *needed* images."""
-    if len(shape) != 3:
-        return "choose softmax or mlp, which take any shape, or another data set or model"
+    axis = channel_axis(shape, len(needed)) if needed in ((1, *shape), (*shape[-1:], *shape[:-1])) else ""
+    if axis or len(shape) != 3:
+        return f"{axis}choose softmax or mlp, which take any shape, or another data set or model"
     if shape[0] == needed[0] and shape[1] == shape[2]:
         return f"set data.pixels to {needed[-1]}, or choose another data set or model"
     own = f"set data.pixels to {needed[-1]} and data.grey to true"

@@ -9,7 +9,7 @@ from pydantic import Strict
 from fedsim.errors import UserError
 from fedsim.models.extractors import convolutional_extractor
 from fedsim.models.layers import Linear, Shape
-from fedsim.models.settings import LayerModelSettings, Width
+from fedsim.models.settings import LayerModelSettings, Width, channel_axis
 from fedsim.models.table import LayerTable
 
 __all__ = ["SmallCnn"]
@@ -38,7 +38,8 @@ class SmallCnn(LayerModelSettings):
         if len(shape) != 3 or min(shape[1:]) < LEAST_PIXELS:
             raise UserError(
                 f"model 'small_cnn' needs images (channels, height, width) of at least {LEAST_PIXELS} x {LEAST_PIXELS} "
-                f"pixels, the data set has samples of shape {shape}; choose softmax or mlp, which take any shape"
+                f"pixels, the data set has samples of shape {shape}; {channel_axis(shape, 3)}choose softmax or mlp, "
+                "which take any shape"
             )
         return LayerTable(
             input_shape=shape,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -192,8 +192,11 @@ def _called(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> tup
 def _scores(module: nn.Module, recipe: Recipe, batch: int) -> torch.Tensor:
     shape = (batch, *recipe.input_shape)
     samples = torch.zeros(shape, dtype=torch.float32 if recipe.tokens is None else torch.int64)
-    with told(recipe, f"its forward pass fails on samples of shape {shape}", "path"):
+    try:
         scores = module(samples)
+    except (Exception, SystemExit):
+        with told(recipe, f"its forward pass fails on samples of shape {shape}{_channels(module, samples)}", "path"):
+            raise
     if not isinstance(scores, torch.Tensor):
         raise Misfit(f"its forward pass must return one tensor of scores, and it returns {kind_of(scores)}", "path")
     needed = f"({batch}, {recipe.outputs})"
@@ -208,6 +211,15 @@ def _scores(module: nn.Module, recipe: Recipe, batch: int) -> torch.Tensor:
     if scores.dtype != torch.float32:
         raise Misfit(f"its forward pass returns {_dtype(scores)}, and float32 is needed", "path")
     return scores
+
+
+def _channels(module: nn.Module, samples: torch.Tensor) -> str:
+    """The way out for a batch of *samples* that *module* takes with a channel axis before the others."""
+    for taken, saved in ((samples[:, None], "x[:, None]"), (samples.movedim(-1, 1), "np.moveaxis(x, -1, 1)")):
+        with suppress(Exception, SystemExit):
+            module(taken)
+            return f" (a batch of {len(samples)}), and takes {tuple(taken.shape)}: save {saved}, channels first"
+    return f" (a batch of {len(samples)})"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from fedsim.errors import UserError
 from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Layer, Linear, MaxPool2d, ReLU, Shape, through
-from fedsim.models.settings import PublishedModelSettings
+from fedsim.models.settings import PublishedModelSettings, channel_axis
 from fedsim.models.table import LayerTable
 from fedsim.settings import Probability
 
@@ -58,7 +58,7 @@ class Vgg(PublishedModelSettings):
             way_out = f"larger images, or {others}" if len(shape) == 3 else "softmax or mlp, which take any shape"
             raise UserError(
                 f"model 'vgg' needs images (channels, height, width) of at least {LEAST_PIXELS} x {LEAST_PIXELS} "
-                f"pixels, the data set has samples of shape {shape}; choose {way_out}"
+                f"pixels, the data set has samples of shape {shape}; {channel_axis(shape, 3)}choose {way_out}"
             )
         extractor = (*self._convolutions(shape[0]), Flatten("flatten"))
         (features,) = through(extractor, shape)

@@ -11,8 +11,9 @@ from functools import cache
 from importlib import resources
 from typing import Literal, cast
 
-from fedsim.errors import Misfit, nearest
+from fedsim.errors import Misfit
 from fedsim.radio.settings import Duplex, RadioSettings, Rates, SensorSite
+from fedsim.registry import hint
 from fedsim.settings import Fraction, PositiveOrInfinite, key_rule
 
 __all__ = ["Fixed", "Technology", "profiles", "technologies"]
@@ -95,7 +96,7 @@ class Fixed(RadioSettings):
                 raise Misfit(f"{key}={share:g} is for given rates, and the profile has its own; leave it out", key)
         if self.profile not in profiles():
             raise Misfit(
-                f"no radio profile is called {self.profile!r}{nearest(self.profile, profiles())} "
+                f"no radio profile is called {self.profile!r}{hint('profiles', self.profile, profiles())} "
                 f"(known: {', '.join(profiles())})",
                 "profile",
             )

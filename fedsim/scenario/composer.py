@@ -240,7 +240,7 @@ def _check_key(event: yaml.ScalarEvent, location: SourceLocation, mapping: dict[
         value = 0
     if not isinstance(value, str):
         before = next(reversed(mapping.values()), None)
-        decimal = isinstance(before, int) and not isinstance(before, bool) and text.isdecimal()
+        decimal = isinstance(before, int) and not isinstance(before, bool) and text[:1].isdecimal()
         hand = f" (for a decimal comma write a point: {before}.{show_text(text)})" if decimal else ""
         problem = f"a key is text; {show_text(text) or 'this'} is {kind_of(value)}: put it into quotes{hand}"
         raise YamlError(location, problem)

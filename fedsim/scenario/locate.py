@@ -19,7 +19,7 @@ from fedsim import registry
 from fedsim.scenario.document import KeyPath
 from fedsim.settings import OneOf
 
-__all__ = ["Spot", "keys_of", "locate"]
+__all__ = ["Spot", "keys_of", "locate", "sections_with"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,18 @@ class Spot:
 def keys_of(settings: type[BaseModel]) -> dict[str, FieldInfo]:
     """The keys that *settings* has in a scenario."""
     return {field.alias or name: field for name, field in settings.model_fields.items()}
+
+
+def sections_with(settings: type[BaseModel], key: str) -> list[str]:
+    """Those keys of *settings* that are mappings with a *key* of this name."""
+    return [name for name, field in keys_of(settings).items() if key in _fixed_keys(field.annotation)]
+
+
+def _fixed_keys(annotation: object) -> tuple[str, ...]:
+    """The keys of a mapping that is annotated so, where they are fixed."""
+    walk = _Walk(annotation, None)
+    walk.unwrap()
+    return tuple(keys_of(walk.here)) if _is_settings(walk.here) else ()
 
 
 def locate(loc: Sequence[str | int], root: type[BaseModel], data: object) -> Spot:

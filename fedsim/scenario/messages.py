@@ -7,6 +7,8 @@ many errors, as a script can make them, only the first that pydantic names are l
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +22,8 @@ from fedsim.scenario.scalars import message_line
 from fedsim.scenario.wording import WRONG_TYPE, Sentence, sentence, wrong_type
 
 __all__ = ["explain"]
+
+_IN_BRACKETS = re.compile(r": write (\[.*\]|\{.*\})$")
 
 MOST_LINES = 5
 MOST_ERRORS = 1_000
@@ -79,8 +83,12 @@ def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
 
 
 def _line(said: Sentence, document: Document) -> str:
-    key = f"{dotted(said.path)}: " if said.path else ""
-    return message_line(f"{document.where(said.path)}: {key}{said.text}")
+    place, path, text = document.where(said.path), dotted(said.path), said.text
+    found = _IN_BRACKETS.search(text)
+    if found and place.startswith("--set ") and '"' not in path:  # which would be no path there
+        override = shlex.quote(f"{path}={found[1]}")  # a shell has a meaning of its own for brackets
+        text = f"{text[: found.start()]}: write --set {override}"
+    return message_line(f"{place}: {path}{': ' if path else ''}{text}")
 
 
 def _sentences(found: Sequence[_Finding], level: int = 0) -> Iterator[Sentence]:

@@ -50,7 +50,9 @@ def _applied(document: Document, assignment: str) -> Document:
     key, equals, text = assignment.partition("=")
     segments = re.sub(r"\[(\d+)\]", r".\1", key.strip()).split(".")  # protocols[0].mu, as messages write it
     if not equals or not all(segments):
-        raise refusal("is not of the form key.path=value, for example training.epochs=2")
+        example = re.sub(r"^\s*([\w.\[\]-]+)\s*:\s*(\S.*)$", r"\1=\2", assignment) if ":" in key else assignment
+        known = "for example training.epochs=2" if example == assignment else f"write {show_text(example)}"
+        raise refusal(f"is not of the form key.path=value, {known}")
     if len(segments) > MAX_DEPTH:
         raise refusal(f"the path has {len(segments)} keys, and lists and mappings are at most {MAX_DEPTH} deep")
     if UNUSABLE.search(key):

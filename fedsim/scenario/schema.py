@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, Any, Literal
@@ -25,12 +24,13 @@ from fedsim.protocols.run_loop import EvaluateSettings, Stop
 from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.document import Document, KeyPath, dotted
 from fedsim.scenario.scalars import message_line
+from fedsim.scenario.scenario_name import NAME, check_name
 from fedsim.scenario.wording import blamed
 from fedsim.settings import OneOf, Settings, Several, key_rule
 from fedsim.topology.imported import self_contained
 from fedsim.topology.settings import TopologySettings
 
-__all__ = ["Scenario", "Written", "WrittenNetwork", "check_name"]
+__all__ = ["Scenario", "Written", "WrittenNetwork"]
 
 
 class _Refusal(UserError):
@@ -91,20 +91,6 @@ class Written:
         return Written, ()
 
 
-_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
-
-
-def check_name(name: str) -> str:
-    """A scenario's *name* as it is, which can be that of a folder; raises `ValueError` for any other."""
-    if not re.fullmatch(_NAME, name):
-        near = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-._")[:80]
-        raise ValueError(
-            f"{name!r} must be letters (A to Z), digits, dots, dashes and underscores, at most 80, and begin with a "
-            f"letter or digit: write {near or 'plant'}"
-        )
-    return name
-
-
 MOST_SEEDS = 10_000
 MOST_PROTOCOLS = 1_000
 """Both are gone through before a run begins."""
@@ -136,7 +122,7 @@ class WrittenModels(Settings):
 class Scenario(Settings):
     """Everything that decides a run's results."""
 
-    name: Annotated[str, AfterValidator(check_name)] = Field(json_schema_extra={"pattern": _NAME})
+    name: Annotated[str, AfterValidator(check_name)] = Field(json_schema_extra={"pattern": NAME})
     """Letters, digits, dots, dashes and underscores; results go to ``runs/<name>`` by default."""
     description: str = ""
     """What the scenario is about, for people."""

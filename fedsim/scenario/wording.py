@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails
 
 from fedsim import registry
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.scenario.document import KeyPath, dotted
-from fedsim.scenario.locate import Spot, keys_of
+from fedsim.scenario.locate import Spot, keys_of, sections_with
 from fedsim.scenario.scalars import kind_of, number, show
 from fedsim.scenario.unit_hints import in_unit_of, unit_of
 
@@ -55,6 +55,7 @@ _RULES = {  # pydantic's error type -> the rule, filled from its ctx
 }
 
 _LONGEST_WORD = 60  # that is compared with others
+_ITEMS = re.compile(r"[A-Za-z0-9_.]+( *, *[A-Za-z0-9_.]+)*")
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _INFINITIES = {"inf", "infinity", "infinite", "unlimited"}
 
@@ -88,7 +89,7 @@ def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
             return wrong_type([details], spot)
         case known if known in _RULES:
             numbers = {name: _short(item) for name, item in context.items()}
-            rule = _RULES[known].format(**numbers)
+            rule = _RULES[known].format(**numbers) + _percent_hint(value, context)
         case _:
             rule = re.sub(r"^(Input|Value) should ", "must ", details["msg"])
     return Sentence(path, f"the key {str(path[-1])!r} {rule}" if spot.is_key and path else f"{show(value)} {rule}")
@@ -107,6 +108,14 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+def _percent_hint(value: object, context: Mapping[str, Any]) -> str:
+    """The way out where a share of 1 at most was given in percent."""
+    if not isinstance(value, int | float) or not 1 < value <= 100:
+        return ""
+    fits = context.get("le") == 1 or (context.get("lt") == 1 and value < 100)
+    return f"; did you mean {value / 100:g}?" if fits else ""
+
+
 def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
 
@@ -122,10 +131,19 @@ def _nearest_key(spot: Spot) -> str:
     word, keys = str(spot.path[-1]), list(keys_of(spot.owner))
     stem = word.rpartition("_")[0]
     other_unit = [key for key in keys if key.startswith(f"{word}_") or (stem and key.rpartition("_")[0] == stem)]
-    hand = _hand(word, keys) if len(other_unit) != 1 else f"; did you mean {other_unit[0]!r}?"
+    meant = [word, *_alike(word)]
+    likely = other_unit if len(other_unit) == 1 else [key for key in meant if key in keys]
+    likely = likely or [f"{section}.{key}" for key in meant for section in sections_with(spot.owner, key)]
+    hand = f"; did you mean {likely[0]!r}?" if likely else _hand(word, keys)
     foreign = next((letter for letter in word if letter.isprintable() and not letter.isascii()), None)
     letter = f" ({foreign!r} is U+{ord(foreign):04X})" if hand and foreign else ""  # it may look like another one
     return f"{hand}{letter} (keys: {', '.join(keys) or 'none'})"
+
+
+def _alike(word: str) -> list[str]:
+    """Keys that mean what *word* means elsewhere, wherever they may stand."""
+    known = registry.alike("keys").get(word.lower())
+    return known.write.split() if known else []
 
 
 def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
@@ -139,7 +157,8 @@ def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
     thing = _singular(spot.kind) if spot.kind else "choice"
     if not isinstance(tag, str):
         return Sentence((*spot.path, key), f"{show(tag)} is {kind_of(tag)}; the {thing}'s {key} is needed{listed}")
-    return Sentence((*spot.path, key), f"no {thing} is called {show(tag)}{_hand(tag, known)}{listed}")
+    near = registry.hint(spot.kind, tag[:_LONGEST_WORD], known) if spot.kind else _hand(tag, known)
+    return Sentence((*spot.path, key), f"no {thing} is called {show(tag)}{near}{listed}")
 
 
 def _singular(kind: str) -> str:
@@ -184,8 +203,10 @@ def _component_hint(value: object, names: Sequence[str]) -> str:
     return f", such as {{name: {names[0]}}} (known: {', '.join(names)})" if names else ""
 
 
-def _text_hint(text: str, needs: Iterable[str], spot: Spot) -> str:
+def _text_hint(text: str, needs: Sequence[str], spot: Spot) -> str:
     """The way out where text stands instead of something else."""
+    if needs == ["a list"]:
+        return f": write [{text}]" if len(text) <= _LONGEST_WORD and _ITEMS.fullmatch(text) else ""
     if "true or false" in needs and text.lower() in (*_TRUTHS, "true", "false"):
         return f": write {_TRUTHS.get(text.lower(), text.lower())}"
     if not {"a number", "a whole number"} & set(needs):

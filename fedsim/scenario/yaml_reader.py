@@ -28,6 +28,17 @@ MAX_FILE_BYTES = 20_000_000
 MOST_BYTES_IN_SECONDS = 6_000_000
 """100,000 devices, each attached to a base station, are 5.1 MB."""
 
+_HANDS = {  # what PyYAML says -> what is mostly the reason
+    "did not find expected key": "keys of one mapping begin in the same column",
+    "did not find expected '-' indicator": "items of one list begin in the same column",
+    "could not find expected ':'": "write key: value, with a space after the colon",
+    "mapping values are not allowed": "text with a colon goes into quotes, '- ' has a space behind it, and keys of one "
+    "mapping begin in the same column",
+    "found unexpected end of stream": "close the quotes",
+    "did not find expected ',' or '}'": "close the brace with }, and put commas between its keys",
+    "did not find expected ',' or ']'": "close the bracket with ], and put commas between its items",
+}
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # YAML 1.2.2, 5.1
 
@@ -110,7 +121,17 @@ def _syntax_error(error: Exception, text: str) -> YamlError:
     problem = " ".join((error.problem or "the YAML cannot be read").split())
     if error.context and error.context_mark and error.context_mark.line + 1 != location.line:
         problem += f" ({error.context} that starts in line {error.context_mark.line + 1})"
+    hand = _hand(problem, text, location)
+    return YamlError(location, f"{problem}; {hand}" if hand else problem)
+
+
+def _hand(problem: str, text: str, location: SourceLocation) -> str:
+    """What mostly leads to what PyYAML found at *location*."""
     lines = text.split("\n", location.line)
-    if len(lines) >= location.line and lines[location.line - 1][location.column - 1 : location.column] == "\t":
-        problem += "; YAML indents with spaces, not with tabs"
-    return YamlError(location, problem)
+    line = lines[location.line - 1] if len(lines) >= location.line else ""
+    before, here = line[: location.column - 1], line[location.column - 1 : location.column]
+    if here == "\t":
+        return "YAML indents with spaces, not with tabs"
+    if problem.startswith("did not find expected key") and (before.strip() or here in ("]", "}")):
+        return ""  # it is not about indentation
+    return next((hand for words, hand in _HANDS.items() if problem.startswith(words)), "")

@@ -30,13 +30,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("plant", "plant.yaml", "plant"),
         ("hall-1.yml", "hall-1.yml", "hall-1"),
-        ("in/v1.2.YAML", "in/v1.2.YAML", "v1.2"),
+        ("in/v.2.YAML", "in/v.2.YAML", "v.2"),
+        ("runs/plantation/x", "runs/plantation/x.yaml", "x"),
+        *((name, f"{name}.yaml", name) for name in ("123", "1e6", "0x1f", "null", "true", "1.2.3", "1e999")),
     ],
 )
 def test_the_file_has_the_name_and_the_scenario_too(
     given: str, file: str, name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / "in").mkdir()
+    (folder / file).parent.mkdir(parents=True, exist_ok=True)
     assert main(["new", given]) == 0
     assert capsys.readouterr().out == f"{file}\nLook at it, then: fedsim run {file}\n"
     assert load(folder / file).name == name

@@ -79,7 +79,7 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
     "no such folder": (
         {"plant.yaml": PLANT},
         ["validate", "nowhere/plant.yaml"],
-        "nowhere/plant.yaml: there is no such file, and no folder 'nowhere'",
+        "nowhere/plant.yaml: there is no such file, and no folder 'nowhere' in ...",
     ),
     "a folder instead of a file": (
         {"plant": None},
@@ -101,15 +101,43 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         ["run", "plant.yaml"],
         "plant.yaml:7:1: found character that cannot start any token; YAML indents with spaces, not with tabs",
     ),
+    "a folder of scenarios": (
+        {"plants/b.yaml": PLANT, "plants/a.yml": PLANT, "plants/notes.txt": "notes"},
+        ["run", "plants"],
+        "plants: is a folder; the path of a YAML file is needed (it has 'a.yml', 'b.yaml')",
+    ),
+    "a key one column too far left": (
+        {"plant.yaml": edited(PLANT, {"    duplex: shared": "   duplex: shared"})},
+        ["run", "plant.yaml"],
+        "plant.yaml:9:4: did not find expected key (while parsing ... in line 7); keys of one mapping begin in "
+        "the same column",
+    ),
+    "an open brace": (
+        {"plant.yaml": edited(PLANT, {"devices: 4}": "devices: 4"})},
+        ["run", "plant.yaml"],
+        "plant.yaml:6:8: did not find expected ',' or '}' ...; close the brace with }, and put commas between its keys",
+    ),
+    "open quotes": (
+        {"plant.yaml": edited(PLANT, {"name: plant": 'name: "plant'})},
+        ["run", "plant.yaml"],
+        "plant.yaml:22:1: found unexpected end of stream (...); close the quotes",
+    ),
+    "no space after a dash": (
+        {"plant.yaml": edited(PLANT, {"- {name: fedavg": "-{name: fedavg"})},
+        ["run", "plant.yaml"],
+        "plant.yaml:20:27: mapping values are not allowed in this context; ..., '- ' has a space behind it, and keys "
+        "of one mapping begin in the same column",
+    ),
     "an open bracket": (
         {"plant.yaml": edited(PLANT, {"seeds: [1, 2]": "seeds: [1, 2"})},
         ["run", "plant.yaml"],
-        "plant.yaml:4:5: did not find expected ',' or ']' (while parsing a flow sequence that starts in line 3)",
+        "plant.yaml:4:5: did not find expected ',' or ']' (while parsing a flow sequence that starts in line 3); ...",
     ),
     "no space after a colon": (
         {"plant.yaml": edited(PLANT, {"duplex: shared": "duplex:shared"})},
         ["run", "plant.yaml"],
-        "plant.yaml:10:5: could not find expected ':' (while scanning a simple key that starts in line 9)",
+        "plant.yaml:10:5: could not find expected ':' (while scanning a simple key that starts in line 9); "
+        "write key: value, with a space after the colon",
     ),
     "no such topology file": (
         {"plant.yaml": IN_A_FILE, "prak.yaml": PARK},

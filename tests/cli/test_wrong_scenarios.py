@@ -44,6 +44,15 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"seeds: [1, 2]": "seeds: 3"},
         "plant.yaml:3: seeds: 3 is a number; a list is needed: write [3]",
     ),
+    "several values without brackets": (
+        {"seeds: [1, 2]": "seeds: 1, 2"},
+        "plant.yaml:3: seeds: '1, 2' is text; a list is needed: write [1, 2]",
+    ),
+    "a range for a list": ({"seeds: [1, 2]": "seeds: 1-5"}, "plant.yaml:3: seeds: '1-5' is text; a list is needed"),
+    "a word for a list": (
+        {STOP: STOP + "\nevaluate: {on: global}"},
+        "plant.yaml:5: evaluate.on: 'global' is text; a list is needed: write [global]",
+    ),
     "a section without its list": (
         {FEDAVG: "", FEDPROX: ""},
         "plant.yaml:19: protocols: null is empty; a list is needed",
@@ -72,6 +81,10 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"learning_rate: 0.1": "learning_rate: 0,1"},
         "plant.yaml:18:29: a key is text; 1 is a number: put it into quotes (for a decimal comma write a point: 0.1)",
     ),
+    "a decimal comma before an exponent, in braces": (
+        {"rate_bps: 1.0e+9": "rate_bps: 1,5e9"},
+        "plant.yaml:11:22: a key is text; 5e9 is a number: put it into quotes (for a decimal comma ... point: 1.5e9)",
+    ),
     "thousands set apart": (
         {LINK: "  link:\n    rate_bps: 1,000,000\n    delay_s: 1,000\n"},
         "plant.yaml:12: network.link.rate_bps: '1,000,000' is text; a number is needed: write 1000000\n"
@@ -87,13 +100,25 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:18: training.learning_rate: .nan is not a number",
     ),
     "infinite": ({"mu: 0.1": "mu: .inf"}, "plant.yaml:21: protocols[1].mu: .inf must be finite"),
+    "a momentum in percent": (
+        {"batch_size: 8": "batch_size: 8, momentum: 90"},
+        "plant.yaml:18: training.momentum: 90 must be less than 1; did you mean 0.9?",
+    ),
+    "a hundred percent where all is too much": (
+        {"batch_size: 8": "batch_size: 8, momentum: 100"},
+        "plant.yaml:18: training.momentum: 100 must be less than 1",
+    ),
+    "more than a hundred percent": (
+        {FEDAVG: "  - {name: fedavg, fraction: 300}\n"},
+        "plant.yaml:20: protocols[0].fraction: 300 must be at most 1",
+    ),
     "momentum 1": (
         {"batch_size: 8": "batch_size: 8, momentum: 1"},
         "plant.yaml:18: training.momentum: 1 must be less than 1",
     ),
     "a share in percent": (
         {FEDAVG: "  - {name: fedavg, fraction: 30}\n"},
-        "plant.yaml:20: protocols[0].fraction: 30 must be at most 1",
+        "plant.yaml:20: protocols[0].fraction: 30 must be at most 1; did you mean 0.3?",
     ),
     "an accuracy in percent": (
         {STOP: "stop: {rounds: 2, target_accuracy: 90%}"},
@@ -137,7 +162,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "key in the wrong place": (
         {"seeds: [1, 2]": "rounds: 10"},
-        "plant.yaml:3: rounds: unknown key (keys: name, ...)",
+        "plant.yaml:3: rounds: unknown key; did you mean 'stop.rounds'? (keys: name, ...)",
     ),
     "key that stands twice": (
         {"seeds: [1, 2]": "seeds: [1, 2]\nname: plant"},
@@ -157,6 +182,28 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "misspelt protocol": (
         {FEDAVG: "  - {name: fedvag, fraction: 0.5}\n"},
         "plant.yaml:20: protocols[0].name: no protocol is called 'fedvag'; did you mean 'fedavg'? (known: fedavg, ...)",
+    ),
+    "a protocol of the field": (
+        {FEDAVG: "  - {name: fedadam}\n"},
+        "plant.yaml:20: protocols[0].name: no protocol is called 'fedadam'; an optimizer on the server is ... rule "
+        "of your own (docs/recipes/rule.md): write {name: fedavg, ...} (known: fedavg, ...)",
+    ),
+    "a protocol that nothing here is like": (
+        {FEDAVG: "  - {name: ditto}\n"},
+        "plant.yaml:20: protocols[0].name: no protocol is called 'ditto' (known: fedavg, fedprox, ...)",
+    ),
+    "a technology for a radio": (
+        {f"{{name: fixed, {RATES}}}": "{name: 5G}"},
+        "plant.yaml:8: network.cell.radio.name: no radio is called '5G'; technologies are profiles of the radio fixed: "
+        "write {name: fixed, profile: nr_100mhz_private} (known: fixed, shannon, trace)",
+    ),
+    "a technology for a profile": (
+        {RATES: "profile: lte"},
+        "plant.yaml:8: network.cell.radio.profile: no radio profile is called 'lte'; write 'lte_cat4' (known: ...)",
+    ),
+    "a key by another word": (
+        {"learning_rate: 0.1": "lr: 0.1", "batch_size: 8": "batch_size: 8, learning_rate: 0.1"},
+        "plant.yaml:18: training.lr: unknown key; did you mean 'learning_rate'? (keys: ...)",
     ),
     "misspelt discipline": (
         {"name: serial": "name: serail"},
@@ -324,7 +371,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     # groups, and parts of a model
     "a share of the groups in percent": (
         {FEDAVG: "  - {name: stp, sampling_rate: 30}\n"},
-        "plant.yaml:20: protocols[0].sampling_rate: 30 must be at most 1",
+        "plant.yaml:20: protocols[0].sampling_rate: 30 must be at most 1; did you mean 0.3?",
     ),
     "misspelt growth": (
         {FEDAVG: "  - {name: stp, growth: {name: logaritmic}}\n"},
@@ -335,8 +382,8 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:20: protocols[0].growth: needs the key 'alpha'",
     ),
     "misspelt part": (
-        {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: lapse}}\n"},
-        "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'lapse'; did you mean 'lasp'? "
+        {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: laps}}\n"},
+        "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'laps'; did you mean 'lasp'? "
         "(known: whole, lasp)",
     ),
     "other groups than a protocol's own": (

@@ -95,6 +95,47 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
         ["--out", "letters"],
         "letters is not empty and is no run folder (it has letter.txt); choose another with --out",
     ),
+    "--set in two words": (["--set", "seeds", "3"], "`fedsim run` takes no '3'; write --set seeds=3"),
+    "--set in three words": (["--set", "seeds", "=", "3"], "`fedsim run` takes no '='; write --set seeds=3"),
+    "--set with a space after its sign": (["--set", "seeds=", "[3]"], "... takes no '[3]'; write --set 'seeds=[3]'"),
+    "--set to a list with a space": (["--set", "seeds=[1,", "2]"], "... takes no '2]'; write --set 'seeds=[1, 2]'"),
+    "--set of two keys": (["--set", "seeds=[3]", "stop.rounds=3"], "... 'stop.rounds=3'; write --set stop.rounds=3"),
+    "--set without a key": (["--set", "", "3"], "`fedsim run` takes no '3'"),
+    "--set with a colon": (["--set", "seeds:", "3"], "`fedsim run` takes no '3'; write --set seeds=3"),
+    "--set with a colon, in quotes": (
+        ["--set", "stop.rounds: 3"],
+        "--set stop.rounds: 3: is not of the form key.path=value, write stop.rounds=3",
+    ),
+    "--set to one value for a list": (
+        ["--set", "seeds=3"],
+        "--set seeds=3: seeds: 3 is a number; a list is needed: write --set 'seeds=[3]'",
+    ),
+    "--set to values without brackets": (
+        ["--set", "seeds=1,2"],
+        "--set seeds=1,2: seeds: '1,2' is text; a list is needed: write --set 'seeds=[1,2]'",
+    ),
+    "--set to a name for a section": (
+        ["--set", "model=mlp"],
+        "--set model=mlp: model: 'mlp' is text; a mapping is needed: write --set 'model={name: mlp}'",
+    ),
+    "--set to an accuracy in percent": (
+        ["--set", "stop.target_accuracy=90"],
+        "--set stop.target_accuracy=90: stop.target_accuracy: 90 must be at most 1; did you mean 0.9?",
+    ),
+    "--seeds without commas": (["--seeds", "1", "2", "3"], "`fedsim run` takes no '2'; write --seeds 1,2,3"),
+    "an option by another word": (["--protocol", "fedavg"], "`fedsim run` takes no '--protocol'; write --only fedavg"),
+    "an option by another word, and =": (
+        ["--protocol=fedavg"],
+        "... takes no '--protocol=fedavg'; write --only fedavg",
+    ),
+    "an option by its letter": (["-o", "my runs"], "`fedsim run` takes no '-o'; write --out 'my runs'"),
+    "a key for an option": (["--epochs", "3"], "`fedsim run` takes no '--epochs'; write --set training.epochs=3"),
+    "a key for an option, without a value": (["--rounds"], "... takes no '--rounds'; write --set stop.rounds=VALUE"),
+    "a graphics card": (["--gpu"], "`fedsim run` takes no '--gpu'; write --torch-device cuda"),
+    "processes by another word": (["--num-workers", "2"], "`fedsim run` takes no '--num-workers'; write --workers 2"),
+    "one seed": (["--seed", "3"], "`fedsim run` takes no '--seed'; write --seeds 3"),
+    "a configuration": (["--config", "a.yaml"], "`fedsim run` takes no '--config'; write fedsim run a.yaml"),
+    "an option that nothing is like": (["--verbose"], "`fedsim run` takes no '--verbose'"),
     "no such option": (["--onyl", "fedavg"], "`fedsim run` takes no '--onyl'; did you mean '--only'?"),
     "two scenarios": (["letters/letter.txt"], "`fedsim run` takes no 'letters/letter.txt'"),
 }
@@ -108,6 +149,25 @@ def test_a_wrong_option(options: list[str], message: str, refused: Refusals) -> 
 
 WORDS: dict[str, tuple[list[str], str]] = {
     "a misspelt command": (["rnu", "plant.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: ...)"),
+    "a scenario for a command": (["plant.yaml"], "there is no command 'plant.yaml'; write fedsim run plant.yaml (...)"),
+    "a command in capitals": (["RUN", "plant.yaml"], "there is no command 'RUN'; did you mean 'run'? (commands: ...)"),
+    "a command by another word": (["train", "plant.yaml"], "there is no command 'train'; write fedsim run (...)"),
+    "an option of another command": (
+        ["validate", "plant.yaml", "--out", "a"],
+        "`fedsim validate` takes no '--out'",
+    ),
+    "an option by another word that this command lacks": (
+        ["validate", "plant.yaml", "--protocol", "fedavg"],
+        "`fedsim validate` takes no '--protocol'",
+    ),
+    "a configuration to check": (
+        ["validate", "--config", "plant.yaml"],
+        "`fedsim validate` takes no '--config'; write fedsim validate plant.yaml",
+    ),
+    "a name for a kind": (
+        ["list", "resnet"],
+        "nothing is registered under 'resnet'; it stands under models (kinds: ...)",
+    ),
     "comparing nothing": (["compare", "runs/plnat"], "there is no run folder runs/plnat; did you mean 'runs/plant'?"),
     "comparing a file": (["compare", "plant.yaml"], "plant.yaml is no run folder: it has no manifest.json"),
     "comparing any folder": (["compare", "runs"], "runs is no run folder: it has no manifest.json"),
@@ -181,6 +241,10 @@ ARGUMENTS: dict[str, tuple[list[str], str]] = {
     "no time between checkpoints": (
         ["run", "plant.yaml", "--checkpoint-interval-s", "0"],
         "argument --checkpoint-interval-s: '0' must be a number of seconds above 0, as in 30",
+    ),
+    "a target in percent": (
+        ["compare", "runs/plant", "--target", "90"],
+        "argument --target: '90' must be an accuracy between 0 and 1, as in 0.8; did you mean 0.9?",
     ),
     "an unknown figure format": (
         ["plot", "runs/plant", "--format", "jpg"],

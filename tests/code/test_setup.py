@@ -88,6 +88,26 @@ def test_as_many_packages_are_announced_as_are_installed() -> None:
     assert announced["dev"][0] == len(developer - user)
 
 
+def test_where_pip_fails_its_last_lines_are_shown_whatever_bytes_they_hold(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install = runpy.run_path(str(ROOT / ".ci/install.py"))["install"]
+    monkeypatch.setitem(install.__globals__, "PIP", [sys.executable, "-c"])
+    monkeypatch.setitem(install.__globals__, "PINNED", [])
+    code = r"import sys; sys.stdout.buffer.write(b'Looking\n\nERROR: no \xff\n'); sys.exit(3)"
+    assert install([code]) == 3
+    assert capsys.readouterr().err == "pip could not install this:\n  Looking\n  ERROR: no \ufffd\n"
+
+
+def test_the_torch_that_is_kept_is_the_one_that_is_pinned(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = runpy.run_path(str(ROOT / ".ci/install.py"))["main"]
+    monkeypatch.setitem(main.__globals__, "PIP", [sys.executable, "-c", "raise SystemExit(1)"])
+    assert main() == 1
+    assert f"A torch {next(iter(pins()['torch'].specifier)).version} that" in capsys.readouterr().out
+
+
 def test_a_folder_that_is_called_fedsim_does_not_hide_the_package(tmp_path: Path) -> None:
     (tmp_path / "fedsim" / "fedsim").mkdir(parents=True)  # what is beside a clone, and what Python is started beside
     words = [sys.executable, "-c", "import fedsim; print(fedsim.load.__module__)"]

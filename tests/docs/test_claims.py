@@ -43,6 +43,29 @@ def test_every_claim_is_judged_where_it_was_made() -> None:
     assert (verdicts["seeds"] == 3).all()
 
 
+@pytest.mark.parametrize(("name", "made"), [("in_short.csv", "in_short"), ("chance.csv", "chance")])
+def test_what_is_said_in_short_follows_from_the_verdicts(name: str, made: str) -> None:
+    verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
+    table = getattr(script(), made)(verdicts)
+    assert (CLAIMS / name).read_text(encoding="utf-8") == table.to_csv(index=False, lineterminator="\n")
+
+
+def test_a_claim_has_one_verdict_in_short_only_where_all_its_tests_agree() -> None:
+    verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
+    short = pd.read_csv(CLAIMS / "in_short.csv").set_index(["claim", "at equal"])["verdict"]
+    for claim, rows in verdicts.groupby(["claim", "at equal"]):
+        given = set(rows[["pooled verdict", "unseen verdict"]].stack().dropna())
+        assert short[claim] == (given.pop() if len(given) == 1 else "mixed"), claim
+
+
+def test_one_test_in_twenty_is_false_by_chance() -> None:
+    verdicts = pd.DataFrame({"pooled verdict": ["confirmed"] * 40, "unseen verdict": ["undecided"] * 20 + [None] * 20})
+    counted = script().chance(verdicts).set_index("test set")
+    assert counted["verdicts"].to_dict() == {"pooled": 40, "unseen": 20, "both": 60}
+    assert counted["false by chance"].to_dict() == {"pooled": "2.0", "unseen": "1.0", "both": "3.0"}
+    assert counted.loc["both", ["confirmed", "undecided", "contradicted"]].to_list() == [40, 20, 0]
+
+
 def runs(protocol: str, *finals: float, round_bytes: float = 1e6) -> pd.DataFrame:
     """A run of two rounds for each final accuracy, on seeds 1, 2 and so on."""
     seeds = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import compare
+from fedsim.experiment.figures import plot
 from fedsim.experiment.means_over_seeds import METRICS
 from fedsim.metrics.tables import event_row
 from fedsim.viz.tables import comparison_cells
@@ -34,6 +37,16 @@ def test_folders_do_as_well_as_what_was_loaded_from_them(tmp_path: Path) -> None
     pd.testing.assert_frame_equal(compare([first, str(second.folder)]), expected)
     with pytest.raises(UserError, match="there is no run folder"):
         compare([tmp_path / "c"])
+
+
+@pytest.mark.parametrize("together", [compare, plot])
+def test_runs_come_in_a_list_of_at_least_one(together: Callable[[Any], object], tmp_path: Path) -> None:
+    run = write_results(tmp_path / "run", [rounds_of("fedavg", 1, [0.5])])
+    for alone in (run, run.folder, str(run.folder)):
+        with pytest.raises(UserError, match="runs are given as a list"):
+            together(alone)
+    with pytest.raises(UserError, match="at least one run is needed"):
+        together([])
 
 
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from small_worlds import scenario
+from small_worlds import NO_REMARK, scenario
 
 from fedsim.experiment.progress import notebook
 from fedsim.experiment.progress.bars import Bars
@@ -171,14 +171,15 @@ CELLS = ("import fedsim", 'results = fedsim.run(fedsim.load("scenario.yaml"), ou
 def test_in_a_real_notebook_one_output_stays_and_results_show_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "scenario.yaml").write_text(written_out(scenario({"seeds": [1, 2], "stop": {"rounds": 2}})))
+    small = scenario({**NO_REMARK, "seeds": [1, 2], "stop": {"rounds": 2}})
+    (tmp_path / "scenario.yaml").write_text(written_out(small))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, CELLS)))
     NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
     _, (output,), (table,), (figure,) = (cell.outputs for cell in notebook.cells)
     assert output.output_type == "display_data"
     assert [line.partition(", real")[0] for line in output.data["text/plain"].splitlines()] == [
-        f"fedavg seed {seed}: round 2/2, simulated 54 s, 8 kB" for seed in (1, 2)
+        f"fedavg seed {seed}: round 2/2, simulated 10.4 s, 8 kB" for seed in (1, 2)
     ]
     assert output.data["text/html"].count("<div>fedavg seed") == 2 and "<progress" not in output.data["text/html"]
     assert "<table" in table.data["text/html"] and table.data["text/plain"].startswith("small, in run")

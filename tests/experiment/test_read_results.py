@@ -135,6 +135,8 @@ KEYS: dict[str, tuple[str, object]] = {
     "endless seconds": ("real_seconds", math.inf),
     "seconds that are none": ("real_seconds", math.nan),
     "seconds below nothing": ("real_seconds", -1.0),
+    "classes in words": ("classes", "ten"),
+    "no classes": ("classes", 0),
     "memory in words": ("peak_memory_bytes", "much"),
     "memory of workers in words": ("worker_peak_memory_bytes", "much"),
     "an executor that is a name": ("executor", "serial"),
@@ -165,6 +167,10 @@ KEYS: dict[str, tuple[str, object]] = {
     "runs of half a seed": ("runs", [{"protocol": "fedavg", "seed": 1.5}]),
     "runs of a terminal escape": ("runs", [{"protocol": "\x1b[2J", "seed": 1}]),
     "runs that ended in a list": ("runs", [{"protocol": "fedavg", "seed": 1, "cut_short": []}]),
+    "remarks of a terminal escape": ("remarks", ["\x1b[2J"]),
+    "a remark that is no list": ("remarks", "it got worse"),
+    "samples of no size": ("sample_shape", [0]),
+    "outputs in words": ("outputs", "ten"),
     "weights that are none": ("runs", [{"protocol": "fedavg", "seed": 1, "final_weights": [1]}]),
 }
 
@@ -271,6 +277,7 @@ SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "another direction": ("links.csv", lambda table: table.assign(direction="up"), "direction='up'"),
     "half a seed": ("rounds.parquet", lambda table: table.assign(seed=1.5), "seed is no whole number"),
     "words for bytes": ("summary.csv", lambda table: table.assign(uplink_bytes="many"), "uplink_bytes is no number"),
+    "words for errors": ("summary.csv", lambda table: table.assign(rmse="many"), "rmse is no number"),
     "words for rounds": ("summary.csv", lambda table: table.assign(rounds="many"), "rounds is no number"),
     "endless time": (
         "rounds.parquet",

@@ -61,6 +61,44 @@ def test_the_model_got_worse(tmp_path: Path, accuracies: list[float], losses: li
     assert remarks(results) == ([remark] if worse else [])
 
 
+FAR = "is far above ln 10 = 2.3, which guessing gives; try a tenth of training.learning_rate, and look whether labels "
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "losses", "classes", "far"),
+    [
+        ([0.1, 0.1], [2.3, 171.0], 10, True),  # and not also that it got worse
+        ([0.15], [4.7], 10, True),
+        ([0.1, 0.1], [171.0, 2.2], 10, False),
+        ([0.1], [4.5], 10, False),
+        ([0.6], [6.9], 10, False),  # it has learned, and is too sure: alike data, learned too well
+        ([0.89], [3989.0], 10, True),
+        ([0.1], [171.0], None, False),  # of a run folder that does not tell, or numbers to predict
+        ([nan], [171.0], None, False),
+        ([nan], [nan], 10, False),
+        ([nan], [inf], 10, False),
+    ],
+)
+def test_a_loss_far_above_that_of_guessing(
+    tmp_path: Path, accuracies: list[float], losses: list[float], classes: int | None, far: bool
+) -> None:
+    rounds = rounds_of("fedavg", 1, accuracies).assign(loss=losses, participants=3)
+    said = remarks(write_results(tmp_path / "run", [rounds], classes=classes))
+    if far:
+        assert len(said) == 1
+        assert said[0].startswith(f"fedavg on seed 1: a loss of {losses[-1]:.3g} (accuracy {accuracies[-1]:g}) {FAR}")
+    else:
+        assert not any("guessing" in remark for remark in said)
+
+
+@pytest.mark.parametrize(("changes", "classes"), [({"learn": True}, 10), ({}, None)])
+def test_a_run_folder_tells_how_many_classes_there_are(
+    tmp_path: Path, changes: dict[str, object], classes: int | None
+) -> None:
+    learning = {"data": {"name": "digits"}, "model": {"name": "softmax"}} if changes else {}
+    assert run(scenario({**learning, **changes}), out=tmp_path / "run").manifest["classes"] == classes
+
+
 def test_a_run_that_diverged_is_no_failure_and_everything_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

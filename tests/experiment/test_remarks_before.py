@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import digit_runs
 import pytest
@@ -13,8 +14,10 @@ from fedsim.experiment.observer import Observer
 from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.run import run
 from fedsim.experiment.validate import validate
+from fedsim.models.declared import Declared
 from fedsim.scenario.load import load, written_out
 
+ROOT = Path(__file__).resolve().parents[2]
 Capture = pytest.CaptureFixture[str]
 
 HALL = """\
@@ -149,6 +152,60 @@ def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path, monk
         monkeypatch.setattr("fedsim.experiment.remarks_before.MANY", at_once)
         (said,) = said_of(path, "topology.devices_per_factory=6")
         assert ": 3 of 3 devices have ratios for more" in said
+
+
+SCENARIOS = [
+    pytest.param(path, marks=[pytest.mark.long] * (path.stem == "hundred_thousand_sensors"))
+    for path in sorted((ROOT / "scenarios").rglob("*.yaml"))
+]
+SLOWEST = "the slowest technology, nb_iot_nb1, has 26.15 kbit/s (docs/network.md#rates)"
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"),
+    [
+        ("10", f"10 bit/s: a model of 19.2 kB takes 4.3 h; {SLOWEST}; for 10 Mbit/s write 10.0e+6"),
+        ("0.5", f"0.5 bit/s: a model of 19.2 kB takes 3.6 days; {SLOWEST}; for 0.5 Mbit/s write 0.5e+6"),
+        ("5470", f"5470 bit/s: a model of 19.2 kB takes 28 s; {SLOWEST}; for 5470 kbit/s write 5470.0e+3"),
+    ],
+)
+def test_a_rate_that_no_technology_is_as_slow_as_is_named_with_what_it_takes(
+    tmp_path: Path, rate: str, said: str
+) -> None:
+    path = hall(tmp_path, {"uplink_bps: 4.0e+6": f"uplink_bps: {rate}"})
+    large = "model.parameters=4800"  # of four bytes each
+    assert said_of(path, large) == [f'hall.yaml:10: network.cells."factory-1/station-2".radio.uplink_bps: {said}']
+    (remark,) = said_of(hall(tmp_path), large, f"network.link.rate_bps={rate}")
+    assert remark == f"--set network.link.rate_bps={rate}: network.link.rate_bps: {said}"
+    (remark,) = said_of(hall(tmp_path), large, f"topology.lan_rate_bps={rate}")
+    assert remark == f"--set topology.lan_rate_bps={rate}: topology.lan_rate_bps: {said}"
+
+
+@pytest.mark.parametrize("rate", ["26150", ".inf"])
+def test_a_rate_that_a_technology_has_needs_no_remark(tmp_path: Path, rate: str) -> None:
+    path = hall(tmp_path, {"uplink_bps: 4.0e+6": f"uplink_bps: {rate}"})
+    assert said_of(path, f"network.link.rate_bps={rate}", f"topology.lan_rate_bps={rate}") == []
+
+
+def test_a_wire_of_a_topology_file_is_named_by_the_topology(tmp_path: Path) -> None:
+    nodes = "nodes: {cloud: {kind: cloud}, bs: {kind: base_station}, cam: {kind: sensor}}"
+    links = "links: [{between: [cloud, bs], rate_bps: 100.0}, {between: [bs, cam]}]"
+    drawn = hall(tmp_path, {
+        "{name: factory_park, factories: 1, devices_per_factory: 2, stations_per_factory: 2}":
+        f"{{name: explicit, {nodes}, {links}}}",
+        "clients: 2": "clients: 1",
+        "  cells:\n    factory-1/station-2:\n": "  cells:\n    bs:\n",
+    })  # fmt: skip
+    (remark,) = said_of(drawn)
+    assert remark.startswith("hall.yaml:3: topology: 100 bit/s: a model of 40 B takes 3.2 s; ")
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_no_scenario_of_the_repository_is_too_slow(path: Path) -> None:
+    scenario = load(path)
+    table = Declared(parameters=1000).table(None, None)  # instead of data, which may not be here
+    materials = SimpleNamespace(seed=1, topology=scenario.topology.build(), table=table)
+    assert [said for said in remarks_before(scenario, materials) if "slowest technology" in said] == []
 
 
 def test_of_an_entry_that_no_cell_has_nothing_is_said(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import digit_runs
 import pytest
-from small_worlds import scenario
+from small_worlds import NO_REMARK
+from small_worlds import scenario as small_world
 
 import fedsim
 from fedsim.cli import main
@@ -17,10 +18,15 @@ from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load, written_out
+from fedsim.scenario.schema import Scenario
 
-TOO_SHORT = {"stop": {"sim_time_s": 1.0}}
+TOO_SHORT = {"stop": {"sim_time_s": 0.01}}
 NO_ROUND = "fedavg on seed 1: no round ended before the run did, so there is nothing to compare"
 Caught = list[warnings.WarningMessage]
+
+
+def scenario(changes: dict[str, Any] | None = None) -> Scenario:
+    return small_world({**NO_REMARK, **(changes or {})})
 
 
 def old_word(folder: Path, changes: dict[str, Any] | None = None) -> Path:

@@ -358,7 +358,17 @@ def test_a_round_trains_parameters_and_moves_running_statistics_the_same_every_t
 def test_the_users_own_line_is_named_when_the_forward_pass_fails(tmp_path: Path) -> None:
     said = odd(tmp_path, scores="self.head(x)")
     assert f"{tmp_path / 'net.py'}:13: RuntimeError: mat1 and mat2" in said
-    assert "its forward pass fails on samples of shape (2, 1, 8, 8)" in said
+    assert "its forward pass fails on samples of shape (2, 1, 8, 8) (a batch of 2): " in said
+
+
+@pytest.mark.parametrize(("shape", "saved"), [((8, 8), "x[:, None]"), ((8, 8, 1), "np.moveaxis(x, -1, 1)")])
+def test_a_module_that_takes_the_samples_with_channels_first_is_told_so(
+    tmp_path: Path, shape: tuple[int, ...], saved: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        module(tmp_path).table(shape, CLASSES)
+    fails = f"its forward pass fails on samples of shape {(2, *shape)} (a batch of 2), and takes (2, 1, 8, 8): save "
+    assert f"{fails}{saved}, channels first: " in str(refused.value)
 
 
 def test_the_users_own_line_is_named_when_the_constructor_fails(tmp_path: Path) -> None:

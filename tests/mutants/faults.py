@@ -29,6 +29,7 @@ from mutants import (
     in_updates,
     in_water_filling,
     in_waves,
+    in_wording,
 )
 from mutants.fault import Fault
 
@@ -61,4 +62,5 @@ FAULTS: tuple[Fault, ...] = (
     *in_comparisons.FAULTS,
     *in_figures.FAULTS,
     *in_python.FAULTS,
+    *in_wording.FAULTS,
 )

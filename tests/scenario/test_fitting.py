@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -152,6 +153,54 @@ def test_every_phase_of_a_drift_needs_a_class_of_its_own() -> None:
 
 def test_a_network_study_may_take_the_sizes_of_texts(texts: dict[str, Any]) -> None:
     validate(scenario({"data": texts, "model": {"name": "declared", "parameters": 1000.0}}))
+
+
+LENGTH, SQUARE = (1024,), (28, 28)
+NEW_AXIS, LAST_AXIS = "save x[:, None], as the channel axis is missing", "save np.moveaxis(x, -1, 1), as channels come"
+SHAPES: dict[str, tuple[str, tuple[int, ...], str]] = {
+    "a series for conv1d": ("conv1d", LENGTH, f"series (channels, length) ... samples of shape (1024,); {NEW_AXIS}"),
+    "a series for gru": (
+        "gru",
+        LENGTH,
+        f"series (channels, time), the data set has samples of shape (1024,); {NEW_AXIS}",
+    ),
+    "channels behind a series": (
+        "conv1d",
+        (2048, 2),
+        f"(channels, length) ... samples of shape (2048, 2); {LAST_AXIS}",
+    ),
+    "images for small_cnn": (
+        "small_cnn",
+        SQUARE,
+        f"(channels, height, width) ... samples of shape (28, 28); {NEW_AXIS}",
+    ),
+    "images for resnet": ("resnet", SQUARE, f"(channels, height, width) ... samples of shape (28, 28); {NEW_AXIS}"),
+    "images for vgg": ("vgg", (32, 32), f"(channels, height, width) ... samples of shape (32, 32); {NEW_AXIS}"),
+    "colours behind images": ("resnet", (28, 28, 3), f"(channels, height, width) ... (28, 28, 3); {LAST_AXIS}"),
+    "images for hfedms_cnn": (
+        "hfedms_cnn",
+        SQUARE,
+        f"samples of shape (1, 28, 28), the data set has (28, 28); {NEW_AXIS}",
+    ),
+    "grey behind images": ("leaf_cnn", (28, 28, 1), f"shape (1, 28, 28), the data set has (28, 28, 1); {LAST_AXIS}"),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_samples_without_channels_first_are_told_how_to_get_them(case: str, tmp_path: Path) -> None:
+    model, shape, expected = SHAPES[case]
+    np.savez(tmp_path / "x.npz", x=np.ones((20, *shape), np.float32), y=np.arange(20) % 2)
+    message = said(DIGITS | {"data": {"name": "arrays", "path": str(tmp_path / "x.npz")}, "model": {"name": model}})
+    assert re.search(re.escape(expected).replace(re.escape("..."), ".*"), message), message
+
+
+@pytest.mark.parametrize(("model", "shape"), [("small_cnn", (5,)), ("hfedms_cnn", (14, 30)), ("small_cnn", (1, 3, 28))])
+def test_where_channels_would_not_help_nothing_is_said_of_them(
+    model: str, shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "x.npz", x=np.ones((20, *shape), np.float32), y=np.arange(20) % 2)
+    message = said(DIGITS | {"data": {"name": "arrays", "path": str(tmp_path / "x.npz")}, "model": {"name": model}})
+    assert "save " not in message and "choose softmax or mlp, which take any shape" in message
 
 
 @pytest.fixture

@@ -353,7 +353,7 @@ def test_a_missing_file_gets_a_hand(tmp_path: Path) -> None:
         (tmp_path / "quikstart.yaml", ": there is no such file; did you mean 'quickstart.yaml'?"),
         (tmp_path / "zzz", ": there is no such file"),
         (tmp_path / "no" / "s.yaml", f": there is no such file, and no folder {str(tmp_path / 'no')!r}"),
-        (tmp_path, ": is a folder; the path of a YAML file is needed"),
+        (tmp_path, ": is a folder; the path of a YAML file is needed (it has 'quickstart.yaml')"),
         (tmp_path / "quickstart.yaml" / "x", ": cannot be read (Not a directory)"),
     ]:
         with pytest.raises(UserError) as caught:

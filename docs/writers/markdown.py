@@ -1,0 +1,50 @@
+"""Markdown: tables, headings' addresses, and links between pages."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FROM_ROOT = re.compile(r"(?<=\]\()/(?P<path>[^#)\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
+
+
+def table(titles: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def anchor(title: str) -> str:
+    """The address of a heading inside its page, as GitHub makes it."""
+    return re.sub(r"[^a-z0-9_ -]", "", title.lower()).replace(" ", "-")
+
+
+def relative(text: str, page: str) -> str:
+    """*text* of a page, with links that begin at the root of the repository turned into links from that page.
+
+    >>> relative("[a](/docs/a.md#b), [c](/docs/x/c.md#d)", "docs/x/c.md")
+    '[a](../a.md#b), [c](#d)'
+    """
+
+    def from_page(match: re.Match[str]) -> str:
+        heading = match["anchor"] or ""
+        here = heading and match["path"] == page
+        return heading if here else os.path.relpath(match["path"], Path(page).parent) + heading
+
+    return FROM_ROOT.sub(from_page, text)
+
+
+def one_line(text: str) -> str:
+    """A docstring as one line of Markdown."""
+    return " ".join(text.replace("``", "`").split())
+
+
+def in_words(names: Sequence[str]) -> str:
+    """
+    >>> in_words(["a"]), in_words(["a", "b", "c"])
+    ('`a`', '`a`, `b` and `c`')
+    """
+    *others, last = [f"`{name}`" for name in names]
+    return f"{', '.join(others)} and {last}" if others else last

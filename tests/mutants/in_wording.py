@@ -1,0 +1,67 @@
+"""Faults in what is said to somebody who has made a mistake, or may have."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+ERRORS = "fedsim/errors.py"
+WORDING = "fedsim/scenario/wording.py"
+UNKNOWN = "fedsim/cli/unknown.py"
+BEFORE = "fedsim/experiment/remarks_before.py"
+AFTER = "fedsim/experiment/remarks_after.py"
+TEST_ALIKE = "tests/scenario/test_alike.py"
+TEST_WORDS = "tests/cli/test_wrong_words.py"
+TEST_BEFORE = "tests/experiment/test_remarks_before.py"
+TEST_AFTER = "tests/experiment/test_remarks_after.py"
+
+FAULTS = (
+    Fault(
+        "a name that is far off is proposed",
+        ERRORS,
+        "return differing <= max(2, len(word) // 3)",
+        "return True",
+        (TEST_ALIKE,),
+    ),
+    Fault(
+        "words that mean something elsewhere are only spelled",
+        "fedsim/registry.py",
+        "    if known is None:",
+        "    if True:",
+        (TEST_ALIKE,),
+    ),
+    Fault(
+        "a share in percent gets no hand",
+        WORDING,
+        "1 < value <= 100",
+        "100 < value <= 100",
+        ("tests/cli/test_wrong_scenarios.py",),
+    ),
+    Fault(
+        "an option is proposed to a command that lacks it",
+        UNKNOWN,
+        'known.write.partition(" ")[0] in options or',
+        "True or",
+        (TEST_WORDS,),
+    ),
+    Fault(
+        "what a technology has is too slow",
+        BEFORE,
+        "    if rate_bps >= slowest_bps:",
+        "    if rate_bps > slowest_bps:",
+        (TEST_BEFORE,),
+    ),
+    Fault(
+        "a model takes an eighth of its time",
+        BEFORE,
+        "_time(bits(model.bytes()) / rate_bps)",
+        "_time(model.bytes() / rate_bps)",
+        (TEST_BEFORE,),
+    ),
+    Fault(
+        "a model that is sure of its few errors counts as one that guesses",
+        AFTER,
+        "return loss > (2 if is_guess else 10)",
+        "return loss > (2 if True else 10)",
+        (TEST_AFTER,),
+    ),
+)
