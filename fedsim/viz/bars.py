@@ -31,6 +31,8 @@ class Quantity:
     text: Callable[[float], str]
     missing: str
     """What stands where no seed has a value."""
+    most: float = math.inf
+    """What no value exceeds: whiskers end there, as they do at zero."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,13 @@ def _draw(row: _Row, position: int, ax: Axes, quantity: Quantity) -> bool:
         begin += width
     known = parts.sum(axis=1, skipna=False).dropna()
     half = half_width(known.to_list()) / quantity.unit
-    has_whisker = half > 0.0  # neither of one seed nor of equal values
+    end, has_whisker = begin, half > 0.0  # neither of one seed nor of equal values
     if has_whisker:
-        below_and_above = [[min(half, begin)], [half]]
+        end = max(begin, min(begin + half, quantity.most / quantity.unit))
         ax.errorbar(
             begin,
             position,
-            xerr=below_and_above,
+            xerr=[[min(half, begin)], [end - begin]],
             fmt="none",
             ecolor=DARK,
             elinewidth=1.2,
@@ -109,6 +111,5 @@ def _draw(row: _Row, position: int, ax: Axes, quantity: Quantity) -> bool:
     text = quantity.missing if known.empty else quantity.text(float(known.mean()))
     if 0 < len(known) < len(parts):
         text += f" ({len(known)} of {len(parts)} seeds)"
-    place = begin + (half if has_whisker else 0.0)
-    ax.annotate(f" {text}", (place, position), va="center", fontsize="small", color=GREY)
+    ax.annotate(f" {text}", (end, position), va="center", fontsize="small", color=GREY)
     return has_whisker

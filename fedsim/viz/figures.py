@@ -10,6 +10,7 @@ figures. *run* draws the lines of this run alone, on axes in the units of all.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import pandas as pd
@@ -79,7 +80,8 @@ def accuracy_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None =
     """Test accuracy at the end of a whole run; the test error where models predict numbers."""
     error = "rmse" in summary and not summary["final_accuracy"].notna().any()
     column, title, label = ("rmse", "Error", "test error (RMSE)") if error else _ACCURACY
-    whiskers = draw_bars(summary, ax, Quantity((column,), 1.0, number, "none"), styles)
+    quantity = Quantity((column,), 1.0, number, "none", most=math.inf if error else 1.0)
+    whiskers = draw_bars(summary, ax, quantity, styles)
     ax.set(title=f"{title} at the end", xlabel=f"{label}{whiskers}")
     return ax
 

@@ -60,8 +60,8 @@ FAULTS = (
     Fault(
         "a bar's text lies on its whisker",
         BARS,
-        "    place = begin + (half if has_whisker else 0.0)\n",
-        "    place = begin\n",
+        '(end, position), va="center"',
+        '(begin, position), va="center"',
         (TEST_SAVED,),
     ),
     Fault(

@@ -242,6 +242,15 @@ def test_whiskers_reach_over_the_interval_of_the_mean() -> None:
     assert ax.collections[0].get_segments()[0][1, 0] == pytest.approx(30.0 + half_width(seconds))
 
 
+def test_no_whisker_of_an_accuracy_reaches_beyond_one() -> None:
+    rows = [summary_of(rounds_of("fedavg", seed, [score])) for seed, score in enumerate([0.4, 0.9])]
+    (whisker,) = figures.accuracy_by_protocol(pd.DataFrame(rows), axes()).collections
+    assert whisker.get_segments()[0][:, 0].tolist() == [0.0, 1.0]
+    rows = [{**row, "final_accuracy": nan, "rmse": 1 + row["seed"]} for row in rows]
+    (whisker,) = figures.accuracy_by_protocol(pd.DataFrame(rows), axes()).collections
+    assert whisker.get_segments()[0][1, 0] == pytest.approx(1.5 + half_width([1.0, 2.0]))
+
+
 @pytest.mark.parametrize("seconds", [[10.0], [10.0, 10.0]], ids=["one seed", "equal seeds"])
 def test_without_an_interval_there_is_no_whisker(seconds: list[float]) -> None:
     rows = [{**summary_of(rounds_of("fedavg", seed, [0.5])), "sim_time_s": s} for seed, s in enumerate(seconds, 1)]
