@@ -151,7 +151,7 @@ def refuse_islands(graph: nx.Graph[str], infrastructure: nx.Graph[str], cloud: s
     lost = [name for name in graph if name in cut_off or not cut_off.isdisjoint(_cell(name, graph))]
     name = next((name for name in lost if name not in cut_off), lost[0])  # a sensor, if there is one
     island = nx.node_connected_component(graph, name)
-    others = f" (and {len(lost) - 1} more nodes)" if len(lost) > 2 else " (and 1 more node)" if len(lost) > 1 else ""
+    others = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
     raise Misfit(
         f"{graph.nodes[name]['kind']} {name!r}{others} has no way to the cloud {cloud!r}, and must have one; "
         f"link {some([end for end in ends if end in island])} to a node that has",
