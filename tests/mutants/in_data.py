@@ -15,6 +15,7 @@ ENCODING = "fedsim/data/encoding.py"
 DIGITS = "fedsim/data/digits.py"
 ARRAYS = "fedsim/data/arrays.py"
 TABLE = "fedsim/data/table.py"
+NATURAL = "fedsim/data/partition/natural.py"
 CSV_COLUMNS = "fedsim/data/reading/csv_columns.py"
 TEST_CMAPSS = "tests/data/test_cmapss.py"
 TEST_CWRU = "tests/data/test_cwru.py"
@@ -334,5 +335,19 @@ FAULTS = (
         "places.of(name) for name in named]",
         "places.of(name) for name in sorted(named)]",
         (f"{TEST_TABLE}::test_features_stand_in_the_order_in_which_they_are_named",),
+    ),
+    Fault(
+        "machines are matched in order although all sensors have their names",
+        NATURAL,
+        "if not clients or not all(name in number for name in clients):",
+        "if True:",
+        (f"{TEST_TABLE}::test_sensors_that_are_called_as_machines_have_their_samples",),
+    ),
+    Fault(
+        "an unseen machine is one that a sensor has",
+        NATURAL,
+        "others = ranked[~np.isin(ranked, seen)]",
+        "others = ranked[clients.count :]",
+        (f"{TEST_TABLE}::test_unseen_machines_are_those_that_no_sensor_is_called_as",),
     ),
 )
