@@ -178,7 +178,8 @@ def _slow_wires(scenario: Scenario, materials: Materials) -> Said:
     link = scenario.network.link
     if link is not None and (text := _too_slow(link.rate_bps, materials.table)):
         yield ("network", "link", "rate_bps"), text
-    wires = (wire for _, _, wire in materials.topology.infrastructure.edges(data=True))
+    neighbours = materials.topology.infrastructure.adjacency()  # `edges` would remember each node that it has seen
+    wires = (wire for _, of_node in neighbours for wire in of_node.values())
     slowest_bps = min((wire["rate_bps"] for wire in wires if wire["rate_bps"] is not None), default=math.inf)
     if text := _too_slow(slowest_bps, materials.table):
         keys = (key for key, value in scenario.topology if key.endswith("rate_bps") and value == slowest_bps)

@@ -96,7 +96,7 @@ def _load_data(scenario: Scenario, seed: int, topology: Topology) -> FederatedDa
 
     with scenario.about("data"):
         sensors = topology.sensors
-        return scenario.data.load(Clients(len(sensors), factories(topology), names=tuple(sensors)), generator)
+        return scenario.data.load(Clients(len(sensors), factories(topology), names=sensors), generator)
 
 
 def build_world(
