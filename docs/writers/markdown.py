@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+COLUMNS = 120
+WIDE = re.compile(rf"^(?![|#<!]).{{{COLUMNS + 1},}}$", re.MULTILINE)
 FROM_ROOT = re.compile(r"(?<=\]\()/(?P<path>[^#)\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 
 
@@ -34,6 +37,20 @@ def relative(text: str, page: str) -> str:
         return heading if here else os.path.relpath(match["path"], Path(page).parent) + heading
 
     return FROM_ROOT.sub(from_page, text)
+
+
+def wrapped(page: str) -> str:
+    """The text of a *page* in lines of at most `COLUMNS`; tables, headings, blocks and comments stay as they are.
+
+    >>> print(wrapped("# A title\\n\\n" + 30 * "word " + "\\n").count("\\n"))
+    4
+    """
+    parts = re.split(r"(^```.*?^```$)", page, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else WIDE.sub(_folded, part) for part in parts)
+
+
+def _folded(line: re.Match[str]) -> str:
+    return "\n".join(textwrap.wrap(line[0], COLUMNS, break_long_words=False, break_on_hyphens=False))
 
 
 def one_line(text: str) -> str:

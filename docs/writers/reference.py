@@ -21,7 +21,7 @@ from writers.layout import (
     shared_keys,
     who,
 )
-from writers.markdown import anchor, in_words, one_line, relative, table
+from writers.markdown import anchor, in_words, one_line, relative, table, wrapped
 
 NOTE = "<!-- Written by docs/generate.py (`make docs`); change the code's docstrings instead. -->\n"
 
@@ -48,7 +48,7 @@ WHAT = {
     "models": "What is trained, known by its parameters, bytes and FLOPs.",
     "executors": "How training is computed on this machine.",
     "cost_models": "Costs in closed form, as papers print them.",
-    "paper_tables": "Published tables beside your results: `fedsim tables`.",
+    "paper_tables": "Published tables. A scenario names one in `paper_table`, and its results are printed beside it.",
 }
 """Each kind of component in a sentence."""
 
@@ -57,7 +57,7 @@ def pages() -> dict[str, str]:
     """The whole reference: the content of each page, by its path."""
     written = {SCENARIO: scenario_page(), INDEX: index_page(), "docs/reference/cli.md": cli_page()}
     written |= {page_of(kind): kind_page(kind) for kind in registry.KINDS}
-    return {path: relative(text, path) for path, text in written.items()}
+    return {path: wrapped(relative(text, path)) for path, text in written.items()}
 
 
 def scenario_page() -> str:

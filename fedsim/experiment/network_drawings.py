@@ -53,8 +53,7 @@ def draw_scenario(
 def _draw(
     topology: Topology, scenario: Scenario | WrittenNetwork, path: Path, results: Results | None, title: str | None
 ) -> Path:
-    default = scenario.devices.default_class if isinstance(scenario, Scenario) else None
-    net, loads, seeds, subject = Net(topology, scenario.faults.scheduled, default), None, 1, ""
+    net, loads, seeds, subject = Net(topology, scenario.faults.scheduled, scenario.devices.default_class), None, 1, ""
     if results is not None:
         if not (results.folder / "links.csv").is_file():
             raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")

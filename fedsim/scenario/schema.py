@@ -108,6 +108,7 @@ class WrittenNetwork(Settings):
     topology: Annotated[TopologySettings, OneOf("topologies"), AfterValidator(self_contained)]
     network: NetworkSettings
     faults: FaultsSettings
+    devices: DevicesSettings
 
 
 class WrittenModels(Settings):

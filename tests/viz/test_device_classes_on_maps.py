@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -114,7 +115,7 @@ def test_the_legend_stays_inside_the_picture(classes: int) -> None:
         assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and figure.bbox.y0 <= box.y0
 
 
-def test_the_command_tells_them_apart(tmp_path: Path) -> None:
+def test_the_commands_tell_them_apart(tmp_path: Path) -> None:
     plant_yaml = tmp_path / "plant.yaml"
     plant_yaml.write_text(
         "name: plant\nstop: {rounds: 1}\n"
@@ -123,11 +124,13 @@ def test_the_command_tells_them_apart(tmp_path: Path) -> None:
         "  links: [{between: [c, b]}, {between: [b, s]}, {between: [b, t]}]\n"
         "network: {cell: {radio: {name: fixed, profile: lte_m_m1}}, link: {rate_bps: 1e9}}\n"
         "devices:\n  default: camera\n"
-        "  classes:\n    camera: &same {compute: {name: flops, flops_per_s: 1e9}}\n    robot: *same\n"
+        "  classes:\n    camera: &same {compute: {name: per_sample, seconds_per_sample: 0.1}}\n    robot: *same\n"
         "data: {name: declared, samples_per_client: 5}\n"
         "model: {name: declared, parameters: 100}\nlearn: false\n"
         "training: {learning_rate: 0.1, batch_size: 5}\nprotocols: [{name: fedavg, fraction: 1.0}]\n"
     )
     assert main(["draw", str(plant_yaml), "--out", str(tmp_path / "plant.svg")]) == 0
-    drawing = (tmp_path / "plant.svg").read_text()
-    assert "<!-- 1 of class camera -->" in drawing and "<!-- 1 of class robot -->" in drawing
+    assert main(["run", str(plant_yaml), "--out", str(tmp_path / "run")]) == 0
+    assert main(["plot", str(tmp_path / "run"), "--format", "svg"]) == 0
+    for drawing in (tmp_path / "plant.svg", tmp_path / "run/figures/network.svg"):
+        assert re.findall("<!-- (1 of class .*) -->", drawing.read_text()) == ["1 of class camera", "1 of class robot"]

@@ -138,9 +138,10 @@ class _Drawing:
         detail = self.detail
         if detail.sensor is not None:
             spots = np.vstack([disc.sensors for disc in self.places.discs.values()])
-            classes = [self.net.device_classes[name] for disc in self.places.discs.values() for name in disc.names]
+            names = (name for disc in self.places.discs.values() for name in disc.names)
+            classes = np.array([self.net.device_classes[name] for name in names])
             for number, device_class in enumerate(self.net.class_sizes):
-                own = np.array(classes) == device_class
+                own = classes == device_class
                 look = class_look(number, coloured=self.loads is None)
                 markers(self.ax, spots[own], NodeKind.SENSOR, detail.sensor, look)
         sizes = {NodeKind.BASE_STATION: detail.station, NodeKind.EDGE: detail.node, NodeKind.CLOUD: detail.cloud}
