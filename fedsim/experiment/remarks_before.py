@@ -20,11 +20,10 @@ from fedsim.scenario.build import Materials
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
 from fedsim.units import bits, si
+from fedsim.viz.human import duration
 
 __all__ = ["remarks_before"]
 
-
-_UNITS = ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min"))
 
 MOST = 3
 """Cells of which the same is said one by one."""
@@ -194,13 +193,9 @@ def _too_slow(rate_bps: float, model: ModelTable) -> str | None:
     if rate_bps >= slowest_bps:
         return None
     unit, exponent = ("Mbit/s", 6) if rate_bps <= 1e3 else ("kbit/s", 3)
+    takes = duration(bits(model.bytes()) / rate_bps)
     return (
-        f"{rate_bps:g} bit/s: a model of {si(model.bytes(), 'B')} takes {_time(bits(model.bytes()) / rate_bps)}; the "
+        f"{rate_bps:g} bit/s: a model of {si(model.bytes(), 'B')} takes {takes}; the "
         f"slowest technology, {name}, has {si(slowest_bps, 'bit/s')} (docs/network.md#rates); for {rate_bps:g} {unit} "
         f"write {rate_bps!r}e+{exponent}"
     )
-
-
-def _time(seconds: float) -> str:
-    unit_s, unit = next(((size, name) for size, name in _UNITS if seconds >= 2 * size), (1.0, "s"))
-    return f"{seconds / unit_s:.2g} {unit}"

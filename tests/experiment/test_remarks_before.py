@@ -164,9 +164,9 @@ SLOWEST = "the slowest technology, nb_iot_nb1, has 26.15 kbit/s (docs/network.md
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
-        ("10", f"10 bit/s: a model of 19.2 kB takes 4.3 h; {SLOWEST}; for 10 Mbit/s write 10.0e+6"),
-        ("0.5", f"0.5 bit/s: a model of 19.2 kB takes 3.6 days; {SLOWEST}; for 0.5 Mbit/s write 0.5e+6"),
-        ("5470", f"5470 bit/s: a model of 19.2 kB takes 28 s; {SLOWEST}; for 5470 kbit/s write 5470.0e+3"),
+        ("10", f"10 bit/s: a model of 19.2 kB takes 4.27 h; {SLOWEST}; for 10 Mbit/s write 10.0e+6"),
+        ("0.5", f"0.5 bit/s: a model of 19.2 kB takes 85.3 h; {SLOWEST}; for 0.5 Mbit/s write 0.5e+6"),
+        ("5470", f"5470 bit/s: a model of 19.2 kB takes 28.1 s; {SLOWEST}; for 5470 kbit/s write 5470.0e+3"),
     ],
 )
 def test_a_rate_that_no_technology_is_as_slow_as_is_named_with_what_it_takes(
@@ -197,7 +197,7 @@ def test_a_wire_of_a_topology_file_is_named_by_the_topology(tmp_path: Path) -> N
         "  cells:\n    factory-1/station-2:\n": "  cells:\n    bs:\n",
     })  # fmt: skip
     (remark,) = said_of(drawn)
-    assert remark.startswith("hall.yaml:3: topology: 100 bit/s: a model of 40 B takes 3.2 s; ")
+    assert remark.startswith("hall.yaml:3: topology: 100 bit/s: a model of 40 B takes 3.20 s; ")
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
