@@ -22,7 +22,7 @@ ROWS = re.findall(r"^\| (\w+) \| ([\d.]+ \w+) \| ([\d.]+ \w+) \|$", README.read_
 
 DEMO = [["run", "scenarios/quickstart.yaml", "--out", "runs/quickstart"], ["plot", "runs/quickstart"]]
 """What `make demo` does after the installation."""
-SHORT = [] if FULL else ["--set", "stop.rounds=5", "--seeds", "1,2"]
+SHORT = [] if FULL else ["--set", "stop.rounds=2", "--seeds", "1,2"]
 DEMO_TABLE = README.read_text("utf-8").split("<!-- demo table -->\n")[1].split("<!-- end of demo table -->")[0]
 
 
