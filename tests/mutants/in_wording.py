@@ -53,8 +53,8 @@ FAULTS = (
     Fault(
         "a model takes an eighth of its time",
         BEFORE,
-        "_time(bits(model.bytes()) / rate_bps)",
-        "_time(model.bytes() / rate_bps)",
+        "duration(bits(model.bytes()) / rate_bps)",
+        "duration(model.bytes() / rate_bps)",
         (TEST_BEFORE,),
     ),
     Fault(
