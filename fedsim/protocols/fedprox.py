@@ -10,7 +10,7 @@ from typing import Literal
 
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.proximal import Proximal
-from fedsim.protocols.fedavg import Averaging
+from fedsim.protocols.averaging import Averaging
 from fedsim.settings import NonNegative
 
 __all__ = ["FedProx"]
