@@ -8,7 +8,11 @@ from typing import Any
 from fedsim.learning.learner import Learner, LocalTraining, Model, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.rule import Aggregation
 from fedsim.learning.rules.update import Update
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.declared import Declared
+from fedsim.models.table import ModelTable
 
 
 def train(
@@ -35,4 +39,16 @@ def update(sender: int, model: Model, weight: float, base: Model | None = None) 
 
 def mean_of(learner: Learner, base: Model, updates: Sequence[Update], *, round_number: int = 1) -> Model:
     """The weighted mean of updates."""
-    return Mean().apply(learner, {"model": base}, updates, round_number=round_number)["model"]
+    return Mean().apply(learner, {"model": base}, updates, aggregation(round_number=round_number))["model"]
+
+
+def aggregation(
+    *,
+    round_number: int = 1,
+    table: ModelTable | None = None,
+    clients: int = 1,
+    training: TrainingSettings | None = None,
+) -> Aggregation:
+    """What a rule may know beside the updates."""
+    plain = TrainingSettings(learning_rate=0.1, batch_size=4)
+    return Aggregation(round_number, table or Declared(parameters=1).table(None, None), clients, training or plain)

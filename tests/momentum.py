@@ -11,7 +11,7 @@ import numpy as np
 from fedsim.learning.learner import Learner
 from fedsim.learning.operations.operation import Inputs, Operation
 from fedsim.learning.rules.changes import weighted_change
-from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 
 
@@ -38,11 +38,11 @@ class Momentum(ServerRule):
     name: Literal["momentum"] = "momentum"
     beta: float = 0.9
 
-    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
+    def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         base = state["model"]
-        change = weighted_change(learner, base, updates, round_number=round_number)
+        change = weighted_change(learner, base, updates, round_number=at.round_number)
         given = {"base": base, "change": change, "momentum": state.get("momentum", {})}
         names = [*base, *(f"momentum.{part}" for part in base)]
-        made = learner.apply(Step(self.beta, 1.0), given, names, round_number=round_number)
+        made = learner.apply(Step(self.beta, 1.0), given, names, round_number=at.round_number)
         momentum = {part: made[f"momentum.{part}"] for part in base}
         return {"model": {part: made[part] for part in base}, "momentum": momentum}

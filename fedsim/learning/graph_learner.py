@@ -15,7 +15,7 @@ from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Tra
 from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Operation, Slot
-from fedsim.learning.operations.train import BYTES, Train
+from fedsim.learning.operations.train import BYTES, Train, sent_as, state_as
 from fedsim.learning.spread import spread_of_own
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
@@ -84,8 +84,10 @@ class GraphLearner(Learner):
         size = None if task.codec.exact else node.output(BYTES)
         if size is not None:
             self._asked_next.append(weakref.ref(size))
-        remembered = {name: node.output(f"state.{name}") for name in names}
-        return Trained({part: node.output(part) for part in model}, remembered, size)
+        remembered = {name: node.output(state_as(name)) for name in names}
+        beside = {name: {part: node.output(sent_as(name, part)) for part in model} for name in objective.sends}
+        beside |= {name: {name: node.output(name)} for name in objective.tells}
+        return Trained({part: node.output(part) for part in model}, remembered, size, beside)
 
     def apply(
         self,

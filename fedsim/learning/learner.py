@@ -72,6 +72,8 @@ class Trained(NamedTuple):
     state: Model
     bytes: Handle | None = None
     """How large the update is on the wire, where its codec measures that."""
+    beside: Mapping[str, Model] = {}
+    """What goes up beside the model, by name."""
 
 
 NOTHING = Trained({}, {})

@@ -82,6 +82,10 @@ class ModelTable(ABC):
         """The bytes of running statistics among those of *part*, or of the whole model."""
         return 0.0
 
+    def statistics_names(self, part: str) -> tuple[str, ...]:
+        """The names of the running statistics in *part*'s state: what no gradient changes."""
+        return ()
+
     @property
     @abstractmethod
     def forward_flops_per_sample(self) -> float:
@@ -220,6 +224,10 @@ class LayerTable(ModelTable):
         counts = self._state_by_part
         numbers = sum(counts.values()) if part is None else counts[self.checked_part(part)]
         return float(BYTES_PER_PARAMETER * numbers)
+
+    def statistics_names(self, part: str) -> tuple[str, ...]:
+        """Those of normalisation layers; raises `UserError` when there is no such part."""
+        return tuple(name for name in self.state_shapes(part) if name not in self.parameter_shapes(part))
 
     def statistics_bytes(self, part: str | None = None) -> float:
         """4 for each number that is no trained parameter."""

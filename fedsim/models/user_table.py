@@ -111,6 +111,11 @@ class UserTable(ModelTable):
         numbers = sum(prod(shape) for one in self._some(part) for shape in self.state_shapes(one).values())
         return float(BYTES_PER_PARAMETER * numbers)
 
+    def statistics_names(self, part: str) -> tuple[str, ...]:
+        """The buffers; raises `UserError` when there is no such part."""
+        self.checked_part(part)
+        return tuple(state.name for state in self.states if state.part == part and not state.trained)
+
     def statistics_bytes(self, part: str | None = None) -> float:
         """4 for each number that is in a buffer."""
         return self.bytes(part) - BYTES_PER_PARAMETER * self.parameters(part)

@@ -1,4 +1,4 @@
-"""What protocols have in common whose random cohort trains in parallel rounds: FedAvg's frame, without its objective."""
+"""What protocols have in common whose random cohort trains in parallel rounds: FedAvg without its objective."""
 
 from __future__ import annotations
 

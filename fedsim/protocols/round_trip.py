@@ -46,7 +46,9 @@ def round_trip(
     transfer = world.send(client.index, client.uplink if up is None else up, message)
     yield transfer
     samples, size = work.samples, transfer.size_bytes
-    return Update(client.index, message.models, task.model, samples, work.steps, task.version, size, samples)
+    way = world.training.gradient_weight(work.steps, task.objective.pull or 0.0)
+    about = (samples, work.steps, task.version, size, samples)
+    return Update(client.index, message.models, task.model, *about, gradient_weight=way)
 
 
 class LocalWork:

@@ -17,7 +17,7 @@ from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.network.attachment import Backbone, between
@@ -45,12 +45,20 @@ class Site:
         backbone: Backbone | None = None,
         state: State | None = None,
         table: ModelTable | None = None,
+        rule: ServerRule | None = None,
     ) -> None:
-        """It begins with the *state*, or with the initial model of *table*; that is as a rule the scenario's model."""
+        """It begins with the *state*, or with the initial model of *table*; that is as a rule the scenario's model.
+
+        What a *rule* has beside the model before the first round, and sends beside each message, is there with it.
+        """
         self.world = world
         self.backbone = backbone
         self.table = table or world.model
         self.state: State = {"model": world.learner.initial_model(self.table)} if state is None else state
+        self._bytes_beside = (0.0, 0.0)
+        if rule is not None:
+            self.state = rule.begin(world.learner, self.state, self.table)
+            self._bytes_beside = rule.bytes_beside(self.table)
         self.version = 0
         """How many models it has made."""
         self._begin(0)
@@ -58,7 +66,7 @@ class Site:
     def _begin(self, version: int) -> None:
         """From now on it counts what it will report, as made from the model that it has, the cloud's *version*."""
         self._base: Model = {} if self.backbone is None else self.state["model"]
-        self._base_version, self._steps = version, 0
+        self._base_version, self._steps, self._gradient_weight = version, 0, 0.0
         self._trained: dict[int, tuple[int, int]] = {}  # by sender: clients and samples
 
     def receive(self, cloud: Site) -> Generator[Any, Any, None]:
@@ -87,9 +95,11 @@ class Site:
         whole, table = self.state["model"], self.table
         further = {name: whole if name == GLOBAL else self.state.get(name, {}) for name in objective.receives}
         begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
-        beside = sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
-        down = Message({**further, "model": begin}, table.bytes(part) + beside)
-        up_bytes = codec.size(table, part) + sum(objective.bytes_of(name, table) for name in objective.sends)
+        beside_down, beside_up = self._bytes_beside
+        beside_down += sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
+        beside_up += sum(objective.bytes_of(name, table) for name in (*objective.sends, *objective.tells))
+        down = Message({**further, "model": begin}, table.bytes(part) + beside_down)
+        up_bytes = codec.size(table, part) + beside_up
         return kind(number, self.version, down, objective, codec, up_bytes, table, **fields)
 
     def visit(self, client: Client, task: Task) -> Trip:
@@ -133,11 +143,15 @@ class Site:
             return
         yield self.world.env.timeout(self.world.cloud.aggregation_s)
         if self.state["model"]:  # without learning there is nothing to be made
-            self.state = rule.apply(self.world.learner, self.state, updates, round_number=round_number)
+            world = self.world
+            about = (self.table, len(world.clients), world.training, world.dataset.classes)
+            self.state = rule.apply(world.learner, self.state, updates, Aggregation(round_number, *about))
         self.version += 1
         if self.backbone is None:
             return  # nobody is told
         self._steps += sum(update.steps for update in updates)
+        weights = sum(update.weight for update in updates)
+        self._gradient_weight += sum(update.weight / weights * update.gradient_weight for update in updates)
         self._trained |= {update.sender: (update.clients, update.samples) for update in updates}
 
     def report_up(self) -> Generator[Any, Any, Update]:
@@ -152,7 +166,8 @@ class Site:
         yield self.world.send(SERVERS, self.backbone.uplink, message)
         sender, (clients, samples) = min(self._trained), map(sum, zip(*self._trained.values(), strict=True))
         about = (self._base, samples, self._steps, self._base_version, message.bytes)
-        return Update(sender, message.models, *about, weight=samples, clients=clients)
+        way = self._gradient_weight
+        return Update(sender, message.models, *about, weight=samples, clients=clients, gradient_weight=way)
 
 
 def _not_begun(client: Client) -> Generator[Event, Any, Update]:

@@ -91,11 +91,10 @@ class Task:
 
     def _message(self, client: Client, trained: Trained) -> Message:
         """What *client* sends of what it has learned; it keeps the rest."""
-        sent, state = {"model": trained.model}, trained.state
+        sent, state = {**trained.beside, "model": trained.model}, trained.state
         if state:
             by_codec = {name: handle for name, handle in state.items() if name in self.codec.remembers}
             by_objective = {name: handle for name, handle in state.items() if name not in by_codec}
             client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
-            sent |= {name: {name: state[name]} for name in self.objective.sends if name in state}
         measured = None if trained.bytes is None or not self.codec.reads_learning else trained.bytes
         return Message(sent, self.up_bytes, measured)

@@ -155,8 +155,8 @@ def test_a_further_model_is_looked_at_and_what_is_sent_comes_from_it(
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_every_executor_comes_to_the_bits_of_the_plain_loop(precision: str, tmp_path: Path) -> None:
-    """Batched training has no arithmetic for it, and says it in the plain loop."""
+def test_every_executor_of_a_family_comes_to_the_same_bits(precision: str, tmp_path: Path) -> None:
+    """However many workers there are."""
     found = {}
     for kind, make in EXECUTORS.items():
         executor = make(table(), data(), precision=precision)
@@ -164,8 +164,8 @@ def test_every_executor_comes_to_the_bits_of_the_plain_loop(precision: str, tmp_
         found[kind] = controlled(run.learner)
         run.store.close()
         executor.close()
-    for kind, outcome in found.items():
-        assert all(torch.equal(outcome[name], tensor) for name, tensor in found["serial"].items()), kind
+    for one, other in (("serial", "processes"), ("batched", "batched in two")):
+        assert all(torch.equal(found[other][name], tensor) for name, tensor in found[one].items()), other
 
 
 def test_the_further_model_is_in_the_key_and_what_is_not_received_is_not(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from learned import update
+from learned import aggregation, update
 from momentum import Momentum
 from small_learner import small
 
@@ -35,7 +35,7 @@ def test_momentum_on_the_server_has_the_vector_of_its_paper(tmp_path: Path) -> N
             update(0, model(*(start + torch.tensor([0.2, -0.4])).tolist()), 3.0),
             update(1, model(*(start + torch.tensor([-0.2, 1.0])).tolist()), 1.0),
         ]
-        state = Momentum().apply(run.learner, state, updates, round_number=number)
+        state = Momentum().apply(run.learner, state, updates, aggregation(round_number=number))
         run.learner._forcer.force(state["model"]["given"])
         assert state["model"]["given"].value["w"].tolist() == pytest.approx(wanted, abs=1e-6)
     run.store.close()

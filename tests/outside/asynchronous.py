@@ -21,7 +21,7 @@ from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.operation import Inputs, Operation
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
-from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.site import Site
@@ -50,11 +50,11 @@ class Mixing(ServerRule):
     name: Literal["mixing"] = "mixing"
     rate: Positive = 0.6
 
-    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
+    def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         model = state["model"]
         for update in updates:
             given = {"own": model, "other": update.model}
-            model = learner.apply(Mix(self.rate * update.weight), given, model, round_number=round_number)
+            model = learner.apply(Mix(self.rate * update.weight), given, model, round_number=at.round_number)
         return {**state, "model": model}
 
 
@@ -64,15 +64,17 @@ class Buffered(ServerRule):
     name: Literal["buffered"] = "buffered"
     rate: Positive = 1.0
 
-    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
+    def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         model = state["model"]
         total: Mapping[str, Any] = {}
         for update in sorted(updates, key=lambda update: update.sender):
             weighed = PartialSum((self.rate * update.weight / len(updates),))
-            change = learner.apply(weighed, {"base": update.base, TERM: update.model}, model, round_number=round_number)
+            change = learner.apply(
+                weighed, {"base": update.base, TERM: update.model}, model, round_number=at.round_number
+            )
             given = {"base": total, "change": change}
-            total = learner.apply(Add(), given, model, round_number=round_number) if total else change
-        made = learner.apply(Add(), {"base": model, "change": total}, model, round_number=round_number)
+            total = learner.apply(Add(), given, model, round_number=at.round_number) if total else change
+        made = learner.apply(Add(), {"base": model, "change": total}, model, round_number=at.round_number)
         return {**state, "model": made}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from asynchronous import Buffered, Mixing
-from learned import train, update
+from learned import aggregation, train, update
 from small_learner import CLIENTS, Small, small, tensors
 from small_worlds import NO_TIME, prepared
 from tiers import mostly_long
@@ -114,7 +114,7 @@ def test_two_updates_of_which_one_is_stale(rule: ServerRule, expected: tuple[flo
     before = model(1.0, -2.0) if isinstance(rule, Mixing) else model(1.5, -4.0)
     sent = model(0.8, -1.0) if isinstance(rule, Mixing) else model(1.3, -3.0)
     state: State = {"model": now, "more": now}
-    after = rule.apply(run.learner, state, [fresh, update(1, sent, weights[1], before)], round_number=1)
+    after = rule.apply(run.learner, state, [fresh, update(1, sent, weights[1], before)], aggregation())
     assert after["more"] is now
     assert forced(run, after["model"])["given.w"].tolist() == pytest.approx(expected, abs=1e-12)
 

@@ -27,7 +27,7 @@ from fedsim.learning.objectives.objective import Given, Objective, State, Tensor
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.operation import Inputs, Operation
 from fedsim.learning.rules.mean import Mean
-from fedsim.learning.rules.rule import ServerRule
+from fedsim.learning.rules.rule import Aggregation, ServerRule
 from fedsim.learning.rules.rule import State as ServerState
 from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
@@ -183,10 +183,8 @@ class Halving(ServerRule):
     name: Literal["halving"] = "halving"
     output: str
 
-    def apply(
-        self, learner: Learner, state: ServerState, updates: Sequence[Update], *, round_number: int
-    ) -> ServerState:
-        made = learner.apply(Half(), {"model": updates[0].model}, [self.output], round_number=round_number)
+    def apply(self, learner: Learner, state: ServerState, updates: Sequence[Update], at: Aggregation) -> ServerState:
+        made = learner.apply(Half(), {"model": updates[0].model}, [self.output], round_number=at.round_number)
         return {"model": {**state["model"], **made}}
 
 

@@ -9,7 +9,7 @@ from pydantic import PrivateAttr
 
 from fedsim.learning.learner import Learner
 from fedsim.learning.rules.mean import Mean
-from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 
 
@@ -19,9 +19,9 @@ class Noting(ServerRule):
     name: Literal["noting"] = "noting"
     _rounds: dict[int, list[Update]] = PrivateAttr(default_factory=dict)
 
-    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
-        self._rounds[round_number] = list(updates)
-        return Mean().apply(learner, state, updates, round_number=round_number)
+    def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
+        self._rounds[at.round_number] = list(updates)
+        return Mean().apply(learner, state, updates, at)
 
     def seen(self, round_number: int) -> list[Update]:
         """The updates of a round, by their senders."""

@@ -10,7 +10,7 @@ import torch
 from fedsim.learning.executors.tensor_dict import TensorDict, by_full_name
 from fedsim.learning.executors.wave import Training
 from fedsim.learning.objectives.objective import State
-from fedsim.learning.operations.train import BYTES
+from fedsim.learning.operations.train import BYTES, state_as
 
 __all__ = ["coded"]
 
@@ -39,5 +39,5 @@ def coded(
         }
         for part, tensors in trained.items()
     }
-    made |= {f"state.{name}": dict(value) for name, value in kept.items()}
+    made |= {state_as(name): dict(value) for name, value in kept.items()}
     return made | {BYTES: {BYTES: torch.tensor(size, dtype=torch.int64)}}

@@ -21,7 +21,7 @@ from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANTICS, Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.keep import Keep
-from fedsim.learning.operations.partial_sum import PartialSum
+from fedsim.learning.operations.partial_sum import TERM, PartialSum
 from fedsim.learning.operations.train import Train
 from fedsim.models.layers import Shape
 from fedsim.models.table import LayerTable, ModelTable
@@ -61,9 +61,13 @@ class Expected:
         """What a part of a model may look like: a sum as what it begins with."""
         shapes = {digest: parts[handle.output] for digest, parts in self._shapes.items() if handle.output in parts}
         while shapes and isinstance(handle.node.operation, Add | PartialSum):
-            handle = handle.node.sources.model("base")[handle.output]
+            sources = handle.node.sources
+            begins = sources.model("base") or sources.model(TERM)
+            handle = begins[handle.output]
             if handle.computed:
                 return [_forms_of(handle.value)]
+        if not any(handle.output in parts for parts in self._shapes.values()):
+            return []  # no part of a model, but what is added up beside it
         if shapes and isinstance(operation := handle.node.operation, Init | Train):
             shapes = {operation.model: shapes[operation.model]}
         return [{name: (self._dtype, shape) for name, shape in part.items()} for part in shapes.values()]

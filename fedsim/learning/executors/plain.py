@@ -22,7 +22,7 @@ from fedsim.learning.batches import mini_batches
 from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
-from fedsim.learning.executors.tensor_dict import by_full_name
+from fedsim.learning.executors.tensor_dict import by_full_name, made_by
 from fedsim.learning.executors.trainer import (
     Score,
     Tally,
@@ -90,11 +90,14 @@ class PlainTrainer(Trainer):
         )
         momenta: dict[str, torch.Tensor | None] = dict.fromkeys(weights)
         with _torch_draws(training.stream, self.torch_device):
+            right, seen = torch.zeros((), dtype=torch.int64, device=self.torch_device), 0
             for x, y in self._mini_batches(training, rows):
                 for weight in weights.values():
                     weight.grad = None
                 scores = forward(x)
                 loss = self._loss(scores, y, "mean")
+                if objective.counts_right:
+                    right, seen = right + (scores.argmax(dim=1) == y).sum(), seen + len(y)
                 if others:
                     loss = loss + objective.loss(scores, {role: other(x) for role, other in others.items()})
                 torch.autograd.backward(loss)
@@ -103,11 +106,11 @@ class PlainTrainer(Trainer):
                     objective.add_gradient(gradients, weights, has)
                     _step(weights, gradients, momenta, settings)
         with torch.no_grad():
-            remembered = objective.remember(weights, has)
+            remembered = objective.remember(weights, has._replace(right=right, seen=seen))
             result = self._trained(model)
             if not about.codec.exact:
                 result |= coded(training, model, result, has.state, names=weights)
-        return result | {f"state.{name}": dict(value) for name, value in remembered.items()}
+        return result | made_by(objective, remembered)
 
     def _frozen(self, model: Mapping[str, TensorDict]) -> Callable[[torch.Tensor], torch.Tensor]:
         """A frozen model's scores, as in tests."""
@@ -197,20 +200,21 @@ def _step(
 
 
 class Summing:
-    """``sum of w_i (model_i - base)``, added up in the order of the contributions."""
+    """``sum of w_i (model_i - base)``, added up in the order of the contributions; an empty base is zero."""
 
     def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float]) -> None:
         self._base = base
         self._weights = iter(weights)
-        self._sum: dict[str, TensorDict] = {part: {} for part in base}
+        self._sum: dict[str, TensorDict] = {}
 
     def add(self, model: Mapping[str, TensorDict]) -> None:
         """Take the next model; parts that the base does not have are left out."""
         weight = next(self._weights)
-        for part, base in self._base.items():
-            for name, start in base.items():
-                change = torch.sub(model[part][name], start).mul_(weight)
-                so_far = self._sum[part]
+        for part in self._base or model:
+            so_far = self._sum.setdefault(part, {})
+            for name, tensor in model[part].items():
+                change = tensor - self._base[part][name] if self._base else tensor.clone()
+                change.mul_(weight)
                 so_far[name] = so_far[name].add_(change) if name in so_far else change
 
     def result(self) -> dict[str, TensorDict]:

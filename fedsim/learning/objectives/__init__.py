@@ -4,4 +4,6 @@ REGISTRY = {
     "plain": "fedsim.learning.objectives.plain:Plain",
     "proximal": "fedsim.learning.objectives.proximal:Proximal",
     "distilled": "fedsim.learning.objectives.distilled:Distilled",
+    "control_variates": "fedsim.learning.objectives.control_variates:ControlVariates",
+    "tells_accuracy": "fedsim.learning.objectives.accuracy:TellsAccuracy",
 }

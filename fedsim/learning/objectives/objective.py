@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.training import TrainingSettings
-from fedsim.models.table import ModelTable
+from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 from fedsim.settings import Component
 
 __all__ = ["Given", "Objective", "State", "Tensors"]
@@ -31,6 +31,10 @@ class Given(NamedTuple):
     training: TrainingSettings
     steps: int
     """How many steps of SGD the whole training has."""
+    right: Any = None
+    """At its end, where the objective ``counts_right``: how many samples were told right when they were trained on."""
+    seen: int = 0
+    """How many there were, each counted once in every epoch."""
 
 
 class Objective(Component):
@@ -45,7 +49,11 @@ class Objective(Component):
     receives: ClassVar[tuple[str, ...]] = ()
     """Names of the further models that it needs: whoever sends the model sends them too."""
     sends: ClassVar[tuple[str, ...]] = ()
-    """Names among ``remembers`` that go up beside the trained model."""
+    """Names of what goes up beside the trained model, shaped like its trained parameters."""
+    tells: ClassVar[tuple[str, ...]] = ()
+    """Names of numbers that go up beside it."""
+    counts_right: ClassVar[bool] = False
+    """Whether it asks how many samples were told right in training; classes only."""
     scores: ClassVar[tuple[str, ...]] = ()
     """Those among ``receives`` whose scores on each mini-batch `loss` looks at."""
 
@@ -59,8 +67,8 @@ class Objective(Component):
         return
 
     def bytes_of(self, name: str, table: ModelTable) -> float:
-        """How large the further model *name*, received or sent, is on the wire: as a rule, like the model."""
-        return table.bytes()
+        """The bytes of *name*, received, sent or told, on the wire: 4 for a number, else as a rule the model's."""
+        return float(BYTES_PER_PARAMETER) if name in self.tells else table.bytes()
 
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         """Add this term's gradient to *gradients*, in place."""
@@ -70,5 +78,13 @@ class Objective(Component):
         raise NotImplementedError
 
     def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
-        """What the client keeps for the next training, in new memory, by the names in ``remembers``."""
+        """What the client keeps for the next training, sends and tells, in new memory, by their names.
+
+        What is sent has the names of *weights*; a number is a tensor of one number, by its own name.
+        """
         return {}
+
+    @property
+    def makes(self) -> tuple[str, ...]:
+        """Names of all that `remember` makes."""
+        return tuple(dict.fromkeys((*self.remembers, *self.sends, *self.tells)))

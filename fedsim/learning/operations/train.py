@@ -11,10 +11,20 @@ from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.training import TrainingSettings
 
-__all__ = ["BYTES", "Train"]
+__all__ = ["BYTES", "Train", "sent_as", "state_as"]
 
 BYTES = "bytes"
 """Its output that is a number: how large the update is on the wire, by a codec that is not exact."""
+
+
+def state_as(name: str) -> str:
+    """Its output for what the client keeps under *name*."""
+    return f"state.{name}"
+
+
+def sent_as(name: str, part: str) -> str:
+    """Its output for *part* of what goes up under *name* beside the model."""
+    return f"sent.{name}.{part}"
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,8 @@ class Train(Operation):
     """SGD on a client's samples, or on rows of semantics.
 
     Inputs: the "model"; what the client remembers, "state", by name; each further model that the objective reads, in
-    the role of its name; and "rows". Outputs: the model's parts, and ``state.NAME`` for what the client remembers.
+    the role of its name; and "rows". Outputs: the model's parts, ``state.NAME`` for what the client remembers,
+    ``sent.NAME.PART`` for what it sends, and ``NAME`` for a number that it tells.
     """
 
     name: ClassVar[str] = "train"

@@ -2,4 +2,11 @@
 
 REGISTRY = {
     "mean": "fedsim.learning.rules.mean:Mean",
+    "momentum": "fedsim.learning.rules.momentum:Momentum",
+    "adagrad": "fedsim.learning.rules.adaptive:Adagrad",
+    "adam": "fedsim.learning.rules.adaptive:Adam",
+    "yogi": "fedsim.learning.rules.adaptive:Yogi",
+    "fednova": "fedsim.learning.rules.fednova:FedNova",
+    "scaffold": "fedsim.learning.rules.scaffold:Scaffold",
+    "inverse_distance": "fedsim.learning.rules.inverse_distance:InverseDistance",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from fedsim.learning.learner import Learner, Model
@@ -11,7 +11,7 @@ from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
 from fedsim.learning.rules.update import Update
 
-__all__ = ["PARTIAL_SUM", "SUMMATION", "partial_sums", "weighted_change"]
+__all__ = ["PARTIAL_SUM", "SUMMATION", "base_of", "partial_sums", "weighted_change"]
 
 PARTIAL_SUM = 8
 """Updates in one partial sum, at most. It decides the order of additions, so the family has it."""
@@ -34,21 +34,35 @@ def partial_sums(updates: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(ends)]
 
 
-def weighted_change(
-    learner: Learner, base: Model, updates: Sequence[Update], *, round_number: int, name: str = "model"
-) -> Model:
-    """``sum of w_i (model_i - base)``, ``w_i = weight_i / sum of weights``, of the models called *name*.
+def base_of(state: Mapping[str, Model], updates: Sequence[Update]) -> Model:
+    """The parts of the server's model that these *updates* are of."""
+    return {part: state["model"][part] for part in updates[0].model}
 
-    Updates are added in the order of their senders, in `partial_sums`, and the partial sums in their order.
+
+def weighted_change(
+    learner: Learner,
+    base: Model,
+    updates: Sequence[Update],
+    *,
+    round_number: int,
+    name: str = "model",
+    weights: Sequence[float] | None = None,
+) -> Model:
+    """``sum of w_i (model_i - base)`` of the models called *name*; an empty *base* is zero.
+
+    The ``w_i`` are the updates' shares in the sum of their weights, or *weights*, one for each update. Updates are
+    added in the order of their senders, in `partial_sums`, and the partial sums in their order.
     """
-    ordered = sorted(updates, key=lambda update: update.sender)  # so it does not depend on who was faster
-    total_weight = sum(update.weight for update in ordered)
+    order = sorted(range(len(updates)), key=lambda number: updates[number].sender)  # whoever was faster
+    if weights is None:
+        total_weight = sum(updates[number].weight for number in order)
+        weights = [update.weight / total_weight for update in updates]
     total: Model = {}
-    for some_of_them in partial_sums(len(ordered)):
-        some = ordered[some_of_them]
-        terms = [update.models[name] for update in some]
-        weights = PartialSum(tuple(update.weight / total_weight for update in some))
-        change = learner.apply(weights, {"base": base, TERM: terms}, terms[0], round_number=round_number)
+    for some_of_them in partial_sums(len(order)):
+        some = order[some_of_them]
+        terms = [updates[number].models[name] for number in some]
+        operation = PartialSum(tuple(weights[number] for number in some))
+        change = learner.apply(operation, {"base": base, TERM: terms}, terms[0], round_number=round_number)
         given = {"base": total, "change": change}
         total = learner.apply(Add(), given, total, round_number=round_number) if total else change
     return total

@@ -8,8 +8,8 @@ from typing import Literal
 
 from fedsim.learning.learner import Learner
 from fedsim.learning.operations.add import Add
-from fedsim.learning.rules.changes import weighted_change
-from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.changes import base_of, weighted_change
+from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 
 __all__ = ["Mean"]
@@ -20,9 +20,9 @@ class Mean(ServerRule):
 
     name: Literal["mean"] = "mean"
 
-    def apply(self, learner: Learner, state: State, updates: Sequence[Update], *, round_number: int) -> State:
+    def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """``base + sum of w_i (model_i - base)``, in the precision of models; other parts stay as they are."""
-        base = {part: state["model"][part] for part in updates[0].model}
-        change = weighted_change(learner, base, updates, round_number=round_number)
-        mean = learner.apply(Add(), {"base": base, "change": change}, base, round_number=round_number)
+        base = base_of(state, updates)
+        change = weighted_change(learner, base, updates, round_number=at.round_number)
+        mean = learner.apply(Add(), {"base": base, "change": change}, base, round_number=at.round_number)
         return {**state, "model": {**state["model"], **mean}}

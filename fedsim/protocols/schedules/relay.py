@@ -103,4 +103,5 @@ def _joined(so_far: Update, update: Update) -> Update:
         steps=so_far.steps + update.steps,
         weight=so_far.weight + update.weight,
         clients=so_far.clients + 1,
+        gradient_weight=so_far.gradient_weight + update.gradient_weight,
     )

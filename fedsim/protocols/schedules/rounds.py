@@ -48,7 +48,7 @@ class Rounds(Schedule, Relay, RoundsSettings):
 
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
-        cloud, draw = Site(world), parts.cohort.begin(self.deadline_s)
+        cloud, draw = Site(world, rule=parts.server), parts.cohort.begin(self.deadline_s)
         for round_number in world.loop.rounds():
             at = BlockRound.of(round_number, interval=self.interval)
             groups = yield from draw.groups(world, at)

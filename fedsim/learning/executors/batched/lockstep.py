@@ -17,6 +17,7 @@ from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import padded
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock, DenseBlock
+from fedsim.learning.executors.tensor_dict import by_full_name, made_by
 from fedsim.learning.executors.trainer import TensorDict
 from fedsim.learning.executors.wave import Source
 from fedsim.learning.objectives.objective import Given
@@ -59,7 +60,10 @@ class Lockstep:
         self._layers = [(block.part, block.layer.name, layer) for block, layer in zip(blocks, layers, strict=True)]
         self._like = layer_tensors(base, blocks[-1])[0]
         self._states: list[Mapping[str, TensorDict]] = [{} for _ in chains]
+        self._further: list[Mapping[str, TensorDict]] = [{} for _ in chains]
         self._steps = [0 for _ in chains]
+        self._seen = [0 for _ in chains]
+        self._right = self._like.new_zeros(clients, dtype=torch.int64)
         self._known_shares: dict[tuple[int, ...], torch.Tensor] = {}
 
     def run(
@@ -110,19 +114,24 @@ class Lockstep:
                 if part in stage.restarts:
                     layer.restart(client)
                 layer.begin(client)
-        remembered = stage.training.sources.model("state")
-        self._states[client] = {name: made(source) for name, source in remembered.items()}
-        self._steps[client] = stage.training.about.sizes.steps
+        sources, sizes = stage.training.sources, stage.training.about.sizes
+        self._states[client] = {name: made(source) for name, source in sources.model("state").items()}
+        self._further[client] = {
+            role: by_full_name({part: made(source) for part, source in sources.model(role).items()})
+            for role in self._recipe.objective.receives
+        }
+        self._steps[client], self._seen[client] = sizes.steps, sizes.total
+        self._right[client] = 0
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, TensorDict]], None]) -> None:
-        outputs: dict[str, TensorDict] = {name: {} for name in stage.needed if not name.startswith("state.")}
+        outputs: dict[str, TensorDict] = {part: {} for part in self._group.base if part in stage.needed}
         for part, name, layer in self._layers:
             if part in outputs:
                 outputs[part].update(_named(name, layer.state(client)))
         objective = self._recipe.objective
-        if any(f"state.{name}" in stage.needed for name in objective.remembers):
-            remembered = objective.remember(self._weights(client), self._given(client))
-            outputs |= {f"state.{name}": dict(value) for name, value in remembered.items()}
+        if objective.makes and stage.needed - outputs.keys():
+            has = self._given(client)._replace(right=self._right[client].clone(), seen=self._seen[client])
+            outputs |= made_by(objective, objective.remember(self._weights(client), has))
         finished(stage.number, outputs)
 
     # -- one step -----------------------------------------------------------------------------------------------------
@@ -166,6 +175,9 @@ class Lockstep:
         shares = self._shares(tuple(samples), scores)
         if self._regression:
             return (scores - targets.to(scores.dtype).unsqueeze(2)).mul_(2 * shares)
+        if self._recipe.objective.counts_right:
+            right = (scores.argmax(dim=2) == targets) & (shares.squeeze(2) > 0)
+            self._right[: len(batches)] += right.sum(dim=1)
         d = scores.softmax(dim=2)
         d.scatter_add_(2, targets.unsqueeze(2), d.new_full((1, 1, 1), -1).expand(*targets.shape, 1))
         return d.mul_(shares)
@@ -203,9 +215,8 @@ class Lockstep:
         }
 
     def _given(self, client: int) -> Given:
-        # Trainings that get further models do not come here.
         options = self._group.about.training
-        return Given(self._starts(client), self._states[client], {}, options, self._steps[client])
+        return Given(self._starts(client), self._states[client], self._further[client], options, self._steps[client])
 
     def _starts(self, client: int) -> dict[str, torch.Tensor]:
         if not self._recipe.objective.reads_start:

@@ -40,7 +40,7 @@ class Recipe:
     @property
     def linear(self) -> bool:
         """Whether a step is linear in weights, start and gradient: then the change can be kept in factors."""
-        return self.objective.pull is not None and not self.objective.remembers
+        return self.objective.pull is not None and not (self.objective.remembers or self.objective.sends)
 
     @property
     def plain(self) -> bool:

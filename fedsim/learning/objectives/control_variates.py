@@ -1,0 +1,50 @@
+"""SCAFFOLD's clients (Karimireddy et al., *SCAFFOLD: stochastic controlled averaging for federated learning*, ICML
+2020, algorithm 1, lines 7 to 14, option II).
+
+With momentum, the correction goes through the momentum buffer, as a gradient does, and the change of the weights is
+divided by the weight that gradients have in it. A plain division by the number of steps would let c grow without bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from fedsim.learning.objectives.objective import Given, Objective, Tensors
+from fedsim.learning.rules.scaffold import CONTROL, CONTROL_CHANGE
+from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
+
+__all__ = ["ControlVariates"]
+
+OWN = "own_control"
+"""c_i: what a client expects of its gradient."""
+
+
+class ControlVariates(Objective):
+    """Control variates (SCAFFOLD): a client's gradients are corrected by what all clients' and its own ones were."""
+
+    name: Literal["control_variates"] = "control_variates"
+    receives: ClassVar[tuple[str, ...]] = (CONTROL,)
+    remembers: ClassVar[tuple[str, ...]] = (OWN,)
+    sends: ClassVar[tuple[str, ...]] = (CONTROL_CHANGE,)
+    reads_start: ClassVar[bool] = True
+
+    def bytes_of(self, name: str, table: ModelTable) -> float:
+        """4 for each trained parameter: running statistics have no control."""
+        return float(BYTES_PER_PARAMETER * table.parameters())
+
+    def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
+        """Adds ``c - c_i``; c_i is zero before the first training."""
+        control, own = given.models[CONTROL], given.state.get(OWN)
+        for name, gradient in gradients.items():
+            gradient.add_(control[name])
+            if own is not None:
+                gradient.sub_(own[name])
+
+    def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
+        """``c_i+ = c_i - c + (w - y) / (a_i eta)``, and what that is more than ``c_i``."""
+        way = given.training.gradient_weight(given.steps) * given.training.learning_rate
+        control, own = given.models[CONTROL], given.state.get(OWN)
+        change = {name: (start - weights[name]) / way - control[name] for name, start in given.start.items()}
+        kept = {name: tensor + own[name] if own is not None else tensor.clone() for name, tensor in change.items()}
+        return {OWN: kept, CONTROL_CHANGE: change}
