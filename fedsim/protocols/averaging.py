@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Annotated
 
 from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.plain import Plain
 from fedsim.protocols.cohorts.random import CohortSettings, RandomCohort
 from fedsim.protocols.combination import Combination, picked
 from fedsim.protocols.exchanges.exchange import Exchange
@@ -13,7 +14,7 @@ from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.schedules.rounds import Rounds, RoundsSettings
 from fedsim.settings import OneOf
 
-__all__ = ["Averaging"]
+__all__ = ["Averaging", "FreeAveraging"]
 
 
 class Averaging(Combination, RoundsSettings, CohortSettings):
@@ -37,3 +38,14 @@ class Averaging(Combination, RoundsSettings, CohortSettings):
     def what(self) -> tuple[Exchange, Objective]:
         """The exchange that the scenario names, and the protocol's objective."""
         return self.exchange, self.local_objective()
+
+
+class FreeAveraging(Averaging):
+    """The same with any objective: protocols that do not say what clients minimise."""
+
+    objective: Annotated[Objective, OneOf("objectives")] = Plain()
+    """What clients minimise beside the loss on their samples."""
+
+    def local_objective(self) -> Objective:
+        """As the scenario names it."""
+        return self.objective

@@ -23,6 +23,7 @@ from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.schedules.rounds import Rounds
 from fedsim.protocols.schedules.schedule import Parts, Schedule
+from fedsim.protocols.task import GLOBAL
 from fedsim.protocols.world import World
 from fedsim.settings import Component, OneOf, Settings
 
@@ -81,6 +82,7 @@ class Combination(Protocol):
             raise Misfit(f"{problem}; leave model out of its device class")
         if both := sorted({*objective.remembers} & {*codec.remembers}):
             raise Misfit(f"objective {objective.name!r} and codec {codec.name!r} both remember {both[0]!r}", "codec")
+        self._check_what_travels_beside()
         with within(*self._key("cohort")):
             cohort.check(world)
         with within(*self._key("schedule")):
@@ -89,6 +91,27 @@ class Combination(Protocol):
             objective.check(world.dataset)
         with within(*self._key("exchange")):
             exchange.check(world)
+
+    def _check_what_travels_beside(self) -> None:
+        """What the objective receives, the server must have, and what the rule needs, the objective must send."""
+        cohort, exchange, objective, _, server = self.parts
+        received = [name for name in objective.receives if name != GLOBAL]
+        if lacking := [name for name in received if name not in server.provides]:
+            problem = f"objective {objective.name!r} receives {lacking[0]!r}, and server rule {server.name!r} has none"
+            raise Misfit(f"{problem}; choose a rule that provides it", "server")
+        beside = (*objective.sends, *objective.tells)
+        if lacking := [name for name in server.needs if name not in beside]:
+            problem = f"server rule {server.name!r} needs {lacking[0]!r} of each client"
+            raise Misfit(f"{problem}, and objective {objective.name!r} sends none; choose one that does", "server")
+        if beside and cohort.in_sequence:
+            problem = f"objective {objective.name!r} sends {beside[0]!r} beside the model"
+            who = "in a group that trains in sequence only the last client's would arrive"
+            raise Misfit(f"{problem}, and {who}; choose clients that train in parallel", *self._key("objective"))
+        interval = schedule.interval if isinstance(schedule := self.when(), Rounds) else 1
+        if objective.sends and not exchange.is_whole(interval):
+            problem = f"objective {objective.name!r} goes by the gradients of the whole model"
+            where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"
+            raise Misfit(f"{problem}, and {where}; choose exchange: {{name: whole}}", *self._key("exchange"))
 
     def _key(self, part: str) -> tuple[str, ...]:
         """Where the keys of *part* stand: under its own, or among the preset's."""

@@ -6,23 +6,14 @@ Leaves out nothing of the algorithm; deadlines and over-selection follow Bonawit
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.objectives.plain import Plain
-from fedsim.protocols.averaging import Averaging
-from fedsim.settings import OneOf
+from fedsim.protocols.averaging import FreeAveraging
 
 __all__ = ["FedAvg"]
 
 
-class FedAvg(Averaging):
+class FedAvg(FreeAveraging):
     """Federated averaging: a random cohort trains by SGD in parallel, and the cloud averages its models."""
 
     name: Literal["fedavg"] = "fedavg"
-    objective: Annotated[Objective, OneOf("objectives")] = Plain()
-    """What clients minimise beside the loss on their samples."""
-
-    def local_objective(self) -> Objective:
-        """As the scenario names it."""
-        return self.objective

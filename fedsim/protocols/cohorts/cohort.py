@@ -35,6 +35,8 @@ class Cohort(Component):
 
     steady: ClassVar[bool] = True
     """Whether all rounds take about as many clients in the same way."""
+    in_sequence: ClassVar[bool] = False
+    """Whether clients come in groups, whose members train one model one after the other."""
 
     @abstractmethod
     def begin(self, deadline_s: float | None) -> Draw:

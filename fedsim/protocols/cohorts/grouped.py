@@ -60,6 +60,7 @@ class GroupedCohort(Cohort, GroupedSettings):
     """Groups that are formed by what clients report of their data, of which some are drawn when a block begins."""
 
     steady: ClassVar[bool] = False
+    in_sequence: ClassVar[bool] = True
 
     name: Literal["grouped"] = "grouped"
     grouping: Annotated[GroupingSettings, OneOf("groupings")] = Field(default_factory=ICG)

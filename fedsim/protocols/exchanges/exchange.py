@@ -21,6 +21,10 @@ __all__ = ["Exchange"]
 class Exchange(Component):
     """Registered under "exchanges"."""
 
+    def is_whole(self, interval: int) -> bool:
+        """Whether the whole model is trained and sent in each round, where blocks have *interval* rounds."""
+        return False
+
     def check(self, world: World) -> None:
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
         return

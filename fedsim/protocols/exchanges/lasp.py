@@ -44,6 +44,10 @@ class LASP(Exchange):
     scc: SCC | None = Field(default_factory=SCC)
     """Semantic compression and compensation, by its keys; `null` to calibrate on new samples only."""
 
+    def is_whole(self, interval: int) -> bool:
+        """Where a block is one round."""
+        return interval == 1
+
     def check(self, world: World) -> None:
         """The model must have both parts, and devices that take time need its operations part by part."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:

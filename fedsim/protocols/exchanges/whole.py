@@ -19,6 +19,10 @@ class Whole(Exchange):
 
     name: Literal["whole"] = "whole"
 
+    def is_whole(self, interval: int) -> bool:
+        """It is."""
+        return True
+
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train all of it."""
         return site.task(at.number, objective, codec)
