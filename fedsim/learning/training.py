@@ -39,7 +39,7 @@ class TrainingSettings(Settings):
 
 @lru_cache(maxsize=4096)
 def _gradient_weight(steps: int, momentum: float, pull: float) -> float:
-    if not pull and momentum < 1:
+    if not pull:
         return (steps - momentum * (1 - momentum**steps) / (1 - momentum)) / (1 - momentum)
     way = velocity = 0.0
     for _ in range(steps):

@@ -1,41 +1,246 @@
-"""Server rules written outside of the package: an operation of their own, and a state in handles."""
+"""Server rules on two numbers: w = (1, -2), clients of 3 and 1 samples, and what papers' formulas make of that."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import torch
 from learned import aggregation, update
-from momentum import Momentum
-from small_learner import small
+from momentum import Momentum as MomentumFromOutside
+from small_learner import Small, small
 
 from fedsim.learning.graph import Graph, Handle
+from fedsim.learning.learner import Model
 from fedsim.learning.operations.init import Init
-from fedsim.learning.rules.rule import State
+from fedsim.learning.rules.adaptive import Adagrad, Adam, Yogi
+from fedsim.learning.rules.fednova import FedNova
+from fedsim.learning.rules.inverse_distance import InverseDistance
+from fedsim.learning.rules.mean import Mean
+from fedsim.learning.rules.momentum import Momentum
+from fedsim.learning.rules.optimiser import Optimiser
+from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.scaffold import Scaffold
+from fedsim.learning.rules.update import Update
+from fedsim.learning.training import TrainingSettings
+from fedsim.models.layers import BatchNorm1d, Conv1d, Flatten, Linear
+from fedsim.models.table import LayerTable, ModelTable
+
+EXACT = 1e-8
+W = (1.0, -2.0)
+CHANGES = ((0.2, -0.4), (-0.2, 1.0))
+"""Of the two clients: their mean, of 3 and 1 samples, is (0.1, -0.05)."""
+ADAPTIVE = {"learning_rate": 0.1, "tau": 1e-3}
+KEPT = ("model", "first", "second")
 
 
-def test_momentum_on_the_server_has_the_vector_of_its_paper(tmp_path: Path) -> None:
-    """w = (1, -2); clients of 3 and 1 samples whose mean change is (0.1, -0.05), twice."""
-    run = small(tmp_path)
-    graph = Graph("given")
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Small]:
+    made = small(tmp_path)
+    yield made
+    made.store.close()
 
-    def model(*numbers: float) -> dict[str, Handle]:
-        handle = graph.node(Init(str(numbers)), {}).output("given")
-        handle.value = {"w": torch.tensor(numbers, dtype=torch.float64)}
-        return {"given": handle}
 
-    state: State = {"model": model(1.0, -2.0)}
-    expected = ((1.1, -2.05), (1.29, -2.145))
-    for number, wanted in enumerate(expected, start=1):
-        base = state["model"]["given"]
-        run.learner._forcer.force(base)
-        start = base.value["w"]
-        updates = [
-            update(0, model(*(start + torch.tensor([0.2, -0.4])).tolist()), 3.0),
-            update(1, model(*(start + torch.tensor([-0.2, 1.0])).tolist()), 1.0),
-        ]
-        state = Momentum().apply(run.learner, state, updates, aggregation(round_number=number))
-        run.learner._forcer.force(state["model"]["given"])
-        assert state["model"]["given"].value["w"].tolist() == pytest.approx(wanted, abs=1e-6)
-    run.store.close()
+def model(*numbers: float, name: str = "w", part: str = "given") -> Model:
+    """Numbers that nobody has to compute, in double precision."""
+    handle = Graph("given").node(Init(str(numbers)), {}).output(part)
+    handle.value = {name: torch.tensor(numbers, dtype=torch.float64)}
+    return {part: handle}
+
+
+def numbers(run: Small, handles: Model) -> list[float]:
+    """What is learned, as numbers."""
+    (handle,) = handles.values()
+    assert isinstance(handle, Handle)
+    run.learner._forcer.force(handle)
+    return [number for tensor in handle.value.values() for number in tensor.tolist()]
+
+
+def moved(start: Sequence[float], changes: Sequence[Sequence[float]] = CHANGES) -> list[Update]:
+    """What clients send who are 3 and 1 samples large, and move from *start* by *changes*."""
+    ends = [[old + new for old, new in zip(start, change, strict=True)] for change in changes]
+    return [update(sender, model(*end), (3.0, 1.0, 2.0)[sender]) for sender, end in enumerate(ends)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "second"),
+    [
+        (Momentum(beta=0.9), (1.1, -2.05), (1.29, -2.145)),
+        (MomentumFromOutside(), (1.1, -2.05), (1.29, -2.145)),
+        (Adagrad(**ADAPTIVE, v0=0.0), (1.099009901, -2.098039216), (1.169224090, -2.167763839)),
+        (Adagrad(**ADAPTIVE), (1.099005000, -2.098019998), (1.169217446, -2.167737747)),
+        (Adam(**ADAPTIVE, v0=0.0), (1.090909091, -2.083333333), (1.216680800, -2.201296402)),
+        (Adam(**ADAPTIVE), (1.090502831, -2.081993574), (1.215986339, -2.198952544)),
+        (Yogi(**ADAPTIVE, v0=0.0), (1.090909091, -2.083333333), (1.216386768, -2.201037709)),
+        (Yogi(**ADAPTIVE), (1.090498756, -2.081980390), (1.215684502, -2.198667530)),
+    ],
+)
+def test_optimisers_take_two_steps_by_their_papers_formulas(
+    rule: ServerRule, first: tuple[float, float], second: tuple[float, float], run: Small
+) -> None:
+    state: State = {"model": model(*W)}
+    for number, wanted in enumerate((first, second), start=1):
+        updates = moved(numbers(run, state["model"]))
+        state = rule.apply(run.learner, state, updates, aggregation(round_number=number))
+        assert numbers(run, state["model"]) == pytest.approx(wanted, abs=EXACT)
+
+
+@pytest.mark.parametrize("kind", [Adam, Yogi])
+def test_bias_correction_makes_the_first_step_one_of_the_change_alone(kind: type[Adam | Yogi], run: Small) -> None:
+    """Corrected, m is D and v, from zero, D^2."""
+    rule = kind(**ADAPTIVE, v0=0.0, bias_correction=True)
+    state = rule.apply(run.learner, {"model": model(*W)}, moved(W), aggregation())
+    expected = [1 + 0.1 * 0.1 / (0.1 + 1e-3), -2 - 0.1 * 0.05 / (0.05 + 1e-3)]
+    assert numbers(run, state["model"]) == pytest.approx(expected, abs=EXACT)
+    state = rule.apply(run.learner, state, moved(expected), aggregation(round_number=2))
+    by_adam = torch.tensor(W, dtype=torch.float64).requires_grad_()  # the same change twice, as a gradient of -D
+    adam = torch.optim.Adam([by_adam], lr=0.1, betas=(0.9, 0.99), eps=1e-3)
+    for _ in range(2):
+        by_adam.grad = torch.tensor([-0.1, 0.05], dtype=torch.float64)
+        adam.step()
+    if kind is Adam:
+        assert numbers(run, state["model"]) == pytest.approx(by_adam.tolist(), abs=EXACT)
+
+
+@pytest.mark.parametrize("rule", [Momentum(beta=0.0), Scaffold()], ids=["momentum", "scaffold"])
+def test_without_memory_and_with_a_rate_of_one_an_optimiser_takes_the_mean(rule: Optimiser, run: Small) -> None:
+    updates = [one._replace(models={**one.models, "control_change": model(0.0, 0.0)}) for one in moved(W)]
+    state: State = {"model": model(*W), "control": model(0.0, 0.0)}
+    made, mean = (each.apply(run.learner, state, updates, aggregation()) for each in (rule, Mean()))
+    assert numbers(run, made["model"]) == numbers(run, mean["model"])
+
+
+def test_a_step_is_of_the_parts_of_the_round_and_moments_are_kept_by_part(run: Small) -> None:
+    rule = Adam(**ADAPTIVE)
+    whole: Model = {**model(*W, part="other"), **model(*W)}
+    state: State = {"model": whole}
+    both = [one._replace(models={"model": {**model(1.2, -2.4, part="other"), **one.model}}) for one in moved(W)]
+    state = rule.apply(run.learner, state, both, aggregation())
+    assert [(name, set(kept)) for name, kept in state.items()] == [(name, {"given", "other"}) for name in KEPT]
+    given = {"given": state["model"]["given"]}
+    after = rule.apply(run.learner, state, moved(numbers(run, given)), aggregation(round_number=2))
+    for name in KEPT:
+        assert after[name]["other"] is state[name]["other"]
+        assert after[name]["given"] is not state[name]["given"]
+    assert numbers(run, {"given": after["model"]["given"]}) == pytest.approx((1.215986339, -2.198952544), abs=EXACT)
+
+
+def test_statistics_are_averaged_and_not_stepped(run: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ModelTable, "statistics_names", lambda table, part: ("running_var",))
+    start = model(*W, name="running_var")
+    ends = [
+        update(number, model(*end, name="running_var"), weight)._replace(gradient_weight=2.0 + number)
+        for number, (end, weight) in enumerate([((1.2, -2.4), 3.0), ((0.8, -1.0), 1.0)])
+    ]
+    for rule in (Adam(), Momentum(learning_rate=0.1), FedNova()):
+        made = rule.apply(run.learner, {"model": start}, ends, aggregation())
+        assert numbers(run, made["model"]) == pytest.approx([1.1, -2.05], abs=EXACT), rule.name
+
+
+def test_a_table_names_the_statistics_of_its_parts() -> None:
+    layers = (Conv1d("conv", in_channels=1, out_channels=2, kernel=3, padding=1), BatchNorm1d("bn", 2))
+    table = LayerTable(input_shape=(1, 4), extractor=(*layers, Flatten("flat")), classifier=(Linear("fc", 8, 2),))
+    assert aggregation(table=table).statistics(table.parts) == ("extractor.bn.running_mean", "extractor.bn.running_var")
+
+
+# -- FedNova ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("momentum", "weights", "expected"),
+    [(0.0, (4.0, 2.0), (1.04375, -1.825)), (0.9, (9.049, 2.9), (0.99500497, -1.60147115))],
+)
+def test_fednova_normalises_by_the_weights_of_gradients(
+    momentum: float, weights: tuple[float, float], expected: tuple[float, float], run: Small
+) -> None:
+    training = TrainingSettings(learning_rate=0.1, batch_size=4, momentum=momentum)
+    found = [training.gradient_weight(steps) for steps in (4, 2)]
+    assert found == pytest.approx(weights, abs=EXACT)
+    updates = [one._replace(gradient_weight=weight) for one, weight in zip(moved(W), found, strict=True)]
+    state = FedNova().apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    assert numbers(run, state["model"]) == pytest.approx(expected, abs=EXACT)
+
+
+def test_fednova_with_equal_steps_is_fedavg_to_the_last_bit(run: Small) -> None:
+    updates = [one._replace(gradient_weight=3.3) for one in moved(W)]
+    made, mean = (rule.apply(run.learner, {"model": model(*W)}, updates, aggregation()) for rule in (FedNova(), Mean()))
+    assert numbers(run, made["model"]) == numbers(run, mean["model"])
+
+
+def test_fednova_gives_no_weight_to_who_has_taken_no_step(run: Small) -> None:
+    updates = moved(W, (CHANGES[0], (0.0, 0.0)))
+    updates = [one._replace(gradient_weight=4.0 * (one.sender == 0)) for one in updates]
+    state = FedNova().apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    assert numbers(run, state["model"]) == pytest.approx([1 + 0.75 * 0.75 * 0.2, -2 - 0.75 * 0.75 * 0.4], abs=EXACT)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("pull", [0.0, 0.7])
+def test_a_gradient_weight_is_how_far_gradients_of_one_lead(momentum: float, pull: float) -> None:
+    """By PyTorch's own SGD, in learning rates."""
+    settings = TrainingSettings(learning_rate=0.1, batch_size=4, momentum=momentum)
+    weight = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+    sgd = torch.optim.SGD([weight], lr=0.1, momentum=momentum)
+    for steps in range(1, 12):
+        weight.grad = 1 + pull * weight.detach()
+        sgd.step()
+        assert settings.gradient_weight(steps, pull) == pytest.approx(-weight.item() / 0.1, abs=1e-12)
+
+
+# -- inverse distances ------------------------------------------------------------------------------------------------
+
+
+THREE = (*CHANGES, (0.0, 0.0))
+
+
+def with_accuracy(updates: Sequence[Update], accuracies: Sequence[float]) -> list[Update]:
+    told = [{"accuracy": model(one, name="accuracy", part="accuracy")["accuracy"]} for one in accuracies]
+    return [
+        one._replace(models={**one.models, "accuracy": accuracy}) for one, accuracy in zip(updates, told, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "samples", "weights"),
+    [
+        (InverseDistance(epsilon=0.0), False, (0.17241379, 0.13793103, 0.68965517)),
+        (InverseDistance(epsilon=0.0), True, (0.25423729, 0.06779661, 0.67796610)),
+        (InverseDistance(epsilon=0.0, accuracy=True), False, (0.18367347, 0.08163265, 0.73469388)),
+        (InverseDistance(epsilon=0.0, norm=2), False, (0.20287092, 0.15559489, 0.64153418)),
+    ],
+    ids=["uniform", "samples", "intrac", "euclidean"],
+)
+def test_inverse_distances_weigh_updates(
+    rule: InverseDistance, samples: bool, weights: tuple[float, ...], run: Small
+) -> None:
+    updates = with_accuracy(moved(W, THREE), (0.5, 0.9, 0.25))
+    updates = [one if samples else one._replace(weight=1.0) for one in updates]
+    at = aggregation()._replace(classes=2)
+    state = rule.apply(run.learner, {"model": model(*W)}, updates, at)
+    expected = [
+        start + sum(weight * change[axis] for weight, change in zip(weights, THREE, strict=True))
+        for axis, start in enumerate(W)
+    ]
+    assert numbers(run, state["model"]) == pytest.approx(expected, abs=EXACT)
+    if rule.norm == 1 and not samples and not rule.accuracy:
+        assert expected == pytest.approx((1.00689655, -1.93103448), abs=EXACT)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-8, 1.0])
+def test_models_that_are_all_the_mean_weigh_the_same(epsilon: float, run: Small) -> None:
+    updates = [one._replace(weight=1.0) for one in moved(W, ((0.5, 0.25), (0.5, 0.25)))]
+    state = InverseDistance(epsilon=epsilon).apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    assert numbers(run, state["model"]) == [1.5, -1.75]
+
+
+def test_without_epsilon_a_model_at_the_mean_is_all_that_counts(run: Small) -> None:
+    updates = [one._replace(weight=1.0) for one in moved(W, ((0.5, 0.5), (-0.5, -0.5), (0.0, 0.0)))]
+    state = InverseDistance(epsilon=0.0).apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    assert numbers(run, state["model"]) == list(W)
+
+
+def test_two_clients_always_tie(run: Small) -> None:
+    updates = [one._replace(weight=1.0) for one in moved(W)]
+    state = InverseDistance().apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    assert numbers(run, state["model"]) == pytest.approx([1.0, -1.7], abs=EXACT)

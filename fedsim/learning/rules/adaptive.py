@@ -10,7 +10,7 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 from fedsim.learning.rules.optimiser import Moments, Optimiser
-from fedsim.settings import Fraction, NonNegative, Positive
+from fedsim.settings import NonNegative, Positive, Probability
 
 __all__ = ["Adagrad", "Adam", "Yogi"]
 
@@ -20,7 +20,7 @@ class Adaptive(Optimiser):
 
     learning_rate: Positive = 0.01
     """eta: the server's step size; for each model and data it wants to be searched for, with the clients' one."""
-    beta1: Fraction = 0.9
+    beta1: Probability = 0.9
     """How much of the mean change so far is left in the next round."""
     tau: Positive = 1e-3
     """Adaptivity: the smaller, the more a step depends on the sizes of changes so far."""
@@ -55,7 +55,7 @@ class Adagrad(Adaptive):
     """Adagrad on the server (FedAdagrad): steps shrink with the sum of all squared changes so far."""
 
     name: Literal["adagrad"] = "adagrad"
-    beta1: Fraction = 0.0
+    beta1: Probability = 0.0
     """How much of the mean change so far is left in the next round; the paper's experiments have 0."""
 
     def second(self, squared: Any, before: Any) -> Any:
@@ -66,7 +66,7 @@ class Adagrad(Adaptive):
 class Decaying(Adaptive):
     """Of Adam and Yogi, which forget old squares."""
 
-    beta2: Fraction = 0.99
+    beta2: Probability = 0.99
     """How much of v is left in the next round."""
     bias_correction: bool = False
     """Divide m by ``1 - beta1^t`` and v by ``1 - beta2^t`` in the t-th step of a part, as Adam without federation."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from fedsim.learning.rules.optimiser import Moments, Optimiser
-from fedsim.settings import Fraction
+from fedsim.settings import Probability
 
 __all__ = ["Momentum"]
 
@@ -15,7 +15,7 @@ class Momentum(Optimiser):
     """Momentum on the server (FedAvgM): the model goes on where the mean changes of the rounds so far lead it."""
 
     name: Literal["momentum"] = "momentum"
-    beta: Fraction = 0.9
+    beta: Probability = 0.9
     """How much of the velocity is left in the next round; 0: the mean, `learning_rate` times as far."""
 
     @property
