@@ -19,6 +19,7 @@ from fedsim.errors import Remark, UserError
 from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import new_manifest, take_peaks
+from fedsim.experiment.memory import check_memory
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.progress.surroundings import display_for
 from fedsim.experiment.remarks_after import remarks as remarks_after
@@ -86,6 +87,8 @@ def run(
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
     host = host_for(options, materials.tables, learn=scenario.learn)
+    if host.training is not None:
+        check_memory(scenario, materials, precision=precision)
     known = [*remarks, *host.remarks]
     if observer is None:
         _warn(known)

@@ -188,6 +188,9 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
         pd.DataFrame([row for one in protocols for row in _part_rows(one)]), ("protocol", "a device's part")
     )
     yield DescriptionTable(pd.DataFrame([_run_row(one) for one in protocols]), ("protocol", "estimate of the run"))
+    yield DescriptionTable(
+        pd.DataFrame([_kept_row(one) for one in protocols if one["kept"]]), ("protocol", "memory beside the model")
+    )
     left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
     if left_out:
         yield pairs("protocol", "why that is unknown", left_out)
@@ -209,6 +212,17 @@ def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
         "one round": size(first["downlink_bytes"] + first["uplink_bytes"]),
         "first takes": duration(first["seconds"]),
         "next takes": duration(later["seconds"]) if len(rounds) > 1 else "",
+    }
+
+
+def _kept_row(protocol: dict[str, Any]) -> dict[str, str]:
+    kept = protocol["kept"]
+    return {
+        "protocol": _label(protocol),
+        "memory beside the model": size(kept["total"]),
+        "clients": f"{kept['clients']:,} x {size(kept['client'])}" if kept["client"] else "",
+        "server": size(kept["server"]) if kept["server"] else "",
+        "updates of a round": f"{kept['updates']:,} x {size(kept['update'])}" if kept["update"] else "",
     }
 
 

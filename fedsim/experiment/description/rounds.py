@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fedsim.experiment.description.simulations import MOST_HOPS, Simulations
 from fedsim.experiment.description.spread import Spread, spread_of
+from fedsim.experiment.memory import kept_by
 from fedsim.kernel.trace import Outcome, Trace
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
@@ -66,6 +67,7 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
         "name": protocol.name,
         "mean_cohort": None if form is None else form.mean_cohort(len(simulations.materials.topology.sensors)),
         "reads_learning": protocol.needs_learning,
+        "kept": _kept(protocol, simulations),
         "rounds": [],
         "parts": {},
         "not_simulated": None,
@@ -87,6 +89,13 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
         facts["rounds"] = _rounds(trace)
         facts["parts"] = part_facts(trace)
     return facts
+
+
+def _kept(protocol: Protocol, simulations: Simulations) -> dict[str, float] | None:
+    """The memory that what is learned takes beside the model."""
+    materials = simulations.materials
+    kept = kept_by(protocol, simulations.scenario, materials.table, len(materials.topology.sensors))
+    return None if kept is None else {**kept._asdict(), "total": kept.total}
 
 
 def _at_most(most: int, rounds: int | None) -> int:

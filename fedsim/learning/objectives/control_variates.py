@@ -33,6 +33,10 @@ class ControlVariates(Objective):
         """4 for each trained parameter: running statistics have no control."""
         return float(BYTES_PER_PARAMETER * table.parameters())
 
+    def kept_bytes(self, table: ModelTable) -> float:
+        """Its control variate."""
+        return self.bytes_of(OWN, table)
+
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         """Adds ``c - c_i``; c_i is zero before the first training."""
         control, own = given.models[CONTROL], given.state.get(OWN)

@@ -70,6 +70,10 @@ class Objective(Component):
         """The bytes of *name*, received, sent or told, on the wire: 4 for a number, else as a rule the model's."""
         return float(BYTES_PER_PARAMETER) if name in self.tells else table.bytes()
 
+    def kept_bytes(self, table: ModelTable) -> float:
+        """Bytes, in float32, that a client keeps for it between trainings: as a rule, a model for each name."""
+        return table.bytes() * len(self.remembers)
+
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         """Add this term's gradient to *gradients*, in place."""
 

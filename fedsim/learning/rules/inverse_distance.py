@@ -19,6 +19,7 @@ from fedsim.learning.operations.operation import Inputs, Operation, Value
 from fedsim.learning.rules.changes import base_of, weighted_change
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
+from fedsim.models.table import ModelTable
 from fedsim.settings import Fraction, NonNegative
 
 __all__ = ["ACCURACY", "InverseDistance"]
@@ -46,6 +47,10 @@ class InverseDistance(ServerRule):
     def needs(self) -> tuple[str, ...]:
         """The accuracy in training, with INTRAC."""
         return (ACCURACY,) if self.accuracy else ()
+
+    def held_bytes(self, table: ModelTable) -> float:
+        """Its model, until the mean is known."""
+        return table.bytes()
 
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """``base + sum of a_k (w_k - base)``, where ``a_k`` is normalised weight over distance."""

@@ -19,6 +19,7 @@ from fedsim.learning.operations.operation import Inputs, Operation, Value
 from fedsim.learning.rules.changes import base_of, weighted_change
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
+from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 from fedsim.settings import Positive
 
 __all__ = ["Moments", "Optimiser"]
@@ -48,6 +49,10 @@ class Optimiser(ServerRule):
     @abstractmethod
     def step(self, change: Any, moments: Moments) -> Any:
         """What is added to the tensor."""
+
+    def kept_bytes(self, table: ModelTable) -> float:
+        """Its moments, of what is trained."""
+        return float(BYTES_PER_PARAMETER * table.parameters() * len(self.moments))
 
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """A step from the mean change of the round's parts."""

@@ -58,6 +58,14 @@ class ServerRule(Component):
         """The bytes (down, up) that this rule sends beside each model and each update, whatever the objective sends."""
         return 0.0, 0.0
 
+    def kept_bytes(self, table: ModelTable) -> float:
+        """Bytes, in float32, that the server keeps for it beside the model."""
+        return 0.0
+
+    def held_bytes(self, table: ModelTable) -> float:
+        """Bytes of each update that stay in memory until all of a round are there; the mean takes them as they come."""
+        return 0.0
+
     @abstractmethod
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """The server's next state. There is an update at least; of some models they may have some parts only."""

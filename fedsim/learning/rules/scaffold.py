@@ -16,7 +16,7 @@ from fedsim.learning.rules.changes import weighted_change
 from fedsim.learning.rules.optimiser import Moments, Optimiser
 from fedsim.learning.rules.rule import Aggregation, State
 from fedsim.learning.rules.update import Update
-from fedsim.models.table import ModelTable
+from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 from fedsim.settings import Positive
 
 __all__ = ["CONTROL", "CONTROL_CHANGE", "Scaffold"]
@@ -52,6 +52,14 @@ class Scaffold(Optimiser):
     def step(self, change: Any, moments: Moments) -> Any:
         """``eta_g D``."""
         return self.learning_rate * change
+
+    def kept_bytes(self, table: ModelTable) -> float:
+        """c, of what is trained."""
+        return float(BYTES_PER_PARAMETER * table.parameters())
+
+    def held_bytes(self, table: ModelTable) -> float:
+        """The change of a client's control."""
+        return self.kept_bytes(table)
 
     def begin(self, learner: Learner, state: State, table: ModelTable) -> State:
         """c is zero."""

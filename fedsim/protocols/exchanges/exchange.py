@@ -29,6 +29,10 @@ class Exchange(Component):
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
         return
 
+    def kept_bytes(self, model: ModelTable) -> float:
+        """Bytes of a *model* that a client keeps to itself between trainings, in float32: as a rule, none."""
+        return 0.0
+
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""
         return {}
