@@ -16,6 +16,7 @@ from fedsim.models.layers import (
     Dropout,
     Embedding,
     Flatten,
+    Gated,
     GlobalAveragePool,
     Gru,
     KMaxPool,
@@ -30,7 +31,7 @@ from fedsim.models.layers import (
     Residual,
 )
 
-__all__ = ["sequence"]
+__all__ = ["GatedUnits", "sequence"]
 
 
 def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
@@ -66,6 +67,8 @@ def _module(layer: Layer) -> nn.Module:
             return _OneHot(layer.tokens)
         case Gru():
             return _Gru(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
+        case Gated():
+            return GatedUnits(layer)
         case LastStep():
             return _LastStep()
         case ReLU():
@@ -120,6 +123,31 @@ class _Gru(nn.GRU):
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         states, _ = super().forward(input.transpose(1, 2))  # (batch, time, hidden)
         return states.transpose(1, 2)
+
+
+class GatedUnits(nn.Module):
+    """Knows whose samples it is given, when somebody says so."""
+
+    client: int | None = None
+    """The client's index; None: nobody known."""
+
+    def __init__(self, layer: Gated) -> None:
+        """Its parameters are on the meta device."""
+        super().__init__()
+        for name, shape in layer.parameter_shapes.items():
+            self.register_parameter(name, nn.Parameter(torch.empty(shape, device="meta", dtype=torch.float32)))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The units of (batch, inputs)."""
+        filter_, gate = (
+            nn.functional.linear(x, self.get_parameter(f"weight_{which}"), self._added(which)) for which in "fg"
+        )
+        return filter_.tanh() * gate.sigmoid()
+
+    def _added(self, which: str) -> torch.Tensor:
+        """V h."""
+        columns = self.get_parameter(f"client_{which}")
+        return columns.mean(dim=1) if self.client is None else columns[:, self.client]
 
 
 class _LastStep(nn.Module):
