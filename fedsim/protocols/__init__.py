@@ -3,6 +3,7 @@
 REGISTRY = {
     "fedavg": "fedsim.protocols.fedavg:FedAvg",
     "fedprox": "fedsim.protocols.fedprox:FedProx",
+    "fedper": "fedsim.protocols.fedper:FedPer",
     "stp": "fedsim.protocols.stp:STP",
     "fedgsp": "fedsim.protocols.fedgsp:FedGSP",
     "naive_gsp": "fedsim.protocols.fedgsp:NaiveGSP",

@@ -89,6 +89,7 @@ class Combination(Protocol):
             objective.check(world.dataset)
         with within(*self._key("exchange")):
             exchange.check(world)
+        exchange.check_beside(objective, codec)
 
     def _key(self, part: str) -> tuple[str, ...]:
         """Where the keys of *part* stand: under its own, or among the preset's."""
@@ -97,6 +98,11 @@ class Combination(Protocol):
     def columns(self, world: World) -> dict[str, float]:
         """Those of the exchange."""
         return self.parts.exchange.columns(world)
+
+    @property
+    def times_finetuning(self) -> bool:
+        """As its schedule does."""
+        return self.when().times_finetuning
 
     @property
     def rounds_are_alike(self) -> bool:

@@ -11,6 +11,7 @@ from fedsim.cli import main
 NEEDED = {
     "fedavg": "fraction: 0.5",
     "fedprox": "fraction: 0.5, mu: 0.1",
+    "fedper": "fraction: 0.5",
     "composed": "cohort: {name: random, fraction: 0.5}",
 }
 """The keys that a protocol cannot do without."""
