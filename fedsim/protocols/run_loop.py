@@ -69,7 +69,7 @@ class EvaluateSettings(Settings):
     SGD; the tuned model is scored and thrown away. Only with own."""
     finetune_timed: bool = False
     """Whether that takes simulated time: what clients have in common is sent to each client that can be reached, and
-    its device computes. Before evaluations that are due by ``every``, and after the last of ``stop.rounds``."""
+    its device computes. For evaluations that are due by ``every``, and for that of the last of ``stop.rounds``."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:

@@ -125,28 +125,30 @@ def test_a_clipped_update_has_the_norm_of_its_bound_and_the_old_direction() -> N
 
 @pytest.mark.slow
 def test_a_client_on_its_own_keeps_the_classifier_that_would_come_back_to_it() -> None:
-    """With one device, the private classifier is the one that FedAvg would send there again."""
-    private = "exchange: {path: private_head.py:PrivateHead}"
+    """With one device, the classifier that is sent now and then is the one that FedAvg sends in every round."""
+    now_and_then = "exchange: {path: now_and_then.py:NowAndThen, every:"
     alone = "name: composed, cohort: {name: random, clients: 1}"
     initial = INITIAL.replace("fedavg,", "fedavg, clients: 1,", 1)
-    protocols = f"{initial}, {{{alone}, label: whole}}, {{{alone}, label: private, {private}}}"
+    others = [f"{{{alone}, label: every {number}, {now_and_then} {number}}}}}" for number in (2, 3)]
+    protocols = f"{initial}, {{{alone}, label: whole}}, {', '.join(others)}"
     results = trained("exchange.md", protocols, "topology.devices=1")
-    whole, kept = step(results, "whole"), step(results, "private")
-    for name, change in whole.items():
-        of_classifier = name.startswith("classifier.")
-        assert kept[name] == pytest.approx(torch.zeros_like(change) if of_classifier else change, abs=1e-6), name
+    whole, second, third = (step(results, name) for name in ("whole", "every 2", "every 3"))
     assert norm({name: change for name, change in whole.items() if name.startswith("classifier.")}) > 0.1
+    for name, change in whole.items():
+        assert second[name] == pytest.approx(change, abs=1e-6), name
+        of_classifier = name.startswith("classifier.")
+        assert third[name] == pytest.approx(torch.zeros_like(change) if of_classifier else change, abs=1e-6), name
     table = load("plant.yaml").model.table((1, 8, 8), 10)
     sent = results.rounds.groupby("protocol")[["uplink_bytes", "downlink_bytes"]].max()
-    assert sent.loc["private"].tolist() == [2 * table.bytes("extractor")] * 2
-    assert sent.loc["whole"].tolist() == [2 * table.bytes()] * 2
+    assert sent.loc["every 2"].tolist() == [table.bytes("extractor") + table.bytes()] * 2
+    assert sent.loc["every 3"].tolist() == [2 * table.bytes("extractor")] * 2
 
 
 def test_a_codec_that_would_write_what_is_private_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    scenario = Path("private_head.yaml")
-    scenario.write_text(f"{scenario.read_text()}    codec: {{path: eight_bits.py:EightBits}}\n")
-    assert main(["run", "private_head.yaml", "--out", "out", "--no-training", "--quiet"]) == 2
-    assert "'eight_bits' would write the private classifier too; choose float32" in capsys.readouterr().err
+    codec = "protocols.1.codec={path: eight_bits.py:EightBits}"
+    words = ["run", "now_and_then.yaml", "--out", "out", "--no-training", "--quiet", "--set", codec]
+    assert main(words) == 2
+    assert "'eight_bits' would write the classifier too when it is not sent; choose float32" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Fine-tuning that takes time, before an evaluation: what it sends, how long it takes, and what it leaves alone.
 
-Where nobody waits for anybody, a round takes 4 s down, 5 s of work and 8 s up. Fine-tuning for E epochs takes 4 + 5 E s.
+Where nobody waits for anybody, a round takes 4 s down, 5 s of work and 8 s up. Fine-tuning for E epochs: 4 s and 5 E s.
 """
 
 from __future__ import annotations
