@@ -5,17 +5,20 @@ Where nobody waits for anybody, a round takes 4 s down, 5 s of work and 8 s up. 
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
 from chains import ended, over_the_air, work
 from plain_learner import PlainLearner
+from simpy import Event
 from small_worlds import BASE, EVERYTHING_HAPPENS, NO_CONTENTION, scenario, simulated
 
 from fedsim.errors import UserError
 from fedsim.experiment.describe import describe
+from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.world import World
 from fedsim.scenario.load import load
 
@@ -121,6 +124,11 @@ def test_the_estimate_of_a_run_counts_it() -> None:
     assert protocol["run"]["downlink_bytes"] == over_the_air(world)["downlink"]
 
 
+BESIDE = {"name": "fedavg", "clients": 1}
+OTHER_SCHEDULE = {
+    "cohort": {"name": "random", "clients": 1},
+    "schedule": {"path": f"{__file__}:OnceInAWhile"},
+}
 REFUSED = {
     "own models are not scored": (
         {"evaluate": {"finetune_epochs": 1}},
@@ -136,7 +144,21 @@ REFUSED = {
         "evaluate.finetune_timed: true, and protocol 'centralised' has no rounds in which clients get its model to "
         "fine-tune it; use protocols with the schedule 'rounds', or leave it out",
     ),
+    "another schedule": (
+        evaluate() | {"protocols": [BESIDE, {"name": "composed", **OTHER_SCHEDULE}]},
+        "evaluate.finetune_timed: true, and protocol 'composed' has no rounds in which clients get its model to "
+        "fine-tune it; use protocols with the schedule 'rounds', or leave it out",
+    ),
 }
+
+
+class OnceInAWhile(Schedule):
+    """Another schedule than rounds."""
+
+    name: Literal["once_in_a_while"] = "once_in_a_while"
+
+    def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
+        yield world.env.timeout(1.0)
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED.values(), ids=REFUSED)
