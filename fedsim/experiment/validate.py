@@ -75,9 +75,16 @@ def _check_cohort(protocol: Protocol, clients: int) -> None:
 
 
 def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table: ModelTable) -> None:
-    if formula is None or formula.knows_calibration:
+    if formula is None:
         return
     form = closed_form(protocol)
+    if form is not None and (exchange := form.protocol.parts.exchange).shared is not None:
+        raise UserError(
+            f"formula {formula.name!r} has no closed form for exchange {exchange.name!r}, which sends one part of the "
+            "model in every round; leave this protocol or the formula out"
+        )
+    if formula.knows_calibration:
+        return
     if form is not None and form.alternation(table).interval > 1:
         raise UserError(
             f"formula {formula.name!r} has no closed form for rounds that send a part of the model; choose formula "

@@ -54,6 +54,10 @@ class LocalTraining(NamedTuple):
     """What its classifier alone is trained on; None: samples."""
     table: str | None = None
     """The digest of the model's table; None: that of the scenario's model."""
+    epochs: int | None = None
+    """Passes over samples; None: as many as the run's options of training say."""
+    stream: str = "batches"
+    """What its batches are drawn for."""
 
 
 class OwnModel(NamedTuple):

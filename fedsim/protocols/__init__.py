@@ -12,6 +12,7 @@ REGISTRY = {
     "ida": "fedsim.protocols.ida:IDA",
     "ida_intrac": "fedsim.protocols.ida:IDAWithINTRAC",
     "ida_fedavg": "fedsim.protocols.ida:IDAWithFedAvg",
+    "fedper": "fedsim.protocols.fedper:FedPer",
     "stp": "fedsim.protocols.stp:STP",
     "fedgsp": "fedsim.protocols.fedgsp:FedGSP",
     "naive_gsp": "fedsim.protocols.fedgsp:NaiveGSP",

@@ -91,6 +91,7 @@ class Combination(Protocol):
             objective.check(world.dataset)
         with within(*self._key("exchange")):
             exchange.check(world)
+        exchange.check_beside(objective, codec)
 
     def _check_what_travels_beside(self) -> None:
         """What the objective receives, the server must have, and what the rule needs, the objective must send."""
@@ -120,6 +121,11 @@ class Combination(Protocol):
     def columns(self, world: World) -> dict[str, float]:
         """Those of the exchange."""
         return self.parts.exchange.columns(world)
+
+    @property
+    def times_finetuning(self) -> bool:
+        """As its schedule does."""
+        return self.when().times_finetuning
 
     @property
     def rounds_are_alike(self) -> bool:

@@ -47,6 +47,11 @@ class Protocol(Component):
         return True
 
     @property
+    def times_finetuning(self) -> bool:
+        """Whether its rounds can include the fine-tuning before an evaluation."""
+        return False
+
+    @property
     def title(self) -> str:
         """Its name in results."""
         return self.label or self.name

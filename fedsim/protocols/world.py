@@ -13,7 +13,7 @@ from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
 from fedsim.kernel.gather import give_up
-from fedsim.kernel.streams import Streams
+from fedsim.kernel.streams import Stream, Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Learner, OwnModel
@@ -185,15 +185,18 @@ class World:
                 self.compute_seconds(client, client.samples)
             self.compute_times_checked = True
 
-    def compute_seconds(self, client: Client, samples: float) -> float:
-        """Simulated seconds that *client* takes to train on *samples* samples, or for other work as large."""
+    def compute_seconds(self, client: Client, samples: float, stream: Stream | None = None) -> float:
+        """Simulated seconds that *client* takes to train on *samples* samples, or for other work as large.
+
+        What is new in each training is drawn from *stream*; None: from that of the client's next training.
+        """
         if client.known_work is not None and client.known_work[0] == samples:
             return client.known_work[1]
         seconds = client.compute.seconds(
             samples,
             lambda: client.model.training_flops_per_sample,
             self.streams("device/compute", client.index),
-            self.streams("training/compute", client.index, client.attempts),
+            stream or self.streams("training/compute", client.index, client.attempts),
         )
         if not client.compute.varies:
             client.known_work = (samples, seconds)

@@ -215,6 +215,18 @@ class Scenario(Settings):
             raise Misfit(f"no table is called {table!r}{near} (known: {', '.join(known)})", "paper_table")
 
     @key_rule
+    def _can_time_finetuning(self) -> None:
+        if not self.evaluate.finetune_timed:
+            return
+        for protocol in self.protocols:
+            if not protocol.times_finetuning:
+                raise Misfit(
+                    f"true, and protocol {protocol.title!r} has no rounds in which clients get its model to fine-tune "
+                    "it; use protocols with the schedule 'rounds', or leave it out",
+                    *("evaluate", "finetune_timed"),
+                )
+
+    @key_rule
     def _can_end_without_learning(self) -> None:
         if self.learn:
             return

@@ -124,29 +124,29 @@ def test_a_clipped_update_has_the_norm_of_its_bound_and_the_old_direction() -> N
 
 
 @pytest.mark.slow
-def test_a_client_on_its_own_keeps_the_classifier_that_would_come_back_to_it() -> None:
-    """With one device, the private classifier is the one that FedAvg would send there again."""
-    private = "exchange: {path: private_head.py:PrivateHead}"
+def test_a_client_on_its_own_keeps_the_extractor_that_would_come_back_to_it() -> None:
+    """With one device, the private extractor is the one that FedAvg would send there again."""
+    private = "exchange: {path: own_extractor.py:OwnExtractor}"
     alone = "name: composed, cohort: {name: random, clients: 1}"
     initial = INITIAL.replace("fedavg,", "fedavg, clients: 1,", 1)
     protocols = f"{initial}, {{{alone}, label: whole}}, {{{alone}, label: private, {private}}}"
     results = trained("exchange.md", protocols, "topology.devices=1")
     whole, kept = step(results, "whole"), step(results, "private")
     for name, change in whole.items():
-        of_classifier = name.startswith("classifier.")
-        assert kept[name] == pytest.approx(torch.zeros_like(change) if of_classifier else change, abs=1e-6), name
-    assert norm({name: change for name, change in whole.items() if name.startswith("classifier.")}) > 0.1
+        of_extractor = name.startswith("extractor.")
+        assert kept[name] == pytest.approx(torch.zeros_like(change) if of_extractor else change, abs=1e-6), name
+    assert norm({name: change for name, change in whole.items() if name.startswith("extractor.")}) > 0.1
     table = load("plant.yaml").model.table((1, 8, 8), 10)
     sent = results.rounds.groupby("protocol")[["uplink_bytes", "downlink_bytes"]].max()
-    assert sent.loc["private"].tolist() == [2 * table.bytes("extractor")] * 2
+    assert sent.loc["private"].tolist() == [2 * table.bytes("classifier")] * 2
     assert sent.loc["whole"].tolist() == [2 * table.bytes()] * 2
 
 
 def test_a_codec_that_would_write_what_is_private_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    scenario = Path("private_head.yaml")
-    scenario.write_text(f"{scenario.read_text()}    codec: {{path: eight_bits.py:EightBits}}\n")
-    assert main(["run", "private_head.yaml", "--out", "out", "--no-training", "--quiet"]) == 2
-    assert "'eight_bits' would write the private classifier too; choose float32" in capsys.readouterr().err
+    codec = "protocols.2.codec={path: eight_bits.py:EightBits}"
+    words = ["run", "own_extractor.yaml", "--out", "out", "--no-training", "--quiet", "--set", codec]
+    assert main(words) == 2
+    assert "'eight_bits' would write the private extractor too; choose float32" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -69,6 +69,7 @@ def test_every_word_stands_once_and_is_found(kind: str) -> None:
         ("protocols", "fedopt", "write {name: fedavg, fraction: 0.5, server: {path: momentum.py:Momentum}}"),
         ("protocols", "FedYogi", "a server rule of your own (docs/recipes/rule.md): write "),
         ("protocols", "centralized", "write {name: centralised}"),
+        ("protocols", "FedRep", "write {name: fedper, fraction: 0.5}"),
         ("protocols", "SCAFFOLD", "write {name: fedprox, "),
         ("models", "ResNet18", "write {name: resnet, depth: 20}"),
         ("datasets", "Fashion-MNIST", "(docs/data/arrays.md): write {name: arrays, "),

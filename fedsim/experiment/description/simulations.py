@@ -55,6 +55,11 @@ class Simulations:
     def __post_init__(self) -> None:
         self.left -= self._large_hops + self._data_hops
 
+    @property
+    def some_rounds_finetune(self) -> bool:
+        """Whether some rounds include the fine-tuning before an evaluation, and others do not."""
+        return self.scenario.evaluate.finetune_timed and self.scenario.evaluate.every > 1
+
     def affordable_rounds(self, protocol: Protocol, most: int) -> int:
         """How many rounds may be simulated, of the first *most*, in a world of their own."""
         hops = np.cumsum(self._message_hops(protocol, most) + self._grouping_hops(protocol, most))
@@ -121,7 +126,8 @@ class Simulations:
         form = closed_form(protocol)
         models = 2 * (sensors if form is None else form.mean_cohort(sensors))
         reports = sensors * (self._groups_formed(protocol, rounds) > 0)
-        hops: NDArray[np.float64] = np.maximum((models + reports) * (1 + self.wires_to_server), 1.0)
+        tuned = sensors if self.scenario.evaluate.finetune_timed else 0
+        hops: NDArray[np.float64] = np.maximum((models + reports + tuned) * (1 + self.wires_to_server), 1.0)
         return hops
 
     def _grouping_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
