@@ -85,7 +85,8 @@ def run(
     with rare_collections():  # first, as a host takes a while to load
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
-    host = host_for(options, materials.tables, learn=scenario.learn)
+    adapted = materials.adapted(scenario.protocols)
+    host = host_for(options, materials.tables, learn=scenario.learn, adapted=adapted)
     known = [*remarks, *host.remarks]
     if observer is None:
         _warn(known)
@@ -178,7 +179,8 @@ def _run_one(
     simulate(world, protocol, stop)
     models = dict(world.loop.model)
     for name, table in materials.class_tables.items():
-        models |= {f"{name}/{part}": handle for part, handle in world.loop.further.get(table.digest, {}).items()}
+        own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
+        models |= {f"{name}/{part}": handle for part, handle in own.items()}
     final = world.learner.keep_final(models)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)

@@ -3,6 +3,10 @@
 REGISTRY = {
     "fedavg": "fedsim.protocols.fedavg:FedAvg",
     "fedprox": "fedsim.protocols.fedprox:FedProx",
+    "fedmmd": "fedsim.protocols.fedmmd:FedMMD",
+    "fedfusion_conv": "fedsim.protocols.fedfusion:FedFusionConv",
+    "fedfusion_multi": "fedsim.protocols.fedfusion:FedFusionMulti",
+    "fedfusion_single": "fedsim.protocols.fedfusion:FedFusionSingle",
     "stp": "fedsim.protocols.stp:STP",
     "fedgsp": "fedsim.protocols.fedgsp:FedGSP",
     "naive_gsp": "fedsim.protocols.fedgsp:NaiveGSP",

@@ -4,4 +4,6 @@ REGISTRY = {
     "plain": "fedsim.learning.objectives.plain:Plain",
     "proximal": "fedsim.learning.objectives.proximal:Proximal",
     "distilled": "fedsim.learning.objectives.distilled:Distilled",
+    "mmd": "fedsim.learning.objectives.mmd:Mmd",
+    "fusion": "fedsim.learning.objectives.fusion:FeatureFusion",
 }

@@ -2,4 +2,5 @@
 
 REGISTRY = {
     "mean": "fedsim.learning.rules.mean:Mean",
+    "gate_average": "fedsim.learning.rules.gate_average:GateAverage",
 }
