@@ -18,7 +18,7 @@ from typing import Any
 from fedsim.errors import Remark, UserError
 from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
-from fedsim.experiment.manifest import new_manifest, take_peaks
+from fedsim.experiment.manifest import model_size, new_manifest, take_peaks
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.progress.surroundings import display_for
 from fedsim.experiment.remarks_after import remarks as remarks_after
@@ -194,4 +194,5 @@ def _run_one(
         "cut_short": world.loop.cut_short,
         "real_seconds": time.monotonic() - began_s,
         "final_weights": final,
+        **({} if world.model is materials.table else {"model": model_size(world.model)}),
     }

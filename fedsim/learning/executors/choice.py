@@ -68,4 +68,6 @@ def _in_the_plain_loop(adapted: Mapping[str, ModelTable]) -> str | None:
     if not lacks:
         return None
     why = next(iter(lacks.values()))
-    return f"batched cannot take the model of {', '.join(lacks)} ({why}), so their clients are trained in the plain loop"
+    return (
+        f"batched cannot take the model of {', '.join(lacks)} ({why}), so their clients are trained in the plain loop"
+    )
