@@ -67,7 +67,5 @@ def _in_the_plain_loop(adapted: Mapping[str, ModelTable]) -> str | None:
     lacks = {title: lack for title, table in adapted.items() if (lack := why_not(table))}
     if not lacks:
         return None
-    why = next(iter(lacks.values()))
-    return (
-        f"batched cannot take the model of {', '.join(lacks)} ({why}), so their clients are trained in the plain loop"
-    )
+    whose, why = ", ".join(lacks), next(iter(lacks.values()))
+    return f"batched cannot take the model of {whose} ({why}), so their clients are trained in the plain loop"
