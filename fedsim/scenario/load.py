@@ -114,7 +114,8 @@ def read_protocol(path: Path, title: str) -> Protocol:
         parts: tuple[object, ...] = (protocol, getattr(protocol, "objective", None))
         if not any(isinstance(part, Unread) for part in parts) and protocol.title == title:
             return protocol
-    raise UserError(f"{document.where(('protocols',))}: protocols: the model of {title!r} is made by code of one's own")
+    place = f"{document.where(('protocols',))}: protocols"
+    raise UserError(f"{place}: none called {title!r} can be read without running code of one's own")
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:

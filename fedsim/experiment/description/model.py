@@ -61,5 +61,5 @@ def model_facts(
         "training_flops_per_sample": step,
         "activation_bytes": activations,
         "training_memory_bytes": copies * table.bytes() + (activations or 0.0) if table.trainable else None,
-        "executor": choice and {"name": choice.name, "reason": choice.reason, "remark": choice.remark},
+        "executor": choice and choice._asdict(),
     }
