@@ -10,18 +10,24 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pytest
 import torch
+from nodes import slots, training_of
+from small_learner import CLASSES, SHAPE, data
 
 from fedsim.errors import UserError
+from fedsim.kernel.streams import Stream
+from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.view import View
+from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.objectives.mmd import WIDTHS, Mmd, squared_mmd
 from fedsim.learning.objectives.objective import Objective
 from fedsim.models.features import check_that_features_are_learned
 from fedsim.models.gru import GruModel
+from fedsim.models.layers import Dropout, Flatten, Linear
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.mlp import Mlp
 from fedsim.models.parted import PartedModule
 from fedsim.models.softmax import Softmax
-from fedsim.models.table import ModelTable
+from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.torch_module import build, initial_parameters
 from fedsim.models.user_module import TorchModule
 
@@ -146,6 +152,36 @@ def test_features_are_what_the_last_layer_takes_in_the_same_pass(name: str, on_r
     sum(terms).backward()
     assert all(parameter.grad is None for made in (first, second) for parameter in made.parameters())
     assert not any(made.last._forward_pre_hooks for made in (local, first, second)), "nobody looks any more"
+
+
+class Noting(Mmd):
+    """Notes what the features of one batch are."""
+
+    name: Literal["noting"] = "noting"  # type: ignore[assignment]
+    seen: ClassVar[dict[str, torch.Tensor]] = {}
+
+    def feature_loss(self, features: Any, others: Mapping[str, Any]) -> Any:
+        self.seen.update(own=features.detach(), other=others["global"])
+        return 0.0 * features.sum()
+
+
+def test_the_other_model_is_as_in_tests_while_its_own_is_trained() -> None:
+    """Half of the features are left out of the one, and none out of the other, which is the same at its start."""
+    dropping = LayerTable(
+        input_shape=SHAPE,
+        extractor=(Flatten("flatten"), Linear("fc1", 4, 400), Dropout("dropout", 0.5)),
+        classifier=(Linear("fc2", 400, CLASSES),),
+    )
+    dataset, model = data(), initial_parameters(dropping, np.random.default_rng(1))
+    about = training_of(dataset, 0, {"learning_rate": 0.1, "batch_size": 100}, Noting(), model=dropping.digest)
+    inputs = slots(model={"extractor": 0, "classifier": 1}, **{"global": {"extractor": 0, "classifier": 1}})
+    training = Training(about, Stream(1, "batches", 0, 0), inputs, ("extractor", "classifier"))
+    PlainTrainer(dropping, dataset, "cpu", "float32").train(Wave((training,), None), list(model.values()))
+    own, other = Noting.seen["own"], Noting.seen["other"]
+    assert not (other == 0).any()
+    assert 0.4 < (own == 0).float().mean() < 0.6
+    kept = own != 0
+    torch.testing.assert_close(own[kept], 2 * other[kept])
 
 
 def test_features_that_nothing_changes_are_refused() -> None:
