@@ -9,10 +9,12 @@ import pytest
 from small_worlds import scenario
 
 from fedsim.experiment.describe import describe
+from fedsim.experiment.description.simulations import MOST_HOPS, Simulations
 from fedsim.experiment.validate import validate
 from fedsim.learning.learner import NoLearner
 from fedsim.models.fusion import fused
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Stop
 from fedsim.scenario.build import build_world, gather_materials
 
 HIDDEN, MODEL_BYTES = 3, 4.0 * (64 * 3 + 3 + 3 * 10 + 10)
@@ -72,6 +74,18 @@ def test_describe_tells_what_each_protocol_sends() -> None:
     for protocol, more in zip(facts["protocols"], BYTES, strict=True):
         for one in protocol["rounds"]:
             assert one["downlink_bytes_per_client"] == one["uplink_bytes_per_client"] == MODEL_BYTES + more
+
+
+def test_a_fresh_world_is_for_protocols_of_its_model() -> None:
+    whole = scenario(CHANGES)
+    materials = gather_materials(whole, 1)
+    fedavg, multi, *_, fedprox = whole.protocols
+    fresh = [build_world(whole, fedavg, materials, lambda *_: NoLearner())]
+    simulations = Simulations(whole, materials, 1.0, MOST_HOPS, MOST_HOPS, fresh)
+    for protocol, more, left in ((multi, 4.0 * HIDDEN, 1), (fedprox, 0.0, 0), (fedavg, 0.0, 0)):
+        world = simulations.simulated(protocol, Stop(rounds=1), 1)
+        assert world.loop.rounds_done[0].uplink_bytes == 2 * (MODEL_BYTES + more)
+        assert len(fresh) == left
 
 
 def test_work_is_that_of_the_model_that_is_trained() -> None:
