@@ -16,6 +16,7 @@ from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.keep import Keep
+from fedsim.learning.operations.move_gates import MoveGates
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
 from fedsim.models.table import ModelTable
@@ -138,7 +139,7 @@ class PlainLearner(Learner):
             case PartialSum():
                 self.means.setdefault(round_number, []).extend(map(_meant, given[TERM], operation.weights))
                 made = f"change of round {round_number}"
-            case Add():
+            case Add() | MoveGates():
                 made = f"mean of round {round_number}"
             case _:
                 raise NotImplementedError(operation)

@@ -17,6 +17,8 @@ from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.mean import Mean
 from fedsim.learning.rules.rule import ServerRule
+from fedsim.models.features import check_that_features_are_learned
+from fedsim.models.table import ModelTable
 from fedsim.protocols.cohorts.cohort import Cohort
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
@@ -69,6 +71,12 @@ class Combination(Protocol):
         """Whether the size of an update is measured, or the protocol decides on learned values itself."""
         return self.reads_learning or self.codec.reads_learning
 
+    def adapted(self, table: ModelTable) -> ModelTable:
+        """As its objective has it."""
+        _, objective = self.what()
+        with within(*self._key("objective")):
+            return objective.adapted(table)
+
     def run(self, world: World) -> Generator[Event, Any, None]:
         """As its schedule has it, with its parts."""
         yield from self.when().run(world, self.parts)
@@ -89,6 +97,8 @@ class Combination(Protocol):
             self.when().check(world)
         with within(*self._key("objective")):
             objective.check(world.dataset)
+            if objective.features:
+                check_that_features_are_learned(world.model)
         with within(*self._key("exchange")):
             exchange.check(world)
         exchange.check_beside(objective, codec)

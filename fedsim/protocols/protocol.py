@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from simpy import Event
 
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.table import ModelTable
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.settings import Component
@@ -59,6 +60,10 @@ class Protocol(Component):
     @abstractmethod
     def run(self, world: World) -> Generator[Event, Any, None]:
         """The protocol as a process: a loop over ``world.loop.rounds()``."""
+
+    def adapted(self, table: ModelTable) -> ModelTable:
+        """The model that its clients train, made of the scenario's *table*; raises `UserError` when none can be."""
+        return table
 
     def check(self, world: World) -> None:
         """Raise `UserError` when the protocol cannot run in this world, before anything runs.

@@ -120,6 +120,14 @@ class WrittenModels(Settings):
     model: Annotated[ModelSettings, OneOf("models")]
 
 
+class WrittenProtocols(Settings):
+    """What of a scenario says by which protocols it trains, as a run folder keeps it: the rest is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    protocols: Several[Annotated[Protocol, OneOf("protocols")]]
+
+
 class Scenario(Settings):
     """Everything that decides a run's results."""
 

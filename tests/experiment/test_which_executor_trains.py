@@ -27,6 +27,8 @@ from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.serial import Serial
+from fedsim.models.fusion import fused
+from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import ModelTable
 
 IMAGE = ((1, 28, 28), 62)
@@ -412,6 +414,32 @@ def test_batched_says_when_a_model_goes_to_the_plain_loop() -> None:
     lack = choose("auto", [table("gru")], "cpu").reason.removeprefix("batched cannot take the model: ")
     assert choose("batched", [table("gru")], "cpu").remark == (
         f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
+    )
+
+
+FUSED = {"fusing": fused(SmallCnn().table((1, 28, 28), 10), "multi")}
+IN_THE_PLAIN_LOOP = (
+    "batched cannot take the model of fusing (it has no arithmetic for layer fusion (fusion(channels=32, "
+    "operator=multi))), so their clients are trained in the plain loop"
+)
+
+
+@pytest.mark.parametrize("torch_device", TORCH_DEVICES)
+@pytest.mark.parametrize("asked", ["auto", "batched"])
+def test_a_model_that_a_protocol_has_adapted_changes_the_remark_and_no_choice(asked: str, torch_device: str) -> None:
+    tables = [table("small_cnn")]
+    without, choice = choose(asked, tables, torch_device), choose(asked, tables, torch_device, FUSED)
+    assert choice == without._replace(remark=IN_THE_PLAIN_LOOP)
+    assert choose(asked, tables, torch_device, {"as it is": tables[0]}) == without
+    assert choose("serial", tables, torch_device, FUSED) == choose("serial", tables, torch_device)
+    assert choose("auto", [table("gru")], "cpu", FUSED) == choose("auto", [table("gru")], "cpu")
+
+
+def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
+    with pytest.raises(UserError) as refusal:
+        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, adapted=FUSED)
+    assert str(refusal.value) == (
+        f"--precision bfloat16: {IN_THE_PLAIN_LOOP}, which computes only in: float32, float64"
     )
 
 

@@ -6,7 +6,7 @@ must not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -33,12 +33,16 @@ class Choice(NamedTuple):
     """What whoever asked may not expect of it: a sentence; None when there is nothing of the kind."""
 
 
-def choose(asked: str, tables: Sequence[ModelTable], torch_device: str) -> Choice:
+def choose(
+    asked: str, tables: Sequence[ModelTable], torch_device: str, adapted: Mapping[str, ModelTable] | None = None
+) -> Choice:
     """The executor that is *asked* for; for ``auto``, by these rules, the first one that fits:
 
     1. on torch device ``cuda``: ``batched``, the only one that computes there;
     2. for models of which ``batched`` knows the arithmetic of every layer: ``batched``;
     3. for all others: the plain loop, in ``processes``.
+
+    *adapted*, by title of protocol, are models that some protocols make of them: of these only the remark tells.
     """
     if asked not in (AUTO, "batched"):
         return Choice(asked, "it was asked for")
@@ -46,10 +50,22 @@ def choose(asked: str, tables: Sequence[ModelTable], torch_device: str) -> Choic
 
     lack = next((lack for table in tables if (lack := why_not(table))), None)
     remark = lack and f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
+    remark = remark or _in_the_plain_loop(adapted or {})
     if asked != AUTO:
         return Choice(asked, "it was asked for", remark)
     if torch_device == "cuda":
         return Choice("batched", "it is the one that computes on cuda", remark)
     if lack is None:
-        return Choice("batched", "it has the arithmetic of every layer of the model")
+        return Choice("batched", "it has the arithmetic of every layer of the model", remark)
     return Choice("processes", f"batched cannot take the model: {lack}")
+
+
+def _in_the_plain_loop(adapted: Mapping[str, ModelTable]) -> str | None:
+    """Whose clients batched trains there, and why; None where there are none."""
+    from fedsim.learning.executors.batched.support import why_not
+
+    lacks = {title: lack for title, table in adapted.items() if (lack := why_not(table))}
+    if not lacks:
+        return None
+    whose, why = ", ".join(lacks), next(iter(lacks.values()))
+    return f"batched cannot take the model of {whose} ({why}), so their clients are trained in the plain loop"

@@ -77,8 +77,10 @@ class BatchedTrainer(Trainer):
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
-        """Group after group; what looks at a further model's scores, or is coded, is trained in the plain loop."""
-        if any(training.about.objective.scores or not training.about.codec.exact for training in wave.trainings):
+        """Group after group; what looks at what models make of mini-batches, or is coded, is trained in the plain loop."""
+        if any(
+            training.about.objective.looks_at_batches or not training.about.codec.exact for training in wave.trainings
+        ):
             with torch.enable_grad():
                 return self._plain.train(wave, values)
         with arithmetic(self.torch_device, self._precision):
