@@ -53,6 +53,7 @@ def new_manifest(
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
+        "clients": len(materials.topology.sensors),
         "sample_shape": materials.dataset.sample_shape,
         "outputs": materials.dataset.outputs,
         "model": model_size(materials.table),

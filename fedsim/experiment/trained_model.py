@@ -54,7 +54,7 @@ def trained_model(
     try:
         table = settings.table(None if shape is None else tuple(shape), outputs)
         if adapted_by is not None:
-            table = read_protocol(folder / "scenario.yaml", adapted_by).adapted(table)
+            table = read_protocol(folder / "scenario.yaml", adapted_by).models(table, manifest["clients"])[-1]
         return trained(table, {part: weights[f"{place}{part}"] for part in table.parts if f"{place}{part}" in weights})
     except ValueError as error:
         raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None

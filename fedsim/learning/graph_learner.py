@@ -59,6 +59,10 @@ class GraphLearner(Learner):
         node = self._graph.node(Init(table.digest), {}, stream=stream, tags=self._tags)
         return {part: node.output(part) for part in table.parts}
 
+    def change_model(self, table: ModelTable) -> None:
+        """The executor knows it."""
+        self._table = table
+
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
         """A node for one local training; batches come from ``batches/client/use``, or a stream of another name."""
         client, objective, rows = task.client, task.objective, task.rows

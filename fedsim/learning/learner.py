@@ -91,6 +91,9 @@ class Learner(ABC):
     def initial_model(self, table: ModelTable | None = None) -> Model:
         """The model of *table* that everybody starts from; None: the scenario's."""
 
+    def change_model(self, table: ModelTable) -> None:  # noqa: B027 - without learning there is no model
+        """From now on the model that all train and that is evaluated is that of *table*."""
+
     @abstractmethod
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
         """Local training, starting from *model*.

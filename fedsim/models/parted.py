@@ -49,6 +49,9 @@ class PartedModule(nn.Module):
             hook.remove()
         return taken[-1], scores
 
+    def tell_client(self, client: int | None) -> None:
+        """Say whose samples come next; None: those of nobody known."""
+
     def part_parameters(self, part: str) -> dict[str, nn.Parameter]:
         """Those of `part_state` that are trained, in the same order."""
         return {name: value for name, value in self.part_state(part).items() if isinstance(value, nn.Parameter)}

@@ -16,7 +16,7 @@ from fedsim.models.features import last_layer
 from fedsim.models.initialisation import start
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, LayerTable, ModelTable
-from fedsim.models.torch_layers import FusionModule, sequence
+from fedsim.models.torch_layers import FusionModule, GatedUnits, sequence
 
 __all__ = ["LayerModule", "Module", "build", "initial_parameters", "trained"]
 
@@ -69,6 +69,12 @@ class LayerModule(PartedModule):
         """The scores of a batch of features."""
         scores: torch.Tensor = self.parts[CLASSIFIER](features)
         return scores
+
+    def tell_client(self, client: int | None) -> None:
+        """Gated units ask for it."""
+        for units in self.modules():
+            if isinstance(units, GatedUnits):
+                units.client = client
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The scores, (batch, outputs), of a batch of samples, (batch, then the table's input shape)."""

@@ -17,6 +17,7 @@ REGISTRY = {
     "fedfusion_conv": "fedsim.protocols.fedfusion:FedFusionConv",
     "fedfusion_multi": "fedsim.protocols.fedfusion:FedFusionMulti",
     "fedfusion_single": "fedsim.protocols.fedfusion:FedFusionSingle",
+    "cgau": "fedsim.protocols.cgau:CGAU",
     "stp": "fedsim.protocols.stp:STP",
     "fedgsp": "fedsim.protocols.fedgsp:FedGSP",
     "naive_gsp": "fedsim.protocols.fedgsp:NaiveGSP",

@@ -71,11 +71,11 @@ class Combination(Protocol):
         """Whether the size of an update is measured, or the protocol decides on learned values itself."""
         return self.reads_learning or self.codec.reads_learning
 
-    def adapted(self, table: ModelTable) -> ModelTable:
-        """As its objective has it."""
+    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
+        """One, as its objective has it."""
         _, objective = self.what()
         with within(*self._key("objective")):
-            return objective.adapted(table)
+            return (objective.adapted(table),)
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """As its schedule has it, with its parts."""

@@ -61,9 +61,12 @@ class Protocol(Component):
     def run(self, world: World) -> Generator[Event, Any, None]:
         """The protocol as a process: a loop over ``world.loop.rounds()``."""
 
-    def adapted(self, table: ModelTable) -> ModelTable:
-        """The model that its clients train, made of the scenario's *table*; raises `UserError` when none can be."""
-        return table
+    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
+        """The models that so many *clients* train, one after the other, made of the scenario's *table*.
+
+        As a rule, that one. Raises `UserError` when none can be made of it.
+        """
+        return (table,)
 
     def check(self, world: World) -> None:
         """Raise `UserError` when the protocol cannot run in this world, before anything runs.

@@ -69,6 +69,10 @@ class Site:
         self._base_version, self._steps, self._gradient_weight = version, 0, 0.0
         self._trained: dict[int, tuple[int, int]] = {}  # by sender: clients and samples
 
+    def change_model(self, table: ModelTable, state: State) -> None:
+        """From now on it is about the model of *table*, and has the *state*."""
+        self.table, self.state = table, state
+
     def receive(self, cloud: Site) -> Generator[Any, Any, None]:
         """The model of *cloud* comes down to this site, which goes on from it; what else its rule remembers stays."""
         assert self.backbone is not None, "the cloud is at the top"

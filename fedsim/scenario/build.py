@@ -57,13 +57,17 @@ class Materials:
         return tuple({table.digest: table for table in (self.table, *self.class_tables.values())}.values())
 
     def table_for(self, protocol: Protocol, table: ModelTable) -> ModelTable:
-        """What the clients of *protocol* train in place of *table*; equal ones are one object."""
-        adapted = protocol.adapted(table)
-        return self.trained.get(adapted.digest, adapted)
+        """What the clients of *protocol* train first in place of *table*; equal ones are one object."""
+        return self.models_for(protocol, table)[0]
+
+    def models_for(self, protocol: Protocol, table: ModelTable) -> tuple[ModelTable, ...]:
+        """All that they train, one after the other."""
+        made = protocol.models(table, len(self.topology.sensors))
+        return tuple(self.trained.get(one.digest, one) for one in made)
 
     def adapted(self, protocols: Iterable[Protocol]) -> dict[str, ModelTable]:
-        """Title -> model of those protocols whose clients train another one than the scenario's."""
-        tables = {protocol.title: self.table_for(protocol, self.table) for protocol in protocols}
+        """Title -> model of those protocols whose clients end with another one than the scenario's."""
+        tables = {protocol.title: self.models_for(protocol, self.table)[-1] for protocol in protocols}
         return {title: table for title, table in tables.items() if table is not self.table}
 
 
@@ -91,8 +95,8 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
             for one in tuple(by_digest.values()):
-                adapted = protocol.adapted(one)
-                trained.setdefault(adapted.digest, by_digest.get(adapted.digest, adapted))
+                for made in protocol.models(one, len(topology.sensors)):
+                    trained.setdefault(made.digest, by_digest.get(made.digest, made))
     return Materials(seed, topology, dataset, table, class_tables, trained)
 
 
@@ -160,7 +164,7 @@ def build_world(
         clients=clients,
         cloud=Cloud(cloud.compute if cloud else None, scenario.devices.aggregation_s),
         dataset=materials.dataset,
-        model=materials.table_for(protocol, materials.table),
+        models=materials.models_for(protocol, materials.table),
         training=training,
         learner=learner,
         loop=loop,

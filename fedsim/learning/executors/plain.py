@@ -18,7 +18,7 @@ from torch.optim.sgd import sgd
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
-from fedsim.learning.batches import mini_batches
+from fedsim.learning.batches import POOL, mini_batches
 from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
@@ -83,6 +83,7 @@ class PlainTrainer(Trainer):
         view = View(objective, self._module, lambda role: self._frozen(role, further[role]), on_rows=bool(rows))
         weights = self._load(model)
         self._module.train()
+        self._module.tell_client(None if about.seen.client == POOL else about.seen.client)
         has = Given(
             start={name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {},
             state={name: given(source) for name, source in sources.model("state").items()},
@@ -135,15 +136,22 @@ class PlainTrainer(Trainer):
         with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
             return [self._module.features(x) for x in samples]
 
-    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+    def score(
+        self,
+        model: Mapping[str, TensorDict],
+        batches: Sequence[npt.NDArray[np.int64]],
+        clients: Sequence[int | None] | None = None,
+    ) -> list[Score]:
         """The resident model on each batch."""
+        whose = clients or [None] * len(batches)
         self._load(model)
         self._module.eval()
         with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
-            return scores_from([self._tally(ids) for ids in batches])
+            return scores_from([self._tally(ids, client) for ids, client in zip(batches, whose, strict=True)])
 
-    def _tally(self, ids: npt.NDArray[np.int64]) -> Tally:
+    def _tally(self, ids: npt.NDArray[np.int64], client: int | None) -> Tally:
         assert self.dataset.y is not None
+        self._module.tell_client(client)
         scores = self._module(self.tensor(self.dataset.samples(ids)))
         y = self.tensor(self.dataset.y[ids])
         loss = infinite_unless_finite(self._loss(scores, y, "sum"), scores)
