@@ -44,7 +44,7 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
 
     with rare_collections():
         materials = validate(scenario, look)
-        about_training = scenario.training, materials.tables, materials.adapted(scenario.protocols)
+        about_training = scenario.training, materials.tables, materials.by_protocol(scenario.protocols)
         facts = {
             "scenario": scenario.name,
             "description": scenario.description,

@@ -17,7 +17,7 @@ from fedsim import registry
 from fedsim.errors import UserError, nearest
 from fedsim.imports import source_digest
 from fedsim.kernel.streams import Streams
-from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
+from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, ByProtocol, Choice, choose
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
@@ -155,11 +155,15 @@ def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: 
 
 
 def host_for(
-    options: HostOptions, tables: Sequence[ModelTable], *, learn: bool, adapted: Mapping[str, ModelTable] | None = None
+    options: HostOptions,
+    tables: Sequence[ModelTable],
+    *,
+    learn: bool,
+    protocols: Mapping[str, ByProtocol] | None = None,
 ) -> Host:
     """The host that trains the models of *tables* as *options* ask, or one that learns nothing.
 
-    *adapted* are the models of those protocols that train others, by title; they change nothing about the choice.
+    *protocols*, by title, may train other models; they change nothing about the choice.
     Raises `UserError` when the executor cannot compute as it is asked to, or when the torch device is not here.
     """
     if not learn:
@@ -168,7 +172,7 @@ def host_for(
 
     if why := why_absent(options.torch_device):
         raise UserError(f"--torch-device {options.torch_device}: {why}; leave the option out to compute on the CPU")
-    choice = choose(options.executor, tables, options.torch_device, adapted)
+    choice = choose(options.executor, tables, options.torch_device, protocols)
     executor: type[TorchExecutor] = registry.load("executors", choice.name)
     taken = f"executor {choice.name!r}"
     if options.executor == AUTO:
@@ -178,7 +182,7 @@ def host_for(
             f"--torch-device {options.torch_device}: {taken} does not compute there, only on: "
             f"{', '.join(executor.torch_devices)}; leave --executor out, or --torch-device"
         )
-    trained = (*tables, *(adapted or {}).values())
+    trained = (*tables, *(table for of_it in (protocols or {}).values() for table in of_it.models))
     precisions = min((executor.trainer_of(table).precisions for table in trained), key=len)
     if options.precision not in precisions:
         who = f"{choice.remark}, which computes only" if choice.remark else f"{taken} does not compute in it, only"

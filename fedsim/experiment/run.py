@@ -86,8 +86,8 @@ def run(
     with rare_collections():  # first, as a host takes a while to load
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
-    adapted = materials.adapted(scenario.protocols)
-    host = host_for(options, materials.tables, learn=scenario.learn, adapted=adapted)
+    protocols = materials.by_protocol(scenario.protocols)
+    host = host_for(options, materials.tables, learn=scenario.learn, protocols=protocols)
     if host.training is not None:
         check_memory(scenario, materials, precision=precision)
     known = [*remarks, *host.remarks]

@@ -71,6 +71,11 @@ class Combination(Protocol):
         """Whether the size of an update is measured, or the protocol decides on learned values itself."""
         return self.reads_learning or self.codec.reads_learning
 
+    @property
+    def looks_at_batches(self) -> bool:
+        """As its objective does."""
+        return self.parts.objective.looks_at_batches
+
     def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
         """One, as its objective has it."""
         _, objective = self.what()

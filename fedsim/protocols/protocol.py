@@ -43,6 +43,11 @@ class Protocol(Component):
         return self.reads_learning
 
     @property
+    def looks_at_batches(self) -> bool:
+        """Whether its clients' objective looks at what models make of each mini-batch."""
+        return False
+
+    @property
     def rounds_are_alike(self) -> bool:
         """Whether all rounds but the first take and send about the same, so that few of them tell of a run."""
         return True

@@ -15,6 +15,7 @@ from fedsim.errors import Misfit, nearest
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
+from fedsim.learning.executors.choice import ByProtocol
 from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.settings import ModelSettings
@@ -65,10 +66,12 @@ class Materials:
         made = protocol.models(table, len(self.topology.sensors))
         return tuple(self.trained.get(one.digest, one) for one in made)
 
-    def adapted(self, protocols: Iterable[Protocol]) -> dict[str, ModelTable]:
-        """Title -> model of those protocols whose clients end with another one than the scenario's."""
-        tables = {protocol.title: self.models_for(protocol, self.table)[-1] for protocol in protocols}
-        return {title: table for title, table in tables.items() if table is not self.table}
+    def by_protocol(self, protocols: Iterable[Protocol]) -> dict[str, ByProtocol]:
+        """What each trains, by title."""
+        return {
+            protocol.title: ByProtocol(self.models_for(protocol, self.table), protocol.looks_at_batches)
+            for protocol in protocols
+        }
 
 
 LearnerFactory = Callable[[Materials, Protocol, TrainingSettings], Learner]

@@ -23,7 +23,7 @@ from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
-from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose
+from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, ByProtocol, choose
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.serial import Serial
@@ -417,10 +417,11 @@ def test_batched_says_when_a_model_goes_to_the_plain_loop() -> None:
     )
 
 
-FUSED = {"fusing": fused(SmallCnn().table((1, 28, 28), 10), "multi")}
+SMALL = SmallCnn().table((1, 28, 28), 10)
+FUSED = {"fusing": ByProtocol((fused(SMALL, "multi"),), looks_at_batches=True)}
 IN_THE_PLAIN_LOOP = (
-    "batched cannot take the model of fusing (it has no arithmetic for layer fusion (fusion(channels=32, "
-    "operator=multi))), so their clients are trained in the plain loop"
+    "batched trains in the plain loop, client by client: fusing (it cannot take their model: it has no arithmetic for "
+    "layer fusion (fusion(channels=32, operator=multi)))"
 )
 
 
@@ -430,14 +431,20 @@ def test_a_model_that_a_protocol_has_adapted_changes_the_remark_and_no_choice(as
     tables = [table("small_cnn")]
     without, choice = choose(asked, tables, torch_device), choose(asked, tables, torch_device, FUSED)
     assert choice == without._replace(remark=IN_THE_PLAIN_LOOP)
-    assert choose(asked, tables, torch_device, {"as it is": tables[0]}) == without
+    as_it_is = {"as it is": ByProtocol((tables[0],), looks_at_batches=False)}
+    assert choose(asked, tables, torch_device, as_it_is) == without
+    look = {name: ByProtocol((SMALL,), looks_at_batches=True) for name in "ab"}
+    assert choose(asked, tables, torch_device, look).remark == (
+        "batched trains in the plain loop, client by client: a, b (their objective looks at what models make of "
+        "mini-batches)"
+    )
     assert choose("serial", tables, torch_device, FUSED) == choose("serial", tables, torch_device)
     assert choose("auto", [table("gru")], "cpu", FUSED) == choose("auto", [table("gru")], "cpu")
 
 
 def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
     with pytest.raises(UserError) as refusal:
-        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, adapted=FUSED)
+        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=FUSED)
     assert str(refusal.value) == (
         f"--precision bfloat16: {IN_THE_PLAIN_LOOP}, which computes only in: float32, float64"
     )

@@ -103,7 +103,7 @@ FAULTS = (
     Fault(
         "a world is of the scenario's model, whatever its protocol trains",
         BUILD,
-        "        model=materials.table_for(protocol, materials.table),\n",
+        "        models=materials.models_for(protocol, materials.table),\n",
         "        model=materials.table,\n",
         (TEST_ADAPTED,),
     ),

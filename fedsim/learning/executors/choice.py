@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from fedsim.models.table import ModelTable
 
-__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "Choice", "choose"]
+__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "ByProtocol", "Choice", "choose"]
 
 AUTO = "auto"
 """The name that leaves the choice to `choose`."""
@@ -20,6 +20,14 @@ TORCH_DEVICES = ("cpu", "cuda")
 """Where torch can compute; the first one is the default."""
 PRECISIONS = ("float32", "float64", "bfloat16", "tf32")
 """In what the executors compute, not each of them in all, ``tf32`` on ``cuda`` alone; the first one is the default."""
+
+
+class ByProtocol(NamedTuple):
+    """What a protocol trains."""
+
+    models: tuple[ModelTable, ...]
+    looks_at_batches: bool
+    """Whether its objective looks at what models make of each mini-batch."""
 
 
 class Choice(NamedTuple):
@@ -34,7 +42,7 @@ class Choice(NamedTuple):
 
 
 def choose(
-    asked: str, tables: Sequence[ModelTable], torch_device: str, adapted: Mapping[str, ModelTable] | None = None
+    asked: str, tables: Sequence[ModelTable], torch_device: str, protocols: Mapping[str, ByProtocol] | None = None
 ) -> Choice:
     """The executor that is *asked* for; for ``auto``, by these rules, the first one that fits:
 
@@ -42,7 +50,7 @@ def choose(
     2. for models of which ``batched`` knows the arithmetic of every layer: ``batched``;
     3. for all others: the plain loop, in ``processes``.
 
-    *adapted*, by title of protocol, are models that some protocols make of them: of these only the remark tells.
+    *protocols*, by title, may train other models, or look at batches: of these only the remark tells.
     """
     if asked not in (AUTO, "batched"):
         return Choice(asked, "it was asked for")
@@ -50,7 +58,7 @@ def choose(
 
     lack = next((lack for table in tables if (lack := why_not(table))), None)
     remark = lack and f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
-    remark = remark or _in_the_plain_loop(adapted or {})
+    remark = remark or _in_the_plain_loop(protocols or {})
     if asked != AUTO:
         return Choice(asked, "it was asked for", remark)
     if torch_device == "cuda":
@@ -60,12 +68,16 @@ def choose(
     return Choice("processes", f"batched cannot take the model: {lack}")
 
 
-def _in_the_plain_loop(adapted: Mapping[str, ModelTable]) -> str | None:
+def _in_the_plain_loop(protocols: Mapping[str, ByProtocol]) -> str | None:
     """Whose clients batched trains there, and why; None where there are none."""
     from fedsim.learning.executors.batched.support import why_not
 
-    lacks = {title: lack for title, table in adapted.items() if (lack := why_not(table))}
-    if not lacks:
-        return None
-    whose, why = ", ".join(lacks), next(iter(lacks.values()))
-    return f"batched cannot take the model of {whose} ({why}), so their clients are trained in the plain loop"
+    whose: dict[str, list[str]] = {}
+    for title, of_it in protocols.items():
+        lack = next((lack for table in of_it.models if (lack := why_not(table))), None)
+        if lack is not None:
+            whose.setdefault(f"it cannot take their model: {lack}", []).append(title)
+        elif of_it.looks_at_batches:
+            whose.setdefault("their objective looks at what models make of mini-batches", []).append(title)
+    told = "; ".join(f"{', '.join(titles)} ({why})" for why, titles in whose.items())
+    return f"batched trains in the plain loop, client by client: {told}" if told else None
