@@ -36,10 +36,7 @@ class Asked(NamedTuple):
 def selected(rounds: int, cohort: int) -> list[list[Asked]]:
     """Who is drawn in each round where everybody is free and everything arrives."""
     return [
-        [
-            Asked(int(client))
-            for client in Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:cohort]
-        ]
+        [Asked(int(client)) for client in Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:cohort]]
         for number in range(1, rounds + 1)
     ]
 
@@ -153,7 +150,9 @@ class BaselineLoop:
     def named(self) -> Weights:
         """The model, by fedsim's names."""
         if self.normalised:
-            return {f"{'classifier' if name.startswith('head') else 'extractor'}.{name}": w for name, w in self.w.items()}
+            return {
+                f"{'classifier' if name.startswith('head') else 'extractor'}.{name}": w for name, w in self.w.items()
+            }
         return {name: self.w[here] for name, here in NAMES.items()}
 
 

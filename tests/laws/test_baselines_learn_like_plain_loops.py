@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
 import digit_runs
@@ -79,8 +78,11 @@ def apart(one: Weights, other: Weights) -> float:
 def test_every_server_rule_is_held_to_its_paper() -> None:
     """Or its preset is missing here."""
     presets = {name: registry.load("protocols", name) for name in registry.names("protocols")}
-    own = {name for name, preset in presets.items() if (rule := preset.model_fields.get("server")) and (
-        rule.default is not None and rule.default.name != "mean")}
+    own = {
+        name
+        for name, preset in presets.items()
+        if (rule := preset.model_fields.get("server")) and (rule.default is not None and rule.default.name != "mean")
+    }
     assert own == SERVERS.keys()
     rules = {presets[name].model_fields["server"].default.name for name in own}
     assert rules | {"mean"} == set(registry.names("rules"))

@@ -81,7 +81,9 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> list[Applied]:
 
 
 @pytest.mark.parametrize("name", PROTOCOLS)
-def test_adam_steps_the_parts_of_a_round_and_remembers_by_part(name: str, tmp_path: Path, applied: list[Applied]) -> None:
+def test_adam_steps_the_parts_of_a_round_and_remembers_by_part(
+    name: str, tmp_path: Path, applied: list[Applied]
+) -> None:
     protocol = PROTOCOLS[name] | {"server": ADAM}
     changes = {"protocols": [protocol], "stop.rounds": 4, "data.stream": {"samples": 20}}
     scenario = digit_runs.scenario(changes | {"training.learning_rate": 0.2})

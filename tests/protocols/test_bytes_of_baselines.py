@@ -18,7 +18,6 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 """The second has running statistics, which travel with the model, and no control variate."""
 DATA = {"data": {"name": "digits", "partition": {"name": "iid"}}, "topology.devices": 5}
-IDA = {"name": "inverse_distance"}
 BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "fedavg": ({"name": "fedavg"}, "", ""),
     "fedavgm": ({"name": "fedavgm"}, "", ""),
@@ -35,6 +34,11 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "the rule in fedavg": ({"name": "fedavg", "server": {"name": "fednova"}}, "", "one number"),
 }
 """What goes down and what comes up beside the model."""
+
+
+def without_time(model: str, protocol: dict[str, Any], *, rounds: int) -> dict[str, Any]:
+    changes = NO_TIME | DATA | {"protocols": [protocol], "stop.rounds": rounds}
+    return {key: value for key, value in changes.items() if not key.startswith("model")} | {"model": MODELS[model]}
 
 
 def sent(world: World, *, up: bool) -> list[list[float]]:
@@ -55,10 +59,7 @@ def bytes_of(what: str, table: ModelTable) -> float:
 @pytest.mark.parametrize("name", BESIDE)
 def test_a_message_has_the_model_and_what_the_paper_sends_beside_it(name: str, model: str) -> None:
     protocol, *beside = BESIDE[name]
-    protocols = [{**protocol, "clients": CLIENTS}]
-    changes = NO_TIME | DATA | {"model": MODELS[model], "protocols": protocols, "stop.rounds": ROUNDS}
-    changes.pop("model.training_flops_per_sample")
-    world = simulated(changes)
+    world = simulated(without_time(model, {**protocol, "clients": CLIENTS}, rounds=ROUNDS))
     table = world.model
     assert (table.bytes() > 4 * table.parameters()) == (model == "normalised")
     down, up = (table.bytes() + bytes_of(what, table) for what in beside)
@@ -66,13 +67,21 @@ def test_a_message_has_the_model_and_what_the_paper_sends_beside_it(name: str, m
     assert sent(world, up=True) == [[up] * CLIENTS] * ROUNDS
 
 
-@pytest.mark.parametrize("interval", [2, 3])
-def test_where_a_part_is_exchanged_one_number_more_comes_up_with_each_part(interval: int) -> None:
-    """FedNova's, in full rounds and in calibration rounds; the scattered model has nothing beside it."""
-    protocol = {"name": "fednova", "clients": CLIENTS, "interval": interval, "exchange": {"name": "lasp"}}
-    changes = NO_TIME | DATA | {"model": MODELS["mlp"], "protocols": [protocol], "stop.rounds": interval}
-    changes.pop("model.training_flops_per_sample")
-    world = simulated(changes)
+@pytest.mark.parametrize("without_history", ["calibrate", "skip"])
+@pytest.mark.parametrize(("accounting", "interval"), [("sent", 2), ("sent", 3), ("paper", 3)])
+def test_what_is_beside_a_part_is_beside_that_part_alone(accounting: str, interval: int, without_history: str) -> None:
+    """FedNova's, in full rounds and in calibration rounds; the scattered model has nothing beside it.
+
+    Who skips its calibration sends what everybody sends.
+    """
+    lasp = {"name": "lasp", "scc": {"without_history": without_history}}
+    server = {"name": "fednova", "accounting": accounting}
+    protocol = {"name": "fednova", "clients": CLIENTS, "interval": interval, "exchange": lasp, "server": server}
+    world = simulated(without_time("mlp", protocol, rounds=interval))
     w, classifier = world.model.bytes(), world.model.bytes("classifier")
-    assert sent(world, up=True) == [[w + 4] * CLIENTS, *[[classifier + 4] * CLIENTS] * (interval - 1)]
-    assert sent(world, up=False) == [[w] * 2 * CLIENTS, *[[classifier] * CLIENTS] * (interval - 1)]
+    full, part = (w, classifier) if accounting == "paper" else (4.0, 4.0)
+    assert sent(world, up=True) == [[w + full] * CLIENTS, *[[classifier + part] * CLIENTS] * (interval - 1)]
+    full, part = (w, classifier) if accounting == "paper" else (0.0, 0.0)
+    scattered = [w] * CLIENTS
+    calibrations = [[classifier + part] * CLIENTS] * (interval - 1)
+    assert sent(world, up=False) == [[w + full] * CLIENTS + scattered, *calibrations]

@@ -28,7 +28,8 @@ class TellsAccuracy(Objective):
     def check(self, dataset: FederatedDataset) -> None:
         """There must be classes."""
         if dataset.regression:
-            raise Misfit(f"accuracy is of classes, and data set {dataset.name!r} has numbers to predict")
+            problem = f"accuracy is of classes, and data set {dataset.name!r} has numbers to predict"
+            raise Misfit(f"{problem}; choose another objective or protocol")
 
     def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
         """The number that is sent."""
