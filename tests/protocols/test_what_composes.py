@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+import digit_runs
 import pytest
 from small_worlds import NO_TIME, simulated
 
 from fedsim import registry
 from fedsim.errors import UserError
+from fedsim.experiment.run import run
 
 ROUNDS, INTERVAL = 4, 3
 """A block and the full round of another."""
@@ -18,6 +22,7 @@ COHORTS: dict[str, dict[str, Any]] = {
     "grouped": {"name": "grouped", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 2}},
 }
 EXCHANGES: dict[str, dict[str, Any]] = {
+    "extractor": {"name": "extractor"},
     "whole": {"name": "whole"},
     "lasp": {"name": "lasp"},
     "lasp, untrained": {"name": "lasp", "scc": {"without_history": "skip"}},
@@ -44,10 +49,13 @@ def sequence(objective: str, sent: str) -> str:
     )
 
 
-PARTLY = (
-    "protocols[0].exchange: objective 'control_variates' goes by the gradients of the whole model, and with exchange "
-    "'lasp' not all of it is trained and sent in each round; choose exchange: {name: whole}"
-)
+def partly(exchange: str) -> str:
+    return (
+        "protocols[0].exchange: objective 'control_variates' goes by the gradients of the whole model, and with "
+        f"exchange '{exchange}' not all of it is trained and sent in each round; choose exchange: {{name: whole}}"
+    )
+
+
 UNTRAINED = (
     "protocols[0].exchange: objective 'tells_accuracy' tells 'accuracy' of each training, and with these keys of "
     "exchange 'lasp' some clients send without training; choose scc: {without_history: calibrate}, or exchange: "
@@ -55,12 +63,26 @@ UNTRAINED = (
 )
 OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
 REFUSED: dict[str, dict[tuple[str, str], str]] = {
-    "scaffold": {("random", "lasp"): PARTLY, ("random", "lasp, untrained"): PARTLY}
+    "scaffold": {
+        ("random", exchange): partly(keys["name"]) for exchange, keys in EXCHANGES.items() if exchange != "whole"
+    }
     | dict.fromkeys(OF_GROUPS, sequence("control_variates", "control_change")),
     "inverse_distance, INTRAC": {("random", "lasp, untrained"): UNTRAINED}
     | dict.fromkeys(OF_GROUPS, sequence("tells_accuracy", "accuracy")),
 }
 """Rule -> cohort and exchange -> why not; what is not here runs."""
+
+
+def composed(rule: str, cohort: str, exchange: str) -> dict[str, Any]:
+    server, objective = RULES[rule]
+    return {
+        "name": "composed",
+        "cohort": COHORTS[cohort],
+        "schedule": {"name": "rounds", "interval": INTERVAL},
+        "exchange": EXCHANGES[exchange],
+        "objective": {"name": objective},
+        "server": server,
+    }
 
 
 def test_no_rule_cohort_or_exchange_is_missing_here() -> None:
@@ -72,20 +94,11 @@ def test_no_rule_cohort_or_exchange_is_missing_here() -> None:
 @pytest.mark.parametrize(("cohort", "exchange"), list(product(COHORTS, EXCHANGES)))
 @pytest.mark.parametrize("rule", RULES)
 def test_a_combination_runs_or_is_refused_for_a_reason(rule: str, cohort: str, exchange: str) -> None:
-    server, objective = RULES[rule]
-    protocol = {
-        "name": "composed",
-        "cohort": COHORTS[cohort],
-        "schedule": {"name": "rounds", "interval": INTERVAL},
-        "exchange": EXCHANGES[exchange],
-        "objective": {"name": objective},
-        "server": server,
-    }
     changes = {key: value for key, value in NO_TIME.items() if not key.startswith("model")} | {
         "data": {"name": "digits", "partition": {"name": "iid"}},
         "topology.devices": 4,
         "model": {"name": "mlp", "hidden": [3]},
-        "protocols": [protocol],
+        "protocols": [composed(rule, cohort, exchange)],
         "stop.rounds": ROUNDS,
     }
     reason = REFUSED.get(rule, {}).get((cohort, exchange))
@@ -96,3 +109,16 @@ def test_a_combination_runs_or_is_refused_for_a_reason(rule: str, cohort: str, e
         with pytest.raises(UserError) as refusal:
             simulated(changes)
         assert str(refusal.value) == reason
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+def test_what_runs_learns_too(executor: str, tmp_path: Path) -> None:
+    """With streams, as some exchanges train on what comes anew."""
+    those = [those for those in product(RULES, COHORTS, EXCHANGES) if those[1:] not in REFUSED.get(those[0], {})]
+    protocols = [composed(*combination) | {"label": f"number {n}"} for n, combination in enumerate(those)]
+    changes = {"protocols": protocols, "stop.rounds": ROUNDS, "topology.devices": 6, "data.stream": {"samples": 20}}
+    rounds = run(digit_runs.scenario(changes), out=tmp_path, executor=executor, workers=1).rounds
+    assert len(rounds) == ROUNDS * len(those)
+    assert (rounds["participants"] == 6).all()
+    assert all(map(math.isfinite, rounds["loss"]))
