@@ -25,7 +25,6 @@ from fedsim.learning.rules.optimiser import Step
 from fedsim.learning.rules.scaffold import Zeros
 from fedsim.models.table import ModelTable
 
-
 BESIDE = "beside a model"
 """The text of what a client sends with its model."""
 
