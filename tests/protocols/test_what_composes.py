@@ -38,6 +38,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
     "scaffold": ({"name": "scaffold"}, "control_variates"),
     "inverse_distance": ({"name": "inverse_distance"}, "plain"),
     "inverse_distance, INTRAC": ({"name": "inverse_distance", "accuracy": True}, "tells_accuracy"),
+    "gate_average": ({"name": "gate_average"}, "plain"),
 }
 """Each rule, and the objective that it needs."""
 
