@@ -8,9 +8,11 @@ from typing import ClassVar, Literal
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import Misfit
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
-from fedsim.learning.rules.inverse_distance import ACCURACY
 
-__all__ = ["TellsAccuracy"]
+__all__ = ["ACCURACY", "TellsAccuracy"]
+
+ACCURACY = "accuracy"
+"""The share of the training samples that a client has told right, which it tells the server."""
 
 
 class TellsAccuracy(Objective):
