@@ -124,6 +124,11 @@ class Combination(Protocol):
             who = "in a group that trains in sequence only the last client's would arrive"
             raise Misfit(f"{problem}, and {who}; choose clients that train in parallel", *self._key("objective"))
         interval = schedule.interval if isinstance(schedule := self.when(), Rounds) else 1
+        if objective.tells and not exchange.always_trains(interval):
+            problem = f"objective {objective.name!r} tells {objective.tells[0]!r} of each training"
+            where = f"with these keys of exchange {exchange.name!r} some clients send without training"
+            ways = "choose scc: {without_history: calibrate}, or exchange: {name: whole}"
+            raise Misfit(f"{problem}, and {where}; {ways}", *self._key("exchange"))
         if objective.sends and not exchange.is_whole(interval):
             problem = f"objective {objective.name!r} goes by the gradients of the whole model"
             where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"

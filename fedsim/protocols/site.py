@@ -55,10 +55,9 @@ class Site:
         self.backbone = backbone
         self.table = table or world.model
         self.state: State = {"model": world.learner.initial_model(self.table)} if state is None else state
-        self._bytes_beside = (0.0, 0.0)
+        self._rule = rule
         if rule is not None:
             self.state = rule.begin(world.learner, self.state, self.table)
-            self._bytes_beside = rule.bytes_beside(self.table)
         self.version = 0
         """How many models it has made."""
         self._begin(0)
@@ -99,7 +98,7 @@ class Site:
         whole, table = self.state["model"], self.table
         further = {name: whole if name == GLOBAL else self.state.get(name, {}) for name in objective.receives}
         begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
-        beside_down, beside_up = self._bytes_beside
+        beside_down, beside_up = self._rule.bytes_beside(table, part) if self._rule else (0.0, 0.0)
         beside_down += sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
         beside_up += sum(objective.bytes_of(name, table) for name in (*objective.sends, *objective.tells))
         down = Message({**further, "model": begin}, table.bytes(part) + beside_down)

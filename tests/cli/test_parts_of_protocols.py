@@ -7,8 +7,11 @@ from refusals import DATA, FEDAVG, FEDPROX, MODEL, PLANT, Refusals, edited, lay_
 
 from fedsim import registry
 from fedsim.cli import main
+from fedsim.settings import OneOf
 
-NEEDED = {
+OWN_RULE = ("fedavgm", "fedadagrad", "fedadam", "fedyogi", "fednova", "scaffold", "ida", "ida_intrac", "ida_fedavg")
+"""FedAvg with one server rule, whose keys may be others; scaffold and ida_intrac have one objective too."""
+NEEDED = dict.fromkeys(OWN_RULE, "fraction: 0.5") | {
     "fedavg": "fraction: 0.5",
     "fedprox": "fraction: 0.5, mu: 0.1",
     "fedper": "fraction: 0.5",
@@ -32,7 +35,8 @@ PARTS = [
     (name, key)
     for name in registry.names("protocols")
     for key in MISSPELT
-    if key in registry.load("protocols", name).model_fields
+    if key in (fields := registry.load("protocols", name).model_fields)
+    if any(isinstance(mark, OneOf) for mark in fields[key].metadata)
 ]
 OF_FEATURES = {name for name in NEEDED if name.startswith(("fedmmd", "fedfusion"))}
 """They look at features, which softmax does not have."""
@@ -74,10 +78,11 @@ def protocol(name: str, keys: str) -> dict[str, str]:
 def test_who_has_which_part() -> None:
     every = set(registry.names("protocols")) - {"centralised"}
     having = {key: {name for name, of_it in PARTS if of_it == key} for key in MISSPELT}
-    assert having["server"] == having["codec"] == every
-    assert having["objective"] == every - {"fedprox"} - OF_FEATURES
+    assert having["codec"] == every
+    assert having["server"] == every - set(OWN_RULE)
+    assert having["objective"] == every - {"fedprox", "scaffold", "ida_intrac"} - OF_FEATURES
     assert having["cohort"] == having["schedule"] == {"composed"}
-    assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed"} | OF_FEATURES
+    assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed", *OWN_RULE} | OF_FEATURES
 
 
 @pytest.mark.parametrize(("name", "key"), PARTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mutants import (
+    in_baselines,
     in_batched,
     in_channels,
     in_comparisons,
@@ -63,6 +64,7 @@ FAULTS: tuple[Fault, ...] = (
     *in_waves.FAULTS,
     *in_semantics.FAULTS,
     *in_updates.FAULTS,
+    *in_baselines.FAULTS,
     *in_comparisons.FAULTS,
     *in_figures.FAULTS,
     *in_python.FAULTS,

@@ -115,8 +115,8 @@ FAULTS = (
     Fault(
         "weights of a sum are all the first one's",
         PLAIN,
-        "torch.sub(model[part][name], start).mul_(weight)",
-        "torch.sub(model[part][name], start).mul_(1.0)",
+        "change.mul_(weight)",
+        "change.mul_(1.0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(

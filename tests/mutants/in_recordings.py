@@ -41,8 +41,8 @@ FAULTS = (
     Fault(
         "an objective with code of its own is recorded",
         RECORDINGS,
-        " or not Recipe.of(group.about).linear",
-        "",
+        "recorded = Recipe.of(group.about).linear and not group.about.objective.makes",
+        "recorded = True",
         (f"{RECORDED}::test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation",),
     ),
     Fault(

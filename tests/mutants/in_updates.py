@@ -82,8 +82,8 @@ FAULTS = (
     Fault(
         "batched training leaves codecs out",
         EXECUTORS + "batched/trainer.py",
-        "training.about.objective.receives or not training.about.codec.exact",
-        "training.about.objective.receives",
+        "training.about.objective.scores or not training.about.codec.exact",
+        "training.about.objective.scores",
         (TEST_CODECS,),
     ),
     Fault(

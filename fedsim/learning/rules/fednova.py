@@ -32,9 +32,9 @@ class FedNova(ServerRule):
     """``sent``: one number more in each update. ``paper``: twice the model in both directions, as SPATL's tables count
     it."""
 
-    def bytes_beside(self, table: ModelTable) -> tuple[float, float]:
-        """A client tells its ``a_i``."""
-        return (0.0, float(BYTES_PER_PARAMETER)) if self.accounting == "sent" else (table.bytes(), table.bytes())
+    def bytes_beside(self, table: ModelTable, part: str | None = None) -> tuple[float, float]:
+        """A client tells its ``a_i``; as papers count, all that is exchanged is sent twice."""
+        return (0.0, float(BYTES_PER_PARAMETER)) if self.accounting == "sent" else (table.bytes(part),) * 2
 
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """``w + (sum of p_i a_i) sum of p_i (w_i - w) / a_i``; who has taken no step has not moved."""

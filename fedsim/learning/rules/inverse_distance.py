@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from fedsim.learning.learner import Learner
+from fedsim.learning.objectives.accuracy import ACCURACY
 from fedsim.learning.operations.operation import Inputs, Operation, Value
 from fedsim.learning.rules.changes import base_of, weighted_change
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
@@ -22,10 +23,7 @@ from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.settings import Fraction, NonNegative
 
-__all__ = ["ACCURACY", "InverseDistance"]
-
-ACCURACY = "accuracy"
-"""The share of the training samples that a client has told right, which it tells the server."""
+__all__ = ["InverseDistance"]
 
 
 class InverseDistance(ServerRule):

@@ -28,6 +28,10 @@ class Exchange(Component):
         """Whether the whole model is trained and sent in each round, where blocks have *interval* rounds."""
         return False
 
+    def always_trains(self, interval: int) -> bool:
+        """Whether each client that takes part in a round trains in it, where blocks have *interval* rounds."""
+        return True
+
     def check(self, world: World) -> None:
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
         return
