@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy
 
 import fedsim
 from fedsim.kernel.streams import Stream
+from fedsim.scenario.build import gather_materials
 
 UNITS, PRETRAINED, ROUNDS, COHORT, HIDDEN, CLASSES = 6, 2, 5, 7, 16, 10
 CHANGES: dict[str, Any] = {
@@ -148,8 +149,13 @@ def test_both_phases_are_on_the_clock_with_their_own_bytes(tmp_path: Path) -> No
         assert results.rounds[direction].diff().fillna(results.rounds[direction]).tolist() == [
             COHORT * one for one in each
         ]
-    seconds = results.rounds["sim_time_s"].diff().fillna(results.rounds["sim_time_s"])
-    assert (seconds > 0).all()
+    seconds = results.rounds["sim_time_s"].diff().fillna(results.rounds["sim_time_s"]).tolist()
+    data = gather_materials(digit_runs.scenario(changes), 1).dataset
+    for number, took in enumerate(seconds, start=1):
+        chosen = Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:COHORT].tolist()
+        products = 64 * HIDDEN + (HIDDEN * CLASSES if number <= PRETRAINED else 2 * UNITS * HIDDEN + UNITS * CLASSES)
+        slowest = max(len(data.train_ids[client]) for client in chosen)
+        assert took == pytest.approx(slowest * 3 * 2 * products / 1e6)
 
 
 def test_a_run_that_ends_in_pretraining_is_fedavg(tmp_path: Path) -> None:

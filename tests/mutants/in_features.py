@@ -20,6 +20,7 @@ TEST_FEATURES = "tests/learning/test_features.py"
 TEST_FUSION = "tests/models/test_fusion.py"
 TEST_LOOPS = "tests/laws/test_two_stream_loops.py"
 TEST_RULES = "tests/learning/test_server_rules.py"
+TEST_CGAU = "tests/laws/test_cgau_learns_like_a_plain_loop.py"
 TEST_ADAPTED = "tests/scenario/test_adapted_models.py"
 
 FAULTS = (
@@ -127,5 +128,33 @@ FAULTS = (
         "if materials.table_for(protocol, materials.table) is world.model:",
         "if world.model:",
         (TEST_ADAPTED,),
+    ),
+    Fault(
+        "gated units are told of nobody in training",
+        "fedsim/learning/executors/plain.py",
+        "self._module.tell_client(None if about.seen.client == POOL else about.seen.client)",
+        "self._module.tell_client(None)",
+        (TEST_CGAU,),
+    ),
+    Fault(
+        "gated units are told of nobody when clients' own samples are scored",
+        "fedsim/learning/executors/torch_executor.py",
+        "return [(client, ids) for client, ids in enumerate(self._dataset.client_test_ids) if len(ids)]",
+        "return [(None, ids) for client, ids in enumerate(self._dataset.client_test_ids) if len(ids)]",
+        (TEST_CGAU,),
+    ),
+    Fault(
+        "pre-training goes on for a round",
+        "fedsim/protocols/cgau.py",
+        "at.number == self.pretraining_rounds + 1",
+        "at.number == self.pretraining_rounds + 2",
+        (TEST_CGAU,),
+    ),
+    Fault(
+        "clients remember how long the old model took them",
+        "fedsim/protocols/world.py",
+        "client.model, client.known_work = table, None",
+        "client.model = table",
+        (TEST_CGAU,),
     ),
 )

@@ -36,6 +36,10 @@ class FedNova(ServerRule):
         """A client tells its ``a_i``; as papers count, all that is exchanged is sent twice."""
         return (0.0, float(BYTES_PER_PARAMETER)) if self.accounting == "sent" else (table.bytes(part),) * 2
 
+    def held_bytes(self, table: ModelTable) -> float:
+        """A model that has running statistics is summed up twice: once for these, in the weights of the mean."""
+        return table.bytes() if table.statistics_bytes() else 0.0
+
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """``w + (sum of p_i a_i) sum of p_i (w_i - w) / a_i``; who has taken no step has not moved."""
         if len({update.gradient_weight for update in updates}) == 1:  # then it is the mean, to the last bit
