@@ -16,6 +16,7 @@ KEYS: dict[str, dict[str, Any]] = {
     "fedavg": AVERAGING,
     "fedprox": {**AVERAGING, "mu": 0.1},
     "fedper": AVERAGING,
+    "cgau": {**AVERAGING, "pretraining_rounds": 3, "units": 4},
     "fedmmd": {**AVERAGING, "coefficient": 0.2, "floor": 1e-4},
     "fedfusion_conv": AVERAGING,
     "fedfusion_multi": {"fraction": 0.5, "deadline_s": 40.0, "server": {"name": "gate_average", "share": 0.2}},
