@@ -8,7 +8,9 @@ clock. Leaves out dropout between the units, as FedGS does.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Interval
 
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
@@ -33,7 +35,7 @@ class CGAU(ParallelTraining):
     name: Literal["cgau"] = "cgau"
     pretraining_rounds: Count
     """Rounds in which the scenario's model is trained as it is."""
-    layers: Literal[1, 2] = 1
+    layers: Annotated[int, Interval(ge=1, le=2)] = 1
     """Layers of gated units in the classifier."""
     units: Width = 256
     """Units in each of them."""

@@ -176,7 +176,7 @@ class Ida(Server):
         parameters = [self.trained(local.weights) for local in locals]
         rows = torch.stack([torch.cat([one.flatten() for one in weights.values()]) for weights in parameters])
         apart = (rows - rows.mean(0)).abs()
-        distance = apart.sum(1) if self.keys.get("norm", 1) == 1 else apart.pow(2).sum(1).sqrt()
+        distance = apart.sum(1) if self.keys.get("norm", "l1") == "l1" else apart.pow(2).sum(1).sqrt()
         counts = []
         for p, d, local in zip(self.shares(locals), distance.tolist(), locals, strict=True):
             least = self.keys.get("least_accuracy", 1 / self.classes)

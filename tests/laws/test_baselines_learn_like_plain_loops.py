@@ -31,7 +31,7 @@ KEYS: dict[str, dict[str, Any]] = {
     "fedyogi corrected": {"name": "fedyogi", "server": {"bias_correction": True, "beta1": 0.5}, "weighting": "uniform"},
     "fednova, all equal": {"name": "fednova", "weighting": "uniform"},
     "scaffold by samples": {"name": "scaffold", "server": {"learning_rate": 0.5}, "weighting": "samples"},
-    "ida by samples": {"name": "ida", "server": {"norm": 2, "epsilon": 0.1}, "weighting": "samples"},
+    "ida by samples": {"name": "ida", "server": {"norm": "l2", "epsilon": 0.1}, "weighting": "samples"},
     "ida_intrac floored": {"name": "ida_intrac", "server": {"least_accuracy": 0.3}, "weighting": "samples"},
 }
 """Each key of each rule, away from its default."""

@@ -71,7 +71,7 @@ def test_describe_tells_what_each_protocol_sends() -> None:
     assert facts["model"]["bytes"] == MODEL_BYTES
     assert facts["model"]["executor"]["name"] == "batched"
     assert facts["model"]["executor"]["remark"].startswith(
-        "batched cannot take the model of fedfusion_multi, composed, fedfusion_conv (it has no arithmetic for layer fus"
+        "batched trains in the plain loop, client by client: fedfusion_multi, composed (it cannot take their model: it "
     )
     for protocol, more in zip(facts["protocols"], BYTES, strict=True):
         for one in protocol["rounds"]:

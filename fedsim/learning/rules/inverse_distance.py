@@ -32,7 +32,7 @@ class InverseDistance(ServerRule):
     name: Literal["inverse_distance"] = "inverse_distance"
     version: ClassVar[int] = 1
     """Belongs to the numbers that it makes."""
-    norm: Literal[1, 2] = 1
+    norm: Literal["l1", "l2"] = "l1"
     """Of the distance: the sum of absolute differences, or the Euclidean one."""
     epsilon: NonNegative = 1e-8
     """Added to each distance. With 0, models that are the mean itself are all that counts."""
@@ -81,7 +81,7 @@ class Weigh(Operation):
     name: ClassVar[str] = "inverse_distance"
     weights: tuple[float, ...]
     """Of the updates, beside their distances."""
-    norm: int
+    norm: Literal["l1", "l2"]
     epsilon: float
     least_accuracy: float
     averaged: tuple[str, ...]
@@ -116,5 +116,6 @@ class Weigh(Operation):
             for name, tensor in tensors.items()
             if f"{part}.{name}" not in self.averaged
         ]
-        power: float = sum(float(one.abs().pow(self.norm).sum()) for one in apart)
-        return power if self.norm == 1 else math.sqrt(power)
+        if self.norm == "l1":
+            return sum(float(one.abs().sum()) for one in apart)
+        return math.sqrt(sum(float(one.square().sum()) for one in apart))
