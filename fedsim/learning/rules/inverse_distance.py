@@ -100,9 +100,8 @@ class Weigh(Operation):
         return made
 
     def _shares(self, distances: Sequence[float], told: Sequence[float]) -> list[float]:
-        """Of each update in the mean; those at the mean itself share it, where nothing is added to distances."""
         apart = [distance + self.epsilon for distance in distances]
-        inverse = [1 / one for one in apart] if all(apart) else [float(not one) for one in apart]
+        inverse = [1 / one for one in apart] if all(apart) else [float(not one) for one in apart]  # at the mean itself
         accuracies = [max(self.least_accuracy, one) for one in told] or [1.0] * len(inverse)
         counts = [
             weight * one / accuracy for weight, one, accuracy in zip(self.weights, inverse, accuracies, strict=True)
