@@ -24,13 +24,19 @@ PROTOCOLS = {
     "ida_intrac": "inverse_distance",
 }
 """Of each, an operation that makes what the next round needs."""
+OTHERS = (
+    *("fedavgm", "fedadagrad", "fedyogi", "fednova", "ida", "ida_fedavg", "fedmmd"),
+    *("fedfusion_conv", "fedfusion_multi", "fedfusion_single", "cgau", "fedper"),
+)
+KEYS: dict[str, dict[str, Any]] = {"cgau": {"pretraining_rounds": 2, "units": 8}}
+"""What a protocol cannot do without."""
 EXECUTORS = ("serial", "batched")
 OPTIONS: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
 
 
 def scenario(name: str) -> dict[str, Any]:
     """Clients that come again, with momentum."""
-    protocols = [{"name": name, "clients": 9}]
+    protocols = [{"name": name, "clients": 9, **KEYS.get(name, {})}]
     return digit_runs.data({"protocols": protocols, "stop.rounds": 4, "training.momentum": 0.9})
 
 
@@ -38,6 +44,27 @@ def scenario(name: str) -> dict[str, Any]:
 def server() -> Iterator[RunServer]:
     with RunServer() as running:
         yield running
+
+
+def killed_and_resumed(server: RunServer, folder: Path, name: str, executor: str) -> int:
+    """Kill a run three times, and hold its end against that of a whole one; the ledger's lines at the last kill."""
+    whole, out, rng = folder / "whole", folder / "run", random.Random(11)
+    assert server.run(scenario(name), whole, executor=executor, workers=1) == 0
+    expressions = len(computed(whole))
+    for part in range(3):
+        at = At(int(expressions * rng.uniform(part, part + 0.9) / 3), rng.randrange(6))
+        assert server.run(scenario(name), out, at=at, executor=executor, workers=1, **OPTIONS) == -signal.SIGKILL
+    killed_at = len(digit_runs.ledger(out / "store"))
+    assert server.run(scenario(name), out, resume=True, executor=executor, workers=1) == 0
+    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
+    assert Results(out).rounds.equals(Results(whole).rounds)
+    return killed_at
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_other_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path: Path, name: str) -> None:
+    killed_and_resumed(server, tmp_path, name, "batched")
 
 
 @pytest.mark.slow
@@ -49,17 +76,8 @@ def server() -> Iterator[RunServer]:
     ),
 )
 def test_a_killed_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path: Path, name: str, executor: str) -> None:
-    whole, out, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
-    assert server.run(scenario(name), whole, executor=executor, workers=1) == 0
-    expressions = len(computed(whole))
-    for part in range(3):
-        at = At(int(expressions * rng.uniform(part, part + 0.9) / 3), rng.randrange(6))
-        assert server.run(scenario(name), out, at=at, executor=executor, workers=1, **OPTIONS) == -signal.SIGKILL
-    killed_at = len(digit_runs.ledger(out / "store"))
-    assert server.run(scenario(name), out, resume=True, executor=executor, workers=1) == 0
-    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
-    assert Results(out).rounds.equals(Results(whole).rounds)
-    ledger = digit_runs.ledger(out / "store")
+    killed_at = killed_and_resumed(server, tmp_path, name, executor)
+    ledger = digit_runs.ledger(tmp_path / "run" / "store")
     operation = {row["key"]: row["operation"] for row in ledger if row["event"] == "computed"}
     assert any(row["event"] == "loaded" for row in ledger[killed_at:])
     assert PROTOCOLS[name] in {operation[row["key"]] for row in ledger if row["event"] == "loaded"}
