@@ -18,9 +18,9 @@ SLOW = {
 }
 
 
-def run(folder: Path, stop: dict[str, Any], more: dict[str, Any] = {}, **keys: Any) -> Results:
+def run(folder: Path, stop: dict[str, Any], more: dict[str, Any] | None = None, **keys: Any) -> Results:
     cgau = {"name": "cgau", "clients": 8, "pretraining_rounds": PRETRAINED, "units": 8, **keys}
-    scenario = digit_runs.scenario({**SLOW, **more, "protocols": [cgau], "stop": stop})
+    scenario = digit_runs.scenario({**SLOW, **(more or {}), "protocols": [cgau], "stop": stop})
     return fedsim.run(scenario, out=folder, progress=False)
 
 
