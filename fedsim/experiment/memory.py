@@ -44,16 +44,21 @@ class Kept(NamedTuple):
         return self.client * self.clients + self.server + self.update * self.updates
 
 
-def kept_by(protocol: Protocol, scenario: Scenario, table: ModelTable, clients: int) -> Kept | None:
-    """What *protocol* keeps where there are so many *clients*; None where nothing is known, or nothing is kept."""
+def kept_by(protocol: Protocol, scenario: Scenario, materials: Materials) -> Kept | None:
+    """What *protocol* keeps, of the largest of the models that it trains; None where nothing is kept, or not known."""
     if not isinstance(protocol, Combination):
         return None
+    clients = len(materials.topology.sensors)
     cohort, exchange, objective, _, server = protocol.parts
-    of_client = objective.kept_bytes(table) + exchange.kept_bytes(table)
     in_round = min(clients, math.ceil(cohort.mean_size(clients)))
     rounds = (protocol.stop or scenario.stop).rounds
     asked = clients if rounds is None else min(clients, rounds * in_round)
-    kept = Kept(of_client, asked, server.kept_bytes(table), server.held_bytes(table), in_round)
+
+    def of(table: ModelTable) -> Kept:
+        of_client = objective.kept_bytes(table) + exchange.kept_bytes(table)
+        return Kept(of_client, asked, server.kept_bytes(table), server.held_bytes(table), in_round)
+
+    kept = max(map(of, materials.models_for(protocol, materials.table)), key=lambda one: one.total)
     return kept if kept.total else None
 
 
@@ -64,7 +69,7 @@ def check_memory(scenario: Scenario, materials: Materials, *, precision: str) ->
         return
     larger = 2 if precision == "float64" else 1
     for protocol in scenario.protocols:
-        kept = kept_by(protocol, scenario, materials.table, len(materials.topology.sensors))
+        kept = kept_by(protocol, scenario, materials)
         if kept is None or kept.total * larger <= free:
             continue
         client, server, update, total = (

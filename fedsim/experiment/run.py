@@ -197,5 +197,5 @@ def _run_one(
         "cut_short": world.loop.cut_short,
         "real_seconds": time.monotonic() - began_s,
         "final_weights": final,
-        **({} if world.model is materials.table else {"model": model_size(world.model)}),
+        **({} if world.finished_model is materials.table else {"model": model_size(world.finished_model)}),
     }

@@ -90,6 +90,7 @@ class GraphLearner(Learner):
         if size is not None:
             self._asked_next.append(weakref.ref(size))
         remembered = {name: node.output(state_as(name)) for name in names}
+        self.compute_soon(remembered)  # the updates of a client that is always late would all wait, with their models
         beside = {name: {part: node.output(sent_as(name, part)) for part in model} for name in objective.sends}
         beside |= {name: {name: node.output(name)} for name in objective.tells}
         return Trained({part: node.output(part) for part in model}, remembered, size, beside)
@@ -110,9 +111,13 @@ class GraphLearner(Learner):
         node = self._graph.node(operation, _slots(inputs), stream=stream, tags=tags)
         made = {name: node.output(name) for name in outputs}
         if soon:
-            self._soon += map(weakref.ref, made.values())
+            self.compute_soon(made)
         self._asked_next += [weakref.ref(handle) for handle in made.values() if handle.scalar]
         return made
+
+    def compute_soon(self, model: Model) -> None:
+        """Notes it for the next evaluation."""
+        self._soon += map(weakref.ref, model.values())
 
     def value(self, handle: Handle) -> float:
         """Forces it, and every number that is not known yet: so trainings of one instant run side by side."""
@@ -131,11 +136,12 @@ class GraphLearner(Learner):
         tags = self._tags | {"round": round_number}
         handles = [self._graph.node(each, _slots({"model": of}), tags=tags).output(METRICS) for each, of in about]
         new = self._forcer.force(*handles)
-        for large in [held for soon in self._soon if (held := soon()) is not None]:
-            if new:
-                self._forcer.force(large)
-            else:  # what stood behind it may have been deleted since
-                self._forcer.look_up(large)
+        large = [held for soon in self._soon if (held := soon()) is not None]
+        if new:
+            self._forcer.force(*large)
+        else:  # what stood behind it may have been deleted since
+            for one in large:
+                self._forcer.look_up(one)
         self._soon.clear()
         metrics: dict[str, Any] = spread_of_own([handle.value for handle in handles]) if own else handles[0].value
         return metrics

@@ -120,6 +120,12 @@ class Learner(ABC):
         needs it: it alone holds something large. Empty when nothing is learned.
         """
 
+    def compute_soon(self, model: Model) -> None:  # noqa: B027 - without learning there is nothing to compute
+        """Compute *model* with the next evaluation: until then, whoever keeps it keeps all that it is made of.
+
+        What a client remembers of a training (`Trained.state`) is computed so by itself.
+        """
+
     @abstractmethod
     def value(self, handle: Handle) -> float:
         """The number that *handle* stands for: this forces it, and all numbers that may be asked for next."""

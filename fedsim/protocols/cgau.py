@@ -3,7 +3,8 @@ arXiv:2007.04806), as FedGS compares with it: FedAvg, and then a classifier of c
 
 In the first rounds the scenario's model is averaged as it is. Then its classifier gives way to units that know whose
 sample they are given; they begin anew, and all of the model goes on being trained and averaged. Both phases are on the
-clock. Leaves out dropout between the units, as FedGS does.
+clock. The last model of the first phase is evaluated; what is still under way then is given up. Leaves out dropout
+between the units, as FedGS does.
 """
 
 from __future__ import annotations

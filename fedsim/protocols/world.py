@@ -117,20 +117,36 @@ class World:
     """That of `models` which they train now; a client's own is ``client.model``."""
     compute_times_checked: bool = False
     """Whether each client is known to have one, which all protocols on one seed have in common."""
+    _before_change: tuple[int, ModelTable] = field(init=False)
+    """How many rounds were finished when the model last changed, and the model before."""
     _at_the_end_of_a_journey: Callable[[Trip], None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.model = self.models[0]
+        self._before_change = 0, self.model
         self._at_the_end_of_a_journey = self._journey_ended  # once, not for each of a million journeys
         self.outages.on_device_failure = self._device_failed
         self.loop.own_models = self._own_models
 
     def change_model(self, table: ModelTable) -> None:
-        """From now on all clients train the model of *table*."""
+        """From now on all clients train the model of *table*, and forget what they keep of the one before.
+
+        That one is evaluated now, if it was not yet; work on it that is still under way is given up.
+        """
+        self.loop.conclude()  # while the learner still knows that model
+        give_up([client.journey for client in self.clients], "the model has changed")
+        self._before_change = len(self.loop.rounds_done), self.model
         self.model = table
         self.learner.change_model(table)
         for client in self.clients:
             client.model, client.known_work = table, None
+            client.kept.clear()
+
+    @property
+    def finished_model(self) -> ModelTable:
+        """Of the model at the end of the last finished round."""
+        rounds, before = self._before_change
+        return self.model if len(self.loop.rounds_done) > rounds else before
 
     def _own_models(self) -> list[OwnModel]:
         """Of each client: as it began, but for what was learned together, and for what it alone has learned."""

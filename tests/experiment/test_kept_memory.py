@@ -48,6 +48,28 @@ def test_what_is_kept_is_counted_by_client_server_and_update() -> None:
     assert found == [None if one is None else {**one._asdict(), "total": one.total} for one in expected]
 
 
+def test_the_number_of_steps_of_a_corrected_adam_is_not_counted_as_a_model() -> None:
+    plain, corrected = (
+        {
+            "name": "fedadam",
+            "label": str(corrected),
+            "clients": 4,
+            "server": {"name": "adam", "bias_correction": corrected},
+        }
+        for corrected in (False, True)
+    )
+    of_plain, of_corrected = kept(plain, corrected)
+    assert of_plain == of_corrected is not None
+
+
+def test_it_is_of_the_largest_model_that_a_protocol_trains() -> None:
+    cgau = {"name": "cgau", "clients": 4, "pretraining_rounds": 1, "units": 64, "server": {"name": "adam"}}
+    (of_it,) = kept(cgau)
+    assert of_it is not None
+    classifier = 2 * 64 * (16 + 20) + 64 * 10 + 10  # of 16 features and 20 clients, to 10 classes
+    assert of_it["server"] == 2 * 4 * (64 * 16 + 16 + classifier)
+
+
 def test_it_is_in_a_table_of_those_that_keep_something() -> None:
     facts, _ = describe(scenario({"name": "fedavg", "clients": 4}, {"name": "scaffold", "clients": 4}))
     (table,) = [one.cells for one in description_tables(facts) if "memory beside the model" in one.cells]

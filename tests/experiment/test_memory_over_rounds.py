@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import warnings
 from collections.abc import Iterator
 from itertools import product
@@ -136,6 +137,25 @@ def test_after_a_round_no_more_tensors_are_alive_than_after_an_earlier_one(
     assert len(alive.tensor_bytes) == 16
     blocks = alive.tensor_bytes[3::4]
     assert max(blocks[2:]) == blocks[1] > 0, blocks
+
+
+LATE: dict[str, Any] = {
+    "devices.classes": {"sensor": {"compute": {"name": "per_sample", "seconds_per_sample": 1e-3}}},
+    "network.cell.radio": {"name": "fixed", "uplink_bps": 4e5, "downlink_bps": math.inf},
+    "network.late_transfers": "cancel",
+}
+"""Who has many samples trains to the end, but its update is always late."""
+
+
+@pytest.mark.parametrize(("protocol", "deadline_s"), [("scaffold", 0.2), ("fedper", 0.13)])
+def test_what_a_client_keeps_that_is_always_late_does_not_hold_the_models_of_all_rounds(
+    tmp_path: Path, protocol: str, deadline_s: float
+) -> None:
+    alive = Alive()
+    changes = LATE | {"protocols": [{"name": protocol, "clients": 20, "deadline_s": deadline_s}], "stop.rounds": 8}
+    results = run(digit_runs.scenario(changes), out=tmp_path, executor="serial", observer=alive)
+    assert results.rounds["late"].between(1, 19).all()
+    assert max(alive.tensor_bytes[4:]) == alive.tensor_bytes[3] > 0, alive.tensor_bytes
 
 
 @pytest.mark.parametrize("executor", mostly_long(["serial", "batched"], now=["batched"]))

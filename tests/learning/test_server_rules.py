@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -238,6 +239,14 @@ def test_without_epsilon_a_model_at_the_mean_is_all_that_counts(run: Small) -> N
     updates = [one._replace(weight=1.0) for one in moved(W, ((0.5, 0.5), (-0.5, -0.5), (0.0, 0.0)))]
     state = InverseDistance(epsilon=0.0).apply(run.learner, {"model": model(*W)}, updates, aggregation())
     assert numbers(run, state["model"]) == list(W)
+
+
+def test_models_that_are_all_infinitely_far_from_the_mean_make_no_number(run: Small) -> None:
+    """So an evaluation finds that the run has diverged."""
+    far = (-1.5e308, -1.5e308)
+    updates = [one._replace(weight=1.0) for one in moved((0.0, 0.0), ((1.5e308, 1.5e308), (1.4e308, 1.4e308)))]
+    state = InverseDistance().apply(run.learner, {"model": model(*far)}, updates, aggregation())
+    assert all(map(math.isnan, numbers(run, state["model"])))
 
 
 def test_two_clients_always_tie(run: Small) -> None:

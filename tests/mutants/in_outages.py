@@ -70,8 +70,8 @@ FAULTS = (
     Fault(
         "a device that forgets remembers",
         WORLD,
-        "            client.kept.clear()\n",
-        "            pass\n",
+        "            client.kept.clear()\n            if client.stream",
+        "            if client.stream",
         (TEST_DEVICES,),
     ),
     Fault(

@@ -7,11 +7,53 @@ from mutants.fault import Fault
 EXTRACTOR = "fedsim/protocols/exchanges/extractor.py"
 FINETUNING = "fedsim/protocols/finetuning.py"
 RUN_LOOP = "fedsim/protocols/run_loop.py"
+WORLD = "fedsim/protocols/world.py"
 ON_THE_CLOCK = ("tests/protocols/test_own_classifiers_on_the_clock.py",)
 LEARNED = ("tests/laws/test_own_models_learn_like_plain_loops.py",)
 TIMED = ("tests/protocols/test_timed_finetuning.py",)
 
+ALWAYS_LATE = (
+    "tests/experiment/test_memory_over_rounds.py"
+    "::test_what_a_client_keeps_that_is_always_late_does_not_hold_the_models_of_all_rounds",
+)
+CHANGED = ("tests/experiment/test_changing_models.py",)
+
 FAULTS = (
+    Fault(
+        "what a late client remembers waits for its next arrival",
+        "fedsim/learning/graph_learner.py",
+        "        self.compute_soon(remembered)",
+        "        pass",
+        ALWAYS_LATE,
+    ),
+    Fault(
+        "a late client's own classifier waits for its next arrival",
+        EXTRACTOR,
+        "        world.learner.compute_soon(own)\n",
+        "",
+        ALWAYS_LATE,
+    ),
+    Fault(
+        "who is on the way when the model changes goes on",
+        WORLD,
+        '        give_up([client.journey for client in self.clients], "the model has changed")\n',
+        "",
+        CHANGED,
+    ),
+    Fault(
+        "the last model before a change is not evaluated",
+        WORLD,
+        "        self.loop.conclude()  # while the learner still knows that model\n",
+        "",
+        CHANGED,
+    ),
+    Fault(
+        "a run has the model of the round that it does not finish",
+        WORLD,
+        "return self.model if len(self.loop.rounds_done) > rounds else before",
+        "return self.model",
+        CHANGED,
+    ),
     Fault(
         "a client that trains again begins with the initial classifier",
         EXTRACTOR,

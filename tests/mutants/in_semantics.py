@@ -119,7 +119,7 @@ FAULTS = (
     Fault(
         "own extractors are kept",
         LEARNER,
-        "            self._soon += map(weakref.ref, made.values())",
+        "            self.compute_soon(made)",
         "            pass",
         ("tests/experiment/test_memory_over_rounds.py::test_extractors_that_are_kept_are_versions_and_not_copies",),
     ),

@@ -94,7 +94,7 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
 def _kept(protocol: Protocol, simulations: Simulations) -> dict[str, float] | None:
     """The memory that what is learned takes beside the model."""
     materials = simulations.materials
-    kept = kept_by(protocol, simulations.scenario, materials.table, len(materials.topology.sensors))
+    kept = kept_by(protocol, simulations.scenario, materials)
     return None if kept is None else {**kept._asdict(), "total": kept.total}
 
 

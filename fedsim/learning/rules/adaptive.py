@@ -10,6 +10,7 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 from fedsim.learning.rules.optimiser import Moments, Optimiser
+from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 from fedsim.settings import NonNegative, Positive, Probability
 
 __all__ = ["Adagrad", "Adam", "Yogi"]
@@ -75,6 +76,10 @@ class Decaying(Adaptive):
     def moments(self) -> tuple[str, ...]:
         """With correction, the number of steps too."""
         return (*super().moments, "steps") if self.bias_correction else super().moments
+
+    def kept_bytes(self, table: ModelTable) -> float:
+        """Its two moments, of what is trained; the number of steps is nothing beside them."""
+        return float(BYTES_PER_PARAMETER * table.parameters() * len(super().moments))
 
     def moved(self, change: Any, before: Moments) -> dict[str, Any]:
         """As all adaptive ones; the steps are counted where they are needed."""

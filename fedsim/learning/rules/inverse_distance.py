@@ -30,8 +30,6 @@ class InverseDistance(ServerRule):
     """Inverse distance (IDA): an update counts the less, the further its model lies from the mean of all of them."""
 
     name: Literal["inverse_distance"] = "inverse_distance"
-    version: ClassVar[int] = 1
-    """Belongs to the numbers that it makes."""
     norm: Literal["l1", "l2"] = "l1"
     """Of the distance: the sum of absolute differences, or the Euclidean one."""
     epsilon: NonNegative = 1e-8
@@ -106,7 +104,8 @@ class Weigh(Operation):
         counts = [
             weight * one / accuracy for weight, one, accuracy in zip(self.weights, inverse, accuracies, strict=True)
         ]
-        return [count / sum(counts) for count in counts]
+        total = sum(counts) or math.nan  # all are infinitely far away: the run has diverged
+        return [count / total for count in counts]
 
     def _distance(self, base: Mapping[str, Any], mean: Mapping[str, Any], model: Mapping[str, Any]) -> float:
         apart = [

@@ -76,6 +76,7 @@ class WithOwnClassifier(Task):
         """The trained extractor."""
         message = super(WithOwnClassifier, self).learn(world, client, capture, begun)
         trained = message.models["model"]
-        client.kept["private"] = {part: handle for part, handle in trained.items() if part != EXTRACTOR}
+        client.kept["private"] = own = {part: handle for part, handle in trained.items() if part != EXTRACTOR}
+        world.learner.compute_soon(own)
         extractor = {part: handle for part, handle in trained.items() if part == EXTRACTOR}
         return message._replace(models={**message.models, "model": extractor})
