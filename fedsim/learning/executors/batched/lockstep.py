@@ -121,7 +121,7 @@ class Lockstep:
             for role in self._recipe.objective.receives
         }
         self._steps[client], self._seen[client] = sizes.steps, sizes.total
-        self._right[client] = 0
+        self._right[client].zero_()
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, TensorDict]], None]) -> None:
         outputs: dict[str, TensorDict] = {part: {} for part in self._group.base if part in stage.needed}
