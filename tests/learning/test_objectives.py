@@ -77,11 +77,11 @@ class Drifting(Objective):
     name: Literal["drifting"] = "drifting"
     remembers: ClassVar[tuple[str, ...]] = ("way",)
     reads_start: ClassVar[bool] = True
-    push: float
+    strength: float
 
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         for name, gradient in gradients.items() if given.state else ():
-            gradient.sub_(self.push * given.state["way"][name])
+            gradient.sub_(self.strength * given.state["way"][name])
 
     def remember(self, weights: Tensors, given: Given) -> dict[str, dict[str, torch.Tensor]]:
         moved = {name: weights[name] - given.start[name] for name in given.start}
@@ -91,7 +91,7 @@ class Drifting(Objective):
 
 @pytest.fixture
 def drifting() -> Drifting:
-    return Drifting(push=0.5)
+    return Drifting(strength=0.5)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_what_a_client_remembers_goes_into_its_next_training(
                 with torch.no_grad():
                     for position, tensor in enumerate(local):
                         way = ways[client]
-                        gradient = gradients[position] - (drifting.push * way[position] if way else 0)
+                        gradient = gradients[position] - (drifting.strength * way[position] if way else 0)
                         tensor -= TRAINING.learning_rate * gradient
             moved = [(new - old).detach() for new, old in zip(local, model, strict=True)]
             before = ways[client] or [torch.zeros_like(tensor) for tensor in moved]

@@ -41,8 +41,8 @@ FAULTS = (
     Fault(
         "an objective with code of its own is recorded",
         RECORDINGS,
-        " or not Recipe.of(group.about).linear",
-        "",
+        "recorded = recipe.linear and not (recipe.pushes or group.about.objective.makes)",
+        "recorded = True",
         (f"{RECORDED}::test_what_is_played_has_the_bits_of_what_is_done_operation_by_operation",),
     ),
     Fault(
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         "on a device weights do not grow",
         LOW_RANK,
-        "return change.addcmul_(self._shared.weight, scale.to(change.dtype))",
+        "return change.addcmul_(matrix, number.to(change.dtype))",
         "return change",
         (f"{RECORDED}::test_weights_grow_the_same_where_a_device_is_not_asked_by_how_much",),
     ),

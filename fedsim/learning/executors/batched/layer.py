@@ -54,6 +54,12 @@ class GroupLayer(ABC):
             assert self._base_bias is not None
             self.bias.value[client].copy_(self._base_bias)
 
+    def set_push(self, client: int, push: Mapping[str, torch.Tensor]) -> None:
+        """What is added to each of *client*'s gradients from now on."""
+        for kind, tensors in self._client_tensors().items():
+            assert tensors.push is not None
+            self._shown(kind, tensors.push[client]).copy_(push[kind])
+
     def state(self, client: int) -> dict[str, torch.Tensor]:
         """One client's weights, in new memory."""
         return {

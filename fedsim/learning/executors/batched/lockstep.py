@@ -122,16 +122,26 @@ class Lockstep:
         }
         self._steps[client], self._seen[client] = sizes.steps, sizes.total
         self._right[client].zero_()
+        if self._recipe.pushes:
+            push = self._recipe.objective.push(self._given(client))
+            for part, name, layer in self._layers:
+                prefix = f"{part}.{name}."
+                layer.set_push(client, {key.removeprefix(prefix): push[key] for key in push if key.startswith(prefix)})
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, TensorDict]], None]) -> None:
         outputs: dict[str, TensorDict] = {part: {} for part in self._group.base if part in stage.needed}
-        for part, name, layer in self._layers:
-            if part in outputs:
-                outputs[part].update(_named(name, layer.state(client)))
         objective = self._recipe.objective
-        if objective.makes and stage.needed - outputs.keys():
+        makes = bool(objective.makes and stage.needed - outputs.keys())
+        weights: dict[str, torch.Tensor] = {}
+        for part, name, layer in self._layers:
+            if part in outputs or (makes and (objective.remembers or objective.sends)):
+                state = _named(name, layer.state(client))
+                weights |= {f"{part}.{key}": tensor for key, tensor in state.items()}
+                if part in outputs:
+                    outputs[part].update(state)
+        if makes:
             has = self._given(client)._replace(right=self._right[client].clone(), seen=self._seen[client])
-            outputs |= made_by(objective, objective.remember(self._weights(client), has))
+            outputs |= made_by(objective, objective.remember(weights, has))
         finished(stage.number, outputs)
 
     # -- one step -----------------------------------------------------------------------------------------------------

@@ -86,7 +86,8 @@ class Recordings:
 
     def trained(self, group: Group, finished: Callable[[int, dict[str, TensorDict]], None]) -> Change | None:
         """As `Lockstep.run`, by a recording; None if there is none: then nothing has happened."""
-        recorded = Recipe.of(group.about).linear and not group.about.objective.makes
+        recipe = Recipe.of(group.about)
+        recorded = recipe.linear and not (recipe.pushes or group.about.objective.makes)
         if self._recorder is None or not self._samples.all_there or not recorded:
             return None
         sizes = {stage.number: stage.training.about.sizes for stage in group.stages}
