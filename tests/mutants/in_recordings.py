@@ -48,8 +48,8 @@ FAULTS = (
     Fault(
         "a device is asked how far weights have grown",
         LOW_RANK,
-        "        if change.is_cpu:\n",
-        "        if True:\n",
+        "    if change.is_cpu:\n",
+        "    if True:\n",
         (f"{RECORDED}::test_a_graph_can_record_every_wave_of_a_linear_objective",),
     ),
     Fault(

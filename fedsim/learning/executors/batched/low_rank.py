@@ -4,11 +4,13 @@ A step of SGD on a mini-batch changes a weight matrix W (outputs x inputs) by a 
 is ``D^T H``, with a row of D (gradients of the layer's outputs) and of H (its inputs) for each sample. From a base W0
 that all clients share, after any number of steps ::
 
-    W = scale W0 + D^T diag(c) H
+    W = scale W0 + p P + D^T diag(c) H
 
-with one row for each sample seen so far. Plain SGD only appends rows, ``c = -learning_rate``; weight decay, momentum
-and a pull to the start rescale ``scale`` and ``c``: everything is linear, so the recursion runs on a number per sample.
-A product with W is one large product with W0 for all clients together and two small ones for each. In exact arithmetic
+with one row for each sample seen so far. P is a push, a constant that the objective adds to each gradient of a client;
+most objectives have none. Plain SGD only appends rows, ``c = -learning_rate``; weight decay, momentum and a pull to the
+start rescale ``scale``, ``p`` and ``c``: everything is linear, so the recursion runs on a number per sample. A product
+with W is one large product with W0 for all clients together, two small ones for each, and one with P, which is read
+once. To step with P itself, each client's W would be read and written too, and its gradient. In exact arithmetic
 this is the plain loop; in float32 it is closer to it in float64 than the plain loop is, as small changes are not
 rounded into large weights.
 """
@@ -59,13 +61,13 @@ class LowRank:
         self._c = Coefficients(recipe, shared.weight, clients, rows, base=0.0)
         self._p = Coefficients(recipe, shared.weight, clients, 1, base=0.0)
         self._started_elsewhere: set[int] = set()
-        self.push = shared.weight.new_zeros(clients, outputs, inputs) if recipe.pushes else None
-        """What is added to each gradient of a client; it may be set before the client's first step."""
+        self.push = shared.weight.new_empty(clients, outputs, inputs) if recipe.pushes else None
+        """What is added to each gradient of a client, (clients, outputs, inputs); to be set before its first step."""
         # What `c` is in products; plain SGD gives every row the same.
         self._coefficients = shared.weight.new_full((clients, rows), -recipe.learning_rate if recipe.plain else 0.0)
 
     def begin(self, client: int) -> None:
-        """A new training of *client* begins, with the same push."""
+        """A new training of *client* begins: no momentum yet, and this is where it starts. It has the same push."""
         self._started_elsewhere.add(client)
         for coefficients in (self._scale, self._c, self._p):
             coefficients.begin(client)
@@ -147,7 +149,7 @@ class LowRank:
         return self._grown(momentum, self._scale.momentum[client])
 
     def _moved(self, scale: torch.Tensor, c: torch.Tensor, p: torch.Tensor, client: int) -> torch.Tensor:
-        """All that is small first, so that only the last sum rounds at the size of weights."""
+        """``scale W0 + p P + D^T diag(c) H``: small terms first, so that only the last sum rounds at weights' size."""
         change = self._change(c, p, client)
         if self._recipe.rescales:
             change += (scale[client] - 1).to(change.dtype) * self._shared.weight
