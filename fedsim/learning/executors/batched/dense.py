@@ -96,6 +96,12 @@ class Dense(GroupLayer):
         state = super().state(client)
         return state if self._factors is None else {"weight": self._factors.weights(client)} | state
 
+    def look(self, client: int, kind: str) -> torch.Tensor:
+        """One client's weights of that kind, perhaps live."""
+        if self._factors is not None and kind == "weight":
+            return self._factors.weights(client)
+        return super().look(client, kind)
+
     def starts(self, client: int) -> dict[str, torch.Tensor]:
         """Where its training started, for objectives that ask for it."""
         starts = super().starts(client)

@@ -12,7 +12,7 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.course import Course, Draw, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.group import Change, Group
-from fedsim.learning.executors.batched.layer import GroupLayer, layer_tensors
+from fedsim.learning.executors.batched.layer import ClientWeights, GroupLayer, layer_tensors
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import padded
@@ -123,25 +123,17 @@ class Lockstep:
         self._steps[client], self._seen[client] = sizes.steps, sizes.total
         self._right[client].zero_()
         if self._recipe.pushes:
-            push = self._recipe.objective.push(self._given(client))
-            for part, name, layer in self._layers:
-                prefix = f"{part}.{name}."
-                layer.set_push(client, {key.removeprefix(prefix): push[key] for key in push if key.startswith(prefix)})
+            self._set_push(client)
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, TensorDict]], None]) -> None:
         outputs: dict[str, TensorDict] = {part: {} for part in self._group.base if part in stage.needed}
-        objective = self._recipe.objective
-        makes = bool(objective.makes and stage.needed - outputs.keys())
-        weights: dict[str, torch.Tensor] = {}
         for part, name, layer in self._layers:
-            if part in outputs or (makes and (objective.remembers or objective.sends)):
-                state = _named(name, layer.state(client))
-                weights |= {f"{part}.{key}": tensor for key, tensor in state.items()}
-                if part in outputs:
-                    outputs[part].update(state)
-        if makes:
+            if part in outputs:
+                outputs[part].update(_named(name, layer.state(client)))
+        objective = self._recipe.objective
+        if objective.makes and stage.needed - outputs.keys():
             has = self._given(client)._replace(right=self._right[client].clone(), seen=self._seen[client])
-            outputs |= made_by(objective, objective.remember(weights, has))
+            outputs |= made_by(objective, objective.remember(ClientWeights(self._layers, client), has))
         finished(stage.number, outputs)
 
     # -- one step -----------------------------------------------------------------------------------------------------
@@ -204,6 +196,12 @@ class Lockstep:
 
     # -- an objective with a term of its own --------------------------------------------------------------------------
 
+    def _set_push(self, client: int) -> None:
+        push = self._recipe.objective.push(self._given(client))
+        for part, name, layer in self._layers:
+            prefix = f"{part}.{name}."
+            layer.set_push(client, {key.removeprefix(prefix): push[key] for key in push if key.startswith(prefix)})
+
     def _let_the_objective_see(self, active: int) -> None:
         held = {
             f"{part}.{name}": tensors
@@ -212,17 +210,12 @@ class Lockstep:
         }
         for client in range(active):
             self._recipe.objective.add_gradient(
-                {name: tensors[client] for name, tensors in held.items()}, self._weights(client), self._given(client)
+                {name: tensors[client] for name, tensors in held.items()},
+                ClientWeights(self._layers, client),
+                self._given(client),
             )
         for _, _, layer in self._layers:
             layer.release()
-
-    def _weights(self, client: int) -> dict[str, torch.Tensor]:
-        return {
-            f"{part}.{name}": tensor
-            for part, layer_name, layer in self._layers
-            for name, tensor in _named(layer_name, layer.views(client)).items()
-        }
 
     def _given(self, client: int) -> Given:
         options = self._group.about.training

@@ -8,9 +8,9 @@ on: the recipe, the sizes of all mini-batches, which training is which of the wa
 each, and the parts and weights of the sum.
 
 A kind is recorded when it comes for the second time. Trained operation by operation are, beside the first ones,
-objectives whose term is not linear or that make something, as that is code of their own; data sets whose samples do not
-lie on the device, or are augmented; groups of more than `MOST_STEPS` steps; and everything once something could not be
-recorded.
+objectives whose term is not linear, that push or that make something, as that is code of their own; data sets whose
+samples do not lie on the device, or are augmented; groups of more than `MOST_STEPS` steps; and everything once
+something could not be recorded.
 """
 
 from __future__ import annotations
