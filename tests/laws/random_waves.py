@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 from nodes import slots, training_of
+from pushed import way_so_far
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
@@ -43,16 +44,14 @@ class Drifting(Objective):
     name: Literal["drifting"] = "drifting"
     remembers: ClassVar[tuple[str, ...]] = ("way",)
     reads_start: ClassVar[bool] = True
-    push: float
+    strength: float
 
     def add_gradient(self, gradients: Any, weights: Any, given: Given) -> None:
         for name, gradient in gradients.items() if given.state else ():
-            gradient.sub_(self.push * given.state["way"][name])
+            gradient.sub_(self.strength * given.state["way"][name])
 
     def remember(self, weights: Any, given: Given) -> dict[str, Tensors]:
-        moved = {name: weights[name] - given.start[name] for name in given.start}
-        before = given.state.get("way", {})
-        return {"way": {name: change + before[name] for name, change in moved.items()} if before else moved}
+        return way_so_far(weights, given)
 
 
 class Bounded(Objective):
@@ -128,8 +127,16 @@ class Wave:
     weights: tuple[float, ...]
 
 
-def random_wave(world: World, *, seed: int, most_clients: int = 8, most_epochs: int = 3, chained: bool = True) -> Wave:
-    """A wave of 1 to *most_clients* chains of 1 to 3 trainings, by one recipe.
+def random_wave(
+    world: World,
+    *,
+    seed: int,
+    most_clients: int = 8,
+    most_epochs: int = 3,
+    chained: bool = True,
+    objective: Objective | None = None,
+) -> Wave:
+    """A wave of 1 to *most_clients* chains of 1 to 3 trainings, by one recipe; the objective too is drawn, or given.
 
     Step sizes are for a loss that falls: with steps that throw weights about, rounding errors grow without bound, in
     every executor.
@@ -144,9 +151,9 @@ def random_wave(world: World, *, seed: int, most_clients: int = 8, most_epochs: 
         "momentum": momentum,
         "weight_decay": float(rng.choice([0.0, 0.0, 0.01, 0.1])),
     }
-    objective = [Plain(), Plain(), Proximal(mu=float(rng.uniform(0.1, 1))), Drifting(push=0.5), Bounded(strength=0.1)][
-        rng.integers(5)
-    ]
+    proximal = Proximal(mu=float(rng.uniform(0.1, 1)))
+    drawn = [Plain(), Plain(), proximal, Drifting(strength=0.5), Bounded(strength=0.1)][rng.integers(5)]
+    objective = drawn if objective is None else objective
     number = int(rng.integers(1, most_clients + 1))
     lengths = _lengths(rng, number) if chained else [1] * number
     mixed = rng.random() < 0.3

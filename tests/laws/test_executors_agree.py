@@ -16,6 +16,7 @@ from statistics import median
 
 import pytest
 import torch
+from pushed import Pushed
 from random_waves import (
     CLASSES,
     CLIENTS,
@@ -181,6 +182,23 @@ def test_they_agree_after_every_step(executor: str, model: str) -> None:
     assert broken(ratios, bound(place.table)) == []
 
 
+@pytest.mark.drawn
+@each_executor
+@pytest.mark.parametrize(
+    "model", mostly_long(["mlp", "wide mlp", "small_cnn", "hfedms_cnn cut down"], now=["wide mlp", "small_cnn"])
+)
+def test_they_agree_where_each_client_is_pushed_its_own_way(executor: str, model: str) -> None:
+    """With a pull and without, by every kind of recipe, alone and along chains."""
+    ratios = []
+    for seed in range(12 if FULL else 6):
+        place = world(MODELS[model](), seed=seed)
+        wave = random_wave(place, seed=seed, objective=Pushed(strength=0.05, mu=0.3 * (seed % 2)))
+        ratios.append(Comparison(EXECUTORS[executor], place).ratios(wave))
+        if "float64" in EXECUTORS[executor].trainer.precisions:
+            assert disagreement(EXECUTORS[executor], place, wave) <= EXACT, seed
+    assert broken(ratios, bound(place.table)) == []
+
+
 OPTIONS = [
     {"momentum": momentum, "weight_decay": decay, "learning_rate": 0.05, "batch_size": size, "epochs": 1}
     for momentum, decay, size in product((0.0, 0.5), (0.0, 0.1), (4, 1))
@@ -188,12 +206,21 @@ OPTIONS = [
 RECIPES: dict[str, Objective] = {
     "plain": Plain(),
     "proximal": Proximal(mu=0.3),
-    "drifting": Drifting(push=0.5),
+    "drifting": Drifting(strength=0.5),
     "bounded": Bounded(strength=0.1),
+    "pushed": Pushed(strength=0.1),
+    "pushed and pulled": Pushed(strength=0.1, mu=0.3),
 }
 
 
-OF_EACH_KIND = [("small_cnn", "drifting"), ("small_cnn", "bounded"), ("wide mlp", "plain"), ("wide mlp", "proximal")]
+OF_EACH_KIND = [
+    ("small_cnn", "drifting"),
+    ("small_cnn", "bounded"),
+    ("small_cnn", "pushed"),
+    ("wide mlp", "plain"),
+    ("wide mlp", "proximal"),
+    ("wide mlp", "pushed and pulled"),
+]
 
 
 @each_executor
@@ -282,7 +309,7 @@ FAULTS: dict[str, tuple[Change, Objective]] = {
     "weight decay": (without_option("weight_decay"), Plain()),
     "momentum": (without_option("momentum"), Plain()),
     "the proximal term": (each_training(without_objective), Proximal(mu=0.3)),
-    "what clients remember": (each_training(without_memory), Drifting(push=0.5)),
+    "what clients remember": (each_training(without_memory), Drifting(strength=0.5)),
     "which samples come when": (each_training(other_batches), Plain()),
     "that a chain goes on, or another model to start from": (one_start, Plain()),
     "weights of the sum": (equal_weights, Plain()),

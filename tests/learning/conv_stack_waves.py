@@ -15,6 +15,7 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.objectives.control_variates import ControlVariates
 from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
@@ -53,7 +54,7 @@ class ConvStackWave:
 @st.composite
 def waves_of(draw: st.DrawFn, blocks: st.SearchStrategy[tuple[ConvolutionBlock, ...]]) -> ConvStackWave:
     """Clients with one to four samples in each of some steps; every kind of recipe."""
-    objective = draw(st.sampled_from([Plain(), Proximal(mu=0.5), Watching()]))
+    objective = draw(st.sampled_from([Plain(), Proximal(mu=0.5), ControlVariates(), Watching()]))
     recipe = Recipe(0.1, draw(st.sampled_from([0.0, 0.9])), draw(st.sampled_from([0.0, 0.1])), objective)
     active = sorted(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4)), reverse=True)
     samples = tuple(tuple(draw(st.integers(1, 4)) for _ in range(number)) for number in active)
@@ -98,9 +99,21 @@ def step(
     return found
 
 
+def push(conv_stack: ConvStack[Convolution], wave: ConvStackWave) -> None:
+    """By random numbers, the same for every kind."""
+    rng = np.random.default_rng([wave.seed, 2])
+    for client in range(wave.clients):
+        for layer in conv_stack.convolutions:
+            shapes = {kind: tensor.shape for kind, tensor in layer.views(client).items()}
+            drawn = {kind: torch.from_numpy(rng.standard_normal(shapes[kind])) for kind in sorted(shapes)}
+            layer.set_push(client, drawn)
+
+
 def train(conv_stack: ConvStack[Convolution], wave: ConvStackWave, **options: int) -> list[torch.Tensor]:
     """All steps; one client begins anew before the last one, another from the base."""
     found = []
+    if wave.recipe.pushes:
+        push(conv_stack, wave)
     for number in range(len(wave.samples)):
         if number and number == len(wave.samples) - 1:
             for layer in conv_stack.convolutions:

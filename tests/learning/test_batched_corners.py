@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pytest
 import torch
 from nodes import training_of
+from pushed import Pushed
 from whole_numbers import Bench, Killed, Waving
 
 from fedsim.data.captures import Capture
@@ -36,7 +37,7 @@ from fedsim.learning.executors.wave import Made, Source, Training, Wave, Weighte
 from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.learning.executors.workers import Workers
 from fedsim.learning.graph import Graph, Handle, Node
-from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.operations.evaluate import Evaluate
@@ -191,6 +192,11 @@ RECIPES: dict[str, tuple[dict[str, Any], Objective]] = {
     "momentum and decay": (SGD | EVERYTHING, Plain()),
     "all together": (SGD | EVERYTHING, Proximal(mu=0.3)),
 }
+PUSHED: dict[str, tuple[dict[str, Any], Objective]] = {
+    "plain": (SGD, Pushed(strength=0.1)),
+    "momentum and decay": (SGD | EVERYTHING, Pushed(strength=0.1)),
+    "all together": (SGD | EVERYTHING, Pushed(strength=0.1, mu=0.3)),
+}
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["biases", "no biases"])
@@ -220,6 +226,32 @@ def test_factors_may_become_matrices_in_the_middle_of_a_training(
     assert rows and all(2 * 40 < number <= rows_that_pay(260, 260) for number in rows), "in the second training"
 
 
+@pytest.mark.parametrize(
+    ("epochs", "chained", "unfolded"), [(1, False, []), (4, False, [124, 124]), (2, True, [42, 42])]
+)
+@pytest.mark.parametrize("recipe", PUSHED)
+def test_factors_with_a_push_become_matrices_when_they_are_full_or_another_push_comes(
+    recipe: str, epochs: int, chained: bool, unfolded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While others are in the middle of their training, and one has ended; or not at all."""
+    rows: list[int] = []
+    unfold = Dense._unfold
+
+    def watched(self: Dense, factors: Any) -> None:
+        rows.append(factors.rows)
+        unfold(self, factors)
+
+    monkeypatch.setattr(Dense, "_unfold", watched)
+    table = dense()
+    data = dataset(table, [21, 40, 1, 38])
+    training, objective = PUSHED[recipe]
+    given = training | {"epochs": epochs}
+    first = [Link(0), Link(3)] if chained else [Link(0)]
+    chains = (first, [Link(1)], [Link(2)], [Link(3)])
+    assert disagreement(BatchedTrainer, table, data, chains, [(given, objective)]) <= EXACT
+    assert rows == unfolded
+
+
 @pytest.mark.parametrize("by", ["machine code, if there is some", "pytorch"])
 def test_a_part_in_factors_that_begins_anew_forgets_all_that_it_saw(by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """All within as many samples as pay."""
@@ -228,8 +260,34 @@ def test_a_part_in_factors_that_begins_anew_forgets_all_that_it_saw(by: str, mon
     table = dense()
     data = dataset(table, [8, 9, 5])
     chains = ([Link(0), Link(1, restarts=("extractor",)), Link(2)], [Link(2), Link(0, restarts=("classifier",))])
-    for recipe in RECIPES.values():
+    for recipe in (*RECIPES.values(), *PUSHED.values()):
         assert disagreement(BatchedTrainer, table, data, chains, [recipe]) <= EXACT
+
+
+class TellsSize(Objective):
+    """Local SGD, and how large the weights are in the end is sent."""
+
+    name: Literal["tells_size"] = "tells_size"
+    tells: ClassVar[tuple[str, ...]] = ("size",)
+
+    @property
+    def pull(self) -> float:
+        return 0.0
+
+    def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
+        return {"size": {"size": sum(weight.square().sum() for weight in weights.values())}}
+
+
+@pytest.mark.parametrize("table", [dense(), linear()], ids=["factors", "matrices"])
+def test_a_number_of_the_weights_is_told_as_in_the_plain_loop(table: LayerTable) -> None:
+    data = dataset(table, [8, 9])
+    given = wave(data, table.parts, ([Link(0)], [Link(1)]), [(SGD, TellsSize())], table.parts)
+    given = replace(given, trainings=tuple(replace(training, wanted=("size",)) for training in given.trainings))
+    values = [part for seed in (1, 2) for part in model(table, "float64", seed=seed).values()]
+    found, expected = (
+        kind(table, data, "cpu", "float64").train(given, values) for kind in (BatchedTrainer, PlainTrainer)
+    )
+    assert distance(found, expected) <= EXACT
 
 
 def image_model(shape: tuple[int, ...], *conv_stack: Layer) -> LayerTable:
@@ -267,7 +325,8 @@ def test_convolutions_of_any_geometry_are_the_plain_loops(geometry: str, kind: t
     table = GEOMETRIES[geometry]
     data = dataset(table, [1, 9, 16, 6])
     chains = ([Link(0)], [Link(1), Link(2, restarts=("classifier",))], [Link(3)], [Link(2)])
-    for recipe in ((SGD, Plain()), (SGD | EVERYTHING | {"batch_size": 4, "epochs": 1}, Proximal(mu=0.3))):
+    options = SGD | EVERYTHING | {"batch_size": 4, "epochs": 1}
+    for recipe in ((SGD, Plain()), (options, Proximal(mu=0.3)), (options, Pushed(strength=0.1, mu=0.3))):
         assert disagreement(kind, table, data, chains, [recipe]) <= EXACT
 
 

@@ -25,9 +25,11 @@ from small_learner import (
 from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import batches
 from fedsim.learning.keyed import described
-from fedsim.learning.objectives.objective import Given, Objective, Tensors
+from fedsim.learning.objectives.control_variates import OWN, ControlVariates
+from fedsim.learning.objectives.objective import Given, Objective, State, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
+from fedsim.learning.rules.scaffold import CONTROL
 
 ROUNDS = 4
 WAVE_ENDS = [2, 3, 5, 6, 8, 9, 11, 12]  # trainings done when the two sums of each round's three models are
@@ -61,6 +63,21 @@ def test_the_plain_objective_adds_nothing() -> None:
     assert all(torch.equal(gradients[name], tensor) for name, tensor in random_tensors(3).items())
 
 
+@pytest.mark.parametrize("own", [{}, {OWN: random_tensors(5)}], ids=["first", "later"])
+@pytest.mark.parametrize("objective", [Plain(), Proximal(mu=0.3), ControlVariates()])
+def test_an_objective_adds_the_pull_and_the_push_that_it_tells(objective: Objective, own: State) -> None:
+    weights, start, gradients = random_tensors(1), random_tensors(2), random_tensors(3)
+    has = given(start)._replace(state=own, models={CONTROL: random_tensors(4)})
+    assert objective.pull is not None
+    push = objective.push(has) if objective.pushes else dict.fromkeys(start, 0.0)
+    expected = {
+        name: one + objective.pull * (weights[name] - start[name]) + push[name] for name, one in gradients.items()
+    }
+    objective.add_gradient(gradients, weights, has)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(gradients[name], tensor, rtol=1e-12, atol=1e-12)
+
+
 def given(start: Tensors) -> Given:
     return Given(start, {}, {}, TRAINING, 0)
 
@@ -77,11 +94,11 @@ class Drifting(Objective):
     name: Literal["drifting"] = "drifting"
     remembers: ClassVar[tuple[str, ...]] = ("way",)
     reads_start: ClassVar[bool] = True
-    push: float
+    strength: float
 
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         for name, gradient in gradients.items() if given.state else ():
-            gradient.sub_(self.push * given.state["way"][name])
+            gradient.sub_(self.strength * given.state["way"][name])
 
     def remember(self, weights: Tensors, given: Given) -> dict[str, dict[str, torch.Tensor]]:
         moved = {name: weights[name] - given.start[name] for name in given.start}
@@ -91,7 +108,7 @@ class Drifting(Objective):
 
 @pytest.fixture
 def drifting() -> Drifting:
-    return Drifting(push=0.5)
+    return Drifting(strength=0.5)
 
 
 @pytest.fixture
@@ -134,7 +151,7 @@ def test_what_a_client_remembers_goes_into_its_next_training(
                 with torch.no_grad():
                     for position, tensor in enumerate(local):
                         way = ways[client]
-                        gradient = gradients[position] - (drifting.push * way[position] if way else 0)
+                        gradient = gradients[position] - (drifting.strength * way[position] if way else 0)
                         tensor -= TRAINING.learning_rate * gradient
             moved = [(new - old).detach() for new, old in zip(local, model, strict=True)]
             before = ways[client] or [torch.zeros_like(tensor) for tensor in moved]

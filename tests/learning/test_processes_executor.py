@@ -88,7 +88,7 @@ def outcome(folder: Path, executor: Executor, objective: Objective) -> dict[str,
     return found
 
 
-ALL_MEMORIES, MU = ("float32", Drifting(push=0.5)), ("float64", Proximal(mu=0.1))
+ALL_MEMORIES, MU = ("float32", Drifting(strength=0.5)), ("float64", Proximal(mu=0.1))
 
 
 @pytest.mark.drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutants.fault import BATCHED, CORNERS, LOW_RANK, TRAINER, Fault
 
+COEFFICIENTS = BATCHED + "coefficients.py"
 DENSE = BATCHED + "dense.py"
 CLIENT_TENSORS = BATCHED + "client_tensors.py"
 LOCKSTEP = BATCHED + "lockstep.py"
@@ -20,36 +21,37 @@ FAULTS = (
     Fault(
         "factors of a part that begins anew go on with their coefficients",
         LOW_RANK,
-        "        self._scale[client].fill_(1)\n        self._c[client].zero_()\n        if not self._recipe.plain:\n"
-        "            self._coefficients[client].zero_()\n        self._outputs[client].zero_()\n",
-        "        self._scale[client].fill_(1)\n",
+        "        for coefficients in (self._scale, self._c, self._p):\n            coefficients.restart(client)\n"
+        "        if not self._recipe.plain:\n            self._coefficients[client].zero_()\n"
+        "        self._outputs[client].zero_()\n",
+        "        self._scale.restart(client)\n",
         (CORNERS,),
     ),
     Fault(
         "a part that begins anew keeps its scale",
         LOW_RANK,
-        "        self._scale[client].fill_(1)\n        self._c[client].zero_()\n",
-        "        self._c[client].zero_()\n",
+        "        for coefficients in (self._scale, self._c, self._p):\n            coefficients.restart(client)\n",
+        "        self._c.restart(client)\n",
         (CORNERS,),
     ),
     Fault(
         "momentum in factors is handed on to the next training",
-        LOW_RANK,
-        "        self._momentum_c[client].zero_()\n",
+        COEFFICIENTS,
+        "        self.momentum[client].zero_()\n",
         "",
         (CORNERS,),
     ),
     Fault(
         "the pull is to the base and not to where a training started",
-        LOW_RANK,
-        "        self._start_c[client] = self._c[client]\n",
+        COEFFICIENTS,
+        "        self.start[client] = self.value[client]\n",
         "",
         (CORNERS,),
     ),
     Fault(
         "weights that decay are not smaller in the sum",
         LOW_RANK,
-        "return self._grown(total, _weighted(self._scale - 1, weights).sum())",
+        "return self._grown(total, _weighted(self._scale.value - 1, weights).sum())",
         "return total",
         (CORNERS,),
     ),
@@ -175,7 +177,7 @@ FAULTS = (
     Fault(
         "products do not see how weight decay and momentum rescale a change",
         LOW_RANK,
-        "        self._coefficients[active] = c.to(self._coefficients.dtype)",
+        "        self._coefficients[active] = self._c.value[active].to(self._coefficients.dtype)",
         "        self._coefficients[active] = -recipe.learning_rate",
         (AGREE,),
     ),
@@ -227,6 +229,41 @@ FAULTS = (
         "    bias = None if bias is None else bias.to(dtype)\n",
         "    bias = None\n",
         (f"{CORNERS}::test_scores_are_the_plain_loops",),
+    ),
+    Fault(
+        "a push is forgotten in products",
+        LOW_RANK,
+        "        if push is not None:\n            y.baddbmm_(",
+        "        if False:\n            y.baddbmm_(",
+        (CORNERS,),
+    ),
+    Fault(
+        "a push is forgotten in the sum",
+        LOW_RANK,
+        "                _plus(total, number, push)\n",
+        "                pass\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "a push is forgotten where weights are no factors",
+        CLIENT_TENSORS,
+        "            gradient.add_(self.push[clients])\n",
+        "            pass\n",
+        (CORNERS,),
+    ),
+    Fault(
+        "a client's next training is pushed by the push of the one before",
+        DENSE,
+        "        if self._factors is not None and self._recipe.pushes:\n            self._unfold(self._factors)\n",
+        "",
+        (CORNERS,),
+    ),
+    Fault(
+        "a step with a push counts as plain",
+        RECIPE,
+        " or self.pull or self.pushes)",
+        " or self.pull)",
+        (CORNERS,),
     ),
     Fault(
         "a pull to the start rescales nothing",

@@ -31,6 +31,12 @@ class ControlVariates(Objective):
     remembers: ClassVar[tuple[str, ...]] = (OWN,)
     sends: ClassVar[tuple[str, ...]] = (CONTROL_CHANGE,)
     reads_start: ClassVar[bool] = True
+    pushes: ClassVar[bool] = True
+
+    @property
+    def pull(self) -> float:
+        """None at all."""
+        return 0.0
 
     def bytes_of(self, name: str, table: ModelTable) -> float:
         """4 for each trained parameter: running statistics have no control."""
@@ -40,8 +46,13 @@ class ControlVariates(Objective):
         """Its control variate."""
         return self.bytes_of(OWN, table)
 
+    def push(self, given: Given) -> Tensors:
+        """``c - c_i``; c_i is zero before the first training."""
+        control, own = given.models[CONTROL], given.state.get(OWN)
+        return {name: control[name] if own is None else control[name] - own[name] for name in given.start}
+
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
-        """Adds ``c - c_i``; c_i is zero before the first training."""
+        """Adds `push`."""
         control, own = given.models[CONTROL], given.state.get(OWN)
         for name, gradient in gradients.items():
             gradient.add_(control[name])
@@ -52,6 +63,6 @@ class ControlVariates(Objective):
         """``c_i+ = c_i - c + (w - y) / (a_i eta)``, and what that is more than ``c_i``."""
         way = given.training.gradient_weight(given.steps) * given.training.learning_rate
         control, own = given.models[CONTROL], given.state.get(OWN)
-        change = {name: (start - weights[name]) / way - control[name] for name, start in given.start.items()}
+        change = {name: (start - weights[name]).div_(way).sub_(control[name]) for name, start in given.start.items()}
         kept = {name: tensor + own[name] if own is not None else tensor.clone() for name, tensor in change.items()}
         return {OWN: kept, CONTROL_CHANGE: change}

@@ -54,6 +54,8 @@ class Objective(Component):
     """Names of numbers that go up beside it."""
     counts_right: ClassVar[bool] = False
     """Whether it asks how many samples were told right in training; classes only."""
+    pushes: ClassVar[bool] = False
+    """Whether the term's gradient has a part that is constant in a training: `push`."""
     scores: ClassVar[tuple[str, ...]] = ()
     """Those among ``receives`` whose scores on each mini-batch `loss` looks at."""
     features: ClassVar[tuple[str, ...]] = ()
@@ -68,8 +70,12 @@ class Objective(Component):
 
     @property
     def pull(self) -> float | None:
-        """The number k if the term's gradient is ``k (w - w_start)`` and nothing else; None if it is not."""
+        """The number k if the term's gradient is ``k (w - w_start)``, and `push` if it `pushes`; None if it is not."""
         return None
+
+    def push(self, given: Given) -> Tensors:
+        """The constant that the term adds to each gradient of a training, by full name; nobody writes to it."""
+        raise NotImplementedError
 
     def check(self, dataset: FederatedDataset) -> None:
         """Raise `Misfit` when it cannot be minimised on such data."""

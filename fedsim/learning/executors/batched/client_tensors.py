@@ -12,7 +12,7 @@ __all__ = ["ClientTensors"]
 
 
 class ClientTensors:
-    """``value[c]`` is client *c*'s; momentum and start are kept only where the recipe needs them."""
+    """``value[c]`` is client *c*'s; momentum, start and push are kept only where the recipe needs them."""
 
     def __init__(self, recipe: Recipe, value: torch.Tensor) -> None:
         """*value* is (clients, ...), and this object's own from now on."""
@@ -20,6 +20,7 @@ class ClientTensors:
         self.value = value
         self.momentum = torch.zeros_like(value) if recipe.momentum else None
         self.start = value.clone() if recipe.keeps_start else None
+        self.push = torch.empty_like(value) if recipe.pushes else None
         self._held: list[tuple[int | slice, torch.Tensor]] = []
 
     @classmethod
@@ -59,6 +60,8 @@ class ClientTensors:
 
     def _step(self, clients: int | slice, gradient: torch.Tensor) -> None:
         recipe, value = self._recipe, self.value[clients]
+        if self.push is not None:
+            gradient.add_(self.push[clients])
         if recipe.pull:
             assert self.start is not None
             gradient.add_(value - self.start[clients], alpha=recipe.pull)

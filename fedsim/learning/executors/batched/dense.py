@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -42,7 +42,9 @@ class Dense(GroupLayer):
         return held
 
     def begin(self, client: int) -> None:
-        """A new training of *client* begins."""
+        """A new training of *client* begins. If its gradients get another push, factors have no room for that."""
+        if self._factors is not None and self._recipe.pushes:
+            self._unfold(self._factors)
         super().begin(client)
         if self._factors is not None:
             self._factors.begin(client)
@@ -52,6 +54,13 @@ class Dense(GroupLayer):
         super().restart(client)
         if self._factors is not None:
             self._factors.restart(client)
+
+    def set_push(self, client: int, push: Mapping[str, torch.Tensor]) -> None:
+        """What is added to each of *client*'s gradients from now on."""
+        super().set_push(client, push)
+        if self._factors is not None:
+            assert self._factors.push is not None
+            self._factors.push[client].copy_(push["weight"])
 
     def forward(self, h: torch.Tensor) -> torch.Tensor:
         """(clients, samples, inputs) to (clients, samples, outputs), for the first clients."""
@@ -87,6 +96,17 @@ class Dense(GroupLayer):
         state = super().state(client)
         return state if self._factors is None else {"weight": self._factors.weights(client)} | state
 
+    def look(self, client: int, kind: str) -> torch.Tensor:
+        """One client's weights of that kind, perhaps live."""
+        if self._factors is not None and kind == "weight":
+            return self._factors.weights(client)
+        return super().look(client, kind)
+
+    def starts(self, client: int) -> dict[str, torch.Tensor]:
+        """Where its training started, for objectives that ask for it."""
+        starts = super().starts(client)
+        return starts if self._factors is None else {"weight": self._factors.start(client)} | starts
+
     def _weighted_weight_change(self, weights: Sequence[float]) -> torch.Tensor:
         if self._factors is not None:
             return self._factors.weighted_change(weights)
@@ -103,4 +123,5 @@ class Dense(GroupLayer):
             tensors.momentum = torch.stack([factors.momentum(client) for client in everybody])
         if tensors.start is not None:
             tensors.start = torch.stack([factors.start(client) for client in everybody])
+        tensors.push = factors.push
         self._factors = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import torch
 
@@ -12,7 +12,7 @@ from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock, DenseBlock
 from fedsim.learning.executors.trainer import TensorDict
 
-__all__ = ["GroupLayer", "layer_tensors"]
+__all__ = ["ClientWeights", "GroupLayer", "layer_tensors"]
 
 
 class GroupLayer(ABC):
@@ -41,6 +41,11 @@ class GroupLayer(ABC):
 
     # -- what is alike -----------------------------------------------------------------------------------------------
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Which tensors it has."""
+        return ("weight",) if self.bias is None else ("weight", "bias")
+
     def begin(self, client: int) -> None:
         """A new training of *client* begins."""
         for tensors in self._client_tensors().values():
@@ -54,6 +59,12 @@ class GroupLayer(ABC):
             assert self._base_bias is not None
             self.bias.value[client].copy_(self._base_bias)
 
+    def set_push(self, client: int, push: Mapping[str, torch.Tensor]) -> None:
+        """What is added to each of *client*'s gradients from now on."""
+        for kind, tensors in self._client_tensors().items():
+            assert tensors.push is not None
+            self._shown(kind, tensors.push[client]).copy_(push[kind])
+
     def state(self, client: int) -> dict[str, torch.Tensor]:
         """One client's weights, in new memory."""
         return {
@@ -63,6 +74,10 @@ class GroupLayer(ABC):
     def views(self, client: int) -> dict[str, torch.Tensor]:
         """One client's weights, live."""
         return {kind: self._shown(kind, tensors.value[client]) for kind, tensors in self._client_tensors().items()}
+
+    def look(self, client: int, kind: str) -> torch.Tensor:
+        """One client's weights of that kind, perhaps live."""
+        return self.views(client)[kind]
 
     def starts(self, client: int) -> dict[str, torch.Tensor]:
         """Where its training started, for objectives that ask for it."""
@@ -97,6 +112,25 @@ class GroupLayer(ABC):
 
     def _shown(self, kind: str, held: torch.Tensor) -> torch.Tensor:
         return self.shown(held) if kind == "weight" else held
+
+
+class ClientWeights(Mapping[str, torch.Tensor]):
+    """One client's weights, by full name: live ones, or, from factors, new ones each time that somebody looks."""
+
+    def __init__(self, layers: Iterable[tuple[str, str, GroupLayer]], client: int) -> None:
+        """*layers* come with their parts and names."""
+        self._client = client
+        self._layers = {f"{part}.{name}.{kind}": (layer, kind) for part, name, layer in layers for kind in layer.kinds}
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        layer, kind = self._layers[name]
+        return layer.look(self._client, kind)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
 
 
 def layer_tensors(

@@ -12,7 +12,7 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.course import Course, Draw, MiniBatch, Stage
 from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.group import Change, Group
-from fedsim.learning.executors.batched.layer import GroupLayer, layer_tensors
+from fedsim.learning.executors.batched.layer import ClientWeights, GroupLayer, layer_tensors
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import padded
@@ -122,6 +122,8 @@ class Lockstep:
         }
         self._steps[client], self._seen[client] = sizes.steps, sizes.total
         self._right[client].zero_()  # and not "= 0": no graph can be recorded with numbers of the host
+        if self._recipe.pushes:
+            self._set_push(client)
 
     def _finish(self, client: int, stage: Stage, finished: Callable[[int, dict[str, TensorDict]], None]) -> None:
         outputs: dict[str, TensorDict] = {part: {} for part in self._group.base if part in stage.needed}
@@ -131,7 +133,7 @@ class Lockstep:
         objective = self._recipe.objective
         if objective.makes and stage.needed - outputs.keys():
             has = self._given(client)._replace(right=self._right[client].clone(), seen=self._seen[client])
-            outputs |= made_by(objective, objective.remember(self._weights(client), has))
+            outputs |= made_by(objective, objective.remember(ClientWeights(self._layers, client), has))
         finished(stage.number, outputs)
 
     # -- one step -----------------------------------------------------------------------------------------------------
@@ -194,6 +196,12 @@ class Lockstep:
 
     # -- an objective with a term of its own --------------------------------------------------------------------------
 
+    def _set_push(self, client: int) -> None:
+        push = self._recipe.objective.push(self._given(client))
+        for part, name, layer in self._layers:
+            prefix = f"{part}.{name}."
+            layer.set_push(client, {key.removeprefix(prefix): push[key] for key in push if key.startswith(prefix)})
+
     def _let_the_objective_see(self, active: int) -> None:
         held = {
             f"{part}.{name}": tensors
@@ -202,17 +210,12 @@ class Lockstep:
         }
         for client in range(active):
             self._recipe.objective.add_gradient(
-                {name: tensors[client] for name, tensors in held.items()}, self._weights(client), self._given(client)
+                {name: tensors[client] for name, tensors in held.items()},
+                ClientWeights(self._layers, client),
+                self._given(client),
             )
         for _, _, layer in self._layers:
             layer.release()
-
-    def _weights(self, client: int) -> dict[str, torch.Tensor]:
-        return {
-            f"{part}.{name}": tensor
-            for part, layer_name, layer in self._layers
-            for name, tensor in _named(layer_name, layer.views(client)).items()
-        }
 
     def _given(self, client: int) -> Given:
         options = self._group.about.training

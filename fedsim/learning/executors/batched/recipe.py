@@ -14,9 +14,9 @@ __all__ = ["Recipe"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """One step is ``b = momentum b + g + weight_decay w + pull (w - start)``, then ``w = w - learning_rate b``.
+    """One step is ``b = momentum b + g + push + weight_decay w + pull (w - start)``, then ``w = w - learning_rate b``.
 
-    That is `torch.optim.SGD` on the gradient of the loss, ``g``, and of ``(pull / 2) ||w - start||^2``.
+    That is `torch.optim.SGD` on the gradient of the loss, ``g``, and of ``(pull / 2) ||w - start||^2 + push w``.
     """
 
     learning_rate: float
@@ -39,13 +39,18 @@ class Recipe:
 
     @property
     def linear(self) -> bool:
-        """Whether a step is linear in weights, start and gradient: then the change can be kept in factors."""
-        return self.objective.pull is not None and not (self.objective.remembers or self.objective.sends)
+        """Whether a step is linear in weights, start, gradient and push: then the change can be kept in factors."""
+        return self.objective.pull is not None
+
+    @property
+    def pushes(self) -> bool:
+        """Whether a step adds a constant of each client's training."""
+        return self.linear and self.objective.pushes
 
     @property
     def plain(self) -> bool:
         """Whether a step is ``w - learning_rate g`` and nothing else."""
-        return self.linear and not (self.momentum or self.weight_decay or self.pull)
+        return self.linear and not (self.momentum or self.weight_decay or self.pull or self.pushes)
 
     @property
     def rescales(self) -> bool:

@@ -8,9 +8,9 @@ on: the recipe, the sizes of all mini-batches, which training is which of the wa
 each, and the parts and weights of the sum.
 
 A kind is recorded when it comes for the second time. Trained operation by operation are, beside the first ones,
-objectives whose term is not linear or that make something, as that is code of their own; data sets whose samples do not
-lie on the device, or are augmented; groups of more than `MOST_STEPS` steps; and everything once something could not be
-recorded.
+objectives whose term is not linear, that push or that make something, as that is code of their own; data sets whose
+samples do not lie on the device, or are augmented; groups of more than `MOST_STEPS` steps; and everything once
+something could not be recorded.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Recordings:
 
     def trained(self, group: Group, finished: Callable[[int, dict[str, TensorDict]], None]) -> Change | None:
         """As `Lockstep.run`, by a recording; None if there is none: then nothing has happened."""
-        recorded = Recipe.of(group.about).linear and not group.about.objective.makes
+        recipe = Recipe.of(group.about)
+        recorded = recipe.linear and not (recipe.pushes or group.about.objective.makes)
         if self._recorder is None or not self._samples.all_there or not recorded:
             return None
         sizes = {stage.number: stage.training.about.sizes for stage in group.stages}
