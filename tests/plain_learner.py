@@ -16,9 +16,17 @@ from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.keep import Keep
+from fedsim.learning.operations.move_gates import MoveGates
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
+from fedsim.learning.rules.fednova import Normalised
+from fedsim.learning.rules.inverse_distance import Weigh
+from fedsim.learning.rules.optimiser import Step
+from fedsim.learning.rules.scaffold import Zeros
 from fedsim.models.table import ModelTable
+
+BESIDE = "beside a model"
+"""The text of what a client sends with its model."""
 
 
 @dataclass(eq=False)
@@ -108,7 +116,10 @@ class PlainLearner(Learner):
         )
         update = {part: Part(f"{text(model)} trained by {client}", client) for part in model}
         self.updates.update(update.values())
-        return Trained(update, {"memory": Part(f"{client} after training {task.use}")})  # type: ignore[arg-type, dict-item]
+        beside = {name: {part: Part(BESIDE) for part in model} for name in task.objective.sends}
+        beside |= {name: {name: Part(BESIDE)} for name in task.objective.tells}
+        state = {"memory": Part(f"{client} after training {task.use}")}
+        return Trained(update, state, beside=beside)  # type: ignore[arg-type]
 
     def apply(
         self,
@@ -136,10 +147,13 @@ class PlainLearner(Learner):
                 self.kept.append((round_number, client, [text(some) for some in given["rows"]], operation.rows))
                 made = f"kept in round {round_number}"
             case PartialSum():
-                self.means.setdefault(round_number, []).extend(map(_meant, given[TERM], operation.weights))
+                if text(given[TERM][0]) != BESIDE:
+                    self.means.setdefault(round_number, []).extend(map(_meant, given[TERM], operation.weights))
                 made = f"change of round {round_number}"
-            case Add():
+            case Add() | MoveGates() | Step() | Normalised() | Weigh():
                 made = f"mean of round {round_number}"
+            case Zeros():
+                made = "zeros"
             case _:
                 raise NotImplementedError(operation)
         return {name: Part(made) for name in outputs}  # type: ignore[misc]

@@ -64,7 +64,8 @@ def type_text(hint: Any) -> str:
     if issubclass(hint, Enum):
         return " or ".join(f"`{member.value}`" for member in hint)
     if issubclass(hint, Settings):
-        return f"[mapping]({places()[hint]})"
+        written = next(places()[base] for base in hint.__mro__ if base in places())  # of a component's variant: its own
+        return f"[mapping]({written})"
     return {str: "text", bool: "`true` or `false`", int: "whole number", float: "number"}[hint]
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from fedsim import registry
 from fedsim.scenario.schema import Scenario
 from fedsim.settings import Component, OneOf, Settings
-from writers.markdown import anchor, in_words
+from writers.markdown import anchor, in_words, listed, quoted
 
 SCENARIO = "docs/reference/scenario.md"
 INDEX = "docs/reference/components.md"
@@ -151,10 +151,13 @@ def who(kind: str, names: Sequence[str]) -> str:
     others = [name for name in everybody if name not in names]
     if 2 * len(others) < len(names):
         return f"all but {in_words(others)}" if others else "all"
-    first = everybody.index(names[0])
-    if len(names) > 3 and everybody[first : first + len(names)] == tuple(names):
-        return f"`{names[0]}` to `{names[-1]}`"
-    return in_words(names)
+    runs: list[list[str]] = []
+    for name in names:
+        if runs and everybody.index(name) == everybody.index(runs[-1][-1]) + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return listed([word for run in runs for word in ([f"`{run[0]}` to `{run[-1]}`"] if len(run) > 3 else quoted(run))])
 
 
 # -- where a section stands -------------------------------------------------------------------------------------------

@@ -63,5 +63,13 @@ def in_words(names: Sequence[str]) -> str:
     >>> in_words(["a"]), in_words(["a", "b", "c"])
     ('`a`', '`a`, `b` and `c`')
     """
-    *others, last = [f"`{name}`" for name in names]
+    return listed(quoted(names))
+
+
+def quoted(names: Sequence[str]) -> list[str]:
+    return [f"`{name}`" for name in names]
+
+
+def listed(words: Sequence[str]) -> str:
+    *others, last = words
     return f"{', '.join(others)} and {last}" if others else last

@@ -44,15 +44,16 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
 
     with rare_collections():
         materials = validate(scenario, look)
+        about_training = scenario.training, materials.tables, materials.by_protocol(scenario.protocols)
         facts = {
             "scenario": scenario.name,
             "description": scenario.description,
             "seed": materials.seed,
             "data": data_facts(materials.dataset),
             "network": network,
-            "model": model_facts(scenario.model.name, materials.table, scenario.training, materials.tables),
+            "model": model_facts(scenario.model.name, materials.table, *about_training),
             "class_models": {
-                name: model_facts(kind.model.name, materials.class_tables[name], scenario.training, materials.tables)
+                name: model_facts(kind.model.name, materials.class_tables[name], *about_training)
                 for name, kind in scenario.devices.classes.items()
                 if kind.model is not None
             },

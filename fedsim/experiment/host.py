@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,7 @@ from fedsim import registry
 from fedsim.errors import UserError, nearest
 from fedsim.imports import source_digest
 from fedsim.kernel.streams import Streams
-from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, Choice, choose
+from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, ByProtocol, Choice, choose
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
@@ -154,9 +154,16 @@ def numeric_family(executor: type[TorchExecutor], torch_device: str, precision: 
     return "/".join((executor.numeric_family(torch_device, precision), SUMMATION, *([] if code is None else [code])))
 
 
-def host_for(options: HostOptions, tables: Sequence[ModelTable], *, learn: bool) -> Host:
+def host_for(
+    options: HostOptions,
+    tables: Sequence[ModelTable],
+    *,
+    learn: bool,
+    protocols: Mapping[str, ByProtocol] | None = None,
+) -> Host:
     """The host that trains the models of *tables* as *options* ask, or one that learns nothing.
 
+    *protocols*, by title, may train other models; they change nothing about the choice.
     Raises `UserError` when the executor cannot compute as it is asked to, or when the torch device is not here.
     """
     if not learn:
@@ -165,7 +172,7 @@ def host_for(options: HostOptions, tables: Sequence[ModelTable], *, learn: bool)
 
     if why := why_absent(options.torch_device):
         raise UserError(f"--torch-device {options.torch_device}: {why}; leave the option out to compute on the CPU")
-    choice = choose(options.executor, tables, options.torch_device)
+    choice = choose(options.executor, tables, options.torch_device, protocols)
     executor: type[TorchExecutor] = registry.load("executors", choice.name)
     taken = f"executor {choice.name!r}"
     if options.executor == AUTO:
@@ -175,7 +182,8 @@ def host_for(options: HostOptions, tables: Sequence[ModelTable], *, learn: bool)
             f"--torch-device {options.torch_device}: {taken} does not compute there, only on: "
             f"{', '.join(executor.torch_devices)}; leave --executor out, or --torch-device"
         )
-    precisions = min((executor.trainer_of(table).precisions for table in tables), key=len)
+    trained = (*tables, *(table for of_it in (protocols or {}).values() for table in of_it.models))
+    precisions = min((executor.trainer_of(table).precisions for table in trained), key=len)
     if options.precision not in precisions:
         who = f"{choice.remark}, which computes only" if choice.remark else f"{taken} does not compute in it, only"
         raise UserError(f"--precision {options.precision}: {who} in: {', '.join(precisions)}")
@@ -247,7 +255,7 @@ class Learners:
             graph=graph,
             forcer=Forcer(graph, executor, store, checkpoint_interval_s=host.checkpoint_interval_s),
             store=store,
-            table=materials.table,
+            table=materials.table_for(protocol, materials.table),
             dataset=materials.dataset,
             training=training,
             streams=Streams(materials.seed),
@@ -259,7 +267,7 @@ class Learners:
         if self._executor is None or self._executor[0] is not materials:
             self._close_executor()
             made = training.executor(
-                materials.tables,
+                tuple(materials.trained.values()),
                 materials.dataset,
                 training.torch_device,
                 precision=training.precision,

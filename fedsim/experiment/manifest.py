@@ -25,7 +25,7 @@ from fedsim.scenario.build import Materials
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["new_manifest", "peak_memory_bytes", "take_peaks"]
+__all__ = ["model_size", "new_manifest", "peak_memory_bytes", "take_peaks"]
 
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
@@ -53,11 +53,12 @@ def new_manifest(
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),
+        "clients": len(materials.topology.sensors),
         "sample_shape": materials.dataset.sample_shape,
         "outputs": materials.dataset.outputs,
-        "model": _size(materials.table),
+        "model": model_size(materials.table),
         "classes": materials.dataset.classes,
-        **({"class_models": {name: _size(table) for name, table in own.items()}} if own else {}),
+        **({"class_models": {name: model_size(table) for name, table in own.items()}} if own else {}),
         "store": os.path.relpath(store, folder.path),
         "numeric_family": host.numeric_family,
         "executor": host.training and host.training.facts(),
@@ -72,7 +73,8 @@ def new_manifest(
     }
 
 
-def _size(table: ModelTable) -> dict[str, float]:
+def model_size(table: ModelTable) -> dict[str, float]:
+    """What a manifest says of a model."""
     return {"parameters": table.parameters(), "bytes": table.bytes()}
 
 

@@ -8,11 +8,13 @@ from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 
+from fedsim.errors import some
 from fedsim.kernel.streams import Streams
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.network.sites import MANY, sites_of
+from fedsim.protocols.combination import Combination
 from fedsim.radio.fixed import Fixed, profiles
 from fedsim.radio.settings import SensorSite
 from fedsim.radio.shannon import Shannon
@@ -49,7 +51,8 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         said += [scenario.written.remark(text, path) for path in paths[:MOST]]
         if len(paths) > MOST:
             said[-1] += f" (the same holds for {len(paths) - MOST:,} more under network.cells)"
-    return said + [scenario.written.remark(text, path) for path, text in _slow_wires(scenario, materials)]
+    others = (*_slow_wires(scenario, materials), *_classifiers_that_nobody_scores(scenario))
+    return said + [scenario.written.remark(text, path) for path, text in others]
 
 
 Said = Iterator[tuple[KeyPath, str]]
@@ -183,6 +186,19 @@ def _slow_wires(scenario: Scenario, materials: Materials) -> Said:
     if text := _too_slow(slowest_bps, materials.table):
         keys = (key for key, value in scenario.topology if key.endswith("rate_bps") and value == slowest_bps)
         yield ("topology", *islice(keys, 1)), text
+
+
+def _classifiers_that_nobody_scores(scenario: Scenario) -> Said:
+    """Where clients keep a part of the model to themselves, and no test set is for the models that they have."""
+    if not scenario.learn or "own" in scenario.evaluate.on:
+        return
+    combinations = (protocol for protocol in scenario.protocols if isinstance(protocol, Combination))
+    if titles := [protocol.title for protocol in combinations if protocol.parts.exchange.shared is not None]:
+        yield (
+            ("evaluate", "on"),
+            f"with {some(titles)}, clients keep parts of the model to themselves, and the model that is scored has "
+            "these parts as they were at the start; to score each client's own model, write evaluate: {on: [own]}",
+        )
 
 
 def _too_slow(rate_bps: float, model: ModelTable) -> str | None:

@@ -119,9 +119,13 @@ class Results:
         ``safetensors.numpy.load_file`` gives arrays. Raises `UserError` when there was no such run, and when a file is
         not as it was written.
         """
+        return {part: self._weights(name) for part, name in self._row(protocol, seed).get("final_weights", {}).items()}
+
+    def _row(self, protocol: str, seed: int) -> dict[str, Any]:
+        """What the manifest says of a run. Raises `UserError` when there was no such run."""
         for row in self.manifest["runs"]:
             if row["protocol"] == protocol and row["seed"] == seed:
-                return {part: self._weights(name) for part, name in row.get("final_weights", {}).items()}
+                return dict(row)
         known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in self.manifest["runs"])
         near = nearest(str(protocol), {row["protocol"] for row in self.manifest["runs"]} - {protocol})
         raise UserError(
@@ -133,14 +137,16 @@ class Results:
 
         It takes a batch of samples as the data set has them, (batch, channels, height, width) for images, and returns
         (batch, outputs) scores; ``argmax(1)`` is the class. Where device classes have models of their own,
-        *device_class* says whose is meant. A user's own module comes back as what it is; **the code that the run's
-        scenario names for it is run**. Neither the data set nor the rest of the scenario is needed.
+        *device_class* says whose is meant. A fusion layer that a protocol has put in is there: it fuses the model's
+        features with themselves. A user's own module comes back as what it is; **the code that the run's scenario names
+        for it is run**. Neither the data set nor the rest of the scenario is needed.
 
         Raises `UserError` when there was no such run, when nothing was learned, when the weights are lost or damaged,
         and when the user's file has changed.
         """
         weights = self.final_weights(protocol, seed)
-        return trained_model(self.folder, self.manifest, weights, device_class)
+        adapted_by = protocol if "model" in self._row(protocol, seed) else None
+        return trained_model(self.folder, self.manifest, weights, device_class, adapted_by)
 
     def _weights(self, name: str) -> Path:
         """A safetensors file in the store."""

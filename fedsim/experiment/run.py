@@ -18,7 +18,7 @@ from typing import Any
 from fedsim.errors import Remark, UserError
 from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
-from fedsim.experiment.manifest import new_manifest, take_peaks
+from fedsim.experiment.manifest import model_size, new_manifest, take_peaks
 from fedsim.experiment.memory import check_memory
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.progress.surroundings import display_for
@@ -86,7 +86,8 @@ def run(
     with rare_collections():  # first, as a host takes a while to load
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
-    host = host_for(options, materials.tables, learn=scenario.learn)
+    protocols = materials.by_protocol(scenario.protocols)
+    host = host_for(options, materials.tables, learn=scenario.learn, protocols=protocols)
     if host.training is not None:
         check_memory(scenario, materials, precision=precision)
     known = [*remarks, *host.remarks]
@@ -181,7 +182,8 @@ def _run_one(
     simulate(world, protocol, stop)
     models = dict(world.loop.model)
     for name, table in materials.class_tables.items():
-        models |= {f"{name}/{part}": handle for part, handle in world.loop.further.get(table.digest, {}).items()}
+        own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
+        models |= {f"{name}/{part}": handle for part, handle in own.items()}
     final = world.learner.keep_final(models)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)
@@ -195,4 +197,5 @@ def _run_one(
         "cut_short": world.loop.cut_short,
         "real_seconds": time.monotonic() - began_s,
         "final_weights": final,
+        **({} if world.model is materials.table else {"model": model_size(world.model)}),
     }

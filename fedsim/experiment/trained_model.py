@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedsim.errors import UserError, nearest, some
 from fedsim.experiment.read_results import AGAIN
-from fedsim.scenario.load import read_models
+from fedsim.scenario.load import read_models, read_protocol
 from fedsim.scenario.scalars import printable
 
 if TYPE_CHECKING:
@@ -18,11 +18,16 @@ __all__ = ["trained_model"]
 
 
 def trained_model(
-    folder: Path, manifest: Mapping[str, Any], weights: Mapping[str, Path], device_class: str | None
+    folder: Path,
+    manifest: Mapping[str, Any],
+    weights: Mapping[str, Path],
+    device_class: str | None,
+    adapted_by: str | None = None,
 ) -> Module:
     """The torch module that has been trained for *device_class*, with those of the *weights* that belong to it.
 
-    None is for runs with one model for all. Raises `UserError` when nothing was learned, when there are several models
+    None is for runs with one model for all. *adapted_by* is the title of a protocol that has trained another model than
+    the scenario's. Raises `UserError` when nothing was learned, when there are several models
     and none is named, and when the folder does not say any more which model it is.
     """
     shown = printable(str(folder))
@@ -48,6 +53,8 @@ def trained_model(
 
     try:
         table = settings.table(None if shape is None else tuple(shape), outputs)
+        if adapted_by is not None:
+            table = read_protocol(folder / "scenario.yaml", adapted_by).models(table, manifest["clients"])[-1]
         return trained(table, {part: weights[f"{place}{part}"] for part in table.parts if f"{place}{part}" in weights})
     except ValueError as error:
         raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None

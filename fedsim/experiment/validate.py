@@ -75,9 +75,16 @@ def _check_cohort(protocol: Protocol, clients: int) -> None:
 
 
 def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table: ModelTable) -> None:
-    if formula is None or formula.knows_calibration:
+    if formula is None:
         return
     form = closed_form(protocol)
+    if form is not None and (exchange := form.protocol.parts.exchange).shared is not None:
+        raise UserError(
+            f"formula {formula.name!r} has no closed form for exchange {exchange.name!r}, which sends one part of the "
+            "model in every round; leave this protocol or the formula out"
+        )
+    if formula.knows_calibration:
+        return
     if form is not None and form.alternation(table).interval > 1:
         raise UserError(
             f"formula {formula.name!r} has no closed form for rounds that send a part of the model; choose formula "
@@ -86,17 +93,24 @@ def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table:
 
 
 def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *_: None) -> None:
-    """The world of one seed is built once: for the first protocol, which checks it, and then for the others."""
+    """The world of one seed is built once: for the first protocol, which checks it, and then for the others.
+
+    A protocol whose clients train another model has a world of its own.
+    """
     first, *others = scenario.protocols
     world = build_world(scenario, first, materials, lambda *_: NoLearner())
     for protocol in others:
-        with scenario.about(*scenario.place_of(protocol)):
-            protocol.check(seen_by(protocol, world, scenario))
+        if materials.table_for(protocol, materials.table) is world.model:
+            with scenario.about(*scenario.place_of(protocol)):
+                protocol.check(seen_by(protocol, world, scenario))
+        else:
+            build_world(scenario, protocol, materials, lambda *_: NoLearner())
+            gc.collect()  # that world is full of cycles
     look(materials, world)
 
 
 def seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:
-    """The world as it would have been built for *protocol*."""
+    """The *world* of another protocol that trains the same model, as it would have been built for *protocol*."""
     loop = RunLoop(
         world.env,
         world.trace,

@@ -59,12 +59,17 @@ class GraphLearner(Learner):
         node = self._graph.node(Init(table.digest), {}, stream=stream, tags=self._tags)
         return {part: node.output(part) for part in table.parts}
 
+    def change_model(self, table: ModelTable) -> None:
+        """The executor knows it."""
+        self._table = table
+
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
-        """A node for one local training; batches come from the stream ``batches/client/use``."""
+        """A node for one local training; batches come from ``batches/client/use``, or a stream of another name."""
         client, objective, rows = task.client, task.objective, task.rows
+        epochs = task.epochs if rows is None else rows.epochs
         operation = Train(
             model=task.table or self._table.digest,
-            training=self._training if rows is None else self._training.model_copy(update={"epochs": rows.epochs}),
+            training=self._training if epochs is None else self._training.model_copy(update={"epochs": epochs}),
             objective=objective,
             codec=task.codec,
             seen=Seen.of(self._dataset, client, task.capture),
@@ -77,7 +82,7 @@ class GraphLearner(Learner):
         node = self._graph.node(
             operation,
             _slots(inputs),
-            stream=self._streams("batches", client, task.use),
+            stream=self._streams(task.stream, client, task.use),
             tags=self._tags | {"round": task.round_number, "client": client},
         )
         names = (*objective.remembers, *task.codec.remembers)

@@ -54,6 +54,10 @@ class LocalTraining(NamedTuple):
     """What its classifier alone is trained on; None: samples."""
     table: str | None = None
     """The digest of the model's table; None: that of the scenario's model."""
+    epochs: int | None = None
+    """Passes over samples; None: as many as the run's options of training say."""
+    stream: str = "batches"
+    """What its batches are drawn for."""
 
 
 class OwnModel(NamedTuple):
@@ -86,6 +90,9 @@ class Learner(ABC):
     @abstractmethod
     def initial_model(self, table: ModelTable | None = None) -> Model:
         """The model of *table* that everybody starts from; None: the scenario's."""
+
+    def change_model(self, table: ModelTable) -> None:  # noqa: B027 - without learning there is no model
+        """From now on the model that all train and that is evaluated is that of *table*."""
 
     @abstractmethod
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:

@@ -14,8 +14,8 @@ each once for every cell of a convolution's kernel.
     a = sqrt(5); those of a GRU in +-1 / sqrt(hidden); a token table normal with variance 1.
 
 Under all three, batch normalisation starts as the identity (scale 1, offset 0, running mean 0, running variance 1), and
-row 0 of a token table and what gated units add for a client are zero. Leaves out: gains for other activations than the
-rectifier.
+row 0 of a token table, the gates of a fusion and what gated units add for a client are zero. Leaves out: gains for
+other activations than the rectifier.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def start(initialisation: Initialisation, layer: Layer, kind: str, rng: np.rando
     shape = layer.state_shapes[kind]
     if isinstance(layer, BatchNorm1d | BatchNorm2d):
         return np.full(shape, 1.0 if kind in ("weight", "running_var") else 0.0, dtype=np.float32)
-    if isinstance(layer, Gated) and kind.startswith("client"):
+    if kind == "gate" or (isinstance(layer, Gated) and kind.startswith("client")):
         return np.zeros(shape, dtype=np.float32)
     if isinstance(layer, Embedding):
         return _table_of_tokens(initialisation, shape, rng)

@@ -6,7 +6,7 @@ Leaves out how a part is made; `fedsim.models.torch_module` builds one from a la
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import nn
@@ -24,6 +24,11 @@ class PartedModule(nn.Module):
         Writing into them (without gradients) changes the model; they are all floating-point numbers.
         """
 
+    @property
+    @abstractmethod
+    def last(self) -> nn.Module:
+        """What makes scores of the features that objectives look at: the last layer with parameters."""
+
     @abstractmethod
     def features(self, x: torch.Tensor) -> torch.Tensor:
         """What the extractor makes of a batch of samples: (batch, ...)."""
@@ -31,6 +36,21 @@ class PartedModule(nn.Module):
     @abstractmethod
     def classify(self, features: torch.Tensor) -> torch.Tensor:
         """The scores, (batch, outputs), of a batch of features: ``classify(features(x))`` is ``forward(x)``."""
+
+    def looked_into(
+        self, x: torch.Tensor, forward: Callable[[torch.Tensor], torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What `last` takes, (batch, ...), and the scores, in one *forward* pass: the whole one, or `classify`."""
+        taken: list[torch.Tensor] = []
+        hook = self.last.register_forward_pre_hook(lambda _, given: taken.append(given[0].clone()))
+        try:
+            scores = forward(x)
+        finally:
+            hook.remove()
+        return taken[-1], scores
+
+    def tell_client(self, client: int | None) -> None:
+        """Say whose samples come next; None: those of nobody known."""
 
     def part_parameters(self, part: str) -> dict[str, nn.Parameter]:
         """Those of `part_state` that are trained, in the same order."""

@@ -165,16 +165,12 @@ class LayerTable(ModelTable):
             raise ValueError(f"input_shape={self.input_shape} must have at least one axis, each of at least 1")
         if not self.classifier:
             raise ValueError("a model needs a classifier of at least one layer")
-        names = [layer.name for layer in self._all_layers]
+        names = [layer.name for layer in (*self.extractor, *self.classifier)]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"layer names must differ, these are used twice: {', '.join(twice)}")
         scores = self.activation_shapes[names[-1]]
         if len(scores) != 1:
             raise ValueError(f"the last layer must give a vector of scores, it gives the shape {scores}")
-
-    @property
-    def _all_layers(self) -> tuple[Layer, ...]:
-        return self.extractor + self.classifier
 
     @cached_property
     def layers(self) -> dict[str, tuple[Layer, ...]]:
@@ -298,6 +294,6 @@ class LayerTable(ModelTable):
 
     def _layers_with_inputs(self) -> Iterator[tuple[Layer, Shape]]:
         shape = self.input_shape
-        for layer in self._all_layers:
+        for layer in (*self.extractor, *self.classifier):
             yield layer, shape
             shape = layer.output_shape(shape)

@@ -16,6 +16,7 @@ from fedsim.models.layers import (
     Dropout,
     Embedding,
     Flatten,
+    Fusion,
     Gated,
     GlobalAveragePool,
     Gru,
@@ -31,7 +32,7 @@ from fedsim.models.layers import (
     Residual,
 )
 
-__all__ = ["GatedUnits", "sequence"]
+__all__ = ["FusionModule", "GatedUnits", "sequence"]
 
 
 def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
@@ -85,6 +86,8 @@ def _module(layer: Layer) -> nn.Module:
             return _GlobalAveragePool()
         case Flatten():
             return nn.Flatten()
+        case Fusion():
+            return FusionModule(layer)
         case PadShortcut():
             return _PadShortcut(layer)
         case Residual():
@@ -168,6 +171,31 @@ class _KMaxPool(nn.Module):
 class _GlobalAveragePool(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.flatten(2).mean(dim=2)
+
+
+class FusionModule(nn.Module):
+    """Fuses the features that it takes with those of another model."""
+
+    weight: torch.Tensor
+    gate: torch.Tensor
+
+    def __init__(self, layer: Fusion) -> None:
+        super().__init__()
+        for kind, shape in layer.parameter_shapes.items():
+            self.register_parameter(kind, nn.Parameter(torch.empty(shape, device="meta", dtype=torch.float32)))
+        self.other: torch.Tensor | None = None
+        """The other model's features of the next batch, which are used once; None: both models are this one."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The fused features, of the shape of *x*: (batch, channels, ...)."""
+        other, self.other = self.other, None
+        if "weight" in self._parameters:
+            both = torch.cat([x if other is None else other, x], dim=1)
+            return torch.einsum("oc,nc...->no...", self.weight, both)
+        if other is None:
+            return x
+        gate = self.gate.reshape(-1, *(1 for _ in x.shape[2:]))  # one for each channel, or one for all
+        return gate * other + (1 - gate) * x
 
 
 class _PadShortcut(nn.Module):

@@ -12,10 +12,11 @@ from safetensors.torch import load_file
 from torch import nn
 
 from fedsim.errors import UserError
+from fedsim.models.features import last_layer
 from fedsim.models.initialisation import start
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, LayerTable, ModelTable
-from fedsim.models.torch_layers import sequence
+from fedsim.models.torch_layers import FusionModule, GatedUnits, sequence
 
 __all__ = ["LayerModule", "Module", "build", "initial_parameters", "trained"]
 
@@ -31,6 +32,7 @@ class LayerModule(PartedModule):
     def __init__(self, table: LayerTable) -> None:
         """Build every part of *table*, with all parameters and running statistics zero."""
         super().__init__()
+        self._table = table
         self.parts = nn.ModuleDict({part: sequence(layers) for part, layers in table.layers.items()})
         for layer in list(self.modules()):
             for name, parameter in list(layer.named_parameters(recurse=False)):
@@ -43,6 +45,21 @@ class LayerModule(PartedModule):
         """The live parameters and running statistics of *part*, in the order of the table's ``state_shapes``."""
         return self.parts[part].state_dict(keep_vars=True)
 
+    @property
+    def last(self) -> nn.Module:
+        """The last layer with parameters."""
+        return self.parts.get_submodule(".".join(last_layer(self._table)))
+
+    def fuse(self, other: LayerModule, x: torch.Tensor) -> None:
+        """In its next forward pass, of *x*, fuse its own features with those of *other*, a model of the same table."""
+        with torch.no_grad():
+            for layer, same in zip(self.parts[EXTRACTOR].children(), other.parts[EXTRACTOR].children(), strict=True):
+                if isinstance(layer, FusionModule):
+                    layer.other = x
+                    return
+                x = same(x)
+        raise ValueError("the model has no fusion layer")
+
     def features(self, x: torch.Tensor) -> torch.Tensor:
         """What the extractor makes of a batch of samples; the samples themselves where there is none."""
         made: torch.Tensor = self.parts[EXTRACTOR](x) if EXTRACTOR in self.parts else x
@@ -52,6 +69,12 @@ class LayerModule(PartedModule):
         """The scores of a batch of features."""
         scores: torch.Tensor = self.parts[CLASSIFIER](features)
         return scores
+
+    def tell_client(self, client: int | None) -> None:
+        """Gated units ask for it."""
+        for units in self.modules():
+            if isinstance(units, GatedUnits):
+                units.client = client
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The scores, (batch, outputs), of a batch of samples, (batch, then the table's input shape)."""

@@ -44,13 +44,18 @@ class UserModule(PartedModule):
         """The module's own parameters and buffers of *part* by name, live, in the order of the table's states."""
         return {name: value for name, value in states_of(self.user) if self._parts[name] == part}
 
+    @property
+    def last(self) -> nn.Module:
+        """Its classifier."""
+        return self.user.get_submodule(self._head)
+
     def features(self, x: torch.Tensor) -> torch.Tensor:
         """What its classifier is called with, for a batch of samples."""
         return calls_of(self.user, self._head, x)[0].taken
 
     def classify(self, features: torch.Tensor) -> torch.Tensor:
         """The scores of a batch of features."""
-        scores: torch.Tensor = self.user.get_submodule(self._head)(features)
+        scores: torch.Tensor = self.last(features)
         return scores
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -14,14 +14,15 @@ from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.schedules.rounds import Rounds, RoundsSettings
 from fedsim.settings import OneOf
 
-__all__ = ["Averaging", "FreeAveraging"]
+__all__ = ["Averaging", "FreeAveraging", "ParallelTraining"]
 
 
-class Averaging(Combination, RoundsSettings, CohortSettings):
-    """The keys of protocols that average the models of a random cohort."""
+class ParallelTraining(Combination, RoundsSettings, CohortSettings):
+    """The keys of a random cohort in rounds; each protocol says what is exchanged and what is minimised."""
 
-    exchange: Annotated[Exchange, OneOf("exchanges")] = Whole()
-    """What of the model is sent, trained and sent back in which round of a block."""
+    @abstractmethod
+    def exchanged(self) -> Exchange:
+        """What of the model is sent, trained and sent back."""
 
     @abstractmethod
     def local_objective(self) -> Objective:
@@ -36,8 +37,19 @@ class Averaging(Combination, RoundsSettings, CohortSettings):
         return picked(Rounds, self)
 
     def what(self) -> tuple[Exchange, Objective]:
-        """The exchange that the scenario names, and the protocol's objective."""
-        return self.exchange, self.local_objective()
+        """The protocol's exchange and objective."""
+        return self.exchanged(), self.local_objective()
+
+
+class Averaging(ParallelTraining):
+    """The keys of protocols that average the models of a random cohort."""
+
+    exchange: Annotated[Exchange, OneOf("exchanges")] = Whole()
+    """What of the model is sent, trained and sent back in which round of a block."""
+
+    def exchanged(self) -> Exchange:
+        """As the scenario names it."""
+        return self.exchange
 
 
 class FreeAveraging(Averaging):

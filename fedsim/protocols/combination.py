@@ -17,6 +17,8 @@ from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.mean import Mean
 from fedsim.learning.rules.rule import ServerRule
+from fedsim.models.features import check_that_features_are_learned
+from fedsim.models.table import ModelTable
 from fedsim.protocols.cohorts.cohort import Cohort
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
@@ -69,6 +71,17 @@ class Combination(Protocol):
         """Whether the size of an update is measured, or the protocol decides on learned values itself."""
         return self.reads_learning or self.codec.reads_learning
 
+    @property
+    def looks_at_batches(self) -> bool:
+        """As its objective does."""
+        return self.parts.objective.looks_at_batches
+
+    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
+        """One, as its objective has it."""
+        _, objective = self.what()
+        with within(*self._key("objective")):
+            return (objective.adapted(table),)
+
     def run(self, world: World) -> Generator[Event, Any, None]:
         """As its schedule has it, with its parts."""
         yield from self.when().run(world, self.parts)
@@ -89,8 +102,11 @@ class Combination(Protocol):
             self.when().check(world)
         with within(*self._key("objective")):
             objective.check(world.dataset)
+            if objective.features:
+                check_that_features_are_learned(world.model)
         with within(*self._key("exchange")):
             exchange.check(world)
+        exchange.check_beside(objective, codec)
 
     def _check_what_travels_beside(self) -> None:
         """What the objective receives, the server must have, and what the rule needs, the objective must send."""
@@ -108,6 +124,11 @@ class Combination(Protocol):
             who = "in a group that trains in sequence only the last client's would arrive"
             raise Misfit(f"{problem}, and {who}; choose clients that train in parallel", *self._key("objective"))
         interval = schedule.interval if isinstance(schedule := self.when(), Rounds) else 1
+        if objective.tells and not exchange.always_trains(interval):
+            problem = f"objective {objective.name!r} tells {objective.tells[0]!r} of each training"
+            where = f"with these keys of exchange {exchange.name!r} some clients send without training"
+            ways = "choose scc: {without_history: calibrate}, or exchange: {name: whole}"
+            raise Misfit(f"{problem}, and {where}; {ways}", *self._key("exchange"))
         if objective.sends and not exchange.is_whole(interval):
             problem = f"objective {objective.name!r} goes by the gradients of the whole model"
             where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"
@@ -120,6 +141,11 @@ class Combination(Protocol):
     def columns(self, world: World) -> dict[str, float]:
         """Those of the exchange."""
         return self.parts.exchange.columns(world)
+
+    @property
+    def times_finetuning(self) -> bool:
+        """As its schedule does."""
+        return self.when().times_finetuning
 
     @property
     def rounds_are_alike(self) -> bool:

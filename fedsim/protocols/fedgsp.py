@@ -8,31 +8,18 @@ Astraea does (Duan et al., ICCD 2019); with ICG, it forms them once by that.
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from fedsim.errors import Misfit
-from fedsim.grouping.growth import Constant, GrowthSettings, Logarithmic
+from fedsim.grouping.growth import Constant, GrowthSettings
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings, RandomGroups
-from fedsim.protocols.stp import GroupedTraining
-from fedsim.settings import Count, OneOf
+from fedsim.protocols.grouped_training import DynamicGroups, GroupedTraining
+from fedsim.settings import Count
 
-__all__ = ["DynamicGroups", "FedGSP", "NaiveGSP", "NaiveGSPWithICG"]
-
-
-class DynamicGroups(GroupedTraining):
-    """The keys of protocols whose groups are formed by ICG, and grow in number."""
-
-    growth: Annotated[GrowthSettings, OneOf("growths")] = Field(default_factory=Logarithmic)
-    """How many groups there are in which block."""
-    grouping: ICG = Field(default_factory=ICG)
-    """Inter-cluster grouping, by its keys."""
-
-    def forming(self) -> tuple[GroupingSettings, GrowthSettings]:
-        """ICG and growth."""
-        return self.grouping, self.growth
+__all__ = ["FedGSP", "NaiveGSP", "NaiveGSPWithICG"]
 
 
 class FedGSP(DynamicGroups):

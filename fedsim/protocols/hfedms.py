@@ -15,7 +15,7 @@ from fedsim.protocols.combination import picked
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.lasp import LASP
 from fedsim.protocols.exchanges.scc import SCC
-from fedsim.protocols.fedgsp import DynamicGroups
+from fedsim.protocols.grouped_training import DynamicGroups
 from fedsim.settings import Count
 
 __all__ = ["HFedMSD", "HFedMSS"]

@@ -18,6 +18,7 @@ class WithAccuracy(InverseDistance):
     """The rule with INTRAC, whatever other keys it has."""
 
     accuracy: Literal[True] = True
+    """INTRAC is part of it."""
 
 
 class IDA(FreeAveraging):

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from simpy import Event
 
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.table import ModelTable
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.settings import Component
@@ -42,9 +43,19 @@ class Protocol(Component):
         return self.reads_learning
 
     @property
+    def looks_at_batches(self) -> bool:
+        """Whether its clients' objective looks at what models make of each mini-batch."""
+        return False
+
+    @property
     def rounds_are_alike(self) -> bool:
         """Whether all rounds but the first take and send about the same, so that few of them tell of a run."""
         return True
+
+    @property
+    def times_finetuning(self) -> bool:
+        """Whether its rounds can include the fine-tuning before an evaluation."""
+        return False
 
     @property
     def title(self) -> str:
@@ -54,6 +65,13 @@ class Protocol(Component):
     @abstractmethod
     def run(self, world: World) -> Generator[Event, Any, None]:
         """The protocol as a process: a loop over ``world.loop.rounds()``."""
+
+    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
+        """The models that so many *clients* train, one after the other, made of the scenario's *table*.
+
+        As a rule, that one. Raises `UserError` when none can be made of it.
+        """
+        return (table,)
 
     def check(self, world: World) -> None:
         """Raise `UserError` when the protocol cannot run in this world, before anything runs.

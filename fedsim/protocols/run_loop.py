@@ -16,14 +16,15 @@ from annotated_types import Interval
 from pydantic import model_validator
 from simpy import Environment
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.kernel.trace import Trace
 from fedsim.learning.divergence import diverged, why_it_ended
-from fedsim.learning.learner import Learner, Model, OwnModel
+from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel
+from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.target import first_confirmed
 from fedsim.network.hop import Direction
 from fedsim.network.network import Network
-from fedsim.settings import Count, Fraction, Positive, Settings, Several
+from fedsim.settings import Count, Fraction, NonNegativeInt, Positive, Settings, Several, key_rule
 
 __all__ = ["EvaluateSettings", "NobodyLeft", "Round", "RunLoop", "Stop"]
 
@@ -63,12 +64,26 @@ class EvaluateSettings(Settings):
     """Test sets: the global one, the clients' own, and those of unseen clients that never take part. With own, each
     client's own test set is for its own model: what is learned together, with the parts that it keeps to itself.
     A target accuracy is one of the first set named."""
+    finetune_epochs: NonNegativeInt = 0
+    """Passes over its own training samples that each client makes with its own model before that is scored, by plain
+    SGD; the tuned model is scored and thrown away. Only with own."""
+    finetune_timed: bool = False
+    """Whether that takes simulated time: what clients have in common is sent to each client that can be reached, and
+    its device computes. For evaluations that are due by ``every``, and for that of the last of ``stop.rounds``."""
 
     @model_validator(mode="after")
     def _some(self) -> Self:
         if not self.on or len(set(self.on)) < len(self.on):
             raise ValueError("evaluate.on must name at least one test set, and none twice")
         return self
+
+    @key_rule
+    def _tuned_models_are_scored(self) -> None:
+        if self.finetune_epochs and "own" not in self.on:
+            problem = f"{self.finetune_epochs} is for clients' own models, and evaluate.on does not name them"
+            raise Misfit(f"{problem}; write on: [own], or leave it out", "finetune_epochs")
+        if self.finetune_timed and not self.finetune_epochs:
+            raise Misfit("true needs finetune_epochs of at least 1", "finetune_timed")
 
 
 @dataclass(slots=True)
@@ -166,6 +181,14 @@ class RunLoop:
         if self.rounds_done and not self.rounds_done[-1].metrics:
             self._score(self.rounds_done[-1])
 
+    def timed_epochs(self, number: int) -> int:
+        """Epochs of fine-tuning that take simulated time before round *number* ends; 0: none.
+
+        An evaluation because the run has ended otherwise than by its number of rounds is not known before.
+        """
+        due = number % self._evaluate.every == 0 or number == self.stop.rounds
+        return self._evaluate.finetune_epochs if self._evaluate.finetune_timed and due else 0
+
     @property
     def target_round(self) -> Round | None:
         """The round at which the target accuracy was reached, once that is confirmed."""
@@ -209,10 +232,27 @@ class RunLoop:
 
     def _score(self, done: Round) -> None:
         for name in self._evaluate.on:
-            own = self.own_models() if name == "own" else ()
+            own = self._scored_models(done.number) if name == "own" else ()
             metrics = self._learner.evaluate(self.model, name, round_number=done.number, own=own)
             if metrics is not None:
                 done.metrics[name] = metrics
+
+    def _scored_models(self, number: int) -> Sequence[OwnModel]:
+        """Each client's own model, fine-tuned if the scenario says so.
+
+        Batches are drawn for the client, not for the round, so a model that has not changed is not tuned again.
+        """
+        own, epochs = self.own_models(), self._evaluate.finetune_epochs
+        if not epochs:
+            return own
+        tasks = (
+            LocalTraining(number, one.client, 0, Plain(), table=one.table, epochs=epochs, stream="finetune")
+            for one in own
+        )
+        return [
+            one._replace(model=self._learner.train(task, one.model, state={}, further={}).model)
+            for one, task in zip(own, tasks, strict=True)
+        ]
 
 
 def _traffic(done: Round) -> float:

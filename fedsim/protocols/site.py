@@ -55,10 +55,9 @@ class Site:
         self.backbone = backbone
         self.table = table or world.model
         self.state: State = {"model": world.learner.initial_model(self.table)} if state is None else state
-        self._bytes_beside = (0.0, 0.0)
+        self._rule = rule
         if rule is not None:
             self.state = rule.begin(world.learner, self.state, self.table)
-            self._bytes_beside = rule.bytes_beside(self.table)
         self.version = 0
         """How many models it has made."""
         self._begin(0)
@@ -68,6 +67,10 @@ class Site:
         self._base: Model = {} if self.backbone is None else self.state["model"]
         self._base_version, self._steps, self._gradient_weight = version, 0, 0.0
         self._trained: dict[int, tuple[int, int]] = {}  # by sender: clients and samples
+
+    def change_model(self, table: ModelTable, state: State) -> None:
+        """From now on it is about the model of *table*, and has the *state*."""
+        self.table, self.state = table, state
 
     def receive(self, cloud: Site) -> Generator[Any, Any, None]:
         """The model of *cloud* comes down to this site, which goes on from it; what else its rule remembers stays."""
@@ -95,7 +98,7 @@ class Site:
         whole, table = self.state["model"], self.table
         further = {name: whole if name == GLOBAL else self.state.get(name, {}) for name in objective.receives}
         begin = whole if part is None else {name: handle for name, handle in whole.items() if name == part}
-        beside_down, beside_up = self._bytes_beside
+        beside_down, beside_up = self._rule.bytes_beside(table, part) if self._rule else (0.0, 0.0)
         beside_down += sum(objective.bytes_of(name, table) for name in objective.receives if name != GLOBAL)
         beside_up += sum(objective.bytes_of(name, table) for name in (*objective.sends, *objective.tells))
         down = Message({**further, "model": begin}, table.bytes(part) + beside_down)

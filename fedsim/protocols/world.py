@@ -13,7 +13,7 @@ from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
 from fedsim.kernel.gather import give_up
-from fedsim.kernel.streams import Streams
+from fedsim.kernel.streams import Stream, Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Learner, OwnModel
@@ -102,8 +102,8 @@ class World:
     clients: tuple[Client, ...]
     cloud: Cloud
     dataset: FederatedDataset
-    model: ModelTable
-    """The scenario's model; a client's own is ``client.model``."""
+    models: tuple[ModelTable, ...]
+    """What clients train one after the other: as a rule, the scenario's model."""
     training: TrainingSettings
     learner: Learner
     loop: RunLoop
@@ -113,14 +113,24 @@ class World:
     """Whether a device that fails forgets what it remembers from one training to the next."""
     cancel_late: bool
     """Whether what is late is stopped at the end of its round, or goes on and keeps its device and the air busy."""
+    model: ModelTable = field(init=False)
+    """That of `models` which they train now; a client's own is ``client.model``."""
     compute_times_checked: bool = False
     """Whether each client is known to have one, which all protocols on one seed have in common."""
     _at_the_end_of_a_journey: Callable[[Trip], None] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.model = self.models[0]
         self._at_the_end_of_a_journey = self._journey_ended  # once, not for each of a million journeys
         self.outages.on_device_failure = self._device_failed
         self.loop.own_models = self._own_models
+
+    def change_model(self, table: ModelTable) -> None:
+        """From now on all clients train the model of *table*."""
+        self.model = table
+        self.learner.change_model(table)
+        for client in self.clients:
+            client.model, client.known_work = table, None
 
     def _own_models(self) -> list[OwnModel]:
         """Of each client: as it began, but for what was learned together, and for what it alone has learned."""
@@ -185,15 +195,18 @@ class World:
                 self.compute_seconds(client, client.samples)
             self.compute_times_checked = True
 
-    def compute_seconds(self, client: Client, samples: float) -> float:
-        """Simulated seconds that *client* takes to train on *samples* samples, or for other work as large."""
+    def compute_seconds(self, client: Client, samples: float, stream: Stream | None = None) -> float:
+        """Simulated seconds that *client* takes to train on *samples* samples, or for other work as large.
+
+        What is new in each training is drawn from *stream*; None: from that of the client's next training.
+        """
         if client.known_work is not None and client.known_work[0] == samples:
             return client.known_work[1]
         seconds = client.compute.seconds(
             samples,
             lambda: client.model.training_flops_per_sample,
             self.streams("device/compute", client.index),
-            self.streams("training/compute", client.index, client.attempts),
+            stream or self.streams("training/compute", client.index, client.attempts),
         )
         if not client.compute.varies:
             client.known_work = (samples, seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -15,6 +15,7 @@ from fedsim.errors import Misfit, nearest
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
+from fedsim.learning.executors.choice import ByProtocol
 from fedsim.learning.learner import Learner
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.settings import ModelSettings
@@ -48,11 +49,29 @@ class Materials:
     """Of the scenario's model."""
     class_tables: Mapping[str, ModelTable]
     """Of device classes with a model of their own, by class."""
+    trained: Mapping[str, ModelTable]
+    """What the clients of the scenario's protocols train: these models as they are, or adapted; by digest."""
 
     @property
     def tables(self) -> tuple[ModelTable, ...]:
-        """All of them, each once."""
+        """The scenario's own, each once."""
         return tuple({table.digest: table for table in (self.table, *self.class_tables.values())}.values())
+
+    def table_for(self, protocol: Protocol, table: ModelTable) -> ModelTable:
+        """What the clients of *protocol* train first in place of *table*; equal ones are one object."""
+        return self.models_for(protocol, table)[0]
+
+    def models_for(self, protocol: Protocol, table: ModelTable) -> tuple[ModelTable, ...]:
+        """All that they train, one after the other."""
+        made = protocol.models(table, len(self.topology.sensors))
+        return tuple(self.trained.get(one.digest, one) for one in made)
+
+    def by_protocol(self, protocols: Iterable[Protocol]) -> dict[str, ByProtocol]:
+        """What each trains, by title."""
+        return {
+            protocol.title: ByProtocol(self.models_for(protocol, self.table), protocol.looks_at_batches)
+            for protocol in protocols
+        }
 
 
 LearnerFactory = Callable[[Materials, Protocol, TrainingSettings], Learner]
@@ -75,7 +94,13 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
             class_tables[name] = by_digest.setdefault(own.digest, own)
     with scenario.about():
         check_that_learning_fits(scenario, dataset, tables=len(by_digest))
-    return Materials(seed, topology, dataset, table, class_tables)
+    trained: dict[str, ModelTable] = {}
+    for protocol in scenario.protocols:
+        with scenario.about(*scenario.place_of(protocol)):
+            for one in tuple(by_digest.values()):
+                for made in protocol.models(one, len(topology.sensors)):
+                    trained.setdefault(made.digest, by_digest.get(made.digest, made))
+    return Materials(seed, topology, dataset, table, class_tables, trained)
 
 
 def _table(scenario: Scenario, dataset: FederatedDataset, model: ModelSettings, *key: str) -> ModelTable:
@@ -115,7 +140,7 @@ def build_world(
         wires = Wires(env, materials.topology, scenario.network, streams, lambda index: kinds[classes[index]])
         _check_weights(scenario)
     with scenario.about():
-        clients = _clients(scenario, materials, wires, classes)
+        clients = _clients(scenario, protocol, materials, wires, classes)
     network = Network(env, trace, streams, wires.links, scenario.network.transport)
     with scenario.about("faults"):
         outages = Outages(env, streams, scenario.faults, materials.topology, wires, network)
@@ -142,7 +167,7 @@ def build_world(
         clients=clients,
         cloud=Cloud(cloud.compute if cloud else None, scenario.devices.aggregation_s),
         dataset=materials.dataset,
-        model=materials.table,
+        models=materials.models_for(protocol, materials.table),
         training=training,
         learner=learner,
         loop=loop,
@@ -155,7 +180,11 @@ def build_world(
     return world
 
 
-def _clients(scenario: Scenario, materials: Materials, wires: Wires, classes: Sequence[str]) -> tuple[Client, ...]:
+def _clients(
+    scenario: Scenario, protocol: Protocol, materials: Materials, wires: Wires, classes: Sequence[str]
+) -> tuple[Client, ...]:
+    common = materials.table_for(protocol, materials.table)
+    own = {name: materials.table_for(protocol, table) for name, table in materials.class_tables.items()}
     dataset, known_size = materials.dataset, materials.dataset.sample_bytes is not None
     held = dataset.client_samples.tolist()
     raw_bytes = {samples: dataset.raw_bytes(index) for index, samples in enumerate(held)} if known_size else {}
@@ -166,7 +195,7 @@ def _clients(scenario: Scenario, materials: Materials, wires: Wires, classes: Se
             samples=held[index],
             raw_bytes=raw_bytes.get(held[index]),
             compute=scenario.devices.classes[classes[index]].compute,
-            model=materials.class_tables.get(classes[index], materials.table),
+            model=own.get(classes[index], common),
             attachment=wires.attachments[index],
             stream=None if dataset.stream is None else StreamBuffer(dataset.stream),
         )

@@ -19,18 +19,19 @@ from pydantic_core import SchemaValidator
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.files import read_text_file
 from fedsim.outside import Unread
+from fedsim.protocols.protocol import Protocol
 from fedsim.registry import names
 from fedsim.scenario.document import Document, Mark, SourceLocations
 from fedsim.scenario.messages import explain
 from fedsim.scenario.overrides import apply
 from fedsim.scenario.scalars import kind_of, message_line, show
-from fedsim.scenario.schema import Scenario, WrittenModels, WrittenNetwork
+from fedsim.scenario.schema import Scenario, WrittenModels, WrittenNetwork, WrittenProtocols
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.scenario.yaml_writer import OneLine, yaml_text
 from fedsim.topology.explicit import Explicit
 from fedsim.topology.imported import MOST_BYTES, read_topology_data
 
-__all__ = ["checked", "load", "read_extended", "read_models", "read_network", "written_out"]
+__all__ = ["checked", "load", "read_extended", "read_models", "read_network", "read_protocol", "written_out"]
 
 KEY = "extends"
 MOST = 10
@@ -97,6 +98,24 @@ def read_models(path: Path) -> WrittenModels:
         return WrittenModels.model_validate(document.data, context=document)
     except ValidationError as error:
         raise explain(error, document, WrittenModels) from None
+
+
+def read_protocol(path: Path, title: str) -> Protocol:
+    """The protocol of that *title* in the scenario that a run folder keeps in *path*. No code of anybody's is run.
+
+    Raises `UserError` when it is none that this version reads, or when it has such code.
+    """
+    document = replace(read_yaml(path), runs_code=False)
+    try:
+        found = WrittenProtocols.model_validate(document.data, context=document)
+    except ValidationError as error:
+        raise explain(error, document, WrittenProtocols) from None
+    for protocol in found.protocols:
+        parts: tuple[object, ...] = (protocol, getattr(protocol, "objective", None))
+        if not any(isinstance(part, Unread) for part in parts) and protocol.title == title:
+            return protocol
+    place = f"{document.where(('protocols',))}: protocols"
+    raise UserError(f"{place}: none called {title!r} can be read without running code of one's own")
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:

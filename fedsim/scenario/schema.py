@@ -120,6 +120,14 @@ class WrittenModels(Settings):
     model: Annotated[ModelSettings, OneOf("models")]
 
 
+class WrittenProtocols(Settings):
+    """What of a scenario says by which protocols it trains, as a run folder keeps it: the rest is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    protocols: Several[Annotated[Protocol, OneOf("protocols")]]
+
+
 class Scenario(Settings):
     """Everything that decides a run's results."""
 
@@ -213,6 +221,18 @@ class Scenario(Settings):
         if table is not None and table not in registry.names(kind) and table not in (known := registry.all_names(kind)):
             near = nearest(table, known)
             raise Misfit(f"no table is called {table!r}{near} (known: {', '.join(known)})", "paper_table")
+
+    @key_rule
+    def _can_time_finetuning(self) -> None:
+        if not self.evaluate.finetune_timed:
+            return
+        for protocol in self.protocols:
+            if not protocol.times_finetuning:
+                raise Misfit(
+                    f"true, and protocol {protocol.title!r} has no rounds in which clients get its model to fine-tune "
+                    "it; use protocols with the schedule 'rounds', or leave it out",
+                    *("evaluate", "finetune_timed"),
+                )
 
     @key_rule
     def _can_end_without_learning(self) -> None:

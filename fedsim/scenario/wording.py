@@ -57,6 +57,7 @@ _RULES = {  # pydantic's error type -> the rule, filled from its ctx
 _LONGEST_WORD = 60  # that is compared with others
 _ITEMS = re.compile(r"[A-Za-z0-9_.]+( *, *[A-Za-z0-9_.]+)*")
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+_IN_YAML = {"True": "true", "False": "false"}
 _INFINITIES = {"inf", "infinity", "infinite", "unlimited"}
 
 
@@ -176,7 +177,7 @@ def _quoted(text: str) -> tuple[str, ...]:
 def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     """The sentence for a value that is none of the kinds which *errors*, one per branch of a union, ask for."""
     value = errors[0]["input"]
-    needs = list(dict.fromkeys(WRONG_TYPE[details["type"]] or details["ctx"]["expected"] for details in errors))
+    needs = list(dict.fromkeys(WRONG_TYPE[details["type"]] or _word(details) for details in errors))
     if needs == ["a list"] and spot.items is not None:
         needs = [f"a list of {spot.items} items"]
     literals = [details["ctx"]["expected"] for details in errors if not WRONG_TYPE[details["type"]]]
@@ -195,6 +196,12 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     if hint.startswith("; write the number"):
         return Sentence(spot.path, f"{show(value)} is {kind}{hint}")
     return Sentence(spot.path, f"{show(value)} is {kind}; {' or '.join(needs)} is needed{hint}{near}")
+
+
+def _word(details: ErrorDetails) -> str:
+    """The words of a literal, as they are written in a scenario."""
+    expected: str = details["ctx"]["expected"]
+    return _IN_YAML.get(expected, expected)
 
 
 def _component_hint(value: object, names: Sequence[str]) -> str:

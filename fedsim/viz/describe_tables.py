@@ -180,6 +180,8 @@ def _model_rows(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "memory to train, at least", f"{size(model['training_memory_bytes'])}{inside}"
     if model["executor"] is not None:
         yield "executor, if it is auto", f"{model['executor']['name']}, as {model['executor']['reason']}"
+        if model["executor"]["remark"] is not None:
+            yield "remark", model["executor"]["remark"]
 
 
 def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[DescriptionTable]:

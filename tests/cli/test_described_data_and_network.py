@@ -116,7 +116,7 @@ def test_the_executor_that_auto_takes_is_told_with_its_reason() -> None:
     known, unknown = Mlp().table((1, 2, 2), 4), GruModel().table((14, 30), 4)
     for table in (known, unknown):
         choice = choose("auto", [table], "cpu")
-        assert model_facts("", table, training)["executor"] == {"name": choice.name, "reason": choice.reason}
+        assert model_facts("", table, training)["executor"] == choice._asdict()
     digits = {"data": {"name": "digits"}, "model": {"name": "mlp"}}
     (cells,) = (
         table.cells for table in description_tables(describe(scenario(digits))[0]) if table.cells.columns[0] == "model"

@@ -7,10 +7,19 @@ from refusals import DATA, FEDAVG, FEDPROX, MODEL, PLANT, Refusals, edited, lay_
 
 from fedsim import registry
 from fedsim.cli import main
+from fedsim.settings import OneOf
 
-NEEDED = {
+OWN_RULE = ("fedavgm", "fedadagrad", "fedadam", "fedyogi", "fednova", "scaffold", "ida", "ida_intrac", "ida_fedavg")
+"""FedAvg with one server rule, whose keys may be others; scaffold and ida_intrac have one objective too."""
+NEEDED = dict.fromkeys(OWN_RULE, "fraction: 0.5") | {
     "fedavg": "fraction: 0.5",
     "fedprox": "fraction: 0.5, mu: 0.1",
+    "fedper": "fraction: 0.5",
+    "cgau": "fraction: 0.5, pretraining_rounds: 1",
+    "fedmmd": "fraction: 0.5",
+    "fedfusion_conv": "fraction: 0.5",
+    "fedfusion_multi": "fraction: 0.5",
+    "fedfusion_single": "fraction: 0.5",
     "composed": "cohort: {name: random, fraction: 0.5}",
 }
 """The keys that a protocol cannot do without."""
@@ -27,8 +36,13 @@ PARTS = [
     (name, key)
     for name in registry.names("protocols")
     for key in MISSPELT
-    if key in registry.load("protocols", name).model_fields
+    if key in (fields := registry.load("protocols", name).model_fields)
+    if any(isinstance(mark, OneOf) for mark in fields[key].metadata)
 ]
+OF_TWO_PARTS = ("cgau",)
+"""They give a model another classifier, which softmax does not have apart; what is minimised is theirs to say."""
+OF_FEATURES = {name for name in NEEDED if name.startswith(("fedmmd", "fedfusion"))}
+"""They look at features, which softmax does not have."""
 NUMBERS = {
     DATA: "data: {name: csv, path: pump.csv, target: y, task: regression, partition: {name: iid}}",
     MODEL: "model: {name: mlp}",
@@ -42,6 +56,19 @@ PLAIN = {
     "schedule": "rounds",
 }
 """What each can be without more ado."""
+ONLY_FITS_PARTS = {"hfedms_d": "lasp sends the classifier alone", "fedper": "extractor sends the extractor alone"}
+"""What those say of a softmax, which has its classifier not apart."""
+NET = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.scores = nn.Linear(64, 10), nn.Linear(64, 10)
+
+    def forward(self, x):
+        return self.hidden(x.flatten(1)) * self.scores(x.flatten(1))
+"""
 CSV = "a,b,y\n" + "".join(f"{number},{number % 3},{number / 7}\n" for number in range(40))
 
 
@@ -54,10 +81,11 @@ def protocol(name: str, keys: str) -> dict[str, str]:
 def test_who_has_which_part() -> None:
     every = set(registry.names("protocols")) - {"centralised"}
     having = {key: {name for name, of_it in PARTS if of_it == key} for key in MISSPELT}
-    assert having["server"] == having["codec"] == every
-    assert having["objective"] == every - {"fedprox"}
+    assert having["codec"] == every
+    assert having["server"] == every - set(OWN_RULE)
+    assert having["objective"] == every - {"fedprox", "scaffold", "ida_intrac", *OF_TWO_PARTS} - OF_FEATURES
     assert having["cohort"] == having["schedule"] == {"composed"}
-    assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed"}
+    assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed", *OWN_RULE} | OF_FEATURES
 
 
 @pytest.mark.parametrize(("name", "key"), PARTS)
@@ -87,9 +115,71 @@ def test_distillation_of_numbers_is_refused_where_it_was_written(name: str, refu
 def test_a_part_by_its_own_name_is_fine(
     name: str, key: str, refused: Refusals, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lay_out({"plant.yaml": edited(PLANT, protocol(name, f"{key}: {{name: {PLAIN[key]}}}"))}, refused.folder)
+    changes = protocol(name, f"{key}: {{name: {PLAIN[key]}}}")
+    if name in OF_FEATURES or name in OF_TWO_PARTS:
+        changes[MODEL] = "model: {name: mlp}"
+    lay_out({"plant.yaml": edited(PLANT, changes)}, refused.folder)
     status = main(["validate", "plant.yaml"])
-    only_fits_parts = name == "hfedms_d"  # whose classifier a softmax does not have apart
-    assert (status, "lasp sends the classifier alone" in capsys.readouterr().err) == (
+    only_fits_parts = ONLY_FITS_PARTS.get(name)
+    said = capsys.readouterr().err
+    assert (status, only_fits_parts is not None and only_fits_parts in said) == (
         (2, True) if only_fits_parts else (0, False)
     )
+
+
+DECLARED = {
+    DATA: "data: {name: declared, samples_per_client: 9}",
+    MODEL: "model: {name: declared, parameters: 1000, training_flops_per_sample: 9}",
+}
+LAYERS = "; choose a model of layers, such as small_cnn or mlp"
+WITHOUT_FEATURES = {
+    "fusion, softmax": (
+        "fedfusion_multi",
+        {},
+        "protocols[0]: the model has no features to fuse, as it is one layer; choose another, such as mlp",
+    ),
+    "fusion, declared": (
+        "fedfusion_conv",
+        DECLARED,
+        f"protocols[0]: no fusion layer can be put into a model of declared sizes{LAYERS}",
+    ),
+    "fusion, own": (
+        "fedfusion_single",
+        {MODEL: "model: {name: torch_module, path: net.py:Net}"},
+        f"protocols[0]: no fusion layer can be put into a PyTorch module of one's own{LAYERS}",
+    ),
+    "fusion by its objective": (
+        "composed, cohort: {name: random, clients: 2}, objective: {name: fusion, operator: multi}",
+        {},
+        "protocols[0].objective: the model has no features to fuse, as it is one layer; choose another, such as mlp",
+    ),
+    "features, softmax": (
+        "fedmmd",
+        {},
+        "protocols[0]: features are compared, and the model's only layer takes the samples themselves; choose a model "
+        "with more layers, such as mlp",
+    ),
+    "features, own": (
+        "fedmmd",
+        {MODEL: "model: {name: torch_module, path: net.py:Net, classifier: [scores]}"},
+        "protocols[0]: the classifier of '...net.py:Net' cannot be trained apart: it must be one of the ...",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_FEATURES)
+def test_a_model_without_features_is_refused_by_who_looks_at_them(case: str, refused: Refusals) -> None:
+    named, changes, message = WITHOUT_FEATURES[case]
+    name, _, keys = named.partition(", ")
+    files = {"plant.yaml": edited(PLANT, protocol(name, keys) | changes), "net.py": NET}
+    lay_out(files, refused.folder)
+    for command in (["run", "plant.yaml"], ["run", "plant.yaml", "--no-training"])[case == "fusion, declared" :]:
+        refused.check(*command, message=f"plant.yaml:20: {message}")
+
+
+def test_features_of_a_model_of_declared_sizes_need_no_bytes(
+    refused: Refusals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without training nobody looks at them."""
+    lay_out({"plant.yaml": edited(PLANT, protocol("fedmmd", "coefficient: 0.1") | DECLARED)}, refused.folder)
+    assert main(["validate", "plant.yaml", "--set", "learn=false"]) == 0, capsys.readouterr().err

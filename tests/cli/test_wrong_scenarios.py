@@ -184,9 +184,9 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         "plant.yaml:20: protocols[0].name: no protocol is called 'fedvag'; did you mean 'fedavg'? (known: fedavg, ...)",
     ),
     "a protocol of the field": (
-        {FEDAVG: "  - {name: fedadam}\n"},
-        "plant.yaml:20: protocols[0].name: no protocol is called 'fedadam'; an optimizer on the server is ... rule "
-        "of your own (docs/recipes/rule.md): write {name: fedavg, ...} (known: fedavg, ...)",
+        {FEDAVG: "  - {name: fedopt}\n"},
+        "plant.yaml:20: protocols[0].name: no protocol is called 'fedopt'; it is a family: fedavgm, ... "
+        "(docs/protocols/fedopt.md): write {name: fedadam, fraction: 0.5} (known: fedavg, ...)",
     ),
     "a protocol that nothing here is like": (
         {FEDAVG: "  - {name: ditto}\n"},
@@ -384,7 +384,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "misspelt part": (
         {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: laps}}\n"},
         "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'laps'; did you mean 'lasp'? "
-        "(known: whole, lasp)",
+        "(known: whole, extractor, lasp)",
     ),
     "other groups than a protocol's own": (
         {FEDAVG: "  - {name: fedgsp, grouping: {name: random}}\n"},

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from fedsim.protocols import REGISTRY as PROTOCOLS
+
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE_LINES = 300
 BUILT = re.compile(
@@ -25,6 +27,11 @@ PLACES = {  # each is written so that it does not match itself
     ),
 }
 LOOKS_BESIDE_THE_REPOSITORY = {".ci/run"}  # for data sets, and does without
+
+
+LONGEST_PART_LINES = 120
+LONGER_PARTS = {"lasp.py", "memory.py", "scc.py"}
+"""HFedMS's exchange, its memory and its compression."""
 
 
 def git(*arguments: str) -> list[str]:
@@ -55,6 +62,22 @@ def test_no_source_file_is_long() -> None:
     lines = {str(path): len(path.read_text("utf-8").splitlines()) for path in sorted((ROOT / "fedsim").rglob("*.py"))}
     assert lines
     assert {path: count for path, count in lines.items() if count > LONGEST_FILE_LINES} == {}
+
+
+def test_no_protocol_knows_another_one() -> None:
+    """What several have in common stands in files that are no protocol's."""
+    modules = {entry.partition(":")[0] for entry in PROTOCOLS.values()}
+    texts = {module: (ROOT / f"{module.replace('.', '/')}.py").read_text("utf-8") for module in modules}
+    assert len(texts) > 10
+    assert [(one, other) for one in texts for other in modules if re.search(rf"from {other} import", texts[one])] == []
+
+
+def test_no_part_of_a_protocol_is_long() -> None:
+    folders = ("learning/rules", "learning/objectives", "protocols/exchanges")
+    paths = [path for folder in folders for path in (ROOT / "fedsim" / folder).glob("*.py")]
+    paths += [ROOT / f"{entry.partition(':')[0].replace('.', '/')}.py" for entry in PROTOCOLS.values()]
+    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in paths}
+    assert {name for name, count in lines.items() if count > LONGEST_PART_LINES} == LONGER_PARTS
 
 
 @pytest.mark.parametrize("package", sorted(init.parent.name for init in (ROOT / "fedsim").glob("*/__init__.py")))

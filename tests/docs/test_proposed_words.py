@@ -19,6 +19,7 @@ from fedsim.scenario.load import load
 RECIPES = ROOT / "docs/recipes"
 PLACES = {  # kind -> what stands for it in the recipes' plant
     "protocols": "{name: fedavg, clients: 5}",
+    "rules": "{name: fedavg, clients: 5}",
     "models": "{name: small_cnn}",
     "datasets": "{name: digits, partition: {name: dirichlet, alpha: 0.5}}",
     "partitions": "{name: dirichlet, alpha: 0.5}",
@@ -26,6 +27,8 @@ PLACES = {  # kind -> what stands for it in the recipes' plant
     "profiles": "uplink_bps: 1.0e+6, downlink_bps: 1.0e+6",
     "disciplines": "{name: dedicated}",
 }
+AROUND = {"rules": "{{name: fedavg, clients: 5, server: {}}}", "profiles": "profile: {}"}
+"""What is written there, where it is more than what is proposed."""
 WORDS = [(kind, word) for kind in PLACES for word in alike(kind)]
 
 
@@ -48,7 +51,7 @@ def test_a_word_is_no_name_and_what_is_proposed_for_it_is_one(kind: str, word: s
     text = plant.read_text(encoding="utf-8")
     assert text.count(PLACES[kind]) == 1
     other = plant.with_name("other.yaml")
-    other.write_text(text.replace(PLACES[kind], f"profile: {write}" if kind == "profiles" else write), encoding="utf-8")
+    other.write_text(text.replace(PLACES[kind], AROUND.get(kind, "{}").format(write)), encoding="utf-8")
     load(other)
     for page in re.findall(r"docs/[\w/]+\.md", why):
         assert (ROOT / page).is_file()

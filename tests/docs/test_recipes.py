@@ -94,17 +94,24 @@ def test_a_recipe_trains_as_well_as_the_page_says(page: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_momentum_goes_on_by_its_share_of_the_last_step() -> None:
-    """w2 = mean + beta (w1 - w0), where FedAvg, from the same w1 with the same batches, ends with the mean."""
-    share = "server: {path: momentum.py:Momentum, beta: 0.25}"
-    momentum = f"{{name: fedavg, fraction: 1.0, label: momentum, {share}}}"
-    once = "{name: fedavg, fraction: 1.0, label: once, stop: {rounds: 1}}"
-    initial = INITIAL.replace("fedavg,", "fedavg, fraction: 1.0,", 1)
-    results = trained("rule.md", f"{initial}, {once}, {{name: fedavg, fraction: 1.0}}, {momentum}")
-    first, more = step(results, "once"), step(results, "momentum", "fedavg")
-    assert norm(first) > 0.1
-    for name, change in first.items():
-        assert more[name] == pytest.approx(0.25 * change, abs=1e-6), name
+def test_nesterov_goes_beyond_the_mean_by_its_share_of_the_way_from_the_last_one() -> None:
+    """Steps of 1.25 take the same first step, and so show what the second mean is."""
+    everybody = "name: fedavg, fraction: 1.0"
+    nesterov = f"{everybody}, server: {{path: nesterov.py:Nesterov, beta: 0.25}}"
+    longer = f"{everybody}, server: {{name: momentum, beta: 0.0, learning_rate: 1.25}}"
+    once, initial = "stop: {rounds: 1}", INITIAL.replace("fedavg,", "fedavg, fraction: 1.0,", 1)
+    first = f"{{{everybody}, {once}}}, {{{nesterov}, {once}, label: ahead}}, {{{longer}, {once}, label: longer once}}"
+    both = f"{{{nesterov}, label: nesterov}}, {{{longer}, label: longer}}"
+    results = trained("rule.md", f"{initial}, {first}, {both}")
+    mean, ahead, same = (step(results, name) for name in ("fedavg", "ahead", "longer once"))
+    second, from_first = step(results, "nesterov", "ahead"), step(results, "longer", "longer once")
+    assert norm(mean) > 0.1
+    for name, change in mean.items():
+        assert ahead[name] == pytest.approx(1.25 * change, abs=1e-6), name
+        assert same[name] == pytest.approx(ahead[name], abs=1e-6), name
+        to_the_mean = from_first[name] / 1.25
+        from_mean_to_mean = 0.25 * change + to_the_mean
+        assert second[name] == pytest.approx(to_the_mean + 0.25 * from_mean_to_mean, abs=1e-5), name
 
 
 @pytest.mark.slow
@@ -124,29 +131,29 @@ def test_a_clipped_update_has_the_norm_of_its_bound_and_the_old_direction() -> N
 
 
 @pytest.mark.slow
-def test_a_client_on_its_own_keeps_the_classifier_that_would_come_back_to_it() -> None:
-    """With one device, the private classifier is the one that FedAvg would send there again."""
-    private = "exchange: {path: private_head.py:PrivateHead}"
+def test_a_client_on_its_own_keeps_the_extractor_that_would_come_back_to_it() -> None:
+    """With one device, the private extractor is the one that FedAvg would send there again."""
+    private = "exchange: {path: own_extractor.py:OwnExtractor}"
     alone = "name: composed, cohort: {name: random, clients: 1}"
     initial = INITIAL.replace("fedavg,", "fedavg, clients: 1,", 1)
     protocols = f"{initial}, {{{alone}, label: whole}}, {{{alone}, label: private, {private}}}"
     results = trained("exchange.md", protocols, "topology.devices=1")
     whole, kept = step(results, "whole"), step(results, "private")
     for name, change in whole.items():
-        of_classifier = name.startswith("classifier.")
-        assert kept[name] == pytest.approx(torch.zeros_like(change) if of_classifier else change, abs=1e-6), name
-    assert norm({name: change for name, change in whole.items() if name.startswith("classifier.")}) > 0.1
+        of_extractor = name.startswith("extractor.")
+        assert kept[name] == pytest.approx(torch.zeros_like(change) if of_extractor else change, abs=1e-6), name
+    assert norm({name: change for name, change in whole.items() if name.startswith("extractor.")}) > 0.1
     table = load("plant.yaml").model.table((1, 8, 8), 10)
     sent = results.rounds.groupby("protocol")[["uplink_bytes", "downlink_bytes"]].max()
-    assert sent.loc["private"].tolist() == [2 * table.bytes("extractor")] * 2
+    assert sent.loc["private"].tolist() == [2 * table.bytes("classifier")] * 2
     assert sent.loc["whole"].tolist() == [2 * table.bytes()] * 2
 
 
 def test_a_codec_that_would_write_what_is_private_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    scenario = Path("private_head.yaml")
-    scenario.write_text(f"{scenario.read_text()}    codec: {{path: eight_bits.py:EightBits}}\n")
-    assert main(["run", "private_head.yaml", "--out", "out", "--no-training", "--quiet"]) == 2
-    assert "'eight_bits' would write the private classifier too; choose float32" in capsys.readouterr().err
+    codec = "protocols.2.codec={path: eight_bits.py:EightBits}"
+    words = ["run", "own_extractor.yaml", "--out", "out", "--no-training", "--quiet", "--set", codec]
+    assert main(words) == 2
+    assert "'eight_bits' would write the private extractor too; choose float32" in capsys.readouterr().err
 
 
 @pytest.mark.slow

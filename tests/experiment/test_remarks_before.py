@@ -294,3 +294,20 @@ def test_a_run_that_was_begun_with_the_old_word_goes_on_with_either(tmp_path: Pa
         run(settings, out=out, resume=True)
         assert digit_runs.outcome(out) == digit_runs.outcome(tmp_path / "whole")
         run(load(out / "scenario.yaml"), out=out)  # finished: it is read, and not refused
+
+
+OWN_CLASSIFIERS = (
+    "clients keep parts of the model to themselves, and the model that is scored has these parts as they were at the "
+    "start; to score each client's own model, write evaluate: {on: [own]}"
+)
+
+
+@pytest.mark.parametrize("on", [["global"], ["clients"], ["clients", "own"], ["own"]])
+def test_classifiers_that_nobody_scores_are_named(on: list[str]) -> None:
+    protocols = [{"name": "fedper", "clients": 2}, {"name": "fedavg", "clients": 2}]
+    changes = {"protocols": protocols, "data.client_test_fraction": 0.3, "evaluate": {"on": on}}
+    remarks = []
+    for learn in (True, False):
+        scenario = digit_runs.scenario(changes | {"learn": learn})
+        validate(scenario, lambda first, _, asked=scenario: remarks.extend(remarks_before(asked, first)))
+    assert remarks == ([] if "own" in on else [f"evaluate.on: with 'fedper', {OWN_CLASSIFIERS}"])

@@ -65,6 +65,14 @@ REMEMBERED = digit_runs.data(
         "stop.rounds": 9,
     }
 )
+OWN = digit_runs.data(
+    {
+        "protocols": [{"name": "fedper", "clients": 6}],
+        "data.client_test_fraction": 0.3,
+        "evaluate": {"on": ["own"], "finetune_epochs": 1},
+        "stop.rounds": 4,
+    }
+)
 TWO_PROTOCOLS = digit_runs.data({"protocols": [{"name": "fedavg", "clients": 8}, {"name": "centralised"}]})
 
 Rows = list[dict[str, Any]]
@@ -190,6 +198,21 @@ def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer,
     operation = {row["key"]: row["operation"] for row in rows(out) if row["event"] == "computed"}
     loaded = {operation[row["key"]] for row in rows(out) if row["event"] == "loaded"}
     assert loaded >= {"add", "extract", "compensate"}
+    assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_has_the_classifiers_that_its_clients_kept(server: RunServer, tmp_path: Path) -> None:
+    """Also those that nobody was asked for since, and those that were fine-tuned to be scored."""
+    whole, out = tmp_path / "whole", tmp_path / "run"
+    assert server.run(OWN, whole) == 0
+    expressions = len(computed(whole))
+    for share in (0.3, 0.7):
+        options: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
+        assert server.run(OWN, out, at=At(int(share * expressions)), **options) == -signal.SIGKILL
+    killed_at = len(rows(out))
+    assert server.run(OWN, out, resume=True) == 0
+    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
     assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
 
 

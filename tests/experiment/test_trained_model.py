@@ -43,6 +43,41 @@ def test_its_accuracy_on_the_test_set_is_that_of_the_run(which: str, tmp_path: P
     assert not any(module.training for module in model.modules())
 
 
+FUSED = [{"name": f"fedfusion_{operator}", "clients": 2} for operator in ("conv", "multi", "single")]
+
+
+def test_a_model_that_a_protocol_has_adapted_comes_back_as_it_was_trained(tmp_path: Path) -> None:
+    scenario = digit_runs.scenario(FEW | {"protocols": [*FEW["protocols"], *FUSED]})
+    results = fedsim.run(scenario, out=tmp_path / "run", observer=Observer(), executor="serial")
+    data = gather_materials(scenario, 1).dataset
+    assert data.y is not None
+    parameters = results.manifest["model"]["parameters"]
+    for row, more in zip(results.manifest["runs"], (None, 2 * 16**2, 16, 1), strict=True):
+        model = results.load_model(row["protocol"], 1)
+        assert sum(parameter.numel() for parameter in model.parameters()) == parameters + (more or 0)
+        assert row.get("model") == (more and {"parameters": parameters + more, "bytes": 4.0 * (parameters + more)})
+        found = model(torch.from_numpy(data.samples(data.test_ids))).argmax(1).numpy()
+        summary = results.summary.set_index("protocol")["final_accuracy"]
+        assert (found == data.y[data.test_ids]).mean() == summary[row["protocol"]]
+
+
+OWN_OBJECTIVE = """
+from fedsim.learning.objectives.fusion import FeatureFusion
+
+class Mine(FeatureFusion):
+    \"\"\"As fedsim's own.\"\"\"
+"""
+
+
+def test_no_code_of_a_protocol_is_run_to_load_its_model(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(OWN_OBJECTIVE)
+    objective = {"path": f"{tmp_path / 'mine.py'}:Mine", "operator": "multi"}
+    scenario = digit_runs.scenario(FEW | {"protocols": [{"name": "fedavg", "clients": 2, "objective": objective}]})
+    results = fedsim.run(scenario, out=tmp_path / "run", observer=Observer(), executor="serial")
+    with pytest.raises(UserError, match=r"scenario.yaml:\d+: protocols: none called 'fedavg' can be read without"):
+        results.load_model("fedavg", 1)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return fedsim.run(digit_runs.scenario(FEW), out=tmp_path_factory.mktemp("whole") / "run", observer=Observer())

@@ -23,10 +23,12 @@ from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
-from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, choose
+from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, ByProtocol, choose
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.serial import Serial
+from fedsim.models.fusion import fused
+from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import ModelTable
 
 IMAGE = ((1, 28, 28), 62)
@@ -412,6 +414,39 @@ def test_batched_says_when_a_model_goes_to_the_plain_loop() -> None:
     lack = choose("auto", [table("gru")], "cpu").reason.removeprefix("batched cannot take the model: ")
     assert choose("batched", [table("gru")], "cpu").remark == (
         f"batched cannot take the model ({lack}), so every client is trained in the plain loop"
+    )
+
+
+SMALL = SmallCnn().table((1, 28, 28), 10)
+FUSED = {"fusing": ByProtocol((fused(SMALL, "multi"),), looks_at_batches=True)}
+IN_THE_PLAIN_LOOP = (
+    "batched trains in the plain loop, client by client: fusing (it cannot take their model: it has no arithmetic for "
+    "layer fusion (fusion(channels=32, operator=multi)))"
+)
+
+
+@pytest.mark.parametrize("torch_device", TORCH_DEVICES)
+@pytest.mark.parametrize("asked", ["auto", "batched"])
+def test_a_model_that_a_protocol_has_adapted_changes_the_remark_and_no_choice(asked: str, torch_device: str) -> None:
+    tables = [table("small_cnn")]
+    without, choice = choose(asked, tables, torch_device), choose(asked, tables, torch_device, FUSED)
+    assert choice == without._replace(remark=IN_THE_PLAIN_LOOP)
+    as_it_is = {"as it is": ByProtocol((tables[0],), looks_at_batches=False)}
+    assert choose(asked, tables, torch_device, as_it_is) == without
+    look = {name: ByProtocol((SMALL,), looks_at_batches=True) for name in "ab"}
+    assert choose(asked, tables, torch_device, look).remark == (
+        "batched trains in the plain loop, client by client: a, b (their objective looks at what models make of "
+        "mini-batches)"
+    )
+    assert choose("serial", tables, torch_device, FUSED) == choose("serial", tables, torch_device)
+    assert choose("auto", [table("gru")], "cpu", FUSED) == choose("auto", [table("gru")], "cpu")
+
+
+def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
+    with pytest.raises(UserError) as refusal:
+        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=FUSED)
+    assert str(refusal.value) == (
+        f"--precision bfloat16: {IN_THE_PLAIN_LOOP}, which computes only in: float32, float64"
     )
 
 

@@ -29,6 +29,7 @@ from fedsim.learning.operations.evaluate import Evaluate, EvaluateOwn
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.keep import Keep
+from fedsim.learning.operations.move_gates import MoveGates
 from fedsim.learning.operations.operation import Operation
 from fedsim.models.mlp import Mlp
 
@@ -69,6 +70,7 @@ def made() -> dict[str, Entry]:
     rest = workshop.fold("partial_sum of one", base, models[2:], [0.3])
     total = workshop.make("add", Add(), base=some, change=rest)
     mean = workshop.make("mean", Add(), base=base, change=total)
+    workshop.make("move gates", MoveGates(("extractor.fc1.bias",), 0.1), asked=[*base], base=base, change=total)
     for on in ("global", "clients"):
         workshop.make(f"evaluate on {on}", Evaluate(workshop.digest, "data", on), model=mean)
     workshop.make("evaluate own", EvaluateOwn(workshop.digest, "data", "own", 1), model=mean)

@@ -19,6 +19,9 @@ from fedsim.data.encoding import Affine, Encoding, Ids
 from fedsim.data.stream.drift import Gradual
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
+from fedsim.learning.objectives.fusion import FeatureFusion
+from fedsim.learning.objectives.mmd import Mmd
+from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.evaluate import Evaluate
 from fedsim.learning.operations.init import Init
@@ -143,6 +146,15 @@ def streamed(title: str, capture: Capture, **stream: Any) -> dict[str, Entry]:
     return trained(title, Mlp(hidden=(2,)).table((1, 4, 4), CLASSES), dataset, capture=capture)
 
 
+def of_two_streams(title: str, objective: Objective) -> dict[str, Entry]:
+    """One training of the second client on what the first has made of the start, which is the global model."""
+    workshop = Workshop(objective.adapted(Mlp(hidden=(2,)).table((1, 4, 4), CLASSES)), IMAGES)
+    start = workshop.make(f"{title}: init", Init(workshop.digest), stream=Stream(1, "model/init"))
+    moved = workshop.train(f"{title}: moved", start, 0, Plain())
+    workshop.train(f"{title}: train", moved, 1, objective, further={"global": start})
+    return workshop.entries
+
+
 @pytest.fixture(scope="module")
 def made() -> dict[str, Entry]:
     return {
@@ -152,6 +164,9 @@ def made() -> dict[str, Entry]:
         **trained("characters, one-hot, with dropout", ONE_HOT, TEXTS),
         **streamed("a stream, pass after pass", Capture(4, 9)),
         **streamed("a stream, augmented", Capture(4, 9), augmentation=Augmentation()),
+        **of_two_streams("two streams, discrepancy", Mmd(coefficient=0.01)),
+        **of_two_streams("two streams, convolution", FeatureFusion(operator="conv")),
+        **of_two_streams("two streams, gates", FeatureFusion(operator="multi")),
         **streamed("a stream that drifts", Capture(4, 9, (0.25, 0.75)), drift=Gradual(begin=1, end=2, strength=0.8)),
     }
 

@@ -53,15 +53,19 @@ class Workshop:
         capture: Capture | None = None,
         rows: Sequence[Mapping[str, Handle]] = (),
         number: int | None = None,
+        further: Mapping[str, Mapping[str, Handle]] | None = None,
         **settings: float,
     ) -> dict[str, Handle]:
-        """On a *capture* of the client's stream, or on a *number* of *rows*; else on all samples of its own."""
+        """On a *capture* of the client's stream, or on a *number* of *rows*; else on all samples of its own.
+
+        *further* are the models that the objective receives.
+        """
         training = TrainingSettings(learning_rate=0.5, batch_size=2, epochs=2, **settings)
         about = {"model": self.digest, "capture": capture, "rows": number}
         operation = training_of(self._data, client, training, objective, **about)
         stream = Stream(1, "batches", client)
         versions = {objective.name: type(objective).version}
-        return self.make(title, operation, stream=stream, versions=versions, model=model, rows=rows)
+        return self.make(title, operation, stream=stream, versions=versions, model=model, rows=rows, **(further or {}))
 
     def fold(
         self, title: str, base: dict[str, Handle], models: list[dict[str, Handle]], weights: list[float]
@@ -75,11 +79,15 @@ class Workshop:
         *,
         stream: Stream | None = None,
         versions: Mapping[str, int] | None = None,
+        asked: Sequence[str] = (SEMANTICS,),
         **sources: Mapping[str, Handle] | Sequence[Mapping[str, Handle]],
     ) -> dict[str, Handle]:
-        """Compute an operation and note its numbers; its outputs, with their values."""
+        """Compute an operation and note its numbers; its outputs, with their values.
+
+        One of its own makes what is *asked* for.
+        """
         node = self.graph.node(operation, slots(**sources), stream=stream)
-        held = [node.output(SEMANTICS)]  # an operation of its own makes what is asked for
+        held = [node.output(name) for name in asked]
         outputs = {}
         for name, value in self.computed(node).items():
             outputs[name] = node.output(name)

@@ -13,11 +13,11 @@ from small_learner import Small, small
 
 from fedsim.learning.graph import Graph
 from fedsim.learning.learner import Model
-from fedsim.learning.objectives.control_variates import OWN, ControlVariates
+from fedsim.learning.objectives.control_variates import CONTROL, CONTROL_CHANGE, OWN, ControlVariates
 from fedsim.learning.objectives.objective import Given
 from fedsim.learning.operations.init import Init
 from fedsim.learning.rules.rule import State
-from fedsim.learning.rules.scaffold import CONTROL, CONTROL_CHANGE, Scaffold
+from fedsim.learning.rules.scaffold import Scaffold
 from fedsim.learning.training import TrainingSettings
 
 

@@ -32,6 +32,7 @@ TINY = EVERYTHING_HAPPENS | {
 KEYS: dict[str, dict[str, Any]] = {
     "fedavg": {"fraction": 0.5},
     "fedprox": {"fraction": 0.5, "mu": 0.1},
+    "fedper": {"fraction": 0.5},
     "stp": {"grouping": {"name": "random"}, "growth": {"name": "constant", "beta": 2}, "sampling_rate": 0.5},
     "fedgsp": {"growth": {"name": "constant", "beta": 2}, "sampling_rate": 1.0},
     "naive_gsp": {"groups": 4, "sampling_rate": 0.5},

@@ -192,8 +192,8 @@ FAULTS = (
     Fault(
         "a calibration sends the whole model",
         "fedsim/protocols/site.py",
-        'Message({**further, "model": begin}, table.bytes(part) + beside)',
-        'Message({**further, "model": begin}, table.bytes() + beside)',
+        'Message({**further, "model": begin}, table.bytes(part) + beside_down)',
+        'Message({**further, "model": begin}, table.bytes() + beside_down)',
         (f"{TEST_LASP}::test_a_full_round_is_one_up_and_two_down_and_a_calibration_one_of_each_of_the_classifier",),
     ),
     Fault(

@@ -101,8 +101,8 @@ FAULTS = (
     Fault(
         "unseen clients are tested on the clients' tests",
         TORCH_EXECUTOR,
-        'self._dataset.unseen_test_ids if evaluation.on == "unseen"',
-        'self._dataset.client_test_ids if evaluation.on == "unseen"',
+        "for ids in self._dataset.unseen_test_ids if len(ids)",
+        "for ids in self._dataset.client_test_ids if len(ids)",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
@@ -115,8 +115,8 @@ FAULTS = (
     Fault(
         "weights of a sum are all the first one's",
         PLAIN,
-        "torch.sub(model[part][name], start).mul_(weight)",
-        "torch.sub(model[part][name], start).mul_(1.0)",
+        "change.mul_(weight)",
+        "change.mul_(1.0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(

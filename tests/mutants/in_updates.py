@@ -82,8 +82,8 @@ FAULTS = (
     Fault(
         "batched training leaves codecs out",
         EXECUTORS + "batched/trainer.py",
-        "training.about.objective.receives or not training.about.codec.exact",
-        "training.about.objective.receives",
+        "one.objective.looks_at_batches or not one.codec.exact",
+        "one.objective.looks_at_batches",
         (TEST_CODECS,),
     ),
     Fault(

@@ -149,11 +149,18 @@ class Controlled(Objective):
         return {"control": {name: (start - weights[name]) / rate for name, start in given.start.items()}}
 
 
+class Controlling(Mean):
+    """The mean, from a server that says it has a control."""
+
+    name: Literal["controlling"] = "controlling"  # type: ignore[assignment]
+    provides: ClassVar[tuple[str, ...]] = ("control",)
+
+
 def test_what_travels_beside_the_model_is_counted_both_ways(tmp_path: Path) -> None:
-    objective = {"path": f"{__file__}:Controlled"}
+    parts = {"objective": {"path": f"{__file__}:Controlled"}, "server": {"path": f"{__file__}:Controlling"}}
     protocols = [
         {"name": "fedavg", "clients": 6},
-        {"name": "fedavg", "label": "two", "clients": 6, "objective": objective},
+        {"name": "fedavg", "label": "two", "clients": 6, **parts},
     ]
     results = fedsim.run(digit_runs.scenario({"protocols": protocols}), out=tmp_path)
     bytes_of = results.rounds.groupby("protocol")[["uplink_bytes", "downlink_bytes"]].max()

@@ -11,9 +11,25 @@ from small_worlds import EVERYTHING_HAPPENS, simulated
 from fedsim import registry
 from fedsim.protocols.protocol import Protocol
 
+AVERAGING = {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5}
 KEYS: dict[str, dict[str, Any]] = {
-    "fedavg": {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5},
-    "fedprox": {"fraction": 0.5, "deadline_s": 40.0, "over_selection": 1.5, "mu": 0.1},
+    "fedavg": AVERAGING,
+    "fedprox": {**AVERAGING, "mu": 0.1},
+    "fedper": AVERAGING,
+    "cgau": {**AVERAGING, "pretraining_rounds": 3, "units": 4},
+    "fedmmd": {**AVERAGING, "coefficient": 0.2, "floor": 1e-4},
+    "fedfusion_conv": AVERAGING,
+    "fedfusion_multi": {"fraction": 0.5, "deadline_s": 40.0, "server": {"name": "gate_average", "share": 0.2}},
+    "fedfusion_single": {"fraction": 1.0, "busy": "abort"},
+    "fedavgm": AVERAGING,
+    "fedadagrad": AVERAGING,
+    "fedadam": {**AVERAGING, "server": {"bias_correction": True}},
+    "fedyogi": {**AVERAGING, "interval": 3, "exchange": {"name": "lasp"}},
+    "fednova": {**AVERAGING, "interval": 3, "exchange": {"name": "lasp", "scc": None}},
+    "scaffold": AVERAGING,
+    "ida": AVERAGING,
+    "ida_intrac": AVERAGING,
+    "ida_fedavg": {**AVERAGING, "exchange": {"name": "extractor"}},
     "stp": {"grouping": {"name": "random", "once": False}, "growth": {"name": "linear", "beta": 2, "alpha": 1.0}}
     | {"sampling_rate": 0.5, "interval": 2, "turn_s": 40.0, "deadline_s": 90.0},
     "fedgsp": {"growth": {"name": "constant", "beta": 2}, "sampling_rate": 1.0, "deadline_s": 90.0},

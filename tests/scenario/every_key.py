@@ -173,7 +173,7 @@ def kinds(spot: Spot) -> set[str]:
             found.add("list")
         elif what in (int, float):
             found.add("number")
-        elif what is bool:
+        elif what is bool or True in get_args(what):
             found.add("truth")
         elif what is str:
             found.add("text")  # of words or an enumeration, no other text is right

@@ -66,10 +66,11 @@ def test_every_word_stands_once_and_is_found(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "word", "said"),
     [
-        ("protocols", "fedopt", "write {name: fedavg, fraction: 0.5, server: {path: momentum.py:Momentum}}"),
-        ("protocols", "FedYogi", "a server rule of your own (docs/recipes/rule.md): write "),
+        ("protocols", "FedOpt", "(docs/protocols/fedopt.md): write {name: fedadam, fraction: 0.5}"),
+        ("rules", "FedYogi", "write {name: yogi}"),
         ("protocols", "centralized", "write {name: centralised}"),
-        ("protocols", "SCAFFOLD", "write {name: fedprox, "),
+        ("protocols", "FedRep", "write {name: fedper, fraction: 0.5}"),
+        ("protocols", "FedDyn", "write {name: scaffold, "),
         ("models", "ResNet18", "write {name: resnet, depth: 20}"),
         ("datasets", "Fashion-MNIST", "(docs/data/arrays.md): write {name: arrays, "),
         ("radios", "NB-IoT", "write {name: fixed, profile: nb_iot_nb1}"),
@@ -82,7 +83,7 @@ def test_what_is_alike_in_meaning_goes_before_what_is_spelled_alike(kind: str, w
 @pytest.mark.parametrize(
     ("kind", "word"),
     [
-        *(("protocols", word) for word in ("fednova", "ditto", "fedbn", "hierfavg", "local", "oort", "tifl", "pfedme")),
+        *(("protocols", word) for word in ("ditto", "fedbn", "hierfavg", "local", "oort", "tifl", "pfedme")),
         *(("models", word) for word in ("gpt2", "mnist_cnn", "xgboost")),
         *(("profiles", word) for word in ("wifi", "lora", "ethernet")),
     ],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.choice import AUTO, choose
+from fedsim.learning.executors.choice import AUTO, ByProtocol, choose
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
 
@@ -15,13 +15,18 @@ __all__ = ["model_facts"]
 
 
 def model_facts(
-    name: str, table: ModelTable, training: TrainingSettings, tables: Sequence[ModelTable] = ()
+    name: str,
+    table: ModelTable,
+    training: TrainingSettings,
+    tables: Sequence[ModelTable] = (),
+    protocols: Mapping[str, ByProtocol] | None = None,
 ) -> dict[str, Any]:
     """The model's parts and work, and the least memory that training takes; None where it is not declared.
 
     ``training_memory_bytes`` holds weights, gradients and momentum, and what every layer gives for each sample of a
     mini-batch, as far as layers are known; all as float32. Left out: what a deep-learning library needs beside them.
-    ``executor`` is what ``--executor auto`` stands for on a CPU, and why, where all *tables* are trained.
+    ``executor`` is what ``--executor auto`` stands for on a CPU, and why, where all *tables* are trained; its
+    ``remark`` is about what *protocols* train, by title.
     """
     parameters = table.parameters()
     parts = [
@@ -43,7 +48,7 @@ def model_facts(
     if isinstance(table, LayerTable):
         numbers = prod(table.input_shape) + sum(map(prod, table.activation_shapes.values()))
         activations = float(BYTES_PER_PARAMETER * numbers * training.batch_size)
-    choice = choose(AUTO, tables or [table], "cpu") if table.trainable else None
+    choice = choose(AUTO, tables or [table], "cpu", protocols) if table.trainable else None
     copies = 3 if training.momentum else 2
     return {
         "name": name,
@@ -56,5 +61,5 @@ def model_facts(
         "training_flops_per_sample": step,
         "activation_bytes": activations,
         "training_memory_bytes": copies * table.bytes() + (activations or 0.0) if table.trainable else None,
-        "executor": choice and {"name": choice.name, "reason": choice.reason},
+        "executor": choice and choice._asdict(),
     }

@@ -51,7 +51,7 @@ def protocol_facts(
     facts = [_facts(protocol, simulations) for protocol in scenario.protocols]
     for protocol, of_protocol in zip(scenario.protocols, facts, strict=True):
         if of_protocol["rounds"] and of_protocol["cut_short"] is None and of_protocol["not_simulated"] is None:
-            if protocol.rounds_are_alike:
+            if protocol.rounds_are_alike and not simulations.some_rounds_finetune:
                 of_protocol["run"] = _run(protocol.stop or scenario.stop, of_protocol["rounds"])
             else:
                 of_protocol |= _whole(protocol, simulations)

@@ -55,17 +55,22 @@ class Simulations:
     def __post_init__(self) -> None:
         self.left -= self._large_hops + self._data_hops
 
+    @property
+    def some_rounds_finetune(self) -> bool:
+        """Whether some rounds include the fine-tuning before an evaluation, and others do not."""
+        return self.scenario.evaluate.finetune_timed and self.scenario.evaluate.every > 1
+
     def affordable_rounds(self, protocol: Protocol, most: int) -> int:
         """How many rounds may be simulated, of the first *most*, in a world of their own."""
         hops = np.cumsum(self._message_hops(protocol, most) + self._grouping_hops(protocol, most))
-        return int(np.searchsorted(hops, self.left - self._world_hops, side="right"))
+        return int(np.searchsorted(hops, self.left - self._world_hops(protocol), side="right"))
 
     def why_not(self, protocol: Protocol) -> str:
         """That a round is too much."""
         hops = float(self._message_hops(protocol, 1)[0])
         extras = {
             "forming its groups": self._grouping_hops(protocol, 1)[0],
-            "building its network": self._world_hops,
+            "building its network": self._world_hops(protocol),
             "so large a network": self._large_hops,
             "so many samples": self._data_hops,
         }
@@ -78,9 +83,9 @@ class Simulations:
 
     def simulated(self, protocol: Protocol, few: Stop, most_rounds: int) -> World:
         """A world in which *few* rounds have happened, at most *most_rounds* of them."""
-        self.left -= self._world_hops
+        self.left -= self._world_hops(protocol)
         short = protocol.model_copy(update={"stop": few})
-        if self.fresh:
+        if self._has_one_for(protocol):
             world = seen_by(short, self.fresh.pop(), self.scenario)
         else:
             world = build_world(self.scenario, short, self.materials, lambda *_: NoLearner())
@@ -100,9 +105,12 @@ class Simulations:
     def _limit(self) -> str:
         return f"describe simulates at most {self.most:,} for all protocols together; more with --most-hops"
 
-    @property
-    def _world_hops(self) -> int:
-        return 0 if self.fresh else WORLD_HOPS + NODE_HOPS * len(self.materials.topology.graph)
+    def _has_one_for(self, protocol: Protocol) -> bool:
+        """Whether a fresh world is of the model that *protocol* trains."""
+        return bool(self.fresh) and self.fresh[-1].model is self.materials.table_for(protocol, self.materials.table)
+
+    def _world_hops(self, protocol: Protocol) -> int:
+        return 0 if self._has_one_for(protocol) else WORLD_HOPS + NODE_HOPS * len(self.materials.topology.graph)
 
     @property
     def _large_hops(self) -> int:
@@ -121,7 +129,8 @@ class Simulations:
         form = closed_form(protocol)
         models = 2 * (sensors if form is None else form.mean_cohort(sensors))
         reports = sensors * (self._groups_formed(protocol, rounds) > 0)
-        hops: NDArray[np.float64] = np.maximum((models + reports) * (1 + self.wires_to_server), 1.0)
+        tuned = sensors if self.scenario.evaluate.finetune_timed else 0
+        hops: NDArray[np.float64] = np.maximum((models + reports + tuned) * (1 + self.wires_to_server), 1.0)
         return hops
 
     def _grouping_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:

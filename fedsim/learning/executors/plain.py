@@ -7,7 +7,7 @@ and sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from torch.optim.sgd import sgd
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
-from fedsim.learning.batches import mini_batches
+from fedsim.learning.batches import POOL, mini_batches
 from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
@@ -32,9 +32,11 @@ from fedsim.learning.executors.trainer import (
     number_type,
     scores_from,
 )
+from fedsim.learning.executors.view import View
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
 from fedsim.learning.objectives.objective import Given
 from fedsim.learning.training import TrainingSettings
+from fedsim.models.parted import PartedModule
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build
 
@@ -51,6 +53,7 @@ class PlainTrainer(Trainer):
         self._table = table
         self.dataset = dataset
         self._module = build(table).to(torch_device, self.dtype)
+        self._others: dict[str, PartedModule] = {}
 
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         """One training after the other; the sum takes each model as soon as it is made."""
@@ -76,11 +79,11 @@ class PlainTrainer(Trainer):
         objective, settings = about.objective, about.training
         model = {part: given(source) for part, source in sources.model("model").items()}
         further = {role: {part: given(at) for part, at in sources.model(role).items()} for role in objective.receives}
-        others = {role: self._frozen(further[role]) for role in objective.scores}
+        rows = [given(source) for source in training.rows]
+        view = View(objective, self._module, lambda role: self._frozen(role, further[role]), on_rows=bool(rows))
         weights = self._load(model)
         self._module.train()
-        rows = [given(source) for source in training.rows]
-        forward = self._module.classify if rows else self._module
+        self._module.tell_client(None if about.seen.client == POOL else about.seen.client)
         has = Given(
             start={name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {},
             state={name: given(source) for name, source in sources.model("state").items()},
@@ -94,13 +97,10 @@ class PlainTrainer(Trainer):
             for x, y in self._mini_batches(training, rows):
                 for weight in weights.values():
                     weight.grad = None
-                scores = forward(x)
-                loss = self._loss(scores, y, "mean")
+                scores, terms = view.of(x)
                 if objective.counts_right:
                     right, seen = right + (scores.argmax(dim=1) == y).sum(), seen + len(y)
-                if others:
-                    loss = loss + objective.loss(scores, {role: other(x) for role, other in others.items()})
-                torch.autograd.backward(loss)
+                torch.autograd.backward(sum(terms, self._loss(scores, y, "mean")))
                 with torch.no_grad():
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, has)
@@ -112,13 +112,13 @@ class PlainTrainer(Trainer):
                 result |= coded(training, model, result, has.state, names=weights)
         return result | made_by(objective, remembered)
 
-    def _frozen(self, model: Mapping[str, TensorDict]) -> Callable[[torch.Tensor], torch.Tensor]:
-        """A frozen model's scores, as in tests."""
-        module = build(self._table).to(self.torch_device, self.dtype)
+    def _frozen(self, role: str, model: Mapping[str, TensorDict]) -> PartedModule:
+        """A further model, as in tests, in a module of its own."""
+        if role not in self._others:
+            self._others[role] = build(self._table).to(self.torch_device, self.dtype).eval()
         for part, tensors in model.items():
-            module.load(part, tensors)
-        module.eval()
-        return torch.no_grad()(module)
+            self._others[role].load(part, tensors)
+        return self._others[role]
 
     def _mini_batches(
         self, training: Training, rows: Sequence[TensorDict]
@@ -136,15 +136,22 @@ class PlainTrainer(Trainer):
         with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
             return [self._module.features(x) for x in samples]
 
-    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
+    def score(
+        self,
+        model: Mapping[str, TensorDict],
+        batches: Sequence[npt.NDArray[np.int64]],
+        clients: Sequence[int | None] | None = None,
+    ) -> list[Score]:
         """The resident model on each batch."""
+        whose = clients or [None] * len(batches)
         self._load(model)
         self._module.eval()
         with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
-            return scores_from([self._tally(ids) for ids in batches])
+            return scores_from([self._tally(ids, client) for ids, client in zip(batches, whose, strict=True)])
 
-    def _tally(self, ids: npt.NDArray[np.int64]) -> Tally:
+    def _tally(self, ids: npt.NDArray[np.int64], client: int | None) -> Tally:
         assert self.dataset.y is not None
+        self._module.tell_client(client)
         scores = self._module(self.tensor(self.dataset.samples(ids)))
         y = self.tensor(self.dataset.y[ids])
         loss = infinite_unless_finite(self._loss(scores, y, "sum"), scores)

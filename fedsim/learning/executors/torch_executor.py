@@ -223,29 +223,34 @@ class TorchExecutor(Executor):
 
     def _begin_scores(self, node: Node, evaluation: Evaluate) -> list[Any]:
         digest, model = evaluation.model, node.values.model("model")
-        batches = [ids for group in self._test_sets(evaluation) for ids in _batches(group)]
+        batches = [(ids, client) for client, group in self._test_sets(evaluation) for ids in _batches(group)]
         shards = [shard for shard in np.array_split(np.arange(len(batches)), self._pool.workers) if len(shard)]
+        parts = digest, tuple(model), tuple(model.values())
         return [
-            self._pool.begin(ScoreJob(digest, tuple(model), tuple(model.values()), tuple(batches[at] for at in shard)))
-            for shard in shards
+            self._pool.begin(ScoreJob(*parts, *zip(*(batches[at] for at in shard), strict=True))) for shard in shards
         ]
 
     def _metrics(self, evaluation: Evaluate, tickets: Sequence[Any]) -> dict[str, Any]:
         """Score and mean loss on the global test set, on the clients' own, or on those of unseen clients."""
         scores = iter([score for ticket in tickets for score in self._pool.finish(ticket)])
         metrics = [
-            self._summary([next(scores) for _ in _batches(group)], len(group)) for group in self._test_sets(evaluation)
+            self._summary([next(scores) for _ in _batches(group)], len(group))
+            for _, group in self._test_sets(evaluation)
         ]
         return metrics[0] if evaluation.on in ("global", "own") else spread(metrics)
 
-    def _test_sets(self, evaluation: Evaluate) -> list[npt.NDArray[np.int64]]:
-        """Sample ids: of the global test set, of the client whose model it is, or of each client that has some."""
+    def _test_sets(self, evaluation: Evaluate) -> list[tuple[int | None, npt.NDArray[np.int64]]]:
+        """Sample ids of the global test set, of the client whose model it is, or of each client that has some.
+
+        With them, whose they are; None: nobody's who trains.
+        """
         if evaluation.on == "global":
-            return [self._dataset.test_ids]
+            return [(None, self._dataset.test_ids)]
         if isinstance(evaluation, EvaluateOwn):
-            return [self._dataset.client_test_ids[evaluation.client]]
-        held = self._dataset.unseen_test_ids if evaluation.on == "unseen" else self._dataset.client_test_ids
-        return [ids for ids in held if len(ids)]
+            return [(evaluation.client, self._dataset.client_test_ids[evaluation.client])]
+        if evaluation.on == "unseen":
+            return [(None, ids) for ids in self._dataset.unseen_test_ids if len(ids)]
+        return [(client, ids) for client, ids in enumerate(self._dataset.client_test_ids) if len(ids)]
 
     def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float | None]:
         """Accuracy (the root mean squared error for numbers) and mean loss; as in `divergence` once it has diverged."""

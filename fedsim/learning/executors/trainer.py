@@ -112,5 +112,10 @@ class Trainer(ABC):
         """(samples, features) of each batch of samples."""
 
     @abstractmethod
-    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
-        """Loss and correct answers of each batch of sample ids."""
+    def score(
+        self,
+        model: Mapping[str, TensorDict],
+        batches: Sequence[npt.NDArray[np.int64]],
+        clients: Sequence[int | None] | None = None,
+    ) -> list[Score]:
+        """Loss and correct answers of each batch of sample ids, of *clients* for models that treat them differently."""

@@ -47,10 +47,12 @@ class ScoreJob:
     """The model: a value for each of its parts."""
     batches: tuple[npt.NDArray[np.int64], ...]
     """Ids of samples."""
+    clients: tuple[int | None, ...] | None = None
+    """Whose they are, for each batch; None: nobody's who trains."""
 
     def run(self, trainer: Trainer) -> list[Score]:
         """Do the job with *trainer*."""
-        return trainer.score(dict(zip(self.parts, self.values, strict=True)), self.batches)
+        return trainer.score(dict(zip(self.parts, self.values, strict=True)), self.batches, self.clients)
 
 
 @dataclass(frozen=True)

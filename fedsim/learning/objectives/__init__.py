@@ -6,4 +6,6 @@ REGISTRY = {
     "distilled": "fedsim.learning.objectives.distilled:Distilled",
     "control_variates": "fedsim.learning.objectives.control_variates:ControlVariates",
     "tells_accuracy": "fedsim.learning.objectives.accuracy:TellsAccuracy",
+    "mmd": "fedsim.learning.objectives.mmd:Mmd",
+    "fusion": "fedsim.learning.objectives.fusion:FeatureFusion",
 }

@@ -8,9 +8,11 @@ from typing import ClassVar, Literal
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import Misfit
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
-from fedsim.learning.rules.inverse_distance import ACCURACY
 
-__all__ = ["TellsAccuracy"]
+__all__ = ["ACCURACY", "TellsAccuracy"]
+
+ACCURACY = "accuracy"
+"""The share of the training samples that a client has told right, which it tells the server."""
 
 
 class TellsAccuracy(Objective):
@@ -28,7 +30,8 @@ class TellsAccuracy(Objective):
     def check(self, dataset: FederatedDataset) -> None:
         """There must be classes."""
         if dataset.regression:
-            raise Misfit(f"accuracy is of classes, and data set {dataset.name!r} has numbers to predict")
+            problem = f"accuracy is of classes, and data set {dataset.name!r} has numbers to predict"
+            raise Misfit(f"{problem}; choose another objective or protocol")
 
     def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
         """The number that is sent."""

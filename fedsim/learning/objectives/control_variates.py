@@ -11,11 +11,14 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
-from fedsim.learning.rules.scaffold import CONTROL, CONTROL_CHANGE
 from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 
-__all__ = ["ControlVariates"]
+__all__ = ["CONTROL", "CONTROL_CHANGE", "ControlVariates"]
 
+CONTROL = "control"
+"""c: what the server expects of a gradient, and sends beside its model."""
+CONTROL_CHANGE = "control_change"
+"""``c_i+ - c_i``: what a client sends beside its own."""
 OWN = "own_control"
 """c_i: what a client expects of its gradient."""
 

@@ -58,6 +58,15 @@ class Objective(Component):
     """Whether the term's gradient has a part that is constant in a training: `push`."""
     scores: ClassVar[tuple[str, ...]] = ()
     """Those among ``receives`` whose scores on each mini-batch `loss` looks at."""
+    features: ClassVar[tuple[str, ...]] = ()
+    """Those among ``receives`` whose features of each mini-batch `feature_loss` looks at."""
+    fuses: ClassVar[str | None] = None
+    """That among ``receives`` whose features the model's fusion layer takes beside its own."""
+
+    @property
+    def looks_at_batches(self) -> bool:
+        """Whether it looks at what models make of each mini-batch: then a client trains alone, in the plain loop."""
+        return bool(self.scores or self.features or self.fuses)
 
     @property
     def pull(self) -> float | None:
@@ -80,11 +89,22 @@ class Objective(Component):
         """Bytes, in float32, that a client keeps for it between trainings: as a rule, a model for each name."""
         return table.bytes() * len(self.remembers)
 
+    def adapted(self, table: ModelTable) -> ModelTable:
+        """The model that clients train, made of the scenario's *table*; raises `Misfit` when none can be made of it."""
+        return table
+
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         """Add this term's gradient to *gradients*, in place."""
 
     def loss(self, scores: Any, others: Mapping[str, Any]) -> Any:
         """A term of the loss of a mini-batch from its *scores*, (samples, classes), and those of other models."""
+        raise NotImplementedError
+
+    def feature_loss(self, features: Any, others: Mapping[str, Any]) -> Any:
+        """A term of the loss of a mini-batch from the model's *features*, (samples, ...), and those of other models.
+
+        Features are what a model's last layer with parameters takes; of a user's module, what its classifier takes.
+        """
         raise NotImplementedError
 
     def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:

@@ -9,4 +9,5 @@ REGISTRY = {
     "fednova": "fedsim.learning.rules.fednova:FedNova",
     "scaffold": "fedsim.learning.rules.scaffold:Scaffold",
     "inverse_distance": "fedsim.learning.rules.inverse_distance:InverseDistance",
+    "gate_average": "fedsim.learning.rules.gate_average:GateAverage",
 }

@@ -32,9 +32,13 @@ class FedNova(ServerRule):
     """``sent``: one number more in each update. ``paper``: twice the model in both directions, as SPATL's tables count
     it."""
 
-    def bytes_beside(self, table: ModelTable) -> tuple[float, float]:
-        """A client tells its ``a_i``."""
-        return (0.0, float(BYTES_PER_PARAMETER)) if self.accounting == "sent" else (table.bytes(), table.bytes())
+    def bytes_beside(self, table: ModelTable, part: str | None = None) -> tuple[float, float]:
+        """A client tells its ``a_i``; as papers count, all that is exchanged is sent twice."""
+        return (0.0, float(BYTES_PER_PARAMETER)) if self.accounting == "sent" else (table.bytes(part),) * 2
+
+    def held_bytes(self, table: ModelTable) -> float:
+        """A model that has running statistics is summed up twice: once for these, in the weights of the mean."""
+        return table.bytes() if table.statistics_bytes() else 0.0
 
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
         """``w + (sum of p_i a_i) sum of p_i (w_i - w) / a_i``; who has taken no step has not moved."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from fedsim.learning.learner import Learner
+from fedsim.learning.objectives.accuracy import ACCURACY
 from fedsim.learning.operations.operation import Inputs, Operation, Value
 from fedsim.learning.rules.changes import base_of, weighted_change
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
@@ -22,10 +23,7 @@ from fedsim.learning.rules.update import Update
 from fedsim.models.table import ModelTable
 from fedsim.settings import Fraction, NonNegative
 
-__all__ = ["ACCURACY", "InverseDistance"]
-
-ACCURACY = "accuracy"
-"""The share of the training samples that a client has told right, which it tells the server."""
+__all__ = ["InverseDistance"]
 
 
 class InverseDistance(ServerRule):
@@ -34,7 +32,7 @@ class InverseDistance(ServerRule):
     name: Literal["inverse_distance"] = "inverse_distance"
     version: ClassVar[int] = 1
     """Belongs to the numbers that it makes."""
-    norm: Literal[1, 2] = 1
+    norm: Literal["l1", "l2"] = "l1"
     """Of the distance: the sum of absolute differences, or the Euclidean one."""
     epsilon: NonNegative = 1e-8
     """Added to each distance. With 0, models that are the mean itself are all that counts."""
@@ -83,7 +81,7 @@ class Weigh(Operation):
     name: ClassVar[str] = "inverse_distance"
     weights: tuple[float, ...]
     """Of the updates, beside their distances."""
-    norm: int
+    norm: Literal["l1", "l2"]
     epsilon: float
     least_accuracy: float
     averaged: tuple[str, ...]
@@ -102,9 +100,8 @@ class Weigh(Operation):
         return made
 
     def _shares(self, distances: Sequence[float], told: Sequence[float]) -> list[float]:
-        """Of each update in the mean; those at the mean itself share it, where nothing is added to distances."""
         apart = [distance + self.epsilon for distance in distances]
-        inverse = [1 / one for one in apart] if all(apart) else [float(not one) for one in apart]
+        inverse = [1 / one for one in apart] if all(apart) else [float(not one) for one in apart]  # at the mean itself
         accuracies = [max(self.least_accuracy, one) for one in told] or [1.0] * len(inverse)
         counts = [
             weight * one / accuracy for weight, one, accuracy in zip(self.weights, inverse, accuracies, strict=True)
@@ -118,5 +115,6 @@ class Weigh(Operation):
             for name, tensor in tensors.items()
             if f"{part}.{name}" not in self.averaged
         ]
-        power: float = sum(float(one.abs().pow(self.norm).sum()) for one in apart)
-        return power if self.norm == 1 else math.sqrt(power)
+        if self.norm == "l1":
+            return sum(float(one.abs().sum()) for one in apart)
+        return math.sqrt(sum(float(one.square().sum()) for one in apart))

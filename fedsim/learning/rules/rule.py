@@ -54,8 +54,11 @@ class ServerRule(Component):
         """What the server has before the first round; *state* is its model, of *table*, without learning empty."""
         return state
 
-    def bytes_beside(self, table: ModelTable) -> tuple[float, float]:
-        """The bytes (down, up) that this rule sends beside each model and each update, whatever the objective sends."""
+    def bytes_beside(self, table: ModelTable, part: str | None = None) -> tuple[float, float]:
+        """The bytes (down, up) that this rule sends beside each model and each update, whatever the objective sends.
+
+        What is exchanged is a *part* of the model, or all of it.
+        """
         return 0.0, 0.0
 
     def kept_bytes(self, table: ModelTable) -> float:

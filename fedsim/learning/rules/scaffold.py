@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from fedsim.learning.learner import Learner
+from fedsim.learning.objectives.control_variates import CONTROL, CONTROL_CHANGE
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.operation import Inputs, Operation, Value
 from fedsim.learning.rules.changes import weighted_change
@@ -19,12 +20,7 @@ from fedsim.learning.rules.update import Update
 from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 from fedsim.settings import Positive
 
-__all__ = ["CONTROL", "CONTROL_CHANGE", "Scaffold"]
-
-CONTROL = "control"
-"""c: what the server expects of a gradient, and sends beside its model."""
-CONTROL_CHANGE = "control_change"
-"""``c_i+ - c_i``: what a client sends beside its own."""
+__all__ = ["Scaffold"]
 
 
 class Scaffold(Optimiser):

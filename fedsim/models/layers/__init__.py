@@ -12,6 +12,7 @@ from __future__ import annotations
 from fedsim.models.layers.composite import Block, PadShortcut, Residual, through
 from fedsim.models.layers.convolution import Conv1d, Conv2d
 from fedsim.models.layers.dense import Dropout, Flatten, Linear, ReLU
+from fedsim.models.layers.fusion import Fusion, Operator
 from fedsim.models.layers.gated import Gated
 from fedsim.models.layers.layer import Layer, Shape
 from fedsim.models.layers.normalisation import BatchNorm1d, BatchNorm2d
@@ -28,6 +29,7 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "Fusion",
     "Gated",
     "GlobalAveragePool",
     "Gru",
@@ -38,6 +40,7 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "OneHot",
+    "Operator",
     "PadShortcut",
     "ReLU",
     "Residual",

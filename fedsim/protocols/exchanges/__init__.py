@@ -2,5 +2,6 @@
 
 REGISTRY = {
     "whole": "fedsim.protocols.exchanges.whole:Whole",
+    "extractor": "fedsim.protocols.exchanges.extractor:Extractor",
     "lasp": "fedsim.protocols.exchanges.lasp:LASP",
 }

@@ -92,7 +92,8 @@ class Calibration(Task):
         skips = self._remembered(client) is None
         rows = [now] if remembered is None else [now, remembered]
         if skips:  # the classifier goes back as it came, in full
-            message = Message({"model": self.model}, self.down.bytes)
+            coded, in_full = self.codec.size(self.table, CLASSIFIER), self.table.bytes(CLASSIFIER)
+            message = Message({"model": self.model}, self.up_bytes - coded + in_full)
         else:
             learned = tuple(some.learned for some in rows if some.learned)
             calibration_set = Rows(learned, sum(some.rows for some in rows), self.epochs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
@@ -21,12 +21,23 @@ __all__ = ["Exchange"]
 class Exchange(Component):
     """Registered under "exchanges"."""
 
+    shared: ClassVar[str | None] = None
+    """The part of the model that clients have in common; each keeps what is left to itself. None: all of it."""
+
     def is_whole(self, interval: int) -> bool:
         """Whether the whole model is trained and sent in each round, where blocks have *interval* rounds."""
         return False
 
+    def always_trains(self, interval: int) -> bool:
+        """Whether each client that takes part in a round trains in it, where blocks have *interval* rounds."""
+        return True
+
     def check(self, world: World) -> None:
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""
+        return
+
+    def check_beside(self, objective: Objective, codec: Codec) -> None:
+        """Raise `Misfit` when it does not go together with *objective* or *codec*."""
         return
 
     def kept_bytes(self, model: ModelTable) -> float:

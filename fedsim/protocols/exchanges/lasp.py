@@ -48,6 +48,10 @@ class LASP(Exchange):
         """Where a block is one round."""
         return interval == 1
 
+    def always_trains(self, interval: int) -> bool:
+        """Where nobody without history skips its calibration."""
+        return interval == 1 or self.scc is None or self.scc.without_history == "calibrate"
+
     def check(self, world: World) -> None:
         """The model must have both parts, and devices that take time need its operations part by part."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:

@@ -9,7 +9,7 @@ takes part is chosen when a block begins.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from simpy import Event
 
@@ -17,6 +17,7 @@ from fedsim.kernel.gather import Journey, at_the_end_of
 from fedsim.kernel.trip import Trip
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.cohort import Draw, Group
+from fedsim.protocols.finetuning import fine_tune
 from fedsim.protocols.schedules.relay import Relay
 from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.site import RoundGate, Site
@@ -45,6 +46,7 @@ class Rounds(Schedule, Relay, RoundsSettings):
     """Rounds in parallel, in sequence, or both: the cloud waits for the groups that it has asked."""
 
     name: Literal["rounds"] = "rounds"
+    times_finetuning: ClassVar[bool] = True
 
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
@@ -55,6 +57,7 @@ class Rounds(Schedule, Relay, RoundsSettings):
             counts = yield from self._round(cloud, parts, draw, at, groups)
             members = [client for group in groups for client in group]
             yield from parts.exchange.spread(cloud, at, members, self.deadline_s)
+            yield from fine_tune(cloud, parts.exchange, round_number, self.deadline_s)
             world.loop.finish_round(cloud.state["model"], **counts)
 
     def _round(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from simpy import Event
 
@@ -36,6 +36,9 @@ class Parts(NamedTuple):
 
 class Schedule(Component):
     """Registered under "schedules"."""
+
+    times_finetuning: ClassVar[bool] = False
+    """Whether its rounds include the fine-tuning before an evaluation (`fedsim.protocols.finetuning`)."""
 
     def check(self, world: World) -> None:
         """Raise `UserError` when it cannot run in *world*."""

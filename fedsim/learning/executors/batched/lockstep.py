@@ -121,7 +121,7 @@ class Lockstep:
             for role in self._recipe.objective.receives
         }
         self._steps[client], self._seen[client] = sizes.steps, sizes.total
-        self._right[client].zero_()
+        self._right[client].zero_()  # and not "= 0": no graph can be recorded with numbers of the host
         if self._recipe.pushes:
             self._set_push(client)
 

@@ -77,8 +77,9 @@ class BatchedTrainer(Trainer):
 
     @torch.no_grad()
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
-        """Group after group; what looks at a further model's scores, or is coded, is trained in the plain loop."""
-        if any(training.about.objective.scores or not training.about.codec.exact for training in wave.trainings):
+        """Group after group; what looks at what models make of batches, or is coded, is trained in the plain loop."""
+        about = [training.about for training in wave.trainings]
+        if any(one.objective.looks_at_batches or not one.codec.exact for one in about):
             with torch.enable_grad():
                 return self._plain.train(wave, values)
         with arithmetic(self.torch_device, self._precision):
@@ -129,8 +130,13 @@ class BatchedTrainer(Trainer):
         return [some.clone() for some in torch.split(made, [len(x) for x in samples])]
 
     @torch.no_grad()
-    def score(self, model: Mapping[str, TensorDict], batches: Sequence[npt.NDArray[np.int64]]) -> list[Score]:
-        """One product for each layer and batch."""
+    def score(
+        self,
+        model: Mapping[str, TensorDict],
+        batches: Sequence[npt.NDArray[np.int64]],
+        clients: Sequence[int | None] | None = None,
+    ) -> list[Score]:
+        """One product for each layer and batch; such models treat all clients alike."""
         with arithmetic(self.torch_device, self._precision):
             return scores_from([self._tally(model, ids) for ids in batches])
 

@@ -1,0 +1,75 @@
+"""What a server rule or a client remembers is values of the store: killed, a run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import digit_runs
+import pytest
+from run_server import RunServer
+from signals import At, computed
+from tiers import mostly_long
+
+from fedsim.experiment.results import Results
+from fedsim.experiment.run import run
+from fedsim.scenario.schema import Scenario
+
+PROTOCOLS = {
+    "scaffold": "add",
+    "fedadam": "server_step",
+    "ida_intrac": "inverse_distance",
+}
+"""Of each, an operation that makes what the next round needs."""
+EXECUTORS = ("serial", "batched")
+OPTIONS: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
+
+
+def scenario(name: str) -> dict[str, Any]:
+    """Clients that come again, with momentum."""
+    protocols = [{"name": name, "clients": 9}]
+    return digit_runs.data({"protocols": protocols, "stop.rounds": 4, "training.momentum": 0.9})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RunServer]:
+    with RunServer() as running:
+        yield running
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "executor"),
+    mostly_long(
+        [(name, executor) for name in PROTOCOLS for executor in EXECUTORS],
+        now=[("scaffold", "batched"), ("fedadam", "serial"), ("ida_intrac", "serial")],
+    ),
+)
+def test_a_killed_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path: Path, name: str, executor: str) -> None:
+    whole, out, rng = tmp_path / "whole", tmp_path / "run", random.Random(11)
+    assert server.run(scenario(name), whole, executor=executor, workers=1) == 0
+    expressions = len(computed(whole))
+    for part in range(3):
+        at = At(int(expressions * rng.uniform(part, part + 0.9) / 3), rng.randrange(6))
+        assert server.run(scenario(name), out, at=at, executor=executor, workers=1, **OPTIONS) == -signal.SIGKILL
+    killed_at = len(digit_runs.ledger(out / "store"))
+    assert server.run(scenario(name), out, resume=True, executor=executor, workers=1) == 0
+    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
+    assert Results(out).rounds.equals(Results(whole).rounds)
+    ledger = digit_runs.ledger(out / "store")
+    operation = {row["key"]: row["operation"] for row in ledger if row["event"] == "computed"}
+    assert any(row["event"] == "loaded" for row in ledger[killed_at:])
+    assert PROTOCOLS[name] in {operation[row["key"]] for row in ledger if row["event"] == "loaded"}
+
+
+@pytest.mark.slow
+def test_any_number_of_workers_comes_to_the_same_bytes(tmp_path: Path) -> None:
+    """With two, checkpoints are written at every occasion: while workers are busy."""
+    content = Scenario.model_validate(scenario("scaffold"))
+    for workers, interval_s in ((1, 30.0), (2, 1e-9)):
+        folder = tmp_path / str(workers)
+        run(content, out=folder, executor="batched", workers=workers, checkpoint_interval_s=interval_s)
+    assert digit_runs.outcome(tmp_path / "1") == digit_runs.outcome(tmp_path / "2")

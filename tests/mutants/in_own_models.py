@@ -1,0 +1,85 @@
+"""Faults in classifiers that stay on the clients, and in fine-tuning before an evaluation."""
+
+from __future__ import annotations
+
+from mutants.fault import Fault
+
+EXTRACTOR = "fedsim/protocols/exchanges/extractor.py"
+FINETUNING = "fedsim/protocols/finetuning.py"
+RUN_LOOP = "fedsim/protocols/run_loop.py"
+ON_THE_CLOCK = ("tests/protocols/test_own_classifiers_on_the_clock.py",)
+LEARNED = ("tests/laws/test_own_models_learn_like_plain_loops.py",)
+TIMED = ("tests/protocols/test_timed_finetuning.py",)
+
+FAULTS = (
+    Fault(
+        "a client that trains again begins with the initial classifier",
+        EXTRACTOR,
+        '**client.kept.get("private", {}), **self.model}',
+        "**self.model}",
+        ON_THE_CLOCK,
+    ),
+    Fault(
+        "an own classifier is sent with the extractor",
+        EXTRACTOR,
+        "trained.items() if part == EXTRACTOR}",
+        "trained.items()}",
+        ON_THE_CLOCK,
+    ),
+    Fault(
+        "an extractor takes as many bytes as the whole model",
+        EXTRACTOR,
+        "codec, part=EXTRACTOR, kind=",
+        "codec, kind=",
+        ON_THE_CLOCK,
+    ),
+    Fault(
+        "fine-tuning has the batches of the first training",
+        RUN_LOOP,
+        'epochs=epochs, stream="finetune"',
+        "epochs=epochs",
+        LEARNED,
+    ),
+    Fault(
+        "models are tuned anew in each round",
+        RUN_LOOP,
+        "LocalTraining(number, one.client, 0, Plain(), table",
+        "LocalTraining(number, one.client, number, Plain(), table",
+        LEARNED,
+    ),
+    Fault(
+        "fine-tuning sends the whole model",
+        FINETUNING,
+        "site.table.bytes(exchange.shared)",
+        "site.table.bytes()",
+        TIMED,
+    ),
+    Fault(
+        "who is busy fine-tunes beside",
+        FINETUNING,
+        "if client.attachment.reachable and not client.busy",
+        "if client.attachment.reachable",
+        TIMED,
+    ),
+    Fault(
+        "fine-tuning takes the time that the next training draws",
+        FINETUNING,
+        ', world.streams("finetune/compute", client.index, round_number))',
+        ")",
+        TIMED,
+    ),
+    Fault(
+        "the last evaluation is not fine-tuned for on the clock",
+        RUN_LOOP,
+        "number % self._evaluate.every == 0 or number == self.stop.rounds\n        return",
+        "number % self._evaluate.every == 0\n        return",
+        TIMED,
+    ),
+    Fault(
+        "who fails while it fine-tunes goes on",
+        FINETUNING,
+        "    client.work = passes  # so that a device that fails meanwhile gives it up\n",
+        "",
+        TIMED,
+    ),
+)

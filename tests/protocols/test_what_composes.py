@@ -1,0 +1,125 @@
+"""Every server rule with every cohort and every exchange: it runs, or it is refused for the reason in this table."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import digit_runs
+import pytest
+from small_worlds import NO_TIME, simulated
+
+from fedsim import registry
+from fedsim.errors import UserError
+from fedsim.experiment.run import run
+
+ROUNDS, INTERVAL = 4, 3
+"""A block and the full round of another."""
+COHORTS: dict[str, dict[str, Any]] = {
+    "random": {"name": "random", "fraction": 1.0},
+    "grouped": {"name": "grouped", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 2}},
+}
+EXCHANGES: dict[str, dict[str, Any]] = {
+    "extractor": {"name": "extractor"},
+    "whole": {"name": "whole"},
+    "lasp": {"name": "lasp"},
+    "lasp, untrained": {"name": "lasp", "scc": {"without_history": "skip"}},
+}
+RULES: dict[str, tuple[dict[str, Any], str]] = {
+    "mean": ({"name": "mean"}, "plain"),
+    "momentum": ({"name": "momentum"}, "plain"),
+    "adagrad": ({"name": "adagrad"}, "plain"),
+    "adam": ({"name": "adam"}, "plain"),
+    "yogi": ({"name": "yogi"}, "plain"),
+    "fednova": ({"name": "fednova"}, "plain"),
+    "fednova, as papers count": ({"name": "fednova", "accounting": "paper"}, "plain"),
+    "scaffold": ({"name": "scaffold"}, "control_variates"),
+    "inverse_distance": ({"name": "inverse_distance"}, "plain"),
+    "inverse_distance, INTRAC": ({"name": "inverse_distance", "accuracy": True}, "tells_accuracy"),
+    "gate_average": ({"name": "gate_average"}, "plain"),
+}
+"""Each rule, and the objective that it needs."""
+
+
+def sequence(objective: str, sent: str) -> str:
+    return (
+        f"protocols[0].objective: objective '{objective}' sends '{sent}' beside the model, and in a group that trains "
+        "in sequence only the last client's would arrive; choose clients that train in parallel"
+    )
+
+
+def partly(exchange: str) -> str:
+    return (
+        "protocols[0].exchange: objective 'control_variates' goes by the gradients of the whole model, and with "
+        f"exchange '{exchange}' not all of it is trained and sent in each round; choose exchange: {{name: whole}}"
+    )
+
+
+UNTRAINED = (
+    "protocols[0].exchange: objective 'tells_accuracy' tells 'accuracy' of each training, and with these keys of "
+    "exchange 'lasp' some clients send without training; choose scc: {without_history: calibrate}, or exchange: "
+    "{name: whole}"
+)
+OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
+REFUSED: dict[str, dict[tuple[str, str], str]] = {
+    "scaffold": {
+        ("random", exchange): partly(keys["name"]) for exchange, keys in EXCHANGES.items() if exchange != "whole"
+    }
+    | dict.fromkeys(OF_GROUPS, sequence("control_variates", "control_change")),
+    "inverse_distance, INTRAC": {("random", "lasp, untrained"): UNTRAINED}
+    | dict.fromkeys(OF_GROUPS, sequence("tells_accuracy", "accuracy")),
+}
+"""Rule -> cohort and exchange -> why not; what is not here runs."""
+
+
+def composed(rule: str, cohort: str, exchange: str) -> dict[str, Any]:
+    server, objective = RULES[rule]
+    return {
+        "name": "composed",
+        "cohort": COHORTS[cohort],
+        "schedule": {"name": "rounds", "interval": INTERVAL},
+        "exchange": EXCHANGES[exchange],
+        "objective": {"name": objective},
+        "server": server,
+    }
+
+
+def test_no_rule_cohort_or_exchange_is_missing_here() -> None:
+    assert {settings["name"] for settings, _ in RULES.values()} == set(registry.names("rules"))
+    assert set(COHORTS) == set(registry.names("cohorts"))
+    assert {settings["name"] for settings in EXCHANGES.values()} == set(registry.names("exchanges"))
+
+
+@pytest.mark.parametrize(("cohort", "exchange"), list(product(COHORTS, EXCHANGES)))
+@pytest.mark.parametrize("rule", RULES)
+def test_a_combination_runs_or_is_refused_for_a_reason(rule: str, cohort: str, exchange: str) -> None:
+    changes = {key: value for key, value in NO_TIME.items() if not key.startswith("model")} | {
+        "data": {"name": "digits", "partition": {"name": "iid"}},
+        "topology.devices": 4,
+        "model": {"name": "mlp", "hidden": [3]},
+        "protocols": [composed(rule, cohort, exchange)],
+        "stop.rounds": ROUNDS,
+    }
+    reason = REFUSED.get(rule, {}).get((cohort, exchange))
+    if reason is None:
+        world = simulated(changes)
+        assert world.trace.rounds.column("participants").tolist() == [4] * ROUNDS
+    else:
+        with pytest.raises(UserError) as refusal:
+            simulated(changes)
+        assert str(refusal.value) == reason
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("executor", ["serial", "batched"])
+def test_what_runs_learns_too(executor: str, tmp_path: Path) -> None:
+    """With streams, as some exchanges train on what comes anew."""
+    those = [those for those in product(RULES, COHORTS, EXCHANGES) if those[1:] not in REFUSED.get(those[0], {})]
+    protocols = [composed(*combination) | {"label": f"number {n}"} for n, combination in enumerate(those)]
+    changes = {"protocols": protocols, "stop.rounds": ROUNDS, "topology.devices": 6, "data.stream": {"samples": 20}}
+    rounds = run(digit_runs.scenario(changes), out=tmp_path, executor=executor, workers=1).rounds
+    assert len(rounds) == ROUNDS * len(those)
+    assert (rounds["participants"] == 6).all()
+    assert all(map(math.isfinite, rounds["loss"]))
