@@ -103,7 +103,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
     "a distance of no norm": (
         {},
         "{name: ida, fraction: 0.5, server: {norm: 3}}",
-        ".server.norm: 3 is a number; 1 or 2 is needed",
+        ".server.norm: 3 is a number; 'l1' or 'l2' is needed",
     ),
     "an account of nobody": (
         {},
