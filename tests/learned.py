@@ -10,7 +10,6 @@ from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.mean import Mean
 from fedsim.learning.rules.rule import Aggregation
 from fedsim.learning.rules.update import Update
-from fedsim.learning.training import TrainingSettings
 from fedsim.models.declared import Declared
 from fedsim.models.table import ModelTable
 
@@ -47,8 +46,6 @@ def aggregation(
     round_number: int = 1,
     table: ModelTable | None = None,
     clients: int = 1,
-    training: TrainingSettings | None = None,
 ) -> Aggregation:
     """What a rule may know beside the updates."""
-    plain = TrainingSettings(learning_rate=0.1, batch_size=4)
-    return Aggregation(round_number, table or Declared(parameters=1).table(None, None), clients, training or plain)
+    return Aggregation(round_number, table or Declared(parameters=1).table(None, None), clients)

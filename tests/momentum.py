@@ -35,7 +35,7 @@ class Step(Operation):
 class Momentum(ServerRule):
     """Momentum on the server."""
 
-    name: Literal["momentum"] = "momentum"
+    name: Literal["heavy_ball"] = "heavy_ball"
     beta: float = 0.9
 
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:

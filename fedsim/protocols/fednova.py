@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fedsim.learning.rules.fednova import FedNova as Normalised
+from fedsim.learning.rules.fednova import NormalisedMean
 from fedsim.protocols.averaging import FreeAveraging
 
 __all__ = ["FedNova"]
@@ -18,5 +18,5 @@ class FedNova(FreeAveraging):
     """FedAvg with normalised averaging: clients that take more steps of SGD count no more than others."""
 
     name: Literal["fednova"] = "fednova"
-    server: Normalised = Normalised()
+    server: NormalisedMean = NormalisedMean()
     """Normalised averaging, by its keys."""

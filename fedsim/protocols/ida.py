@@ -14,7 +14,7 @@ from fedsim.protocols.averaging import Averaging, FreeAveraging
 __all__ = ["IDA", "IDAWithFedAvg", "IDAWithINTRAC"]
 
 
-class WithAccuracy(InverseDistance):
+class InverseDistanceAndAccuracy(InverseDistance):
     """The rule with INTRAC, whatever other keys it has."""
 
     accuracy: Literal[True] = True
@@ -43,7 +43,7 @@ class IDAWithINTRAC(Averaging):
     """IDA, whose weights are divided by the accuracies in training."""
 
     name: Literal["ida_intrac"] = "ida_intrac"
-    server: WithAccuracy = WithAccuracy()
+    server: InverseDistanceAndAccuracy = InverseDistanceAndAccuracy()
     """Inverse distances and accuracies, by their keys."""
     weighting: Literal["samples", "uniform"] = "uniform"
     """Weights of the updates beside these: all equal, or by training samples."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from fedsim.learning.objectives.control_variates import ControlVariates
 from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.rules.scaffold import Scaffold as Controlled
+from fedsim.learning.rules.scaffold import ControlledMean
 from fedsim.protocols.averaging import Averaging
 
 __all__ = ["Scaffold"]
@@ -20,7 +20,7 @@ class Scaffold(Averaging):
     """FedAvg with control variates, which correct each client's gradients for what its own samples make of them."""
 
     name: Literal["scaffold"] = "scaffold"
-    server: Controlled = Controlled()
+    server: ControlledMean = ControlledMean()
     """The server's step and its control variate, by their keys."""
     weighting: Literal["samples", "uniform"] = "uniform"
     """Weights of the updates: all equal (the paper), or by training samples."""

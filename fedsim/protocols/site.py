@@ -147,7 +147,7 @@ class Site:
         yield self.world.env.timeout(self.world.cloud.aggregation_s)
         if self.state["model"]:  # without learning there is nothing to be made
             world = self.world
-            about = (self.table, len(world.clients), world.training, world.dataset.classes)
+            about = (self.table, len(world.clients), world.dataset.classes)
             self.state = rule.apply(world.learner, self.state, updates, Aggregation(round_number, *about))
         self.version += 1
         if self.backbone is None:

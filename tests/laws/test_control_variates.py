@@ -17,7 +17,7 @@ from fedsim.learning.objectives.control_variates import CONTROL, CONTROL_CHANGE,
 from fedsim.learning.objectives.objective import Given
 from fedsim.learning.operations.init import Init
 from fedsim.learning.rules.rule import State
-from fedsim.learning.rules.scaffold import Scaffold
+from fedsim.learning.rules.scaffold import ControlledMean
 from fedsim.learning.training import TrainingSettings
 
 
@@ -77,7 +77,7 @@ def test_two_rounds_by_hand(run: Small) -> None:
             )
             for n, end in enumerate(ends)
         ]
-        state = Scaffold().apply(run.learner, state, updates, aggregation(clients=2))
+        state = ControlledMean().apply(run.learner, state, updates, aggregation(clients=2))
         assert number(run, state["model"]) == pytest.approx(x, abs=1e-12)
         assert number(run, state[CONTROL]) == pytest.approx(c, abs=1e-12)
         assert own == pytest.approx(c_i, abs=1e-12)
@@ -91,7 +91,7 @@ def test_the_servers_control_moves_by_the_share_of_those_who_took_part(run: Smal
         for n in (3, 7)
     ]
     state: State = {"model": model(0.0), CONTROL: model(0.25)}
-    state = Scaffold().apply(run.learner, state, sent, aggregation(clients=10))
+    state = ControlledMean().apply(run.learner, state, sent, aggregation(clients=10))
     assert number(run, state[CONTROL]) == pytest.approx(0.25 + (5.0 + 9.0) / 10, abs=1e-12)
 
 

@@ -16,13 +16,13 @@ from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Model
 from fedsim.learning.operations.init import Init
 from fedsim.learning.rules.adaptive import Adagrad, Adam, Yogi
-from fedsim.learning.rules.fednova import FedNova
+from fedsim.learning.rules.fednova import NormalisedMean
 from fedsim.learning.rules.inverse_distance import InverseDistance
 from fedsim.learning.rules.mean import Mean
 from fedsim.learning.rules.momentum import Momentum
 from fedsim.learning.rules.optimiser import Optimiser
 from fedsim.learning.rules.rule import ServerRule, State
-from fedsim.learning.rules.scaffold import Scaffold
+from fedsim.learning.rules.scaffold import ControlledMean
 from fedsim.learning.rules.update import Update
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.layers import BatchNorm1d, Conv1d, Flatten, Linear
@@ -104,7 +104,7 @@ def test_bias_correction_makes_the_first_step_one_of_the_change_alone(kind: type
         assert numbers(run, state["model"]) == pytest.approx(by_adam.tolist(), abs=EXACT)
 
 
-@pytest.mark.parametrize("rule", [Momentum(beta=0.0), Scaffold()], ids=["momentum", "scaffold"])
+@pytest.mark.parametrize("rule", [Momentum(beta=0.0), ControlledMean()], ids=["momentum", "scaffold"])
 def test_without_memory_and_with_a_rate_of_one_an_optimiser_takes_the_mean(rule: Optimiser, run: Small) -> None:
     updates = [one._replace(models={**one.models, "control_change": model(0.0, 0.0)}) for one in moved(W)]
     state: State = {"model": model(*W), "control": model(0.0, 0.0)}
@@ -134,7 +134,7 @@ def test_statistics_are_averaged_and_not_stepped(run: Small, monkeypatch: pytest
         update(number, model(*end, name="running_var"), weight)._replace(gradient_weight=2.0 + number)
         for number, (end, weight) in enumerate([((1.2, -2.4), 3.0), ((0.8, -1.0), 1.0)])
     ]
-    for rule in (Adam(), Momentum(learning_rate=0.1), FedNova()):
+    for rule in (Adam(), Momentum(learning_rate=0.1), NormalisedMean()):
         made = rule.apply(run.learner, {"model": start}, ends, aggregation())
         assert numbers(run, made["model"]) == pytest.approx([1.1, -2.05], abs=EXACT), rule.name
 
@@ -145,7 +145,7 @@ def test_a_table_names_the_statistics_of_its_parts() -> None:
     assert aggregation(table=table).statistics(table.parts) == ("extractor.bn.running_mean", "extractor.bn.running_var")
 
 
-# -- FedNova ----------------------------------------------------------------------------------------------------------
+# -- NormalisedMean ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -159,20 +159,22 @@ def test_fednova_normalises_by_the_weights_of_gradients(
     found = [training.gradient_weight(steps) for steps in (4, 2)]
     assert found == pytest.approx(weights, abs=EXACT)
     updates = [one._replace(gradient_weight=weight) for one, weight in zip(moved(W), found, strict=True)]
-    state = FedNova().apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    state = NormalisedMean().apply(run.learner, {"model": model(*W)}, updates, aggregation())
     assert numbers(run, state["model"]) == pytest.approx(expected, abs=EXACT)
 
 
 def test_fednova_with_equal_steps_is_fedavg_to_the_last_bit(run: Small) -> None:
     updates = [one._replace(gradient_weight=3.3) for one in moved(W)]
-    made, mean = (rule.apply(run.learner, {"model": model(*W)}, updates, aggregation()) for rule in (FedNova(), Mean()))
+    made, mean = (
+        rule.apply(run.learner, {"model": model(*W)}, updates, aggregation()) for rule in (NormalisedMean(), Mean())
+    )
     assert numbers(run, made["model"]) == numbers(run, mean["model"])
 
 
 def test_fednova_gives_no_weight_to_who_has_taken_no_step(run: Small) -> None:
     updates = moved(W, (CHANGES[0], (0.0, 0.0)))
     updates = [one._replace(gradient_weight=4.0 * (one.sender == 0)) for one in updates]
-    state = FedNova().apply(run.learner, {"model": model(*W)}, updates, aggregation())
+    state = NormalisedMean().apply(run.learner, {"model": model(*W)}, updates, aggregation())
     assert numbers(run, state["model"]) == pytest.approx([1 + 0.75 * 0.75 * 0.2, -2 - 0.75 * 0.75 * 0.4], abs=EXACT)
 
 

@@ -6,8 +6,8 @@ REGISTRY = {
     "adagrad": "fedsim.learning.rules.adaptive:Adagrad",
     "adam": "fedsim.learning.rules.adaptive:Adam",
     "yogi": "fedsim.learning.rules.adaptive:Yogi",
-    "fednova": "fedsim.learning.rules.fednova:FedNova",
-    "scaffold": "fedsim.learning.rules.scaffold:Scaffold",
+    "fednova": "fedsim.learning.rules.fednova:NormalisedMean",
+    "scaffold": "fedsim.learning.rules.scaffold:ControlledMean",
     "inverse_distance": "fedsim.learning.rules.inverse_distance:InverseDistance",
     "gate_average": "fedsim.learning.rules.gate_average:GateAverage",
 }

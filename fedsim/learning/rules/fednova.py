@@ -21,10 +21,10 @@ from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 
-__all__ = ["FedNova"]
+__all__ = ["NormalisedMean"]
 
 
-class FedNova(ServerRule):
+class NormalisedMean(ServerRule):
     """Normalised averaging (FedNova): clients that take more steps of SGD count no more than others."""
 
     name: Literal["fednova"] = "fednova"

@@ -40,7 +40,7 @@ class Optimiser(ServerRule):
     @property
     @abstractmethod
     def moments(self) -> tuple[str, ...]:
-        """Names of what it remembers of each tensor."""
+        """Names of what it remembers of each tensor; not "model", "base" or "change"."""
 
     @abstractmethod
     def moved(self, change: Any, before: Moments) -> dict[str, Any]:

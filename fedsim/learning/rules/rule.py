@@ -11,7 +11,6 @@ from typing import ClassVar, NamedTuple
 
 from fedsim.learning.learner import Learner, Model
 from fedsim.learning.rules.update import Update
-from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 from fedsim.settings import Component
 
@@ -29,8 +28,6 @@ class Aggregation(NamedTuple):
     """Of the model."""
     clients: int
     """N: all clients that there are, whether or not they take part."""
-    training: TrainingSettings
-    """How clients train."""
     classes: int | None = None
     """Of the data set; None where it has numbers to predict."""
 

@@ -20,10 +20,10 @@ from fedsim.learning.rules.update import Update
 from fedsim.models.table import BYTES_PER_PARAMETER, ModelTable
 from fedsim.settings import Positive
 
-__all__ = ["Scaffold"]
+__all__ = ["ControlledMean"]
 
 
-class Scaffold(Optimiser):
+class ControlledMean(Optimiser):
     """SCAFFOLD's server: the mean of the updates, and a control variate that follows those of all clients."""
 
     name: Literal["scaffold"] = "scaffold"
