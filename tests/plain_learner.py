@@ -19,8 +19,8 @@ from fedsim.learning.operations.keep import Keep
 from fedsim.learning.operations.move_gates import MoveGates
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
+from fedsim.learning.operations.weigh import Weigh
 from fedsim.learning.rules.fednova import Normalised
-from fedsim.learning.rules.inverse_distance import Weigh
 from fedsim.learning.rules.optimiser import Step
 from fedsim.learning.rules.scaffold import Zeros
 from fedsim.models.table import ModelTable

@@ -51,7 +51,11 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         said += [scenario.written.remark(text, path) for path in paths[:MOST]]
         if len(paths) > MOST:
             said[-1] += f" (the same holds for {len(paths) - MOST:,} more under network.cells)"
-    others = (*_slow_wires(scenario, materials), *_classifiers_that_nobody_scores(scenario))
+    others = (
+        *_slow_wires(scenario, materials),
+        *_classifiers_that_nobody_scores(scenario),
+        *_phases_that_never_begin(scenario),
+    )
     return said + [scenario.written.remark(text, path) for path, text in others]
 
 
@@ -189,16 +193,32 @@ def _slow_wires(scenario: Scenario, materials: Materials) -> Said:
 
 
 def _classifiers_that_nobody_scores(scenario: Scenario) -> Said:
-    """Where clients keep a part of the model to themselves, and no test set is for the models that they have."""
-    if not scenario.learn or "own" in scenario.evaluate.on:
+    """Where clients keep a part of the model to themselves, and the first test set is not for their own models."""
+    first, *others = scenario.evaluate.on
+    if not scenario.learn or first == "own":
         return
+    on = ", ".join(("own", first, *(one for one in others if one != "own")) if "own" in others else ("own",))
     combinations = (protocol for protocol in scenario.protocols if isinstance(protocol, Combination))
     if titles := [protocol.title for protocol in combinations if protocol.parts.exchange.shared is not None]:
         yield (
             ("evaluate", "on"),
-            f"with {some(titles)}, clients keep parts of the model to themselves, and the model that is scored has "
-            "these parts as they were at the start; to score each client's own model, write evaluate: {on: [own]}",
+            f"with {some(titles)}, clients keep parts of the model to themselves, and accuracy is of a model that "
+            "has these parts as they were at the start; for each client's own model, write "
+            f"evaluate: {{on: [{on}]}}",
         )
+
+
+def _phases_that_never_begin(scenario: Scenario) -> Said:
+    """Where a protocol trains several models one after the other, and its run ends before the last one's turn."""
+    for protocol in scenario.protocols:
+        rounds = (protocol.stop or scenario.stop).rounds
+        first = protocol.last_model_from
+        if rounds is not None and rounds < first:
+            yield (
+                scenario.place_of(protocol),
+                f"{protocol.title!r} trains its last model from round {first} on, and its run has {rounds}: it ends "
+                "with an earlier model",
+            )
 
 
 def _too_slow(rate_bps: float, model: ModelTable) -> str | None:

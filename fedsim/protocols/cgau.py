@@ -43,11 +43,16 @@ class CGAU(ParallelTraining):
 
     def exchanged(self) -> Exchange:
         """The whole model, which changes when pre-training ends."""
-        return ChangingModel(pretraining_rounds=self.pretraining_rounds)
+        return ChangingModel(changes_in=self.last_model_from)
 
     def local_objective(self) -> Objective:
         """Local SGD."""
         return Plain()
+
+    @property
+    def last_model_from(self) -> int:
+        """After pre-training."""
+        return self.pretraining_rounds + 1
 
     @property
     def rounds_are_alike(self) -> bool:
@@ -62,11 +67,11 @@ class CGAU(ParallelTraining):
 class ChangingModel(Whole):
     """The whole model in every round; it gets another classifier when the rounds of pre-training are over."""
 
-    pretraining_rounds: int
+    changes_in: int
 
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train all of it."""
-        if at.number == self.pretraining_rounds + 1:
+        if at.number == self.changes_in:
             self._change(site)
         return super().task(site, at, objective, codec)
 

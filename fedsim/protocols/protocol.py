@@ -48,6 +48,11 @@ class Protocol(Component):
         return False
 
     @property
+    def last_model_from(self) -> int:
+        """The round from which on the last of its `models` is trained."""
+        return 1
+
+    @property
     def rounds_are_alike(self) -> bool:
         """Whether all rounds but the first take and send about the same, so that few of them tell of a run."""
         return True

@@ -297,12 +297,12 @@ def test_a_run_that_was_begun_with_the_old_word_goes_on_with_either(tmp_path: Pa
 
 
 OWN_CLASSIFIERS = (
-    "clients keep parts of the model to themselves, and the model that is scored has these parts as they were at the "
-    "start; to score each client's own model, write evaluate: {on: [own]}"
+    "clients keep parts of the model to themselves, and accuracy is of a model that has these parts as they were at "
+    "the start; for each client's own model, write evaluate: {on: [own"
 )
 
 
-@pytest.mark.parametrize("on", [["global"], ["clients"], ["clients", "own"], ["own"]])
+@pytest.mark.parametrize("on", [["global"], ["clients"], ["clients", "own"], ["own"], ["own", "global"]])
 def test_classifiers_that_nobody_scores_are_named(on: list[str]) -> None:
     protocols = [{"name": "fedper", "clients": 2}, {"name": "fedavg", "clients": 2}]
     changes = {"protocols": protocols, "data.client_test_fraction": 0.3, "evaluate": {"on": on}}
@@ -310,4 +310,15 @@ def test_classifiers_that_nobody_scores_are_named(on: list[str]) -> None:
     for learn in (True, False):
         scenario = digit_runs.scenario(changes | {"learn": learn})
         validate(scenario, lambda first, _, asked=scenario: remarks.extend(remarks_before(asked, first)))
-    assert remarks == ([] if "own" in on else [f"evaluate.on: with 'fedper', {OWN_CLASSIFIERS}"])
+    more = ", clients" if on == ["clients", "own"] else ""
+    assert remarks == ([] if on[0] == "own" else [f"evaluate.on: with 'fedper', {OWN_CLASSIFIERS}{more}]}}"])
+
+
+@pytest.mark.parametrize(("rounds", "told"), [(4, True), (5, True), (6, False), (None, False)])
+def test_a_phase_that_never_begins_is_named(rounds: int | None, told: bool) -> None:
+    protocol = {"name": "cgau", "clients": 2, "pretraining_rounds": 5}
+    stop = {"sim_time_s": 1e3} if rounds is None else {"rounds": rounds}
+    scenario, remarks = digit_runs.scenario({"protocols": [protocol], "stop": stop}), list[str]()
+    validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
+    said = f"protocols[0]: 'cgau' trains its last model from round 6 on, and its run has {rounds}: it ends with an "
+    assert remarks == ([f"{said}earlier model"] if told else [])

@@ -145,7 +145,7 @@ def test_a_table_names_the_statistics_of_its_parts() -> None:
     assert aggregation(table=table).statistics(table.parts) == ("extractor.bn.running_mean", "extractor.bn.running_var")
 
 
-# -- NormalisedMean ----------------------------------------------------------------------------------------------------------
+# -- FedNova ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

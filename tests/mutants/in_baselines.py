@@ -69,7 +69,7 @@ FAULTS = (
     ),
     Fault(
         "an accuracy below that of guessing counts",
-        RULES + "inverse_distance.py",
+        "fedsim/learning/operations/weigh.py",
         "max(self.least_accuracy, one)",
         "one",
         loop("ida_intrac floored"),

@@ -146,8 +146,8 @@ FAULTS = (
     Fault(
         "pre-training goes on for a round",
         "fedsim/protocols/cgau.py",
-        "at.number == self.pretraining_rounds + 1",
-        "at.number == self.pretraining_rounds + 2",
+        "return self.pretraining_rounds + 1",
+        "return self.pretraining_rounds + 2",
         (TEST_CGAU,),
     ),
     Fault(
