@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fedsim.models.layers import Fusion, Operator
-from fedsim.models.table import EXTRACTOR, LayerTable
+from fedsim.models.layers import Flatten, Fusion, Operator
+from fedsim.models.table import EXTRACTOR, LayerTable, ModelTable
 
-__all__ = ["GATES", "fused"]
+__all__ = ["GATES", "fused", "share_before_fusion"]
 
 LAYER = "fusion"
 GATES = (f"{EXTRACTOR}.{LAYER}.gate",)
@@ -33,3 +33,16 @@ def fused(table: LayerTable, operator: Operator) -> LayerTable:
     before, behind = table.extractor[: places[-1] + 1], table.extractor[places[-1] + 1 :]
     fusion = Fusion(LAYER, channels=shapes[places[-1]][0], operator=operator)
     return replace(table, extractor=(*before, fusion, *behind))
+
+
+def share_before_fusion(table: ModelTable) -> float:
+    """The share of a forward pass through a fused model that stands before its fusion layer; 0 without one.
+
+    >>> from fedsim.models.small_cnn import SmallCnn
+    >>> round(share_before_fusion(fused(SmallCnn().table((1, 28, 28), 62), "single")), 3)  # the convolutions
+    0.931
+    """
+    if not isinstance(table, LayerTable) or LAYER not in (names := [layer.name for layer in table.extractor]):
+        return 0.0
+    before = replace(table, extractor=table.extractor[: names.index(LAYER)], classifier=(Flatten("flat"),))
+    return before.forward_macs() / table.forward_macs()

@@ -10,7 +10,7 @@ from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import NOTHING, LocalTraining, Model, Rows, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.update import Update
-from fedsim.models.table import ModelTable
+from fedsim.models.table import FORWARDS_PER_TRAINING_STEP, ModelTable
 from fedsim.protocols.message import Message
 from fedsim.protocols.world import Client, World
 
@@ -60,7 +60,8 @@ class Task:
 
     def effort(self, world: World, client: Client, samples: int) -> float:
         """How many samples the device could train on once with as many operations as this takes."""
-        return samples * world.training.epochs
+        passes, samples = self.objective.forward_passes(self.table), samples * world.training.epochs
+        return samples * (1 + passes / FORWARDS_PER_TRAINING_STEP) if passes else samples
 
     def steps(self, world: World, client: Client, samples: int) -> int:
         """Of SGD, one for each mini-batch."""

@@ -13,6 +13,8 @@ from two_stream_loop import CHANNELS, MODEL, TwoStreams
 
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
+from fedsim.models.fusion import fused
+from fedsim.scenario.build import gather_materials
 
 COHORT = 6
 PROTOCOLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -29,6 +31,7 @@ BASE = {
     "protocols": [{"name": label, "label": label, "clients": COHORT, **keys} for label, (keys, _) in PROTOCOLS.items()],
 }
 EXACT = {"rtol": 1e-11, "atol": 1e-12}
+DISTILLED = {"name": "distilled", "coefficient": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +111,24 @@ def test_a_fusion_layer_travels_in_both_directions_and_features_need_no_bytes(tm
         assert {name: sent[name] - sent["fedavg"] for name in FUSION_BYTES} == {
             name: 3 * COHORT * more for name, more in FUSION_BYTES.items()
         }
+
+
+def test_the_global_streams_forward_pass_takes_time(tmp_path: Path) -> None:
+    """Training is three passes, and this is one more, or the share of one that stands before the fusion layer."""
+    slow = {"compute": {"name": "flops", "flops_per_s": 1e6}}
+    labels = ["fedavg", "fedmmd", "fedfusion_single", "fedfusion_conv"]
+    protocols = [{"name": label, "clients": 1} for label in labels]
+    protocols += [{"name": "fedavg", "label": "distilled", "clients": 1, "objective": DISTILLED}]
+    changes = {"model": MODEL, "protocols": protocols, "devices.classes": {"sensor": slow}, "learn": False}
+    scenario = digit_runs.scenario({**changes, "stop.rounds": 1})
+    seconds = run(scenario, out=tmp_path).summary.set_index("protocol")["sim_time_s"]
+    table = gather_materials(scenario, 1).table
+    fusing = {operator: fused(table, operator) for operator in ("single", "conv")}
+    assert seconds["fedmmd"] == pytest.approx(seconds["fedavg"] * 4 / 3)
+    assert seconds["distilled"] == pytest.approx(seconds["fedavg"] * 4 / 3)
+    first, second = CHANNELS
+    pixels = 8
+    before = 25 * (pixels**2 * first + (pixels // 2) ** 2 * first * second)  # 5 x 5 kernels, pooling in between
+    for operator, model in fusing.items():
+        passes = (3 * model.forward_macs() + before) / (3 * table.forward_macs())
+        assert seconds[f"fedfusion_{operator}"] == pytest.approx(seconds["fedavg"] * passes)

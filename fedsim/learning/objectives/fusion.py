@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from fedsim.errors import Misfit
 from fedsim.learning.objectives.objective import Objective
-from fedsim.models.fusion import fused
+from fedsim.models.fusion import fused, share_before_fusion
 from fedsim.models.layers import Operator
 from fedsim.models.table import LayerTable, ModelTable
 
@@ -22,6 +22,10 @@ class FeatureFusion(Objective):
     fuses: ClassVar[str | None] = "global"
     operator: Operator
     """conv: a 1x1 convolution of both features; multi: a gate for each channel; single: one gate for all."""
+
+    def forward_passes(self, table: ModelTable) -> float:
+        """The global model's layers up to the fusion."""
+        return share_before_fusion(table)
 
     def adapted(self, table: ModelTable) -> ModelTable:
         """With the fusion layer. The model must be one of layers, with an extractor."""

@@ -81,6 +81,10 @@ class Objective(Component):
         """Raise `Misfit` when it cannot be minimised on such data."""
         return
 
+    def forward_passes(self, table: ModelTable) -> float:
+        """Forward passes of further models, of *table*, that a sample takes in each epoch beside its training."""
+        return float(len({*self.scores, *self.features}))
+
     def bytes_of(self, name: str, table: ModelTable) -> float:
         """The bytes of *name*, received, sent or told, on the wire: 4 for a number, else as a rule the model's."""
         return float(BYTES_PER_PARAMETER) if name in self.tells else table.bytes()
