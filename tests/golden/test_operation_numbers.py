@@ -31,10 +31,17 @@ from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.keep import Keep
 from fedsim.learning.operations.move_gates import MoveGates
 from fedsim.learning.operations.operation import Operation
+from fedsim.learning.operations.weigh import Weigh
+from fedsim.learning.rules.adaptive import Adagrad, Adam, Yogi
+from fedsim.learning.rules.fednova import Normalised
+from fedsim.learning.rules.momentum import Momentum
+from fedsim.learning.rules.optimiser import Step
 from fedsim.models.mlp import Mlp
 
 GOLDEN = Path(__file__).with_name("operation_numbers.json")
 CLIENTS, SAMPLES, SHAPE, CLASSES = 3, 5, (1, 2, 2), 3
+STATISTICS = ("extractor.fc1.bias",)
+"""What is taken for running statistics, or for gates."""
 
 
 def data() -> FederatedDataset:
@@ -70,7 +77,13 @@ def made() -> dict[str, Entry]:
     rest = workshop.fold("partial_sum of one", base, models[2:], [0.3])
     total = workshop.make("add", Add(), base=some, change=rest)
     mean = workshop.make("mean", Add(), base=base, change=total)
-    workshop.make("move gates", MoveGates(("extractor.fc1.bias",), 0.1), asked=[*base], base=base, change=total)
+    workshop.make("move gates", MoveGates(STATISTICS, 0.1), asked=[*base], base=base, change=total)
+    weigh = Weigh((3.0, 1.0, 2.0), "l2", 1e-8, 0.2, STATISTICS)
+    workshop.make("weigh", weigh, asked=[*base], base=base, mean=total, model=models)
+    workshop.make("normalise", Normalised(STATISTICS), asked=[*base], base=base, change=total, mean=some)
+    for rule in (Momentum(learning_rate=0.3), Adagrad(), Adam(), Yogi()):
+        outputs = [*base, *(f"{name}.{part}" for name in rule.moments for part in base)]
+        workshop.make(f"step of {rule.name}", Step(rule, STATISTICS), asked=outputs, base=base, change=total)
     for on in ("global", "clients"):
         workshop.make(f"evaluate on {on}", Evaluate(workshop.digest, "data", on), model=mean)
     workshop.make("evaluate own", EvaluateOwn(workshop.digest, "data", "own", 1), model=mean)
