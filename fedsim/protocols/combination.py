@@ -23,7 +23,7 @@ from fedsim.models.table import ModelTable
 from fedsim.protocols.cohorts.cohort import Cohort
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
-from fedsim.protocols.open_keys import is_open, protocol_with_open
+from fedsim.protocols.open_keys import open_kind, protocol_that_takes
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.schedules.rounds import Rounds
 from fedsim.protocols.schedules.schedule import Parts, Schedule
@@ -146,15 +146,17 @@ class Combination(Protocol):
             return
         why = "in a group that trains in sequence only the last client's would arrive"
         other = "use a protocol whose clients train in parallel, such as fedavg"
-        way = "choose cohort: {name: random}" if is_open(type(self), "cohort") else other
+        way = "choose cohort: {name: random}" if open_kind(type(self), "cohort") else other
         raise Misfit(f"{problem}, and {why}; {way}", *key)
 
     def _way(self, part: str, names: Sequence[str]) -> str:
         """The way out where one of these *names* is needed as a *part*, which the protocol may not leave open."""
-        ways = " or ".join(f"{{name: {name}}}" for name in names) or "one of your own"
-        if is_open(type(self), part):
+        if not names:  # what needs it is no part of fedsim
+            return "choose another one"
+        ways = " or ".join(f"{{name: {name}}}" for name in names)
+        if open_kind(type(self), part):
             return f"choose {part}: {ways}"
-        return f"use {protocol_with_open(part)} or composed, with {part}: {ways}"
+        return f"use {protocol_that_takes(part, names[0])} or composed, with {part}: {ways}"
 
     def _key(self, part: str) -> tuple[str, ...]:
         """Where the keys of *part* stand: under its own, or among the preset's."""

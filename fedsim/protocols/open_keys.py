@@ -5,19 +5,23 @@ from __future__ import annotations
 from fedsim import registry
 from fedsim.settings import OneOf, Settings
 
-__all__ = ["is_open", "protocol_with_open"]
+__all__ = ["open_kind", "protocol_that_takes"]
 
 
-def is_open(settings: type[Settings], key: str) -> bool:
-    """Whether *settings* have this *key*, and whatever is registered for it may stand there."""
+def open_kind(settings: type[Settings], key: str) -> str | None:
+    """The kind of which anything may stand under this *key*; None: there is no such key, or it is for one class."""
     field = settings.model_fields.get(key)
-    return field is not None and any(isinstance(item, OneOf) for item in field.metadata)
+    return next((item.kind for item in field.metadata if isinstance(item, OneOf)), None) if field else None
 
 
-def protocol_with_open(key: str) -> str | None:
-    """The name of the first registered protocol that leaves *key* open; None: there is none.
+def protocol_that_takes(key: str, name: str) -> str | None:
+    """The first registered protocol that may have ``key: {name: NAME}``; None: there is none.
 
-    >>> protocol_with_open("server"), protocol_with_open("cohort"), protocol_with_open("label")
+    >>> protocol_that_takes("server", "adam"), protocol_that_takes("cohort", "random"), protocol_that_takes("codec", "")
     ('fedavg', 'composed', None)
     """
-    return next((name for name in registry.names("protocols") if is_open(registry.load("protocols", name), key)), None)
+    for protocol in registry.names("protocols"):
+        kind = open_kind(registry.load("protocols", protocol), key)
+        if kind and name in registry.all_names(kind):
+            return protocol
+    return None

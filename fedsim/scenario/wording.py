@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from fedsim import registry
 from fedsim.errors import Misfit, UserError, nearest
+from fedsim.protocols.open_keys import protocol_that_takes
 from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.locate import Spot, keys_of, sections_with
 from fedsim.scenario.scalars import kind_of, number, show
@@ -183,7 +184,7 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     literals = [details["ctx"]["expected"] for details in errors if not WRONG_TYPE[details["type"]]]
     near = _hand(value, _quoted(" ".join(literals))) if isinstance(value, str) else ""
     if isinstance(value, str) and len(literals) == len(errors):
-        return Sentence(spot.path, f"{show(value)} is not {' or '.join(needs)}{near}")
+        return Sentence(spot.path, f"{show(value)} is not {' or '.join(needs)}{near or _fixed_part_hint(value, spot)}")
     kind = kind_of(value)
     if isinstance(value, float) and "a whole number" in needs and "a number" not in needs:
         kind = "not whole" if not value.is_integer() else "written with a point or an exponent"
@@ -196,6 +197,15 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     if hint.startswith("; write the number"):
         return Sentence(spot.path, f"{show(value)} is {kind}{hint}")
     return Sentence(spot.path, f"{show(value)} is {kind}; {' or '.join(needs)} is needed{hint}{near}")
+
+
+def _fixed_part_hint(name: str, spot: Spot) -> str:
+    """The way out where a protocol has one server rule, say, for good, and the scenario names another one."""
+    if len(spot.path) < 2 or spot.path[0] != "protocols" or spot.path[-1] != "name":
+        return ""
+    part = str(spot.path[-2])
+    protocol = protocol_that_takes(part, name)
+    return f", which this protocol always has; use {protocol} for {part}: {{name: {name}}}" if protocol else ""
 
 
 def _word(details: ErrorDetails) -> str:

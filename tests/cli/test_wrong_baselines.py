@@ -124,7 +124,17 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
     "another rule in a preset that has its own": (
         {},
         "{name: fedadam, fraction: 0.5, server: {name: yogi}}",
-        ".server.name: 'yogi' is not 'adam'",
+        ".server.name: 'yogi' is not 'adam', which this protocol always has; use fedavg for server: {name: yogi}",
+    ),
+    "a rule that does not exist in a preset that has its own": (
+        {},
+        "{name: fedadam, fraction: 0.5, server: {name: sgd}}",
+        ".server.name: 'sgd' is not 'adam'",
+    ),
+    "another grouping in a preset that has its own": (
+        {},
+        "{name: fedgsp, grouping: {name: random}}",
+        ".grouping.name: 'random' is not 'icg', which this protocol always has; use stp for grouping: {name: random}",
     ),
     "an accuracy that the preset does not go without": (
         {},
