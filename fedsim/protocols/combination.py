@@ -74,6 +74,12 @@ class Combination(Protocol):
         return self.reads_learning or self.codec.reads_learning
 
     @property
+    def learning_rates(self) -> tuple[str, ...]:
+        """Its server rule's own, if it has one, and that of local training."""
+        own = ["server.learning_rate"] if "learning_rate" in type(self.server).model_fields else []
+        return (*own, *super().learning_rates)
+
+    @property
     def looks_at_batches(self) -> bool:
         """As its objective does."""
         return self.parts.objective.looks_at_batches

@@ -155,6 +155,7 @@ def build_world(
         learner,
         stop=protocol.stop or scenario.stop,
         evaluate=scenario.evaluate,
+        learning_rates=protocol.learning_rates,
         on_round=on_round,
     )
     cloud = scenario.devices.cloud
