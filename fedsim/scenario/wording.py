@@ -111,8 +111,8 @@ def _is_nan(value: object) -> bool:
 
 
 def _percent_hint(value: object, context: Mapping[str, Any]) -> str:
-    """The way out where a share of 1 at most was given in percent."""
-    if not isinstance(value, int | float) or not 1 < value <= 100:
+    """The way out where a share of 1 at most was given in percent; what is 2 or less was not."""
+    if not isinstance(value, int | float) or not 2 < value <= 100:
         return ""
     fits = context.get("le") == 1 or (context.get("lt") == 1 and value < 100)
     return f"; did you mean {value / 100:g}?" if fits else ""

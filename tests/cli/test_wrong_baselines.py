@@ -144,7 +144,17 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
     "a memory of everything": (
         {},
         "{name: fedavgm, fraction: 0.5, server: {beta: 1.5}}",
-        ".server.beta: 1.5 must be less than 1; ...",
+        ".server.beta: 1.5 must be less than 1",
+    ),
+    "a memory of twice everything": (
+        {},
+        "{name: fedadam, fraction: 0.5, server: {beta1: 2}}",
+        ".server.beta1: 2 must be less than 1",
+    ),
+    "a memory in percent": (
+        {},
+        "{name: fedadam, fraction: 0.5, server: {beta1: 90}}",
+        ".server.beta1: 90 must be less than 1; did you mean 0.9?",
     ),
     "no adaptivity": ({}, "{name: fedyogi, fraction: 0.5, server: {tau: 0}}", ".server.tau: 0 must be greater than 0"),
     "no step": (

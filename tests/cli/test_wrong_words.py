@@ -246,6 +246,10 @@ ARGUMENTS: dict[str, tuple[list[str], str]] = {
         ["compare", "runs/plant", "--target", "90"],
         "argument --target: '90' must be an accuracy between 0 and 1, as in 0.8; did you mean 0.9?",
     ),
+    "a target that is no share and no percent": (
+        ["compare", "runs/plant", "--target", "1.5"],
+        "argument --target: '1.5' must be an accuracy between 0 and 1, as in 0.8",
+    ),
     "an unknown figure format": (
         ["plot", "runs/plant", "--format", "jpg"],
         "argument --format: invalid choice: 'jpg' (choose from ...png..., ...svg...)",
