@@ -119,7 +119,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
     "another objective in a preset that has its own": (
         {},
         "{name: scaffold, fraction: 0.5, objective: {name: plain}}",
-        ".objective: unknown key (keys: ...)",
+        ".objective: unknown key; 'fedavg', 'fedavgm', 'fedadagrad' and ... more have it (keys: ...)",
     ),
     "another rule in a preset that has its own": (
         {},
@@ -131,10 +131,31 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
         "{name: fedadam, fraction: 0.5, server: {name: sgd}}",
         ".server.name: 'sgd' is not 'adam'",
     ),
-    "another grouping in a preset that has its own": (
+    "a key of another rule": (
         {},
-        "{name: fedgsp, grouping: {name: random}}",
-        ".grouping.name: 'random' is not 'icg', which this protocol always has; use stp for grouping: {name: random}",
+        "{name: fedadagrad, fraction: 0.5, server: {beta2: 0.9}}",
+        ".server.beta2: unknown key; 'adam', 'yogi' have it (keys: name, learning_rate, beta1, tau, v0)",
+    ),
+    "a key of another rule, as a variant of it has other keys": (
+        {},
+        "{name: ida_intrac, fraction: 0.5, server: {beta: 0.9}}",
+        ".server.beta: unknown key; 'momentum' has it (keys: ...)",
+    ),
+    "a key of another protocol": (
+        {},
+        "{name: fedavg, fraction: 0.5, mu: 0.1}",
+        ".mu: unknown key; 'fedprox' has it (keys: ...)",
+    ),
+    "some of its own training": (
+        {},
+        "{name: fedavg, fraction: 0.5, training: {learning_rate: 0.03}}",
+        ".training: needs the key 'batch_size'; a protocol's training replaces the scenario's: write all its keys",
+    ),
+    "little of its own training": (
+        {},
+        "{name: fedavg, fraction: 0.5, training: {momentum: 0.9}}",
+        ".training: needs the keys learning_rate, batch_size; a protocol's training replaces the scenario's: write all "
+        "its keys",
     ),
     "an accuracy that the preset does not go without": (
         {},
