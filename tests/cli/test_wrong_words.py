@@ -82,7 +82,8 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     ),
     "--precision that an executor does not have": (
         ["--executor", "serial", "--precision", "bfloat16"],
-        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64",
+        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64; "
+        "leave --precision out",
     ),
     "--store in a file": (["--store", "notes.txt"], "notes.txt is not a folder; choose another store with --store"),
     "--store below a file": (
