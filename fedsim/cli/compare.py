@@ -101,7 +101,7 @@ def _budget(text: str) -> Budget:
 def _accuracy(text: str) -> float:
     """What ``--target`` was given."""
     if not 0 < (number := _positive(text)) < 1:
-        percent = f"; did you mean {number / 100:g}?" if 1 < number < 100 else ""
+        percent = f"; did you mean {number / 100:g}?" if 2 < number < 100 else ""
         raise argparse.ArgumentTypeError(f"{text!r} must be an accuracy between 0 and 1, as in 0.8{percent}")
     return number
 

@@ -74,6 +74,7 @@ class _Row(_Part):
     protocol: Line
     seed: int
     cut_short: Line | None = None
+    learning_rates: list[Line] = []
     final_weights: dict[Line, PathText] = {}
     sim_time_s: NonNegative = 0.0
     real_seconds: NonNegative = 0.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -12,6 +13,8 @@ from fedsim.learning.divergence import why_it_ended
 
 __all__ = ["remarks"]
 
+LEARNING_RATES = ["training.learning_rate"]
+"""The keys of learning rates, where a run folder does not tell."""
 MANY = 10
 """One round in so many without any update is worth a remark."""
 
@@ -23,13 +26,13 @@ def remarks(results: Results) -> list[str]:
     """
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
-    reasons = {(run["protocol"], run["seed"]): run.get("cut_short") for run in results.manifest["runs"]}
+    runs = {(run["protocol"], run["seed"]): run for run in results.manifest["runs"]}
     of_runs = [
         f"{row.protocol} on seed {row.seed}: {remark}"
         for row in events.itertuples(index=False)
         for remark in _of_one(
             rounds.get((row.protocol, row.seed)),
-            reasons.get((row.protocol, row.seed)),
+            runs.get((row.protocol, row.seed), {}),
             results.manifest.get("classes"),
         )
     ]
@@ -47,7 +50,9 @@ def diverged_at(rounds: pd.DataFrame) -> int | None:
     return None if found.empty else int(found.iloc[0])
 
 
-def _of_one(rounds: pd.DataFrame | None, cut_short: str | None, classes: int | None) -> Iterator[str]:
+def _of_one(rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | None) -> Iterator[str]:
+    """Of one *run*, a row of the manifest, and its *rounds*."""
+    cut_short, learning_rates = run.get("cut_short"), run.get("learning_rates") or LEARNING_RATES
     if cut_short is not None:
         done = 0 if rounds is None else len(rounds)
         yield f"the run ended early, after {done} round{'' if done == 1 else 's'}: {cut_short}"
@@ -61,8 +66,8 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None, classes: int | N
         yield f"no update arrived in time in {in_vain} of {len(rounds)} rounds, which changed nothing"
     diverged = diverged_at(rounds)
     if diverged is not None:
-        if cut_short != why_it_ended(diverged):
-            yield why_it_ended(diverged)
+        if cut_short != (why := why_it_ended(diverged, learning_rates)):
+            yield why
         return
     scored = rounds.dropna(subset=["loss"])
     if scored.empty:
@@ -71,12 +76,22 @@ def _of_one(rounds: pd.DataFrame | None, cut_short: str | None, classes: int | N
     if classes is not None and _is_far_above_chance(last["loss"], last["accuracy"], classes):
         yield (
             f"a loss of {last['loss']:.3g} (accuracy {last['accuracy']:.3g}) is far above ln {classes} = "
-            f"{math.log(classes):.3g}, which guessing gives; try a tenth of training.learning_rate, and look whether "
-            "labels and the scale of samples are right"
+            f"{math.log(classes):.3g}, which guessing gives; try a tenth of {' or '.join(learning_rates)}, and look "
+            "whether labels and the scale of samples are right"
         )
     elif last["loss"] > first["loss"] and not last["accuracy"] > first["accuracy"]:
-        change = f"loss {first['loss']:.3g} -> {last['loss']:.3g}"
-        yield f"the model got worse with training ({change}); try a smaller learning_rate"
+        change = f"loss {_two_losses(first['loss'], last['loss'])}"
+        yield f"the model got worse with training ({change}); try a smaller {' or '.join(learning_rates)}"
+
+
+def _two_losses(first: float, last: float) -> str:
+    """Both with three digits, or as many more as it takes to tell them apart.
+
+    >>> _two_losses(2.3, 140.0), _two_losses(2.3021, 2.3047)
+    ('2.3 -> 140', '2.302 -> 2.305')
+    """
+    pairs = (f"{first:.{digits}g} -> {last:.{digits}g}" for digits in range(3, 18))
+    return next(pair for pair in pairs if len(set(pair.split(" -> "))) == 2)
 
 
 def _is_far_above_chance(loss: float, accuracy: float, classes: int) -> bool:

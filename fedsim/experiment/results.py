@@ -121,16 +121,20 @@ class Results:
         """
         return {part: self._weights(name) for part, name in self._row(protocol, seed).get("final_weights", {}).items()}
 
-    def _row(self, protocol: str, seed: int) -> dict[str, Any]:
+    def _row(self, protocol: str, seed: object) -> dict[str, Any]:
         """What the manifest says of a run. Raises `UserError` when there was no such run."""
         for row in self.manifest["runs"]:
             if row["protocol"] == protocol and row["seed"] == seed:
                 return dict(row)
-        known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in self.manifest["runs"])
-        near = nearest(str(protocol), {row["protocol"] for row in self.manifest["runs"]} - {protocol})
-        raise UserError(
-            f"{printable(str(self.folder))} has no run of {protocol!r} on seed {seed}{near} (runs: {known})"
-        )
+        shown = printable(str(self.folder))
+        if isinstance(seed, str):
+            raise UserError(f"{shown}: seed {seed!r} is text; a whole number is needed (remove the quotes)")
+        runs = self.manifest["runs"]
+        if seeds := [str(row["seed"]) for row in runs if row["protocol"] == protocol]:
+            raise UserError(f"{shown} has no run of {protocol!r} on seed {seed} (its seeds: {', '.join(seeds)})")
+        near = nearest(str(protocol), {row["protocol"] for row in runs})
+        known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in runs)
+        raise UserError(f"{shown} has no run of {protocol!r}{near} (runs: {known})")
 
     def load_model(self, protocol: str, seed: int, *, device_class: str | None = None) -> Module:
         """The model at the end of a run: a `torch.nn.Module` in ``eval()`` mode, in float32 on the CPU.

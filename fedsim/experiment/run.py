@@ -195,6 +195,7 @@ def _run_one(
         "sim_time_s": world.env.now,
         "rounds": len(world.loop.rounds_done),
         "cut_short": world.loop.cut_short,
+        "learning_rates": protocol.learning_rates,
         "real_seconds": time.monotonic() - began_s,
         "final_weights": final,
         **({} if world.finished_model is materials.table else {"model": model_size(world.finished_model)}),

@@ -118,5 +118,6 @@ def seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:
         world.learner,
         stop=protocol.stop or scenario.stop,
         evaluate=scenario.evaluate,
+        learning_rates=protocol.learning_rates,
     )
     return dataclasses.replace(world, training=protocol.training or scenario.training, loop=loop)

@@ -7,7 +7,7 @@ then has no accuracy on that test set (None), and its loss and its root mean squ
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = ["diverged", "why_it_ended"]
@@ -22,9 +22,13 @@ def diverged(metrics: Mapping[str, Any]) -> bool:
     return bool(metrics["loss"] == math.inf)
 
 
-def why_it_ended(round_number: int) -> str:
-    """Why a run ends with the round at which its model is found to have diverged."""
-    return (
-        f"the model diverged: after round {round_number} its scores are not finite; "
-        "a smaller training.learning_rate may help"
-    )
+def why_it_ended(round_number: int, learning_rates: Sequence[str]) -> str:
+    """Why a run ends with the round at which its model is found to have diverged.
+
+    *learning_rates* are the keys that may be too large, the likeliest first.
+
+    >>> why_it_ended(3, ["training.learning_rate"])
+    'the model diverged: after round 3 its scores are not finite; a smaller training.learning_rate may help'
+    """
+    problem = f"the model diverged: after round {round_number} its scores are not finite"
+    return f"{problem}; a smaller {' or '.join(learning_rates)} may help"

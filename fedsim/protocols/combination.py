@@ -6,11 +6,12 @@ A preset is a combination with a name and a citation; the scenario may change an
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Annotated, Any, TypeVar
 
 from simpy import Event
 
+from fedsim import registry
 from fedsim.errors import Misfit, within
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.codecs.float32 import Float32
@@ -22,6 +23,7 @@ from fedsim.models.table import ModelTable
 from fedsim.protocols.cohorts.cohort import Cohort
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
+from fedsim.protocols.open_keys import open_kind, protocol_that_takes
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.schedules.rounds import Rounds
 from fedsim.protocols.schedules.schedule import Parts, Schedule
@@ -72,6 +74,12 @@ class Combination(Protocol):
         return self.reads_learning or self.codec.reads_learning
 
     @property
+    def learning_rates(self) -> tuple[str, ...]:
+        """Its server rule's own, if it has one, and that of local training."""
+        own = ["server.learning_rate"] if "learning_rate" in type(self.server).model_fields else []
+        return (*own, *super().learning_rates)
+
+    @property
     def looks_at_batches(self) -> bool:
         """As its objective does."""
         return self.parts.objective.looks_at_batches
@@ -111,18 +119,18 @@ class Combination(Protocol):
     def _check_what_travels_beside(self) -> None:
         """What the objective receives, the server must have, and what the rule needs, the objective must send."""
         cohort, exchange, objective, _, server = self.parts
+        beside = (*objective.sends, *objective.tells)
+        if cohort.in_sequence:
+            self._check_that_nothing_goes_beside(objective, server)
         received = [name for name in objective.receives if name != GLOBAL]
         if lacking := [name for name in received if name not in server.provides]:
             problem = f"objective {objective.name!r} receives {lacking[0]!r}, and server rule {server.name!r} has none"
-            raise Misfit(f"{problem}; choose a rule that provides it", "server")
-        beside = (*objective.sends, *objective.tells)
+            rules = [name for name in registry.names("rules") if lacking[0] in registry.load("rules", name).provides]
+            raise Misfit(f"{problem}; {self._way('server', rules)}", "server")
         if lacking := [name for name in server.needs if name not in beside]:
             problem = f"server rule {server.name!r} needs {lacking[0]!r} of each client"
-            raise Misfit(f"{problem}, and objective {objective.name!r} sends none; choose one that does", "server")
-        if beside and cohort.in_sequence:
-            problem = f"objective {objective.name!r} sends {beside[0]!r} beside the model"
-            who = "in a group that trains in sequence only the last client's would arrive"
-            raise Misfit(f"{problem}, and {who}; choose clients that train in parallel", *self._key("objective"))
+            way = self._way("objective", _objectives_that_send(lacking[0]))
+            raise Misfit(f"{problem}, and objective {objective.name!r} sends none; {way}", "server")
         interval = schedule.interval if isinstance(schedule := self.when(), Rounds) else 1
         if objective.tells and not exchange.always_trains(interval):
             problem = f"objective {objective.name!r} tells {objective.tells[0]!r} of each training"
@@ -132,7 +140,29 @@ class Combination(Protocol):
         if objective.sends and not exchange.is_whole(interval):
             problem = f"objective {objective.name!r} goes by the gradients of the whole model"
             where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"
-            raise Misfit(f"{problem}, and {where}; choose exchange: {{name: whole}}", *self._key("exchange"))
+            raise Misfit(f"{problem}, and {where}; {self._way('exchange', ['whole'])}", *self._key("exchange"))
+
+    def _check_that_nothing_goes_beside(self, objective: Objective, server: ServerRule) -> None:
+        """Groups that train in sequence send a model and nothing else."""
+        if sent := (*objective.sends, *objective.tells):
+            problem, key = f"objective {objective.name!r} sends {sent[0]!r} beside the model", self._key("objective")
+        elif server.needs:
+            problem, key = f"server rule {server.name!r} needs {server.needs[0]!r} of each client", ("server",)
+        else:
+            return
+        why = "in a group that trains in sequence only the last client's would arrive"
+        other = "use a protocol whose clients train in parallel, such as fedavg"
+        way = "choose cohort: {name: random}" if open_kind(type(self), "cohort") else other
+        raise Misfit(f"{problem}, and {why}; {way}", *key)
+
+    def _way(self, part: str, names: Sequence[str]) -> str:
+        """The way out where one of these *names* is needed as a *part*, which the protocol may not leave open."""
+        if not names:  # what needs it is no part of fedsim
+            return "choose another one"
+        ways = " or ".join(f"{{name: {name}}}" for name in names)
+        if open_kind(type(self), part):
+            return f"choose {part}: {ways}"
+        return f"use {protocol_that_takes(part, names[0])} or composed, with {part}: {ways}"
 
     def _key(self, part: str) -> tuple[str, ...]:
         """Where the keys of *part* stand: under its own, or among the preset's."""
@@ -154,3 +184,9 @@ class Combination(Protocol):
         schedule = self.when()
         one_kind = isinstance(schedule, Rounds) and schedule.interval == 1
         return cohort.steady and (one_kind or isinstance(exchange, Whole))
+
+
+def _objectives_that_send(name: str) -> list[str]:
+    """The registered objectives that send or tell *name*."""
+    objectives = {known: registry.load("objectives", known) for known in registry.names("objectives")}
+    return [known for known, objective in objectives.items() if name in (*objective.sends, *objective.tells)]

@@ -58,6 +58,14 @@ class Protocol(Component):
         return True
 
     @property
+    def learning_rates(self) -> tuple[str, ...]:
+        """The keys of its learning rates: where training makes a model worse, a smaller one may help, the first first.
+
+        As a rule, that of local training.
+        """
+        return ("training.learning_rate",)
+
+    @property
     def times_finetuning(self) -> bool:
         """Whether its rounds can include the fine-tuning before an evaluation."""
         return False

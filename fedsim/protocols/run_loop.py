@@ -115,6 +115,7 @@ class RunLoop:
         *,
         stop: Stop,
         evaluate: EvaluateSettings,
+        learning_rates: Sequence[str],
         on_round: Callable[[Round], None] = lambda _: None,
     ) -> None:
         self.rounds_done: list[Round] = []
@@ -132,6 +133,7 @@ class RunLoop:
         self._learner = learner
         self.stop = stop
         self._evaluate = evaluate
+        self._learning_rates = learning_rates
         self._on_round = on_round
         self._start_s = env.now
         self._over = False
@@ -172,7 +174,7 @@ class RunLoop:
             self._score(done)
             self._over = self._over or self.target_round is not None
             if not self._over and any(map(diverged, done.metrics.values())):
-                self.cut_short = why_it_ended(number)
+                self.cut_short = why_it_ended(number, self._learning_rates)
                 self._over = True
         self._on_round(done)
 

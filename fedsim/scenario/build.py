@@ -86,19 +86,20 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
         topology = scenario.topology.build()
     dataset = _load_data(scenario, seed, topology)
     table = _table(scenario, dataset, scenario.model, "model")
-    by_digest = {table.digest: table}
+    by_digest, names = {table.digest: table}, {table.digest: scenario.model.name}
     class_tables = {}
     for name, kind in scenario.devices.classes.items():
         if kind.model is not None:
             own = _table(scenario, dataset, kind.model, "devices", "classes", name, "model")
             class_tables[name] = by_digest.setdefault(own.digest, own)
+            names.setdefault(own.digest, kind.model.name)
     with scenario.about():
         check_that_learning_fits(scenario, dataset, tables=len(by_digest))
     trained: dict[str, ModelTable] = {}
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
             for one in tuple(by_digest.values()):
-                for made in protocol.models(one, len(topology.sensors)):
+                for made in _made_of(names[one.digest], one, protocol, len(topology.sensors)):
                     trained.setdefault(made.digest, by_digest.get(made.digest, made))
     return Materials(seed, topology, dataset, table, class_tables, trained)
 
@@ -110,6 +111,14 @@ def _table(scenario: Scenario, dataset: FederatedDataset, model: ModelSettings, 
         table = model.table(dataset.sample_shape, dataset.outputs)
         check_table(model, dataset, table, learn=scenario.learn)
     return table
+
+
+def _made_of(name: str, table: ModelTable, protocol: Protocol, clients: int) -> tuple[ModelTable, ...]:
+    """The models that *protocol* makes of the *table* of the model called *name*."""
+    try:
+        return protocol.models(table, clients)
+    except Misfit as misfit:
+        raise Misfit(f"model {name!r}: {misfit.problem}", *misfit.key) from None
 
 
 def _load_data(scenario: Scenario, seed: int, topology: Topology) -> FederatedDataset:
@@ -155,6 +164,7 @@ def build_world(
         learner,
         stop=protocol.stop or scenario.stop,
         evaluate=scenario.evaluate,
+        learning_rates=protocol.learning_rates,
         on_round=on_round,
     )
     cloud = scenario.devices.cloud

@@ -83,7 +83,7 @@ def _order(said: Sentence, document: Document) -> tuple[bool, bool, int, int]:
 
 
 def _line(said: Sentence, document: Document) -> str:
-    place, path, text = document.where(said.path), dotted(said.path), said.text
+    place, path, text = document.where(said.path), dotted(said.path), f"{said.text}{said.way}"
     found = _IN_BRACKETS.search(text)
     if found and place.startswith("--set ") and '"' not in path:  # which would be no path there
         override = shlex.quote(f"{path}={found[1]}")  # a shell has a meaning of its own for brackets

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic_core import ErrorDetails
 
 from fedsim import registry
-from fedsim.errors import Misfit, UserError, nearest
+from fedsim.errors import Misfit, UserError
 from fedsim.scenario.document import KeyPath, dotted
-from fedsim.scenario.locate import Spot, keys_of, sections_with
+from fedsim.scenario.locate import Spot
+from fedsim.scenario.name_hints import LONGEST_WORD, fixed_part_hint, hand, nearest_key
 from fedsim.scenario.scalars import kind_of, number, show
 from fedsim.scenario.unit_hints import in_unit_of, unit_of
 
@@ -54,7 +55,6 @@ _RULES = {  # pydantic's error type -> the rule, filled from its ctx
     "huge_but_finite": "must be at most {le}, or .inf for no limit",
 }
 
-_LONGEST_WORD = 60  # that is compared with others
 _ITEMS = re.compile(r"[A-Za-z0-9_.]+( *, *[A-Za-z0-9_.]+)*")
 _TRUTHS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _IN_YAML = {"True": "true", "False": "false"}
@@ -67,6 +67,8 @@ class Sentence(NamedTuple):
     path: KeyPath
     text: str
     missing: str | None = None
+    way: str = ""
+    """What is added, for one missing key or for several of one mapping."""
 
 
 def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
@@ -74,12 +76,13 @@ def sentence(details: ErrorDetails, spot: Spot) -> Sentence:
     path, value, context = spot.path, details["input"], details.get("ctx", {})
     match details["type"]:
         case "extra_forbidden":
-            return Sentence(path, f"unknown key{_nearest_key(spot)}")
+            return Sentence(path, f"unknown key{nearest_key(spot)}")
         case "missing" | "too_long" if spot.items is not None and isinstance(value, list | tuple):
             items = "1 item" if len(value) == 1 else f"{len(value)} items"
             return Sentence(path, f"{show(value)} has {items}, and {spot.items} are needed")
         case "missing":
-            return Sentence(path[:-1], f"needs the key {str(path[-1])!r}", missing=str(path[-1]))
+            key = str(path[-1])
+            return Sentence(path[:-1], f"needs the key {key!r}", missing=key, way=_way_of_missing(path[:-1]))
         case "union_tag_invalid" | "union_tag_not_found":
             return _tag(details, spot)
         case "finite_number" | "nan":
@@ -105,13 +108,19 @@ def blamed(error: UserError | ValueError | str, path: KeyPath) -> Sentence:
     return Sentence((*path, *error.key), text)
 
 
+def _way_of_missing(path: KeyPath) -> str:
+    """The way out where only those keys of a protocol's training are written that differ from the scenario's."""
+    is_training = path[:1] == ("protocols",) and path[2:] == ("training",)
+    return "; a protocol's training replaces the scenario's: write all its keys" if is_training else ""
+
+
 def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
 def _percent_hint(value: object, context: Mapping[str, Any]) -> str:
-    """The way out where a share of 1 at most was given in percent."""
-    if not isinstance(value, int | float) or not 1 < value <= 100:
+    """The way out where a share of 1 at most was given in percent; what is 2 or less was not."""
+    if not isinstance(value, int | float) or not 2 < value <= 100:
         return ""
     fits = context.get("le") == 1 or (context.get("lt") == 1 and value < 100)
     return f"; did you mean {value / 100:g}?" if fits else ""
@@ -119,32 +128,6 @@ def _percent_hint(value: object, context: Mapping[str, Any]) -> str:
 
 def _short(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
-
-
-def _hand(word: str, choices: Iterable[str]) -> str:
-    short, choices = word[:_LONGEST_WORD], list(choices)
-    return nearest(short, choices) or nearest(short.lower(), choices)
-
-
-def _nearest_key(spot: Spot) -> str:
-    if spot.owner is None:
-        return ""
-    word, keys = str(spot.path[-1]), list(keys_of(spot.owner))
-    stem = word.rpartition("_")[0]
-    other_unit = [key for key in keys if key.startswith(f"{word}_") or (stem and key.rpartition("_")[0] == stem)]
-    meant = [word, *_alike(word)]
-    likely = other_unit if len(other_unit) == 1 else [key for key in meant if key in keys]
-    likely = likely or [f"{section}.{key}" for key in meant for section in sections_with(spot.owner, key)]
-    hand = f"; did you mean {likely[0]!r}?" if likely else _hand(word, keys)
-    foreign = next((letter for letter in word if letter.isprintable() and not letter.isascii()), None)
-    letter = f" ({foreign!r} is U+{ord(foreign):04X})" if hand and foreign else ""  # it may look like another one
-    return f"{hand}{letter} (keys: {', '.join(keys) or 'none'})"
-
-
-def _alike(word: str) -> list[str]:
-    """Keys that mean what *word* means elsewhere, wherever they may stand."""
-    known = registry.alike("keys").get(word.lower())
-    return known.write.split() if known else []
 
 
 def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
@@ -158,7 +141,7 @@ def _tag(details: ErrorDetails, spot: Spot) -> Sentence:
     thing = _singular(spot.kind) if spot.kind else "choice"
     if not isinstance(tag, str):
         return Sentence((*spot.path, key), f"{show(tag)} is {kind_of(tag)}; the {thing}'s {key} is needed{listed}")
-    near = registry.hint(spot.kind, tag[:_LONGEST_WORD], known) if spot.kind else _hand(tag, known)
+    near = registry.hint(spot.kind, tag[:LONGEST_WORD], known) if spot.kind else hand(tag, known)
     return Sentence((*spot.path, key), f"no {thing} is called {show(tag)}{near}{listed}")
 
 
@@ -181,9 +164,9 @@ def wrong_type(errors: Sequence[ErrorDetails], spot: Spot) -> Sentence:
     if needs == ["a list"] and spot.items is not None:
         needs = [f"a list of {spot.items} items"]
     literals = [details["ctx"]["expected"] for details in errors if not WRONG_TYPE[details["type"]]]
-    near = _hand(value, _quoted(" ".join(literals))) if isinstance(value, str) else ""
+    near = hand(value, _quoted(" ".join(literals))) if isinstance(value, str) else ""
     if isinstance(value, str) and len(literals) == len(errors):
-        return Sentence(spot.path, f"{show(value)} is not {' or '.join(needs)}{near}")
+        return Sentence(spot.path, f"{show(value)} is not {' or '.join(needs)}{near or fixed_part_hint(value, spot)}")
     kind = kind_of(value)
     if isinstance(value, float) and "a whole number" in needs and "a number" not in needs:
         kind = "not whole" if not value.is_integer() else "written with a point or an exponent"
@@ -213,7 +196,7 @@ def _component_hint(value: object, names: Sequence[str]) -> str:
 def _text_hint(text: str, needs: Sequence[str], spot: Spot) -> str:
     """The way out where text stands instead of something else."""
     if needs == ["a list"]:
-        return f": write [{text}]" if len(text) <= _LONGEST_WORD and _ITEMS.fullmatch(text) else ""
+        return f": write [{text}]" if len(text) <= LONGEST_WORD and _ITEMS.fullmatch(text) else ""
     if "true or false" in needs and text.lower() in (*_TRUTHS, "true", "false"):
         return f": write {_TRUTHS.get(text.lower(), text.lower())}"
     if not {"a number", "a whole number"} & set(needs):

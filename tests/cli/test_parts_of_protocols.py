@@ -136,22 +136,24 @@ WITHOUT_FEATURES = {
     "fusion, softmax": (
         "fedfusion_multi",
         {},
-        "protocols[0]: the model has no features to fuse, as it is one layer; choose another, such as mlp",
+        "protocols[0]: model 'softmax': the model has no features to fuse, as it is one layer; choose another, such as "
+        "mlp",
     ),
     "fusion, declared": (
         "fedfusion_conv",
         DECLARED,
-        f"protocols[0]: no fusion layer can be put into a model of declared sizes{LAYERS}",
+        f"protocols[0]: model 'declared': no fusion layer can be put into a model of declared sizes{LAYERS}",
     ),
     "fusion, own": (
         "fedfusion_single",
         {MODEL: "model: {name: torch_module, path: net.py:Net}"},
-        f"protocols[0]: no fusion layer can be put into a PyTorch module of one's own{LAYERS}",
+        f"protocols[0]: model 'torch_module': no fusion layer can be put into a PyTorch module of one's own{LAYERS}",
     ),
     "fusion by its objective": (
         "composed, cohort: {name: random, clients: 2}, objective: {name: fusion, operator: multi}",
         {},
-        "protocols[0].objective: the model has no features to fuse, as it is one layer; choose another, such as mlp",
+        "protocols[0].objective: model 'softmax': the model has no features to fuse, as it is one layer; choose "
+        "another, such as mlp",
     ),
     "features, softmax": (
         "fedmmd",

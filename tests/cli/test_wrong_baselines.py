@@ -16,9 +16,10 @@ NOT_WHOLE = (
     "objective 'control_variates' goes by the gradients of the whole model, and with exchange 'lasp' not all of it is "
     "trained and sent in each round; choose exchange: {name: whole}"
 )
+PARALLEL = "use a protocol whose clients train in parallel, such as fedavg"
 IN_SEQUENCE = (
-    "sends '...' beside the model, and in a group that trains in sequence only the last client's would arrive; choose "
-    "clients that train in parallel"
+    "sends '...' beside the model, and in a group that trains in sequence only the last client's would arrive; "
+    f"{PARALLEL}"
 )
 OF_CLASSES = "accuracy is of classes, and data set 'csv' has numbers to predict; choose another objective or protocol"
 SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
@@ -26,19 +27,60 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
         {},
         "{name: fedavg, fraction: 0.5, server: {name: scaffold}}",
         ".server: server rule 'scaffold' needs 'control_change' of each client, and objective 'plain' sends none; "
-        "choose one that does",
+        "choose objective: {name: control_variates}",
     ),
     "a rule that needs accuracies of a plain objective": (
         {},
         "{name: fedavg, fraction: 0.5, server: {name: inverse_distance, accuracy: true}}",
         ".server: server rule 'inverse_distance' needs 'accuracy' of each client, and objective 'plain' sends none; "
-        "choose one that does",
+        "choose objective: {name: tells_accuracy}",
     ),
     "an objective that receives what the rule does not have": (
         {},
         "{name: fedavg, fraction: 0.5, objective: {name: control_variates}}",
-        ".server: objective 'control_variates' receives 'control', and server rule 'mean' has none; choose a rule that "
-        "provides it",
+        ".server: objective 'control_variates' receives 'control', and server rule 'mean' has none; choose server: "
+        "{name: scaffold}",
+    ),
+    "the same, in a preset that has its own rule": (
+        {},
+        "{name: fedadam, fraction: 0.5, objective: {name: control_variates}}",
+        ".server: objective 'control_variates' receives 'control', and server rule 'adam' has none; use fedavg or "
+        "composed, with server: {name: scaffold}",
+    ),
+    "a rule that needs accuracies, in a preset": (
+        {},
+        "{name: ida, fraction: 0.5, server: {accuracy: true}}",
+        ".server: server rule 'inverse_distance' needs 'accuracy' of each client, and objective 'plain' sends none; "
+        "choose objective: {name: tells_accuracy}",
+    ),
+    "a rule that needs controls, in a preset that has its own objective": (
+        {},
+        "{name: fedprox, fraction: 0.5, mu: 0.1, server: {name: scaffold}}",
+        ".server: server rule 'scaffold' needs 'control_change' of each client, and objective 'proximal' sends none; "
+        "use fedavg or composed, with objective: {name: control_variates}",
+    ),
+    "a rule that needs controls, in groups": (
+        {},
+        "{name: stp, server: {name: scaffold}}",
+        ".server: server rule 'scaffold' needs 'control_change' of each client, and in a group that trains in sequence "
+        f"only the last client's would arrive; {PARALLEL}",
+    ),
+    "an objective that receives controls, in groups": (
+        {},
+        "{name: stp, objective: {name: control_variates}}",
+        f".objective: objective 'control_variates' {IN_SEQUENCE}",
+    ),
+    "controls in a group, composed": (
+        {},
+        "{name: composed, cohort: {name: grouped}, server: {name: scaffold}, objective: {name: control_variates}}",
+        ".objective: objective 'control_variates' sends 'control_change' beside the model, and in a group that trains "
+        "in sequence only the last client's would arrive; choose cohort: {name: random}",
+    ),
+    "controls of an extractor": (
+        PARTED,
+        "{name: fedper, fraction: 0.5, server: {name: scaffold}, objective: {name: control_variates}}",
+        ": objective 'control_variates' goes by the gradients of the whole model, and with exchange 'extractor' not "
+        "all of it is trained and sent in each round; use fedavg or composed, with exchange: {name: whole}",
     ),
     "controls in a group": (
         {},
@@ -77,12 +119,43 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
     "another objective in a preset that has its own": (
         {},
         "{name: scaffold, fraction: 0.5, objective: {name: plain}}",
-        ".objective: unknown key (keys: ...)",
+        ".objective: unknown key; 'fedavg', 'fedavgm', 'fedadagrad' and ... more have it (keys: ...)",
     ),
     "another rule in a preset that has its own": (
         {},
         "{name: fedadam, fraction: 0.5, server: {name: yogi}}",
-        ".server.name: 'yogi' is not 'adam'",
+        ".server.name: 'yogi' is not 'adam', which this protocol always has; use fedavg for server: {name: yogi}",
+    ),
+    "a rule that does not exist in a preset that has its own": (
+        {},
+        "{name: fedadam, fraction: 0.5, server: {name: sgd}}",
+        ".server.name: 'sgd' is not 'adam'",
+    ),
+    "a key of another rule": (
+        {},
+        "{name: fedadagrad, fraction: 0.5, server: {beta2: 0.9}}",
+        ".server.beta2: unknown key; 'adam', 'yogi' have it (keys: name, learning_rate, beta1, tau, v0)",
+    ),
+    "a key of another rule, as a variant of it has other keys": (
+        {},
+        "{name: ida_intrac, fraction: 0.5, server: {beta: 0.9}}",
+        ".server.beta: unknown key; 'momentum' has it (keys: ...)",
+    ),
+    "a key of another protocol": (
+        {},
+        "{name: fedavg, fraction: 0.5, mu: 0.1}",
+        ".mu: unknown key; 'fedprox' has it (keys: ...)",
+    ),
+    "some of its own training": (
+        {},
+        "{name: fedavg, fraction: 0.5, training: {learning_rate: 0.03}}",
+        ".training: needs the key 'batch_size'; a protocol's training replaces the scenario's: write all its keys",
+    ),
+    "little of its own training": (
+        {},
+        "{name: fedavg, fraction: 0.5, training: {momentum: 0.9}}",
+        ".training: needs the keys learning_rate, batch_size; a protocol's training replaces the scenario's: write all "
+        "its keys",
     ),
     "an accuracy that the preset does not go without": (
         {},
@@ -92,7 +165,17 @@ SCENARIOS: dict[str, tuple[dict[str, str], str, str]] = {
     "a memory of everything": (
         {},
         "{name: fedavgm, fraction: 0.5, server: {beta: 1.5}}",
-        ".server.beta: 1.5 must be less than 1; ...",
+        ".server.beta: 1.5 must be less than 1",
+    ),
+    "a memory of twice everything": (
+        {},
+        "{name: fedadam, fraction: 0.5, server: {beta1: 2}}",
+        ".server.beta1: 2 must be less than 1",
+    ),
+    "a memory in percent": (
+        {},
+        "{name: fedadam, fraction: 0.5, server: {beta1: 90}}",
+        ".server.beta1: 90 must be less than 1; did you mean 0.9?",
     ),
     "no adaptivity": ({}, "{name: fedyogi, fraction: 0.5, server: {tau: 0}}", ".server.tau: 0 must be greater than 0"),
     "no step": (

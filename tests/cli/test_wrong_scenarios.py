@@ -388,7 +388,8 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "other groups than a protocol's own": (
         {FEDAVG: "  - {name: fedgsp, grouping: {name: random}}\n"},
-        "plant.yaml:20: protocols[0].grouping.name: 'random' is not 'icg'",
+        "plant.yaml:20: protocols[0].grouping.name: 'random' is not 'icg', which this protocol always has; use stp "
+        "for grouping: {name: random}",
     ),
     "neither skipped nor abandoned": (
         {FEDAVG: "  - {name: naive_gsp, on_loss: retry}\n"},

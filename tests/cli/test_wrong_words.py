@@ -82,7 +82,8 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
     ),
     "--precision that an executor does not have": (
         ["--executor", "serial", "--precision", "bfloat16"],
-        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64",
+        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64; "
+        "leave --precision out",
     ),
     "--store in a file": (["--store", "notes.txt"], "notes.txt is not a folder; choose another store with --store"),
     "--store below a file": (
@@ -245,6 +246,10 @@ ARGUMENTS: dict[str, tuple[list[str], str]] = {
     "a target in percent": (
         ["compare", "runs/plant", "--target", "90"],
         "argument --target: '90' must be an accuracy between 0 and 1, as in 0.8; did you mean 0.9?",
+    ),
+    "a target that is no share and no percent": (
+        ["compare", "runs/plant", "--target", "1.5"],
+        "argument --target: '1.5' must be an accuracy between 0 and 1, as in 0.8",
     ),
     "an unknown figure format": (
         ["plot", "runs/plant", "--format", "jpg"],

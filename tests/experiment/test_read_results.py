@@ -167,6 +167,7 @@ KEYS: dict[str, tuple[str, object]] = {
     "runs of half a seed": ("runs", [{"protocol": "fedavg", "seed": 1.5}]),
     "runs of a terminal escape": ("runs", [{"protocol": "\x1b[2J", "seed": 1}]),
     "runs that ended in a list": ("runs", [{"protocol": "fedavg", "seed": 1, "cut_short": []}]),
+    "a learning rate that is no key": ("runs", [{"protocol": "fedavg", "seed": 1, "learning_rates": [0.1]}]),
     "remarks of a terminal escape": ("remarks", ["\x1b[2J"]),
     "a remark that is no list": ("remarks", "it got worse"),
     "samples of no size": ("sample_shape", [0]),

@@ -6,6 +6,7 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
+from said import assert_said
 from small_worlds import scenario
 from tiny_results import rounds_of, write_results
 
@@ -46,6 +47,7 @@ def test_no_update_arrived_in_some_rounds(tmp_path: Path, in_vain: int, told: bo
     [
         ([0.3, nan, 0.1], [2.3, nan, 140.0], True),
         ([0.1, 0.1], [2.3, 2.4], True),
+        ([0.1, 0.1], [2.3, 2.3004], True),
         ([0.3, 0.4], [2.3, 2.4], False),  # surer of its errors, but it makes fewer
         ([0.3, 0.2], [2.3, 2.2], False),
         ([0.1, nan], [2.3, nan], False),
@@ -55,10 +57,45 @@ def test_no_update_arrived_in_some_rounds(tmp_path: Path, in_vain: int, told: bo
 def test_the_model_got_worse(tmp_path: Path, accuracies: list[float], losses: list[float], worse: bool) -> None:
     rounds = rounds_of("fedavg", 1, accuracies).assign(loss=losses)
     remark = (
-        f"fedavg on seed 1: the model got worse with training (loss 2.3 -> {losses[-1]:g}); try a smaller learning_rate"
+        f"fedavg on seed 1: the model got worse with training (loss 2.3 -> {losses[-1]:g}); try a smaller "
+        "training.learning_rate"
     )
     results = write_results(tmp_path / "run", [rounds.assign(participants=3)])
     assert remarks(results) == ([remark] if worse else [])
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ([1.0, 1.5], "the model got worse with training (loss 1 -> 1.5); try a smaller {}"),
+        ([1.0, 171.0], "a loss of 171 (...) ...; try a tenth of {}, and look whether ..."),
+        ([1.0, inf], "the model diverged: after round 2 its scores are not finite; a smaller {} may help"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("learning_rates", "named"),
+    [
+        (["server.learning_rate", "training.learning_rate"], "server.learning_rate or training.learning_rate"),
+        (["training.learning_rate"], "training.learning_rate"),
+        (None, "training.learning_rate"),  # of a run folder that does not tell
+    ],
+)
+def test_each_learning_rate_of_the_protocol_is_named(
+    tmp_path: Path, losses: list[float], said: str, learning_rates: list[str] | None, named: str
+) -> None:
+    rounds = rounds_of("fedadam", 1, [0.1, 0.1]).assign(loss=losses, participants=3)
+    results = write_results(tmp_path / "run", [rounds], classes=10)
+    row = {"protocol": "fedadam", "seed": 1} | ({"learning_rates": learning_rates} if learning_rates else {})
+    results.manifest["runs"].append(row)
+    (remark,) = remarks(results)
+    assert_said(f"fedadam on seed 1: {said.format(named)}", remark)
+
+
+def test_a_run_folder_tells_the_learning_rates_of_each_protocol(tmp_path: Path) -> None:
+    protocols = [{"name": name, "fraction": 1.0} for name in ("fedavg", "fedadam", "scaffold")]
+    rows = run(scenario({"protocols": protocols}), out=tmp_path / "run").manifest["runs"]
+    both = ["server.learning_rate", "training.learning_rate"]
+    assert [row["learning_rates"] for row in rows] == [both[1:], both, both]
 
 
 FAR = "is far above ln 10 = 2.3, which guessing gives; try a tenth of training.learning_rate, and look whether labels "

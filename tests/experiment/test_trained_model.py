@@ -11,6 +11,7 @@ import digit_runs
 import pytest
 import torch
 from safetensors.torch import load_file
+from tiny_results import rounds_of, write_results
 
 import fedsim
 from fedsim.errors import UserError
@@ -127,14 +128,25 @@ def test_the_data_set_need_not_be_there(results: Results, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("protocol", "seed", "message"),
     [
-        ("fedvag", 1, "has no run of 'fedvag' on seed 1; did you mean 'fedavg'? (runs: fedavg on seed 1)"),
-        ("fedavg", 7, "has no run of 'fedavg' on seed 7 (runs: fedavg on seed 1)"),
+        ("fedvag", 1, " has no run of 'fedvag'; did you mean 'fedavg'? (runs: fedavg on seed 1)"),
+        ("scaffold", 1, " has no run of 'scaffold' (runs: fedavg on seed 1)"),
+        ("fedavg", 7, " has no run of 'fedavg' on seed 7 (its seeds: 1)"),
+        ("fedavg", "1", ": seed '1' is text; a whole number is needed (remove the quotes)"),
     ],
 )
 def test_a_run_that_is_not_there(whole: Results, protocol: str, seed: int, message: str) -> None:
     with pytest.raises(UserError) as refused:
         whole.load_model(protocol, seed)
-    assert str(refused.value) == f"{whole.folder} {message}"
+    assert str(refused.value) == f"{whole.folder}{message}"
+
+
+def test_of_a_protocol_that_is_there_the_seeds_are_named_and_no_other_protocol(tmp_path: Path) -> None:
+    results = write_results(tmp_path / "run", [rounds_of("fedavg", 1, [0.5])])
+    results.manifest["runs"] += [
+        {"protocol": name, "seed": seed} for name, seed in [("fedavg", 1), ("fedavgm", 1), ("fedavg", 2)]
+    ]
+    with pytest.raises(UserError, match=r"has no run of 'fedavg' on seed 7 \(its seeds: 1, 2\)$"):
+        results.final_weights("fedavg", 7)
 
 
 def test_without_training_there_is_no_model(tmp_path: Path) -> None:

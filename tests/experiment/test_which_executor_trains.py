@@ -214,7 +214,7 @@ def test_a_precision_that_the_plain_loop_within_batched_does_not_have() -> None:
     assert str(refusal.value) == (
         "--precision bfloat16: batched cannot take the model (it has no arithmetic for layer bn1 "
         "(batch_norm2d(channels=16))), so every client is trained in the plain loop, which computes only in: "
-        "float32, float64"
+        "float32, float64; leave --precision out"
     )
 
 
@@ -224,7 +224,7 @@ def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
     reason = choose("auto", [table("gru")], "cpu").reason
     assert str(refusal.value) == (
         f"--precision bfloat16: executor 'processes' (auto takes it, as {reason}) does not compute in it, only in: "
-        "float32, float64"
+        "float32, float64; leave --precision out"
     )
 
 
@@ -420,8 +420,8 @@ def test_batched_says_when_a_model_goes_to_the_plain_loop() -> None:
 SMALL = SmallCnn().table((1, 28, 28), 10)
 FUSED = {"fusing": ByProtocol((fused(SMALL, "multi"),), looks_at_batches=True)}
 IN_THE_PLAIN_LOOP = (
-    "batched trains in the plain loop, client by client: fusing (it cannot take their model: it has no arithmetic for "
-    "layer fusion (fusion(channels=32, operator=multi)))"
+    "batched trains in the plain loop, client by client: fusing (batched cannot take its model: it has no arithmetic "
+    "for layer fusion (fusion(channels=32, operator=multi)))"
 )
 
 
@@ -433,11 +433,12 @@ def test_a_model_that_a_protocol_has_adapted_changes_the_remark_and_no_choice(as
     assert choice == without._replace(remark=IN_THE_PLAIN_LOOP)
     as_it_is = {"as it is": ByProtocol((tables[0],), looks_at_batches=False)}
     assert choose(asked, tables, torch_device, as_it_is) == without
-    look = {name: ByProtocol((SMALL,), looks_at_batches=True) for name in "ab"}
-    assert choose(asked, tables, torch_device, look).remark == (
-        "batched trains in the plain loop, client by client: a, b (their objective looks at what models make of "
-        "mini-batches)"
-    )
+    for names, whose in (("ab", "a, b (their"), ("a", "a (its")):
+        look = {name: ByProtocol((SMALL,), looks_at_batches=True) for name in names}
+        assert choose(asked, tables, torch_device, look).remark == (
+            f"batched trains in the plain loop, client by client: {whose} objective looks at what models make of "
+            "mini-batches)"
+        )
     assert choose("serial", tables, torch_device, FUSED) == choose("serial", tables, torch_device)
     assert choose("auto", [table("gru")], "cpu", FUSED) == choose("auto", [table("gru")], "cpu")
 
@@ -446,8 +447,18 @@ def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
     with pytest.raises(UserError) as refusal:
         host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=FUSED)
     assert str(refusal.value) == (
-        f"--precision bfloat16: {IN_THE_PLAIN_LOOP}, which computes only in: float32, float64"
+        f"--precision bfloat16: {IN_THE_PLAIN_LOOP}, which computes only in: float32, float64; leave --precision out"
     )
+
+
+@pytest.mark.parametrize(
+    ("others", "named"), [(["a"], "a"), (["a", "b"], "a,b"), (["one of two", "b"], "'one of two,b'")]
+)
+def test_protocols_that_have_the_precision_can_run_alone(others: list[str], named: str) -> None:
+    protocols = FUSED | {name: ByProtocol((SMALL,), looks_at_batches=False) for name in others}
+    with pytest.raises(UserError) as refusal:
+        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=protocols)
+    assert str(refusal.value).endswith(f"; leave --precision out, or run the others alone with --only {named}")
 
 
 def test_the_remark_is_told_and_kept(tmp_path: Path) -> None:

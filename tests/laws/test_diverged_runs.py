@@ -88,7 +88,7 @@ def test_a_run_ends_at_the_evaluation_that_finds_its_model_diverged(
     short, long = learned(changes(protocol), tmp_path, executor), simulated(changes(protocol))
     ended = short.loop.rounds_done
     assert [diverged(done.metrics["global"]) for done in ended] == [False] * (len(ended) - 1) + [True]
-    assert short.loop.cut_short == why_it_ended(len(ended))
+    assert short.loop.cut_short == why_it_ended(len(ended), scenario(changes(protocol)).protocols[0].learning_rates)
     assert short.loop.target_round is None and len(ended) < ROUNDS
     for name, table in short.trace.tables.items():
         rows = table.array()

@@ -32,7 +32,7 @@ FAULTS = (
     Fault(
         "a share in percent gets no hand",
         WORDING,
-        "1 < value <= 100",
+        "2 < value <= 100",
         "100 < value <= 100",
         ("tests/cli/test_wrong_scenarios.py",),
     ),

@@ -171,6 +171,24 @@ def test_what_travels_beside_the_model_is_counted_both_ways(tmp_path: Path) -> N
     assert same["fedavg"].tolist() == same["two"].tolist()
 
 
+class Asking(Mean):
+    """The mean, from a server that asks for what no client sends."""
+
+    name: Literal["asking"] = "asking"  # type: ignore[assignment]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return ("advice",)
+
+
+def test_where_no_part_of_fedsim_has_what_is_needed_no_name_is_proposed() -> None:
+    scenario = digit_runs.scenario(
+        {"protocols": [{"name": "fedavg", "clients": 2, "server": {"path": f"{__file__}:Asking"}}]}
+    )
+    with pytest.raises(UserError, match="'asking' needs 'advice' of each .* 'plain' sends none; choose another one$"):
+        validate(scenario)
+
+
 # -- a rule that is wrong --------------------------------------------------------------------------------------------
 
 

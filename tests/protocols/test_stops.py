@@ -270,3 +270,10 @@ def test_at_a_model_that_diverged_on_any_of_its_test_sets() -> None:
     changes = {"stop": {"rounds": 6}, "evaluate": {"on": ["global", "clients"]}}
     world = simulated(NO_CONTENTION | changes, learner=lambda *_: PlainLearner([0.5, 0.5, 0.5, None]))
     assert (done(world), world.loop.cut_short) == (2, DIVERGED.format(2))
+
+
+def test_where_the_server_has_a_learning_rate_that_one_is_named_first() -> None:
+    changes = NO_CONTENTION | {"protocols": [{"name": "fedadam", "fraction": 1.0}], "stop": {"rounds": 6}}
+    world = simulated(changes, learner=lambda *_: PlainLearner([None]))
+    both = "a smaller server.learning_rate or training.learning_rate may help"
+    assert world.loop.cut_short == f"the model diverged: after round 1 its scores are not finite; {both}"

@@ -46,7 +46,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
 def sequence(objective: str, sent: str) -> str:
     return (
         f"protocols[0].objective: objective '{objective}' sends '{sent}' beside the model, and in a group that trains "
-        "in sequence only the last client's would arrive; choose clients that train in parallel"
+        "in sequence only the last client's would arrive; choose cohort: {name: random}"
     )
 
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from fedsim.learning.executors.torch_executor import TorchExecutor
     from fedsim.models.table import ModelTable
 
-__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "ByProtocol", "Choice", "choose"]
+__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "ByProtocol", "Choice", "choose", "protocols_in"]
 
 AUTO = "auto"
 """The name that leaves the choice to `choose`."""
@@ -72,12 +73,29 @@ def _in_the_plain_loop(protocols: Mapping[str, ByProtocol]) -> str | None:
     """Whose clients batched trains there, and why; None where there are none."""
     from fedsim.learning.executors.batched.support import why_not
 
-    whose: dict[str, list[str]] = {}
+    whose: dict[tuple[str, str], list[str]] = {}
     for title, of_it in protocols.items():
         lack = next((lack for table in of_it.models if (lack := why_not(table))), None)
         if lack is not None:
-            whose.setdefault(f"it cannot take their model: {lack}", []).append(title)
+            whose.setdefault(("batched cannot take ", f" model: {lack}"), []).append(title)
         elif of_it.looks_at_batches:
-            whose.setdefault("their objective looks at what models make of mini-batches", []).append(title)
-    told = "; ".join(f"{', '.join(titles)} ({why})" for why, titles in whose.items())
+            whose.setdefault(("", " objective looks at what models make of mini-batches"), []).append(title)
+    told = "; ".join(
+        f"{', '.join(titles)} ({before}{'its' if len(titles) == 1 else 'their'}{after})"
+        for (before, after), titles in whose.items()
+    )
     return f"batched trains in the plain loop, client by client: {told}" if told else None
+
+
+def protocols_in(
+    precision: str,
+    executor: type[TorchExecutor],
+    tables: Sequence[ModelTable],
+    protocols: Mapping[str, ByProtocol],
+) -> list[str]:
+    """The titles of the *protocols* whose models the *executor* trains in that *precision*, as it does all *tables*."""
+    return [
+        title
+        for title, of_it in protocols.items()
+        if all(precision in executor.trainer_of(table).precisions for table in (*tables, *of_it.models))
+    ]
