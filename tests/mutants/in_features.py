@@ -157,4 +157,11 @@ FAULTS = (
         "client.model = table",
         (TEST_CGAU,),
     ),
+    Fault(
+        "the global stream takes no time",
+        "fedsim/protocols/task.py",
+        "samples * (1 + passes / FORWARDS_PER_TRAINING_STEP) if passes else samples",
+        "samples",
+        ("tests/laws/test_two_stream_loops.py::test_the_global_streams_forward_pass_takes_time",),
+    ),
 )

@@ -124,8 +124,8 @@ FAULTS = (
     Fault(
         "epochs take no time",
         "fedsim/protocols/task.py",
-        'takes."""\n        return samples * world.training.epochs',
-        'takes."""\n        return samples',
+        "passes, samples = self.objective.forward_passes(self.table), samples * world.training.epochs",
+        "passes = self.objective.forward_passes(self.table)",
         ("tests/devices/test_compute_times.py",),
     ),
     Fault(
