@@ -48,6 +48,8 @@ def check_table(model: ModelSettings, dataset: FederatedDataset, table: ModelTab
 def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, tables: int) -> None:
     """Raise `UserError` unless something can be learned, tested and streamed as *scenario* asks."""
     if not scenario.learn:
+        if dataset.stored is not None:
+            _check_test_sets(scenario, dataset)
         return
     if dataset.stored is None:
         raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}", "data")

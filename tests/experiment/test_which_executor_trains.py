@@ -455,7 +455,8 @@ def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
     ("others", "named"), [(["a"], "a"), (["a", "b"], "a,b"), (["one of two", "b"], "'one of two,b'")]
 )
 def test_protocols_that_have_the_precision_can_run_alone(others: list[str], named: str) -> None:
-    protocols = FUSED | {name: ByProtocol((SMALL,), looks_at_batches=False) for name in others}
+    protocols = FUSED | {"looking": ByProtocol((SMALL,), looks_at_batches=True)}
+    protocols |= {name: ByProtocol((SMALL,), looks_at_batches=False) for name in others}
     with pytest.raises(UserError) as refusal:
         host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=protocols)
     assert str(refusal.value).endswith(f"; leave --precision out, or run the others alone with --only {named}")

@@ -58,6 +58,20 @@ FAULTS = (
         (TEST_BEFORE,),
     ),
     Fault(
+        "the server's own learning rate goes unnamed",
+        "fedsim/protocols/combination.py",
+        'if "learning_rate" in type(self.server).model_fields',
+        "if False",
+        ("tests/protocols/test_stops.py",),
+    ),
+    Fault(
+        "losses that differ little look the same",
+        AFTER,
+        'if len(set(pair.split(" -> "))) == 2',
+        "if pair",
+        (TEST_AFTER,),
+    ),
+    Fault(
         "a model that is sure of its few errors counts as one that guesses",
         AFTER,
         "return loss > (2 if is_guess else 10)",

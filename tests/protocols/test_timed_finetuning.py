@@ -94,7 +94,8 @@ def test_who_fails_meanwhile_gives_it_up() -> None:
 
 
 def test_it_is_no_training_and_uses_no_samples_up() -> None:
-    stream = {"data": {"name": "digits", "partition": {"name": "iid"}, "stream": {"samples": 4}}}
+    data = {"name": "digits", "partition": {"name": "iid"}, "client_test_fraction": 0.2}
+    stream = {"data": data | {"stream": {"samples": 4}}}
     learners = {timed: PlainLearner() for timed in (False, True)}
     for timed, learner in learners.items():
         changes = ONE_OF_TWO | stream | evaluate(timed=timed)

@@ -71,7 +71,8 @@ def test_describe_tells_what_each_protocol_sends() -> None:
     assert facts["model"]["bytes"] == MODEL_BYTES
     assert facts["model"]["executor"]["name"] == "batched"
     assert facts["model"]["executor"]["remark"].startswith(
-        "batched trains in the plain loop, client by client: fedfusion_multi, composed (batched cannot take their model"
+        "batched trains in the plain loop, client by client: fedfusion_multi, composed (batched cannot take "
+        "their model: "
     )
     for protocol, more in zip(facts["protocols"], BYTES, strict=True):
         for one in protocol["rounds"]:

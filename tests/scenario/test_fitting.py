@@ -65,12 +65,14 @@ def test_a_model_for_characters_takes_as_many_as_there_are(texts: dict[str, Any]
     validate(scenario(DIGITS | {"data": texts, "model": {"name": "char_cnn", "depth": 3}}))
 
 
+@pytest.mark.parametrize("learn", [True, False])
 @pytest.mark.parametrize(
-    ("test_set", "key"), [("clients", "data.client_test_fraction"), ("unseen", "data.unseen_clients")]
+    ("test_set", "key"),
+    [("clients", "data.client_test_fraction"), ("own", "data.client_test_fraction"), ("unseen", "data.unseen_clients")],
 )
-def test_a_test_set_that_is_not_there_is_named_with_the_key_that_makes_it(test_set: str, key: str) -> None:
-    other = {"clients": {"data.unseen_clients": 2}, "unseen": {"data.client_test_fraction": 0.2}}
-    message = said(DIGITS | other[test_set] | {"evaluate": {"on": [test_set]}})
+def test_a_test_set_that_is_not_there_is_named_with_the_key_that_makes_it(test_set: str, key: str, learn: bool) -> None:
+    other = {"data.client_test_fraction": 0.2} if test_set == "unseen" else {"data.unseen_clients": 2}
+    message = said(DIGITS | other | {"evaluate": {"on": [test_set]}, "learn": learn})
     assert message.startswith(f"evaluate.on: {test_set!r} is named, but ")
     assert message.endswith(f"; set {key}")
 

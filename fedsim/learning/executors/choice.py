@@ -93,9 +93,13 @@ def protocols_in(
     tables: Sequence[ModelTable],
     protocols: Mapping[str, ByProtocol],
 ) -> list[str]:
-    """The titles of the *protocols* whose models the *executor* trains in that *precision*, as it does all *tables*."""
+    """The titles of the *protocols* that the *executor* trains in that *precision*, and not in the plain loop.
+
+    It must be able to train all *tables* so.
+    """
     return [
         title
         for title, of_it in protocols.items()
-        if all(precision in executor.trainer_of(table).precisions for table in (*tables, *of_it.models))
+        if not of_it.looks_at_batches
+        and all(precision in executor.trainer_of(table).precisions for table in (*tables, *of_it.models))
     ]
