@@ -85,6 +85,7 @@ class Settings(BaseModel):
     """A frozen group of scenario keys. An unknown key is an error; no value is converted silently."""
 
     model_config = ConfigDict(
+        defer_build=True,  # a scenario has all of them in one validator; few are asked alone
         frozen=True,
         extra="forbid",
         strict=True,
