@@ -52,9 +52,9 @@ class Undeclared(ControlVariates):
     """The same term, which does not say that it is a constant."""
 
     @property
-    def pull(self) -> None:  # type: ignore[override]
+    def pull(self) -> float | None:  # type: ignore[override]  # which narrows it to a number
         """Unknown."""
-        return
+        return None
 
 
 KINDS: dict[str, Objective] = {

@@ -199,6 +199,19 @@ PUSHED: dict[str, tuple[dict[str, Any], Objective]] = {
 }
 
 
+def rows_of_unfolded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Of each layer that turns from factors into matrices from now on: how many rows it had."""
+    rows: list[int] = []
+    unfold = Dense._unfold
+
+    def watched(self: Dense, factors: Any) -> None:
+        rows.append(factors.rows)
+        unfold(self, factors)
+
+    monkeypatch.setattr(Dense, "_unfold", watched)
+    return rows
+
+
 @pytest.mark.parametrize("bias", [True, False], ids=["biases", "no biases"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_factors_may_become_matrices_in_the_middle_of_a_training(
@@ -208,14 +221,7 @@ def test_factors_may_become_matrices_in_the_middle_of_a_training(
     table = dense(bias=bias)
     assert LARGE <= 260 * 260
     data = dataset(table, [33, 40, 1, 38])
-    rows: list[int] = []
-    unfold = Dense._unfold
-
-    def watched(self: Dense, factors: Any) -> None:
-        rows.append(factors.rows)
-        unfold(self, factors)
-
-    monkeypatch.setattr(Dense, "_unfold", watched)
+    rows = rows_of_unfolded(monkeypatch)
     chains = (
         [Link(2)],
         [Link(0), Link(1, restarts=("classifier",)), Link(3, restarts=("classifier",))],
@@ -234,14 +240,7 @@ def test_factors_with_a_push_become_matrices_when_they_are_full_or_another_push_
     recipe: str, epochs: int, chained: bool, unfolded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While others are in the middle of their training, and one has ended; or not at all."""
-    rows: list[int] = []
-    unfold = Dense._unfold
-
-    def watched(self: Dense, factors: Any) -> None:
-        rows.append(factors.rows)
-        unfold(self, factors)
-
-    monkeypatch.setattr(Dense, "_unfold", watched)
+    rows = rows_of_unfolded(monkeypatch)
     table = dense()
     data = dataset(table, [21, 40, 1, 38])
     training, objective = PUSHED[recipe]

@@ -197,3 +197,20 @@ def test_the_samples_are_what_this_test_believes() -> None:
     assert dataset.clients == CLIENTS
     assert set(dataset.client_samples) == {SAMPLES}
     assert dataset.sample_shape == SHAPE
+
+
+@pytest.mark.parametrize(
+    ("declared", "method"),
+    [
+        ({"scores": ("global",)}, "loss"),
+        ({"features": ("global",)}, "feature_loss"),
+        ({"pushes": True}, "push"),
+        ({"remembers": ("own",)}, "remember"),
+        ({"sends": ("own",)}, "remember"),
+        ({"tells": ("own",)}, "remember"),
+    ],
+)
+def test_who_declares_something_must_define_what_belongs_to_it(declared: dict[str, Any], method: str) -> None:
+    (name,) = declared
+    with pytest.raises(TypeError, match=rf"^Unfinished has {name}=.*, and must define {method}$"):
+        type("Unfinished", (Objective,), {"__module__": __name__, "__annotations__": {}, **declared})

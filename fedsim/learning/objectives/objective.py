@@ -63,6 +63,19 @@ class Objective(Component):
     fuses: ClassVar[str | None] = None
     """That among ``receives`` whose features the model's fusion layer takes beside its own."""
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Raise `TypeError` for a class that declares something and does not define the method that belongs to it."""
+        for method, declared in {
+            "loss": ("scores",),
+            "feature_loss": ("features",),
+            "push": ("pushes",),
+            "remember": ("remembers", "sends", "tells"),
+        }.items():
+            for name in declared:
+                if getattr(cls, name) and getattr(cls, method) is getattr(Objective, method):
+                    raise TypeError(f"{cls.__name__} has {name}={getattr(cls, name)!r}, and must define {method}")
+
     @property
     def looks_at_batches(self) -> bool:
         """Whether it looks at what models make of each mini-batch: then a client trains alone, in the plain loop."""
@@ -75,7 +88,7 @@ class Objective(Component):
 
     def push(self, given: Given) -> Tensors:
         """The constant that the term adds to each gradient of a training, by full name; nobody writes to it."""
-        raise NotImplementedError
+        raise NotImplementedError  # never reached: whoever `pushes` defines it
 
     def check(self, dataset: FederatedDataset) -> None:
         """Raise `Misfit` when it cannot be minimised on such data."""
@@ -102,14 +115,14 @@ class Objective(Component):
 
     def loss(self, scores: Any, others: Mapping[str, Any]) -> Any:
         """A term of the loss of a mini-batch from its *scores*, (samples, classes), and those of other models."""
-        raise NotImplementedError
+        raise NotImplementedError  # never reached: whoever has ``scores`` defines it
 
     def feature_loss(self, features: Any, others: Mapping[str, Any]) -> Any:
         """A term of the loss of a mini-batch from the model's *features*, (samples, ...), and those of other models.
 
         Features are what a model's last layer with parameters takes; of a user's module, what its classifier takes.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # never reached: whoever has ``features`` defines it
 
     def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
         """What the client keeps for the next training, sends and tells, in new memory, by their names.
