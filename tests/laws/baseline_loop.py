@@ -6,79 +6,20 @@ It shares with fedsim the documented streams (``model/init``, ``selection``, ``b
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
+from asked import Asked
 from normalised_net import NormalisedNet
 from paper_servers import Controlled, Local, Weights, server_of
 from plain_loop import DEVICES, NAMES, Loop
 
 from fedsim.kernel.streams import Stream
-from fedsim.kernel.trace import Outcome
-from fedsim.protocols.world import World
 from fedsim.scenario.schema import Scenario
 
 LARGEST_SEED = 2**63
-
-
-class Asked(NamedTuple):
-    """A client that has finished its training in answer to a round."""
-
-    client: int
-    arrives: bool = True
-    """Whether its update arrives while it is waited for."""
-
-
-def selected(rounds: int, cohort: int) -> list[list[Asked]]:
-    """Who is drawn in each round where everybody is free and everything arrives."""
-    return [
-        [Asked(int(client)) for client in Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:cohort]]
-        for number in range(1, rounds + 1)
-    ]
-
-
-def asked_in(world: World) -> list[list[Asked]]:
-    """Who has trained in answer to which round, and whose update has arrived in time, by the trace of a star."""
-    trips = _trips(world.trace.hops.array())
-    down = {(trip.client, trip.end_s): trip.start_s for trip in trips if trip.arrived and not trip.uplink}
-    up = {(trip.client, trip.start_s): trip.end_s for trip in trips if trip.arrived and trip.uplink}
-    rounds = world.trace.rounds.array()
-    answers: list[list[Asked]] = [[] for _ in rounds]
-    for client, start_s, end_s, _, outcome in world.trace.work.array().tolist():
-        if outcome == Outcome.ARRIVED:
-            number = int(np.searchsorted(rounds["start_s"], down[client, start_s], side="right")) - 1
-            in_time = up.get((client, end_s), math.inf) <= rounds["end_s"][number]
-            answers[number].append(Asked(client, bool(in_time)))
-    return answers
-
-
-class _Trip(NamedTuple):
-    client: int
-    uplink: bool
-    start_s: float
-    end_s: float
-    arrived: bool
-
-
-def _trips(hops: npt.NDArray[Any]) -> list[_Trip]:
-    """Transfers between the cloud and the clients, of two hops each."""
-    rows: dict[int, list[Any]] = {}
-    for row in hops:
-        rows.setdefault(int(row["transfer"]), []).append(row)
-    return [
-        _Trip(
-            int(some[0]["client"]),
-            bool(some[0]["uplink"]),
-            float(min(row["start_s"] for row in some)),
-            float(max(row["end_s"] for row in some)),
-            sum(int(row["outcome"]) == Outcome.ARRIVED for row in some) == 2,
-        )
-        for some in rows.values()
-    ]
 
 
 class BaselineLoop:

@@ -5,7 +5,10 @@ One client after the other, and every model is a list of tensors. Shares with fe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
+from asked import Asked
 from plain_loop import DEVICES, Loop, Weights
 
 from fedsim.kernel.streams import Stream
@@ -17,25 +20,27 @@ BASE = 2
 class OwnLoop(Loop):
     """Accuracies of each client's own model on its own test samples, in the clients' order."""
 
-    def cohort(self, number: int, clients: int) -> list[int]:
-        return sorted(Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:clients].tolist())
+    def fedper(self, rounds: Sequence[Sequence[Asked]]) -> tuple[Weights, list[list[float]]]:
+        """Algorithms 1 and 2: the last base layers, and after each round everybody's accuracy.
 
-    def fedper(self, clients: int) -> tuple[Weights, list[list[float]]]:
-        """Algorithms 1 and 2: the last base layers, and after each round everybody's accuracy."""
+        Who is lost or late keeps what it has learned of its personal layers.
+        """
         initial = self.weights
         base, personal = initial[:BASE], [initial[BASE:] for _ in range(DEVICES)]
         accuracies = []
-        for number in range(1, self.scenario.stop.rounds + 1):
+        for asked in rounds:
             sent, weights = [], []
-            for client in self.cohort(number, clients):
+            for client, arrives in sorted(asked):
                 trained = self.train([*base, *personal[client]], client, self.data.train_ids[client])
                 personal[client] = trained[BASE:]
-                sent.append(trained[:BASE])
-                weights.append(len(self.data.train_ids[client]))
-            base = [
-                sum(weight / sum(weights) * one[layer] for one, weight in zip(sent, weights, strict=True))
-                for layer in range(BASE)
-            ]
+                if arrives:
+                    sent.append(trained[:BASE])
+                    weights.append(len(self.data.train_ids[client]))
+            if sent:
+                base = [
+                    sum(weight / sum(weights) * one[layer] for one, weight in zip(sent, weights, strict=True))
+                    for layer in range(BASE)
+                ]
             accuracies.append([self.accuracy_of(client, [*base, *personal[client]]) for client in range(DEVICES)])
         return base, accuracies
 

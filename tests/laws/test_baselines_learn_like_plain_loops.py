@@ -9,7 +9,8 @@ from typing import Any
 import digit_runs
 import normalised_net
 import pytest
-from baseline_loop import BaselineLoop, asked_in, selected
+from asked import LATE, MISSING, asked_in, selected, with_worlds
+from baseline_loop import BaselineLoop
 from paper_servers import SERVERS, Weights
 from plain_loop import DEVICES
 from tiers import mostly_long
@@ -19,7 +20,6 @@ from fedsim.experiment.gc_policy import set_aside_for_good
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
 from fedsim.protocols.world import World
-from fedsim.scenario.build import build_world
 from fedsim.scenario.schema import Scenario
 
 EXACT = 1e-10
@@ -108,20 +108,6 @@ def test_running_statistics_are_averaged_and_parameters_are_stepped(label: str, 
 
 # -- lost and late -----------------------------------------------------------------------------------------------------
 
-MISSING = {
-    "network.cell.loss": {"probability": 0.15, "attempts": 1},
-    "devices.classes.sensor.compute": {
-        "name": "distribution",
-        "law": "lognormal",
-        "mean_seconds_per_sample": 0.01,
-        "variation": 1.0,
-        "per": "training",
-    },
-    "stop.rounds": 6,
-}
-"""One transfer over the air in seven is lost, and one training in a few takes longer than a round lasts."""
-LATE = {"deadline_s": 1.0, "clients": 5}
-
 
 @pytest.fixture(scope="module")
 def missed(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -131,17 +117,9 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     def made(late_transfers: str) -> tuple[Scenario, Results, dict[str, World]]:
         protocols = [{"name": name, **LATE} for name in SERVERS]
         changes = MISSING | TRAININGS["momentum"] | {"protocols": protocols, "network.late_transfers": late_transfers}
-        whole, worlds = digit_runs.scenario(changes), {}
-
-        def noted(scenario: Scenario, protocol: Any, *given: Any) -> World:
-            worlds[protocol.title] = world = build_world(scenario, protocol, *given)
-            return world
-
+        whole = digit_runs.scenario(changes)
         set_aside_for_good()
-        folder = tmp_path_factory.mktemp("missed") / "run"
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("fedsim.experiment.run.build_world", noted)
-            results = run(whole, out=folder, executor="serial", precision="float64")
+        results, worlds = with_worlds(whole, tmp_path_factory.mktemp("missed") / "run")
         return whole, results, worlds
 
     return made

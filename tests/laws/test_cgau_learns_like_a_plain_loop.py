@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import digit_runs
 import numpy as np
 import pytest
 import torch
+from asked import LATE, MISSING, Asked, asked_in, selected, with_worlds
 from plain_loop import DEVICES, Loop
 from tiers import mostly_long
 from torch.nn.functional import cross_entropy
@@ -76,27 +78,27 @@ class TwoPhases:
         self.plain.x = self.plain.x.double()
         self.layers, self.settings = layers, scenario.training
 
-    def run(self) -> Weights:
-        model, data = self.plain.weights, self.plain.data
-        for number in range(1, PRETRAINED + 1):
-            chosen, shares = self.drawn(number)
-            models = [self.plain.train(model, client, data.train_ids[client]) for client in chosen]
-            model = [
-                sum(share * one[at] for share, one in zip(shares, models, strict=True)) for at in range(len(model))
-            ]
-        weights = {"fc1.weight": model[0], "fc1.bias": model[1], **begun(self.layers)}
-        for number in range(PRETRAINED + 1, ROUNDS + 1):
-            chosen, shares = self.drawn(number)
-            models = [self.train(weights, client) for client in chosen]
-            weights = {
-                name: sum(share * one[name] for share, one in zip(shares, models, strict=True)) for name in weights
-            }
+    def run(self, rounds: Sequence[Sequence[Asked]]) -> Weights:
+        weights = dict(enumerate(self.plain.weights))
+        for asked in rounds[:PRETRAINED]:
+            weights = self.averaged(weights, asked, self.pretrain)
+        weights = {"fc1.weight": weights[0], "fc1.bias": weights[1], **begun(self.layers)}
+        for asked in rounds[PRETRAINED:]:
+            weights = self.averaged(weights, asked, self.train)
         return weights
 
-    def drawn(self, number: int) -> tuple[list[int], list[float]]:
-        chosen = sorted(Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:COHORT].tolist())
-        samples = [len(self.plain.data.train_ids[client]) for client in chosen]
-        return chosen, [one / sum(samples) for one in samples]
+    def averaged(self, weights: Any, asked: Sequence[Asked], train: Callable[[Any, int], Any]) -> Any:
+        """By samples, of those who arrive."""
+        models = {client: train(weights, client) for client, _ in asked}
+        samples = {client: len(self.plain.data.train_ids[client]) for client, arrives in asked if arrives}
+        whole = sum(samples.values())
+        return {
+            name: sum(count / whole * models[client][name] for client, count in samples.items()) if whole else weight
+            for name, weight in weights.items()
+        }
+
+    def pretrain(self, start: dict[int, torch.Tensor], client: int) -> dict[int, torch.Tensor]:
+        return dict(enumerate(self.plain.train(list(start.values()), client, self.plain.data.train_ids[client])))
 
     def train(self, start: Weights, client: int) -> Weights:
         ids, use = self.plain.data.train_ids[client], self.plain.uses.get(client, 0)
@@ -122,7 +124,7 @@ def test_both_phases_are_those_of_a_plain_loop(layers: int, executor: str, tmp_p
     scenario = digit_runs.scenario({**CHANGES, "protocols": [protocol(layers)]})
     results = fedsim.run(scenario, out=tmp_path, executor=executor, precision="float64")
     loop = TwoPhases(scenario, layers)
-    expected = loop.run()
+    expected = loop.run(selected(ROUNDS, COHORT))
     found = {name.partition(".")[2]: tensor for name, tensor in digit_runs.weights(results, "cgau").items()}
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
@@ -175,3 +177,16 @@ def test_a_servers_memory_of_the_old_classifier_goes_with_it(server: dict[str, A
     )
     assert len(results.rounds) == ROUNDS
     assert "classifier.gated1.weight_f" in digit_runs.weights(results, "cgau")
+
+
+@pytest.mark.parametrize("late_transfers", ["finish", "cancel"])
+def test_who_is_missing_counts_nowhere_in_either_phase(late_transfers: str, tmp_path: Path) -> None:
+    changes = {**CHANGES, **MISSING, "network.late_transfers": late_transfers, "protocols": [protocol() | LATE]}
+    scenario = digit_runs.scenario(changes)
+    results, worlds = with_worlds(scenario, tmp_path / "run")
+    rounds, answers = results.rounds, asked_in(worlds["cgau"])
+    assert [sum(one.arrives for one in asked) for asked in answers] == rounds["participants"].tolist()
+    assert rounds["lost"].sum() > 2 and rounds["late"].sum() > 1
+    expected = TwoPhases(scenario, layers=1).run(answers)
+    for name, tensor in digit_runs.weights(results, "cgau").items():
+        torch.testing.assert_close(tensor, expected[name.partition(".")[2]], rtol=1e-10, atol=1e-12)

@@ -13,6 +13,7 @@ from typing import Any
 import digit_runs
 import numpy as np
 import pytest
+from asked import LATE, MISSING, asked_in, selected, with_worlds
 from own_loop import BASE, OwnLoop
 from plain_loop import DEVICES, NAMES, differences
 from tiers import mostly_long
@@ -23,6 +24,7 @@ from fedsim.scenario.schema import Scenario
 
 OWN: dict[str, Any] = {"data.client_test_fraction": 0.3, "evaluate": {"on": ["own"]}, "training.momentum": 0.5}
 FEDPER = {"protocols": [{"name": "fedper", "clients": 6}]}
+ROUNDS = selected(3, 6)
 TUNED = OWN | {"evaluate": {"on": ["own"], "finetune_epochs": 2}}
 EVERY_EXECUTOR = pytest.mark.parametrize("executor", mostly_long(["serial", "batched", "processes"], now=["batched"]))
 
@@ -38,9 +40,9 @@ def by_hand(accuracies: Sequence[Sequence[float]]) -> np.ndarray:
 
 def loop_of(scenario: Scenario) -> OwnLoop:
     loop = OwnLoop(scenario)
-    took_part = {client for number in (1, 2, 3) for client in loop.cohort(number, 6)}
-    assert len(took_part) < DEVICES, "somebody never takes part"
-    assert sum(len(loop.cohort(number, 6)) for number in (1, 2, 3)) > len(took_part), "somebody does again"
+    took_part = [client for asked in ROUNDS for client, _ in asked]
+    assert len(set(took_part)) < DEVICES, "somebody never takes part"
+    assert len(took_part) > len(set(took_part)), "somebody does again"
     return loop
 
 
@@ -51,7 +53,7 @@ def test_fedper_is_its_plain_loop(tmp_path: Path, executor: str) -> None:
     loop = loop_of(scenario)
     initial = loop.named()
     initial = {name: tensor.clone() for name, tensor in initial.items()}
-    base, accuracies = loop.fedper(6)
+    base, accuracies = loop.fedper(ROUNDS)
     assert scored(results) == pytest.approx(by_hand(accuracies), abs=1e-5)
     final = digit_runs.weights(results, "fedper")
     for name, expected in zip(list(NAMES)[:BASE], base, strict=True):
@@ -60,14 +62,32 @@ def test_fedper_is_its_plain_loop(tmp_path: Path, executor: str) -> None:
         assert final[name].equal(initial[name]), "nobody else gets a classifier that somebody has trained"
 
 
+@pytest.mark.parametrize("late_transfers", ["finish", "cancel"])
+def test_who_is_missing_keeps_its_classifier_and_sends_no_extractor(tmp_path: Path, late_transfers: str) -> None:
+    protocols = [{"name": "fedper", **LATE}]
+    scenario = digit_runs.scenario(OWN | MISSING | {"network.late_transfers": late_transfers, "protocols": protocols})
+    results, worlds = with_worlds(scenario, tmp_path / "run")
+    rounds, answers = results.rounds, asked_in(worlds["fedper"])
+    assert [sum(one.arrives for one in asked) for asked in answers] == rounds["participants"].tolist()
+    assert rounds["lost"].sum() > 2 and rounds["late"].sum() > 1
+    loop = OwnLoop(scenario)
+    loop.net.double()
+    loop.x = loop.x.double()
+    base, accuracies = loop.fedper(answers)
+    assert scored(results)[-1] == pytest.approx(by_hand(accuracies)[-1], abs=1e-12)
+    final = digit_runs.weights(results, "fedper")
+    for name, expected in zip(list(NAMES)[:BASE], base, strict=True):
+        assert final[name] == pytest.approx(expected, abs=1e-10), name
+
+
 @EVERY_EXECUTOR
 def test_fedavg_then_fine_tune_is_its_plain_loop(tmp_path: Path, executor: str) -> None:
     scenario = digit_runs.scenario(TUNED | {"protocols": [{"name": "fedavg", "clients": 6}]})
     results = run(scenario, out=tmp_path, executor=executor, workers=1)
     loop = loop_of(scenario)
     model, accuracies = loop.weights, []
-    for number in (1, 2, 3):
-        chosen = loop.cohort(number, 6)
+    for asked in ROUNDS:
+        chosen = sorted(client for client, _ in asked)
         samples = [len(loop.data.train_ids[client]) for client in chosen]
         models = [loop.train(model, client, loop.data.train_ids[client]) for client in chosen]
         model = loop.mean(model, models, [count / sum(samples) for count in samples])

@@ -8,6 +8,7 @@ from typing import Any
 import digit_runs
 import pytest
 import torch
+from asked import LATE, MISSING, asked_in, selected, with_worlds
 from plain_loop import differences
 from two_stream_loop import CHANNELS, MODEL, TwoStreams
 
@@ -43,7 +44,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, tor
 
 @pytest.mark.parametrize("label", PROTOCOLS)
 def test_without_delays_it_is_its_plain_loop(label: str, trained: dict[str, dict[str, torch.Tensor]]) -> None:
-    expected = TwoStreams(digit_runs.scenario(BASE), **PROTOCOLS[label][1]).run(COHORT)
+    expected = TwoStreams(digit_runs.scenario(BASE), **PROTOCOLS[label][1]).run(selected(3, COHORT))
     assert trained[label].keys() == expected.keys()
     for name, tensor in expected.items():
         torch.testing.assert_close(trained[label][name], tensor, **EXACT)
@@ -132,3 +133,24 @@ def test_the_global_streams_forward_pass_takes_time(tmp_path: Path) -> None:
     for operator, model in fusing.items():
         passes = (3 * model.forward_macs() + before) / (3 * table.forward_macs())
         assert seconds[f"fedfusion_{operator}"] == pytest.approx(seconds["fedavg"] * passes)
+
+
+@pytest.fixture(scope="module", params=["finish", "cancel"])
+def missed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A scenario in which updates are lost and late, its results and its worlds."""
+    protocols = [{**one, **LATE} for one in BASE["protocols"]]
+    changes = {**BASE, **MISSING, "network.late_transfers": request.param, "protocols": protocols}
+    changes["training.learning_rate"] = 0.03  # at 0.1, a start that differs by 1e-15 ends FedMMD's loop elsewhere
+    scenario = digit_runs.scenario(changes)
+    return scenario, *with_worlds(scenario, tmp_path_factory.mktemp("missed") / "run")
+
+
+@pytest.mark.parametrize("label", PROTOCOLS)
+def test_who_is_missing_counts_nowhere(label: str, missed: Any) -> None:
+    scenario, results, worlds = missed
+    rounds, answers = results.rounds[results.rounds["protocol"] == label], asked_in(worlds[label])
+    assert [sum(one.arrives for one in asked) for asked in answers] == rounds["participants"].tolist()
+    assert rounds["lost"].sum() > 2 and rounds["late"].sum() > 1
+    expected = TwoStreams(scenario, **PROTOCOLS[label][1]).run(answers)
+    for name, tensor in digit_runs.weights(results, label).items():
+        torch.testing.assert_close(tensor, expected[name], **EXACT)

@@ -5,18 +5,19 @@ They share with fedsim the documented streams (``model/init``, ``selection``, ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from asked import Asked
 from torch.nn.functional import conv2d, cross_entropy, linear, max_pool2d, relu
 
 from fedsim.kernel.streams import Stream
 from fedsim.scenario.build import gather_materials
 from fedsim.scenario.schema import Scenario
 
-DEVICES, CHANNELS, HIDDEN = 20, (3, 4), 8
+CHANNELS, HIDDEN = (3, 4), 8
 MODEL = {"name": "small_cnn", "channels": list(CHANNELS), "hidden": HIDDEN}
 WIDTHS = [10.0**power for power in range(-6, 0)] + [1, 5, 10, 15, 20, 25, 30, 35, 100, 1e3, 1e4, 1e5, 1e6]
 
@@ -106,19 +107,19 @@ class TwoStreams:
                         tensor -= settings.learning_rate * gradient
         return {name: tensor.detach() for name, tensor in net.items()}
 
-    def run(self, cohort: int) -> Net:
-        """The model after the scenario's rounds; gates go a tenth of the way to their mean."""
+    def run(self, rounds: Sequence[Sequence[Asked]]) -> Net:
+        """The model after *rounds*; gates go a tenth of the way to their mean."""
         net = self.start()
-        for number in range(1, self.scenario.stop.rounds + 1):
-            chosen = Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:cohort].tolist()
-            samples = {client: len(self.data.train_ids[client]) for client in chosen}
-            models = {client: self.train(net, client) for client in chosen}
-            mean = {
-                name: sum(samples[client] * models[client][name] for client in chosen) / sum(samples.values())
-                for name in net
-            }
-            gate = "extractor.fusion.gate"
-            if gate in net:
-                mean[gate] = 0.1 * mean[gate] + 0.9 * net[gate]
-            net = mean
+        for asked in rounds:
+            models = {client: self.train(net, client) for client, _ in asked}
+            samples = {client: len(self.data.train_ids[client]) for client, arrives in asked if arrives}
+            if samples:
+                mean = {
+                    name: sum(count * models[client][name] for client, count in samples.items()) / sum(samples.values())
+                    for name in net
+                }
+                gate = "extractor.fusion.gate"
+                if gate in net:
+                    mean[gate] = 0.1 * mean[gate] + 0.9 * net[gate]
+                net = mean
         return net

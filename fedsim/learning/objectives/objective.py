@@ -64,8 +64,9 @@ class Objective(Component):
     """That among ``receives`` whose features the model's fusion layer takes beside its own."""
 
     @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
         """Raise `TypeError` for a class that declares something and does not define the method that belongs to it."""
+        super().__pydantic_init_subclass__(**options)  # which names it
         for method, declared in {
             "loss": ("scores",),
             "feature_loss": ("features",),
