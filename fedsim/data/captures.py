@@ -5,6 +5,7 @@ A capture is a pure function of the client and of the positions: nothing depends
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,16 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.settings import Augmentation
 from fedsim.kernel.streams import Streams
 
-__all__ = ["Capture", "augmented", "capture_samples", "captured_ids", "classes_seen", "phase_of_class", "resized_crops"]
+__all__ = [
+    "Capture",
+    "augmented",
+    "capture_samples",
+    "captured_ids",
+    "changes_to_samples",
+    "classes_seen",
+    "phase_of_class",
+    "resized_crops",
+]
 
 
 class Capture(NamedTuple):
@@ -32,10 +42,10 @@ def capture_samples(
     dataset: FederatedDataset, client: int, capture: Capture, streams: Streams
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The decoded samples of a capture, augmented if the data set's stream says so, and their labels or values."""
-    assert dataset.y is not None and dataset.stream is not None
+    assert dataset.y is not None
     ids = captured_ids(dataset, client, capture, streams)
     x = dataset.samples(ids)
-    if dataset.stream.augmentation is not None:
+    if dataset.stream is not None and dataset.stream.augmentation is not None:
         rng = streams("data/augmentation", client, capture.first).generator()
         x = augmented(x, dataset.stream.augmentation, rng)
     return x, dataset.y[ids]
@@ -61,6 +71,17 @@ def classes_seen(
     assert dataset.y is not None and dataset.classes is not None
     ids = dataset.train_ids[client] if capture is None else captured_ids(dataset, client, capture, streams)
     return np.bincount(dataset.y[ids], minlength=dataset.classes)
+
+
+def changes_to_samples(dataset: FederatedDataset) -> tuple[Mapping[str, Any] | None, float | None]:
+    """What the data set's stream does to samples, and how strongly it drifts."""
+    augmentation, drift = (
+        (None, None) if dataset.stream is None else (dataset.stream.augmentation, dataset.stream.drift)
+    )
+    return (
+        None if augmentation is None else augmentation.model_dump(mode="json"),
+        None if drift is None else drift.strength,
+    )
 
 
 def phase_of_class(classes: int, phases: int, streams: Streams) -> NDArray[np.int64]:

@@ -20,7 +20,10 @@ from fedsim.data.stream.settings import StreamSettings
 from fedsim.errors import UserError
 from fedsim.imports import source_digest
 
-__all__ = ["FederatedDataset", "class_counts"]
+__all__ = ["POOL", "FederatedDataset", "class_counts"]
+
+POOL = -1
+"""The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
 
 AT_ONCE = 2**22  # numbers
 CONTENT_VERSION = 2  # raise it when the digest of the same content changes

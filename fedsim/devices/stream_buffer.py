@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fedsim.data.captures import Capture
 from fedsim.data.stream.settings import Arrival, StreamSettings
 
-__all__ = ["StreamBuffer"]
+__all__ = ["MiniBatchBuffer", "StreamBuffer"]
 
 ROUNDING = 1e-9  # of a number of samples: an arrival in this very instant counts
 
@@ -74,6 +74,33 @@ class StreamBuffer:
 
     def _block(self, round_number: int) -> int:
         return (round_number - 1) // self.settings.refresh_rounds
+
+
+@dataclass(slots=True)
+class MiniBatchBuffer(StreamBuffer):
+    """The stream of a device that is asked for one mini-batch again and again, by way of what it reports of it.
+
+    A mini-batch that was captured is the device's next one until a training has used it: who is not chosen offers the
+    same again. ``settings.refresh_rounds`` is 1.
+    """
+
+    _next_one: Capture | None = None
+
+    def capture(self, now_s: float, round_number: int) -> Capture:
+        """The device's next mini-batch."""
+        if self._next_one is None:
+            self._next_one = StreamBuffer.capture(self, now_s, round_number)
+        return self._next_one
+
+    def consume(self, capture: Capture, round_number: int) -> None:
+        """A training on *capture* has ended."""
+        StreamBuffer.consume(self, capture, round_number)
+        self._kept = self._next_one = None
+
+    def forget(self, now_s: float) -> None:
+        """The device loses what it holds, its next mini-batch too."""
+        StreamBuffer.forget(self, now_s)
+        self._next_one = None
 
 
 def _arrived(arrival: Arrival, now_s: float) -> int:

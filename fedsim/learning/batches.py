@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.data.captures import Capture, capture_samples
-from fedsim.data.dataset import FederatedDataset
+from fedsim.data.captures import Capture, capture_samples, changes_to_samples
+from fedsim.data.dataset import POOL, FederatedDataset
 from fedsim.kernel.streams import Stream, Streams
+from fedsim.learning.joint_steps import SeenTogether, joint_mini_batches
 from fedsim.learning.training import TrainingSettings
 
 __all__ = [
@@ -25,9 +26,6 @@ __all__ = [
     "samples_seen",
     "training_samples",
 ]
-
-POOL = -1
-"""The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
 
 
 def training_samples(dataset: FederatedDataset, client: int) -> npt.NDArray[np.int64]:
@@ -107,16 +105,7 @@ class Seen:
         """A *capture* of the client's stream; None: all training samples of its own."""
         if capture is None:
             return cls(dataset.digest, client, len(training_samples(dataset, client)))
-        assert dataset.stream is not None
-        augmentation, drift = dataset.stream.augmentation, dataset.stream.drift
-        return cls(
-            dataset.digest,
-            client,
-            capture.samples,
-            capture,
-            None if augmentation is None else augmentation.model_dump(mode="json"),
-            None if drift is None else drift.strength,
-        )
+        return cls(dataset.digest, client, capture.samples, capture, *changes_to_samples(dataset))
 
 
 def samples_seen(dataset: FederatedDataset, seen: Seen, streams: Streams) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -129,12 +118,15 @@ def samples_seen(dataset: FederatedDataset, seen: Seen, streams: Streams) -> tup
 
 
 def mini_batches(
-    dataset: FederatedDataset, seen: Seen, training: TrainingSettings, stream: Stream
+    dataset: FederatedDataset, seen: Seen | SeenTogether, training: TrainingSettings, stream: Stream
 ) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
     """Decoded samples and labels (or values) of each mini-batch of a training.
 
     *stream* is the node's own random stream; what a capture draws beside it comes from others of the same seed.
     """
+    if isinstance(seen, SeenTogether):
+        yield from joint_mini_batches(dataset, seen, Streams(stream.seed))
+        return
     order = partial(batches, batch_size=training.batch_size, epochs=training.epochs, rng=stream.generator())
     assert dataset.y is not None
     if seen.capture is None:

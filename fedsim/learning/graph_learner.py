@@ -11,6 +11,7 @@ from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle
+from fedsim.learning.joint_steps import SeenTogether
 from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Trained
 from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
@@ -72,7 +73,11 @@ class GraphLearner(Learner):
             training=self._training if epochs is None else self._training.model_copy(update={"epochs": epochs}),
             objective=objective,
             codec=task.codec,
-            seen=Seen.of(self._dataset, client, task.capture),
+            seen=(
+                Seen.of(self._dataset, client, task.capture)
+                if task.steps is None
+                else SeenTogether.of(self._dataset, task.steps)
+            ),
             rows=None if rows is None else rows.number,
         )
         inputs: dict[str, Model | Sequence[Model]] = {"model": model, "state": state}

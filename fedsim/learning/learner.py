@@ -16,6 +16,7 @@ from fedsim.kernel.streams import Stream
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.graph import Handle
+from fedsim.learning.joint_steps import JointStep
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
 from fedsim.models.table import ModelTable
@@ -58,6 +59,8 @@ class LocalTraining(NamedTuple):
     """Passes over samples; None: as many as the run's options of training say."""
     stream: str = "batches"
     """What its batches are drawn for."""
+    steps: tuple[JointStep, ...] | None = None
+    """The mini-batches that several clients make together, in place of one client's samples."""
 
 
 class OwnModel(NamedTuple):

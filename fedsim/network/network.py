@@ -39,8 +39,8 @@ class Network:
         self._transport = transport
         self._streams = streams
         self._transfers = 0
-        self._lossless: dict[float, Attempted] = {}
-        """What sizes become where nothing is lost: few, and asked for by every message."""
+        self._lossless: dict[tuple[float, int], Attempted] = {}
+        """What so many messages of a size become where nothing is lost: few, and asked for by every message."""
         self._crossings: Counter[tuple[int, int, Direction]] = Counter()
 
     @property
@@ -62,12 +62,13 @@ class Network:
         messages = {flow for flow in flows if isinstance(flow, Transfer)} | self.doomed.keys()
         return sorted(messages, key=lambda message: message.number)
 
-    def send(self, client: int, route: Sequence[Hop], size_bytes: float) -> Transfer:
+    def send(self, client: int, route: Sequence[Hop], size_bytes: float, messages: int = 1) -> Transfer:
         """Send *size_bytes* for a client (-1: between servers) over the hops of *route*, one after the other.
 
-        What is returned may be waited for; it happens when the last bit is there, and fails with `TransferLost`.
+        Of so many *messages* of that size, sent as one, none can be lost alone. What is returned may be waited for; it
+        happens when the last bit is there, and fails with `TransferLost`.
         """
-        transfer = Transfer(self, self._transfers, client, route, size_bytes)
+        transfer = Transfer(self, self._transfers, client, route, size_bytes, messages)
         self._transfers += 1
         return transfer
 
@@ -83,13 +84,14 @@ class Network:
             transfer.give_up()
             raise Abandoned(*interrupt.args) from None
 
-    def attempt(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
-        """What *size_bytes* become on *hop*: packets, headers and every attempt of each."""
+    def attempt(self, client: int, hop: Hop, size_bytes: float, messages: int) -> Attempted:
+        """What so many *messages* of *size_bytes* become on *hop*: packets, headers and every attempt of each."""
         if hop.loss.probability > 0.0:
-            return put_on_link(size_bytes, self._transport, hop.loss, self._luck(client, hop))
-        attempted = self._lossless.get(size_bytes)
+            return put_on_link(size_bytes, self._transport, hop.loss, self._luck(client, hop), messages)
+        attempted = self._lossless.get((size_bytes, messages))
         if attempted is None:
-            attempted = self._lossless[size_bytes] = put_on_link(size_bytes, self._transport, hop.loss, None)
+            attempted = put_on_link(size_bytes, self._transport, hop.loss, None, messages)
+            self._lossless[size_bytes, messages] = attempted
         return attempted
 
     def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:

@@ -50,21 +50,25 @@ class Attempted:
     delivered: bool
 
 
-def put_on_link(size_bytes: float, transport: Transport, loss: Loss, rng: np.random.Generator | None) -> Attempted:
-    """Bytes on the link for a message of *size_bytes*. *rng* may be None only when nothing can be lost.
+def put_on_link(
+    size_bytes: float, transport: Transport, loss: Loss, rng: np.random.Generator | None, messages: int = 1
+) -> Attempted:
+    """Bytes on the link for so many *messages* of *size_bytes*. *rng* may be None only when nothing can be lost.
 
     >>> put_on_link(3_000, Transport(payload_bytes=1_460, header_bytes=40), Loss(), None)
     Attempted(bytes=3120.0, retransmitted_bytes=0.0, delivered=True)
+    >>> put_on_link(3_000, Transport(payload_bytes=1_460, header_bytes=40), Loss(), None, messages=10).bytes
+    31200.0
     """
     if transport.payload_bytes is None and loss.probability == 0.0:
-        return Attempted(size_bytes + transport.header_bytes, 0.0, True)
+        return Attempted(messages * (size_bytes + transport.header_bytes), 0.0, True)
     whole = 0 if transport.payload_bytes is None else math.floor(size_bytes / transport.payload_bytes)
     rest_bytes = size_bytes - (whole * transport.payload_bytes if transport.payload_bytes is not None else 0.0)
     kinds = []  # (how many packets, bytes of each on the link)
     if whole and transport.payload_bytes is not None:
-        kinds.append((whole, transport.payload_bytes + transport.header_bytes))
+        kinds.append((messages * whole, transport.payload_bytes + transport.header_bytes))
     if rest_bytes > 0 or not whole:
-        kinds.append((1, rest_bytes + transport.header_bytes))
+        kinds.append((messages, rest_bytes + transport.header_bytes))
     first_bytes = math.fsum(count * packet_bytes for count, packet_bytes in kinds)
     if loss.probability == 0.0:
         return Attempted(first_bytes, 0.0, True)

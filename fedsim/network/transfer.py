@@ -35,8 +35,8 @@ class CarryingNetwork(Protocol):
     doomed: dict[Transfer, None]
     """Messages that will be lost in this instant."""
 
-    def attempt(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
-        """What *size_bytes* become on *hop*."""
+    def attempt(self, client: int, hop: Hop, size_bytes: float, messages: int) -> Attempted:
+        """What so many *messages* of *size_bytes* become on *hop*."""
 
     def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:
         """A message has left *hop*, on which *put_bytes* have been put for it: its row for the trace."""
@@ -51,12 +51,18 @@ class Transfer(Flow):
     """
 
     __slots__ = (
-        *("_defused", "_ok", "_value", "attempted", "callbacks", "client", "hop", "network", "number"),
+        *("_defused", "_ok", "_value", "attempted", "callbacks", "client", "hop", "messages", "network", "number"),
         *("repeated_bytes", "repeats", "route", "size_bytes", "stage", "start_s"),
     )
 
     def __init__(
-        self, network: CarryingNetwork, number: int, client: int, route: Sequence[Hop], size_bytes: float
+        self,
+        network: CarryingNetwork,
+        number: int,
+        client: int,
+        route: Sequence[Hop],
+        size_bytes: float,
+        messages: int = 1,
     ) -> None:
         super().__init__()
         self.network = network
@@ -65,6 +71,8 @@ class Transfer(Flow):
         """The client's index, or -1 for a message between servers."""
         self.route = route
         self.size_bytes = size_bytes
+        self.messages = messages
+        """How many of that size it is, sent as one."""
         self.callbacks: list[Callable[[Any], None]] | None = []
         self.stage = 0
         """Which hop of the route it is on."""
@@ -80,7 +88,7 @@ class Transfer(Flow):
         rate_bps = hop.rate_bps
         self.share, self.weight = hop.share, hop.weight
         self.start_s = now_s = network.env.now
-        self.attempted = attempted = network.attempt(self.client, hop, self.size_bytes)
+        self.attempted = attempted = network.attempt(self.client, hop, self.size_bytes, self.messages)
         self.repeated_bytes = 0.0
         """Bytes put on the link in vain before an outage, beyond those of ``attempted``."""
         self.repeats = 0

@@ -24,6 +24,9 @@ REGISTRY = {
     "naive_gsp_icg": "fedsim.protocols.fedgsp:NaiveGSPWithICG",
     "hfedms_s": "fedsim.protocols.hfedms:HFedMSS",
     "hfedms_d": "fedsim.protocols.hfedms:HFedMSD",
+    "hierarchical": "fedsim.protocols.hierarchical:Hierarchical",
+    "fedgs": "fedsim.protocols.fedgs:FedGS",
+    "fedgs_random": "fedsim.protocols.fedgs:FedGSRandom",
     "composed": "fedsim.protocols.composed:Composed",
     "centralised": "fedsim.protocols.centralised:Centralised",
 }

@@ -25,7 +25,6 @@ from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.open_keys import open_kind, protocol_that_takes
 from fedsim.protocols.protocol import Protocol
-from fedsim.protocols.schedules.rounds import Rounds
 from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.task import GLOBAL
 from fedsim.protocols.world import World
@@ -97,7 +96,8 @@ class Combination(Protocol):
     def check(self, world: World) -> None:
         """Every client needs a compute time, and each part what it needs."""
         super().check(world)
-        cohort, exchange, objective, codec, _ = self.parts
+        cohort, exchange, objective, codec, _ = parts = self.parts
+        schedule = self.when()
         if other := next((client for client in world.clients if client.model is not world.model), None):
             problem = f"makes one model for all, and {other.name!r} has another"
             raise Misfit(f"{problem}; leave model out of its device class")
@@ -105,9 +105,11 @@ class Combination(Protocol):
             raise Misfit(f"objective {objective.name!r} and codec {codec.name!r} both remember {both[0]!r}", "codec")
         self._check_what_travels_beside()
         with within(*self._key("cohort")):
+            cohort.check_schedule(stations=schedule.at_stations)
             cohort.check(world)
         with within(*self._key("schedule")):
-            self.when().check(world)
+            schedule.check(world)
+            schedule.check_beside(world, parts)
         with within(*self._key("objective")):
             objective.check(world.dataset)
             if objective.features:
@@ -119,9 +121,12 @@ class Combination(Protocol):
     def _check_what_travels_beside(self) -> None:
         """What the objective receives, the server must have, and what the rule needs, the objective must send."""
         cohort, exchange, objective, _, server = self.parts
-        beside = (*objective.sends, *objective.tells)
+        beside, schedule = (*objective.sends, *objective.tells), self.when()
         if cohort.in_sequence:
-            self._check_that_nothing_goes_beside(objective, server)
+            why = "in a group that trains in sequence only the last client's would arrive"
+            self._check_that_nothing_goes_beside(objective, server, why)
+        if schedule.at_stations:
+            self._check_that_nothing_goes_beside(objective, server, "a base station reports its model alone")
         received = [name for name in objective.receives if name != GLOBAL]
         if lacking := [name for name in received if name not in server.provides]:
             problem = f"objective {objective.name!r} receives {lacking[0]!r}, and server rule {server.name!r} has none"
@@ -131,7 +136,7 @@ class Combination(Protocol):
             problem = f"server rule {server.name!r} needs {lacking[0]!r} of each client"
             way = self._way("objective", _objectives_that_send(lacking[0]))
             raise Misfit(f"{problem}, and objective {objective.name!r} sends none; {way}", "server")
-        interval = schedule.interval if isinstance(schedule := self.when(), Rounds) else 1
+        interval = schedule.block_length()
         if objective.tells and not exchange.always_trains(interval):
             problem = f"objective {objective.name!r} tells {objective.tells[0]!r} of each training"
             where = f"with these keys of exchange {exchange.name!r} some clients send without training"
@@ -142,17 +147,18 @@ class Combination(Protocol):
             where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"
             raise Misfit(f"{problem}, and {where}; {self._way('exchange', ['whole'])}", *self._key("exchange"))
 
-    def _check_that_nothing_goes_beside(self, objective: Objective, server: ServerRule) -> None:
-        """Groups that train in sequence send a model and nothing else."""
+    def _check_that_nothing_goes_beside(self, objective: Objective, server: ServerRule, why: str) -> None:
+        """Groups that train in sequence, and stations, send a model and nothing else; *why* says so."""
         if sent := (*objective.sends, *objective.tells):
             problem, key = f"objective {objective.name!r} sends {sent[0]!r} beside the model", self._key("objective")
         elif server.needs:
             problem, key = f"server rule {server.name!r} needs {server.needs[0]!r} of each client", ("server",)
         else:
             return
-        why = "in a group that trains in sequence only the last client's would arrive"
         other = "use a protocol whose clients train in parallel, such as fedavg"
-        way = "choose cohort: {name: random}" if open_kind(type(self), "cohort") else other
+        open_parts = {"cohort": "random", "schedule": "rounds"}
+        ways = [f"{part}: {{name: {name}}}" for part, name in open_parts.items() if open_kind(type(self), part)]
+        way = f"choose {' and '.join(ways)}" if ways else other
         raise Misfit(f"{problem}, and {why}; {way}", *key)
 
     def _way(self, part: str, names: Sequence[str]) -> str:
@@ -182,7 +188,7 @@ class Combination(Protocol):
         """Not where groups grow in number, nor where a block has a round of another kind."""
         cohort, exchange, *_ = self.parts
         schedule = self.when()
-        one_kind = isinstance(schedule, Rounds) and schedule.interval == 1
+        one_kind = schedule.at_stations or schedule.block_length() == 1
         return cohort.steady and (one_kind or isinstance(exchange, Whole))
 
 

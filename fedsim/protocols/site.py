@@ -15,6 +15,7 @@ from simpy import Event
 from fedsim.kernel.gather import Gathered, Journey, gather, give_up
 from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.graph import Handle
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
@@ -68,6 +69,11 @@ class Site:
         self._base_version, self._steps, self._gradient_weight = version, 0, 0.0
         self._trained: dict[int, tuple[int, int]] = {}  # by sender: clients and samples
 
+    @property
+    def base(self) -> Model:
+        """The model that it has last received; empty for the cloud."""
+        return self._base
+
     def change_model(self, table: ModelTable, state: State) -> None:
         """From now on it is about the model of *table*, and has the *state*."""
         self.table, self.state = table, state
@@ -109,10 +115,10 @@ class Site:
         """Send *client* on a round trip from here and back; it has failed at once where the client cannot begin."""
         if not task.may_begin(client):
             return Trip(self.world.env, _not_begun(client), of=client)
-        down, up = self._way(client)
+        down, up = self.way(client)
         return self.world.start(client, round_trip(self.world, client, task, down, up))
 
-    def _way(self, client: Client) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
+    def way(self, client: Client) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
         """The hops down to *client* and back up; None: all the way from the cloud."""
         if self.backbone is None:
             return None, None
@@ -140,12 +146,17 @@ class Site:
             yield self.world.env.timeout(0)  # what is late has stopped before the round ends
         return gathered
 
-    def fold(self, rule: ServerRule, updates: Sequence[Update], *, round_number: int) -> Generator[Event, Any, None]:
-        """Make the next model of *updates*, if there are any; it takes a while."""
+    def fold(
+        self, rule: ServerRule | None, updates: Sequence[Update], *, round_number: int
+    ) -> Generator[Event, Any, None]:
+        """Make the next model of *updates*, if there are any; it takes a while.
+
+        Without a *rule* nobody asks for that model: a later one is made of all that came before.
+        """
         if not updates:
             return
         yield self.world.env.timeout(self.world.cloud.aggregation_s)
-        if self.state["model"]:  # without learning there is nothing to be made
+        if rule is not None and self.state["model"]:  # without learning there is nothing to be made
             world = self.world
             about = (self.table, len(world.clients), world.dataset.classes)
             self.state = rule.apply(world.learner, self.state, updates, Aggregation(round_number, *about))
@@ -157,20 +168,27 @@ class Site:
         self._gradient_weight += sum(update.weight / weights * update.gradient_weight for update in updates)
         self._trained |= {update.sender: (update.clients, update.samples) for update in updates}
 
-    def report_up(self) -> Generator[Any, Any, Update]:
+    def report_up(
+        self, *, up_bytes: float | None = None, measured: Handle | None = None, samples: int | None = None
+    ) -> Generator[Any, Any, Update]:
         """The site's model goes up to the cloud, as one update of all who have trained it since it was received.
 
-        Raises `Lost` when nobody has, or when the message is lost.
+        It has *up_bytes* (None: those of its numbers in float32), and as many more as are *measured*. It counts as made
+        from so many *samples*; None: those that its clients have, each client's once. Raises `Lost` when nobody has
+        trained, or when the message is lost.
         """
         assert self.backbone is not None, "the cloud is at the top"
         if not self._trained:
             raise Lost("no client of the site has trained")
-        message = Message({"model": self.state["model"]}, self.table.bytes())
-        yield self.world.send(SERVERS, self.backbone.uplink, message)
-        sender, (clients, samples) = min(self._trained), map(sum, zip(*self._trained.values(), strict=True))
-        about = (self._base, samples, self._steps, self._base_version, message.bytes)
+        size = self.table.bytes() if up_bytes is None else up_bytes
+        message = Message({"model": self.state["model"]}, size, measured)
+        transfer = self.world.send(SERVERS, self.backbone.uplink, message)
+        yield transfer
+        sender, (clients, held) = min(self._trained), map(sum, zip(*self._trained.values(), strict=True))
+        total = held if samples is None else samples
+        about = (self._base, total, self._steps, self._base_version, transfer.size_bytes)
         way = self._gradient_weight
-        return Update(sender, message.models, *about, weight=samples, clients=clients, gradient_weight=way)
+        return Update(sender, message.models, *about, weight=total, clients=clients, gradient_weight=way)
 
 
 def _not_begun(client: Client) -> Generator[Event, Any, Update]:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fedsim.learning.batches import BatchSizes, Seen
 from fedsim.learning.codecs.codec import Codec
+from fedsim.learning.joint_steps import JointSizes, SeenTogether
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.training import TrainingSettings
@@ -44,12 +45,14 @@ class Train(Operation):
     objective: Objective
     codec: Codec
     """What is handed on is the model as it is read from the wire."""
-    seen: Seen
+    seen: Seen | SeenTogether
     rows: int | None = None
     """How many rows of semantics it trains on; None: on the samples that are *seen*."""
 
     @property
-    def sizes(self) -> BatchSizes:
+    def sizes(self) -> BatchSizes | JointSizes:
         """How many samples, or rows, are in each mini-batch."""
+        if isinstance(self.seen, SeenTogether):
+            return self.seen.sizes
         samples = self.seen.samples if self.rows is None else self.rows
         return BatchSizes(samples, self.training.batch_size, self.training.epochs)

@@ -61,6 +61,7 @@ class Dropout(Layer):
     """
 
     kind: ClassVar[str] = "dropout"
+    alone: ClassVar[bool] = False
     rate: float
 
     def __post_init__(self) -> None:

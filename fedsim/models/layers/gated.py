@@ -23,6 +23,7 @@ class Gated(Layer):
     """
 
     kind: ClassVar[str] = "gated"
+    alone: ClassVar[bool] = False
     inputs: int
     outputs: int
     clients: int

@@ -20,6 +20,9 @@ class Layer(ABC):
     """
 
     kind: ClassVar[str]
+    alone: ClassVar[bool] = True
+    """Whether what it makes of a sample in training depends on that sample only: not on chance, not on the others of
+    its mini-batch, and not on whose it is."""
     name: str
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d"]
 @dataclass(frozen=True)
 class _BatchNorm(Layer):
     axes: ClassVar[tuple[str, ...]]
+    alone: ClassVar[bool] = False
     channels: int
 
     @property

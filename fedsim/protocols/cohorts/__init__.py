@@ -3,4 +3,5 @@
 REGISTRY = {
     "random": "fedsim.protocols.cohorts.random:RandomCohort",
     "grouped": "fedsim.protocols.cohorts.grouped:GroupedCohort",
+    "super_nodes": "fedsim.protocols.cohorts.super_nodes:SuperNodes",
 }

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from simpy import Event
 
 from fedsim.protocols.block import BlockRound
+from fedsim.protocols.site import Site
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Component
 
@@ -29,6 +30,16 @@ class Draw(ABC):
         """How many groups' updates end a round; None: all."""
         return None
 
+    def at_station(
+        self, site: Site, station: int, members: Sequence[Client], at: BlockRound
+    ) -> Generator[Event, Any, Sequence[Client]]:
+        """Of *members*, who can take part in an iteration at their *site*, those who do: as a rule, all.
+
+        *station* is the site's number, and ``at.offset`` that of the iteration in its round.
+        """
+        yield from ()
+        return members
+
 
 class Cohort(Component):
     """Registered under "cohorts"."""
@@ -37,6 +48,10 @@ class Cohort(Component):
     """Whether all rounds take about as many clients in the same way."""
     in_sequence: ClassVar[bool] = False
     """Whether clients come in groups, whose members train one model one after the other."""
+
+    def check_schedule(self, *, stations: bool) -> None:
+        """Raise `Misfit` when it does not fit a schedule whose clients are asked by the cloud, or by its *stations*."""
+        return
 
     @abstractmethod
     def begin(self, deadline_s: float | None) -> Draw:

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from pydantic import Field
 from simpy import Event
 
-from fedsim.data.captures import classes_seen
 from fedsim.errors import Misfit
 from fedsim.grouping.growth import GrowthSettings, Logarithmic
 from fedsim.grouping.icg import ICG
@@ -26,13 +25,12 @@ from fedsim.grouping.settings import GroupingSettings
 from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
+from fedsim.protocols.cohorts.label_reports import check_that_there_are_classes, next_counts, report_to_cloud
 from fedsim.protocols.cohorts.random import eligible_clients
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Fraction, NonNegative, OneOf, Settings
 
-__all__ = ["BYTES_PER_COUNT", "GroupedCohort", "GroupedSettings", "sampled_groups"]
-
-BYTES_PER_COUNT = 4
+__all__ = ["GroupedCohort", "GroupedSettings", "sampled_groups"]
 
 
 def sampled_groups(groups: int, sampling_rate: float) -> int:
@@ -74,12 +72,16 @@ class GroupedCohort(Cohort, GroupedSettings):
 
     def check(self, world: World) -> None:
         """Grouping may need class counts."""
-        if self.grouping.needs_counts and (world.dataset.y is None or world.dataset.classes is None):
-            why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
+        if self.grouping.needs_counts:
+            what = f"grouping {self.grouping.name!r}"
+            check_that_there_are_classes(world, what, "choose another data set, or random groups", "grouping")
+
+    def check_schedule(self, *, stations: bool) -> None:
+        """Groups in sequence belong to the cloud."""
+        if stations:
             raise Misfit(
-                f"grouping {self.grouping.name!r} goes by the classes of samples, and data set {world.dataset.name!r} "
-                f"{why}; choose another data set, or random groups",
-                "grouping",
+                "groups that train in sequence are formed by the cloud, over all stations; choose cohort: {name: "
+                "random} or {name: super_nodes}, or schedule: {name: rounds}"
             )
 
     def mean_size(self, clients: int) -> float:
@@ -158,7 +160,10 @@ class _GroupedDraw(Draw):
         clients = yield from eligible_clients(world)
         if not self.settings.grouping.needs_counts:
             return clients, np.zeros((len(clients), 1), np.int64)
-        trips = [world.start(client, _report(world, client, at)) for client in clients]
+        trips = [
+            world.start(client, report_to_cloud(world, client, next_counts(world, client, at.number)))
+            for client in clients
+        ]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
         give_up(gathered.late, "its groups are formed")
         reports = sorted(gathered.arrived, key=lambda report: report[0])
@@ -174,11 +179,3 @@ def _in_another_order(world: World, at: BlockRound, groups: Sequence[Group]) -> 
     """The same groups, the members of each in a new order."""
     rng = world.streams("grouping/order", 0, at.number).generator()
     return [[group[at] for at in rng.permutation(len(group))] for group in groups]
-
-
-def _report(world: World, client: Client, at: BlockRound) -> Generator[Any, Any, tuple[int, npt.NDArray[np.int64]]]:
-    """The class counts of the samples that the client would train on now go up to the cloud."""
-    capture = None if client.stream is None else client.stream.capture(world.env.now, at.number)
-    counts = classes_seen(world.dataset, client.index, capture, world.streams)
-    yield world.network.send(client.index, client.uplink, float(BYTES_PER_COUNT * len(counts)))
-    return client.index, counts

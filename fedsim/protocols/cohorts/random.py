@@ -81,6 +81,14 @@ class RandomCohort(CohortSettings, Cohort):
 
     name: Literal["random"] = "random"
 
+    def check_schedule(self, *, stations: bool) -> None:
+        """A station does not know how many others have."""
+        if stations and self.over_selection != 1:
+            problem = f"over_selection={self.over_selection:g} is for a cloud that counts who has answered"
+            raise Misfit(
+                f"{problem}, and here stations wait for all whom they have asked; leave it out", "over_selection"
+            )
+
     def begin(self, deadline_s: float | None) -> Draw:
         """Nobody is chosen yet."""
         return _RandomDraw(self)

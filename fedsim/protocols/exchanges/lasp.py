@@ -118,7 +118,7 @@ class LASP(Exchange):
         extractor = {part: handle for part, handle in model.items() if part == EXTRACTOR}
         message = Message({"model": model}, site.table.bytes())
         trips = [
-            world.start(client, _scatter(world, client, at, message, extractor))
+            world.start(client, _scatter(site, client, at, message, extractor))
             for client in clients
             if client.attachment.reachable and not client.busy
         ]
@@ -132,8 +132,9 @@ class LASP(Exchange):
 
 
 def _scatter(
-    world: World, client: Client, at: BlockRound, message: Message, extractor: Model
+    site: Site, client: Client, at: BlockRound, message: Message, extractor: Model
 ) -> Generator[Any, Any, None]:
     """The whole model goes down to a client, who keeps its extractor."""
-    yield world.send(client.index, client.downlink, message)
+    down, _ = site.way(client)
+    yield site.world.send(client.index, client.downlink if down is None else down, message)
     Memory.of(client).receive(at.block, extractor)

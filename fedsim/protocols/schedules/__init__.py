@@ -2,4 +2,6 @@
 
 REGISTRY = {
     "rounds": "fedsim.protocols.schedules.rounds:Rounds",
+    "compound_steps": "fedsim.protocols.schedules.compound_steps:CompoundSteps",
+    "edge_rounds": "fedsim.protocols.schedules.edge_rounds:EdgeRounds",
 }

@@ -48,6 +48,10 @@ class Rounds(Schedule, Relay, RoundsSettings):
     name: Literal["rounds"] = "rounds"
     times_finetuning: ClassVar[bool] = True
 
+    def block_length(self) -> int:
+        """T."""
+        return self.interval
+
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
         cloud, draw = Site(world, rule=parts.server), parts.cohort.begin(self.deadline_s)

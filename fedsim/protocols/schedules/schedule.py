@@ -39,9 +39,19 @@ class Schedule(Component):
 
     times_finetuning: ClassVar[bool] = False
     """Whether its rounds include the fine-tuning before an evaluation (`fedsim.protocols.finetuning`)."""
+    at_stations: ClassVar[bool] = False
+    """Whether clients answer to base stations, which report a model, and nothing beside it, to the cloud."""
+
+    def block_length(self) -> int:
+        """To an exchange: how many rounds there are in a block, which begins with an exchange of the whole model."""
+        return 1
 
     def check(self, world: World) -> None:
         """Raise `UserError` when it cannot run in *world*."""
+        return
+
+    def check_beside(self, world: World, parts: Parts) -> None:
+        """Raise `Misfit` when it does not go together with other *parts*."""
         return
 
     @abstractmethod

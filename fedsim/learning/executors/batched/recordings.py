@@ -34,6 +34,7 @@ from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.samples import XY, ResidentSamples
 from fedsim.learning.executors.trainer import TensorDict
 from fedsim.learning.executors.wave import Source
+from fedsim.learning.joint_steps import JointSizes
 
 __all__ = ["MOST", "MOST_SEEN", "MOST_STEPS", "STALE", "Recorder", "Recordings"]
 
@@ -50,7 +51,7 @@ MOST_STEPS = 512
 """Steps of a group that is recorded: a step is about a hundred operations, and a graph keeps a place for each."""
 
 _Made = TypeVar("_Made")
-Sizes = Mapping[int, BatchSizes]
+Sizes = Mapping[int, BatchSizes | JointSizes]
 """How many samples are in each mini-batch of each training, by its number."""
 
 

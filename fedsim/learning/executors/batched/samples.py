@@ -20,6 +20,7 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.data.encoding import Affine
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen, batches, mini_batches, training_samples
+from fedsim.learning.joint_steps import SeenTogether, joint_ids
 from fedsim.learning.training import TrainingSettings
 
 __all__ = ["AHEAD_BYTES", "XY", "ResidentSamples", "Samples", "padded"]
@@ -42,7 +43,7 @@ class Samples:
         self._dataset = dataset
         self._dtype = dtype
 
-    def mini_batches(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
+    def mini_batches(self, seen: Seen | SeenTogether, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
         """`fedsim.learning.batches.mini_batches`, as tensors, some of them from one decoding."""
         feed = self.ids(seen, training, stream)
         if feed is None:
@@ -51,8 +52,12 @@ class Samples:
         for some in _together(feed, self._ahead):
             yield from _apart(self.of(np.concatenate(some)), some)
 
-    def ids(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[npt.NDArray[np.int64]] | None:
+    def ids(
+        self, seen: Seen | SeenTogether, training: TrainingSettings, stream: Stream
+    ) -> Iterator[npt.NDArray[np.int64]] | None:
         """The ids of each mini-batch's samples; None where ids do not say all of it."""
+        if isinstance(seen, SeenTogether):
+            return None if seen.augmentation else joint_ids(self._dataset, seen, Streams(stream.seed))
         ids = self._ids(seen, stream)
         if ids is None:
             return None
@@ -69,7 +74,7 @@ class Samples:
         assert self._dataset.y is not None
         return torch.from_numpy(self._dataset.samples(ids)).to(self._dtype), torch.from_numpy(self._dataset.y[ids])
 
-    def _decoded(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
+    def _decoded(self, seen: Seen | SeenTogether, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
         """Mini-batches of samples that have no ids, as each is drawn anew."""
         for x, y in mini_batches(self._dataset, seen, training, stream):
             yield torch.from_numpy(x).to(self._dtype), torch.from_numpy(y)
@@ -79,8 +84,7 @@ class Samples:
         dataset = self._dataset
         if seen.capture is None:
             return training_samples(dataset, seen.client)
-        assert dataset.stream is not None
-        if dataset.stream.augmentation is not None:
+        if dataset.stream is not None and dataset.stream.augmentation is not None:
             return None
         return captured_ids(dataset, seen.client, seen.capture, Streams(stream.seed))
 
@@ -128,7 +132,7 @@ class ResidentSamples(Samples):
             values += self._encoding.offset
         return values.to(self._dtype), self._y.index_select(0, rows)
 
-    def _decoded(self, seen: Seen, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
+    def _decoded(self, seen: Seen | SeenTogether, training: TrainingSettings, stream: Stream) -> Iterator[XY]:
         for x, y in super()._decoded(seen, training, stream):
             yield x.to(self._torch_device), y.to(self._torch_device)
 

@@ -1,0 +1,185 @@
+"""Super nodes: at each base station, for each iteration, devices whose mini-batches together look like all data.
+
+(FedGS: Li et al., IEEE Internet of Things Journal 2022, section V.) Of a station's devices some are *pre-sampled* at
+random, so that each has a chance. A selector chooses the others, such that all these mini-batches together have the
+classes of the whole federation, as nearly as it can. For this, devices report how many samples of each class their next
+mini-batch has. Reports are counted on the air, and take time there; how long a station thinks is a number in the
+scenario.
+
+What all data look like, the cloud learns once, in the first round, from what each device reports of all its samples
+(Eq. 2). A device whose report is lost reports again in the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+from simpy import Event
+
+from fedsim.data.captures import classes_seen
+from fedsim.errors import Misfit
+from fedsim.grouping.subset.gbp_cs import GBPCS
+from fedsim.grouping.subset.selector import SubsetSelector
+from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.protocols.block import BlockRound
+from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
+from fedsim.protocols.cohorts.label_reports import (
+    BYTES_PER_COUNT,
+    Counts,
+    check_that_there_are_classes,
+    report_to_cloud,
+    reports_to_station,
+)
+from fedsim.protocols.cohorts.random import eligible_clients
+from fedsim.protocols.site import Site
+from fedsim.protocols.world import Client, World
+from fedsim.settings import Count, NonNegative, NonNegativeInt, OneOf, Settings, key_rule
+
+__all__ = ["SuperNodes", "SuperNodesSettings"]
+
+
+class SuperNodesSettings(Settings):
+    """The keys of super nodes."""
+
+    devices: Count = 10
+    """L: devices of each base station that take part in an iteration; all of them where it has fewer."""
+    presampled: NonNegativeInt = 2
+    """L_rnd: how many of these are drawn at random, before the others are selected."""
+    selector: Annotated[SubsetSelector, OneOf("subsets")] = Field(default_factory=GBPCS)
+    """How the others are selected."""
+    selection_s: NonNegative = 0.0
+    """Simulated seconds that a base station takes to select devices; FedGS reports 0.015."""
+    label_reports: Literal["together", "singly"] = "together"
+    """Whether what the devices of a cell report for an iteration is one message, with all their bytes and airtime, or
+    each report is a message of its own. Where packets can be lost, it always is."""
+
+    @key_rule
+    def _some_are_selected(self) -> None:
+        if self.presampled > self.devices:
+            raise Misfit(f"presampled={self.presampled} are more than devices={self.devices}", "presampled")
+
+
+class SuperNodes(Cohort, SuperNodesSettings):
+    """At each base station, for each iteration, devices whose mini-batches together look like all data."""
+
+    name: Literal["super_nodes"] = "super_nodes"
+
+    def begin(self, deadline_s: float | None) -> Draw:
+        """Nothing is known of the devices' data yet."""
+        return _SuperNodesDraw(self, deadline_s)
+
+    def check(self, world: World) -> None:
+        """A selector may need class counts."""
+        if self.selector.needs_counts:
+            what = f"selector {self.selector.name!r}"
+            check_that_there_are_classes(
+                world, what, "choose another data set, or selector: {name: random}", "selector"
+            )
+
+    def check_schedule(self, *, stations: bool) -> None:
+        """It is for base stations."""
+        if not stations:
+            raise Misfit("super nodes are selected by base stations; choose schedule: {name: compound_steps}")
+
+    def mean_size(self, clients: int) -> float:
+        """All may take part."""
+        return float(clients)
+
+
+@dataclass
+class _SuperNodesDraw(Draw):
+    settings: SuperNodes
+    deadline_s: float | None
+    """How long reports are waited for at most."""
+    _held: dict[int, Counts] = field(default_factory=dict)
+    """Of all samples of each client that has told so."""
+    _goal: np.ndarray[Any, np.dtype[np.float64]] | None = None
+    """P_real, (classes,): the share of each class in all data."""
+    _next: dict[int, tuple[object, Counts]] = field(default_factory=dict)
+    """By client, its next mini-batch and that one's class counts."""
+
+    def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
+        """All clients, as soon as one of them can be reached and is free; the cloud learns of their data."""
+        eligible = yield from eligible_clients(world)
+        if self.settings.selector.needs_counts:
+            yield from self._learn_of(world, [client for client in eligible if client.index not in self._held])
+        return [(client,) for client in world.clients]
+
+    def at_station(
+        self, site: Site, station: int, members: Sequence[Client], at: BlockRound
+    ) -> Generator[Event, Any, Sequence[Client]]:
+        """Some drawn, the others selected, in the order of clients."""
+        settings, world = self.settings, site.world
+        if settings.selector.needs_counts:
+            members = yield from self._reported(site, members)
+        if settings.selection_s:
+            yield world.env.timeout(settings.selection_s)
+        rng = world.streams(f"selection/station/{station}", at.offset, at.number).generator()
+        order = rng.permutation(len(members)).tolist()
+        drawn, others = order[: settings.presampled], sorted(order[settings.presampled :])
+        return [members[number] for number in sorted([*drawn, *self._selected(site, members, drawn, others, at, rng)])]
+
+    def _selected(
+        self,
+        site: Site,
+        members: Sequence[Client],
+        drawn: Sequence[int],
+        others: Sequence[int],
+        at: BlockRound,
+        rng: np.random.Generator,
+    ) -> list[int]:
+        """Those of *others* whose class counts bring the sum nearest to ``y = n L P_real - b`` (Eqs. 11 to 13)."""
+        settings = self.settings
+        size = settings.devices - len(drawn)
+        if not settings.selector.needs_counts:
+            counts, wanted = np.zeros((len(others), 1)), np.zeros(1)
+        elif self._goal is None:  # nobody has told anything
+            return []
+        else:
+            rows = np.array([self._counts(site.world, client, at) for client in members])
+            counts = rows[others]
+            samples = rows.sum() / len(members) * min(settings.devices, len(members))
+            wanted = samples * self._goal - rows[drawn].sum(axis=0)
+        chosen = settings.selector.choose(counts, wanted, size, rng)
+        return [others[number] for number in chosen]
+
+    def _reported(self, site: Site, members: Sequence[Client]) -> Generator[Event, Any, Sequence[Client]]:
+        """Those of *members* who have told the station the classes of their next mini-batch."""
+        assert site.world.dataset.classes is not None
+        size_bytes = float(BYTES_PER_COUNT * site.world.dataset.classes)
+        together = self.settings.label_reports == "together"
+        trips = reports_to_station(site, members, size_bytes, together=together)
+        gathered: Gathered = yield gather(site.world.env, trips, deadline_s=self.deadline_s)
+        give_up(gathered.late, "the devices are selected")
+        return sorted((client for some in gathered.arrived for client in some), key=lambda client: client.index)
+
+    def _counts(self, world: World, client: Client, at: BlockRound) -> Counts:
+        """The class counts of its next mini-batch."""
+        assert client.stream is not None
+        capture = client.stream.capture(world.env.now, at.number)
+        known = self._next.get(client.index)
+        if known is None or known[0] is not capture:
+            known = self._next[client.index] = (
+                capture,
+                classes_seen(world.dataset, client.index, capture, world.streams),
+            )
+        return known[1]
+
+    def _learn_of(self, world: World, clients: Sequence[Client]) -> Generator[Event, Any, None]:
+        """The cloud asks *clients* what they hold, and works out the share of each class (Eq. 2)."""
+        trips = [
+            world.start(
+                client, report_to_cloud(world, client, classes_seen(world.dataset, client.index, None, world.streams))
+            )
+            for client in clients
+        ]
+        gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
+        give_up(gathered.late, "the round begins")
+        if gathered.arrived:
+            self._held |= gathered.arrived
+            total = np.sum([self._held[index] for index in sorted(self._held)], axis=0)
+            self._goal = total / total.sum()
