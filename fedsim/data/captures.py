@@ -22,6 +22,7 @@ __all__ = [
     "captured_ids",
     "changes_to_samples",
     "classes_seen",
+    "pass_order",
     "phase_of_class",
     "resized_crops",
 ]
@@ -91,12 +92,17 @@ def phase_of_class(classes: int, phases: int, streams: Streams) -> NDArray[np.in
     return phase
 
 
+def pass_order(client: int, number: int, size: int, streams: Streams) -> NDArray[np.int64]:
+    """The order in which the *number*-th pass of a client goes through its *size* samples."""
+    return streams("data/pass", client, number).generator().permutation(size)
+
+
 def _passes(own: NDArray[np.int64], client: int, capture: Capture, streams: Streams) -> NDArray[np.int64]:
     size = len(own)
     last = capture.first + capture.samples
     parts = []
     for number in range(capture.first // size, (last - 1) // size + 1):
-        shuffled = own[streams("data/pass", client, number).generator().permutation(size)]
+        shuffled = own[pass_order(client, number, size, streams)]
         begin = number * size
         parts.append(shuffled[max(capture.first - begin, 0) : last - begin])
     return np.concatenate(parts)

@@ -123,6 +123,8 @@ class Site:
         if self.backbone is None:
             return None, None
         place = client.attachment
+        if place.backbone is self.backbone:
+            return (place.air_downlink,), (place.air_uplink,)
         down = (*between(self.backbone, place.backbone), place.air_downlink)
         return down, (place.air_uplink, *between(place.backbone, self.backbone))
 

@@ -20,7 +20,8 @@ import numpy as np
 from pydantic import Field
 from simpy import Event
 
-from fedsim.data.captures import classes_seen
+from fedsim.data.captures import Capture, classes_seen
+from fedsim.data.class_counts import ClassCounts
 from fedsim.errors import Misfit
 from fedsim.grouping.subset.gbp_cs import GBPCS
 from fedsim.grouping.subset.selector import SubsetSelector
@@ -99,8 +100,11 @@ class _SuperNodesDraw(Draw):
     """Of all samples of each client that has told so."""
     _goal: np.ndarray[Any, np.dtype[np.float64]] | None = None
     """P_real, (classes,): the share of each class in all data."""
-    _next: dict[int, tuple[object, Counts]] = field(default_factory=dict)
-    """By client, its next mini-batch and that one's class counts."""
+    _counting: ClassCounts | None = None
+    _captures: dict[int, Capture] = field(default_factory=dict)
+    """By client, the mini-batch that was counted last."""
+    _rows: Counts = field(default_factory=lambda: np.empty((0, 0), np.int64))
+    """(clients, classes) their counts."""
 
     def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """All clients, as soon as one of them can be reached and is free; the cloud learns of their data."""
@@ -140,7 +144,7 @@ class _SuperNodesDraw(Draw):
         elif self._goal is None:  # nobody has told anything
             return []
         else:
-            rows = np.array([self._counts(site.world, client, at) for client in members])
+            rows = self._next_counts(site.world, members, at)
             counts = rows[others]
             samples = rows.sum() / len(members) * min(settings.devices, len(members))
             wanted = samples * self._goal - rows[drawn].sum(axis=0)
@@ -157,17 +161,19 @@ class _SuperNodesDraw(Draw):
         give_up(gathered.late, "the devices are selected")
         return sorted((client for some in gathered.arrived for client in some), key=lambda client: client.index)
 
-    def _counts(self, world: World, client: Client, at: BlockRound) -> Counts:
-        """The class counts of its next mini-batch."""
-        assert client.stream is not None
-        capture = client.stream.capture(world.env.now, at.number)
-        known = self._next.get(client.index)
-        if known is None or known[0] is not capture:
-            known = self._next[client.index] = (
-                capture,
-                classes_seen(world.dataset, client.index, capture, world.streams),
-            )
-        return known[1]
+    def _next_counts(self, world: World, members: Sequence[Client], at: BlockRound) -> Counts:
+        """(members, classes) the class counts of their next mini-batches."""
+        if self._counting is None:
+            assert world.dataset.classes is not None
+            self._counting = ClassCounts(world.dataset, world.streams)
+            self._rows = np.zeros((len(world.clients), world.dataset.classes), np.int64)
+        for client in members:
+            assert client.stream is not None
+            capture = client.stream.capture(world.env.now, at.number)
+            if self._captures.get(client.index) is not capture:
+                self._captures[client.index] = capture
+                self._rows[client.index] = self._counting.of(client.index, capture)
+        return self._rows[[client.index for client in members]]
 
     def _learn_of(self, world: World, clients: Sequence[Client]) -> Generator[Event, Any, None]:
         """The cloud asks *clients* what they hold, and works out the share of each class (Eq. 2)."""
