@@ -120,6 +120,8 @@ class _SuperNodesDraw(Draw):
         settings, world = self.settings, site.world
         if settings.selector.needs_counts:
             members = yield from self._reported(site, members)
+        if not members:
+            return []
         if settings.selection_s:
             yield world.env.timeout(settings.selection_s)
         rng = world.streams(f"selection/station/{station}", at.offset, at.number).generator()
