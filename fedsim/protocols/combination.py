@@ -116,6 +116,9 @@ class Combination(Protocol):
                 check_that_features_are_learned(world.model)
         with within(*self._key("exchange")):
             exchange.check(world)
+            if schedule.at_stations and exchange.shared is not None:
+                problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
+                raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
         exchange.check_beside(objective, codec)
 
     def _check_what_travels_beside(self) -> None:
@@ -124,9 +127,10 @@ class Combination(Protocol):
         beside, schedule = (*objective.sends, *objective.tells), self.when()
         if cohort.in_sequence:
             why = "in a group that trains in sequence only the last client's would arrive"
-            self._check_that_nothing_goes_beside(objective, server, why)
+            self._check_that_nothing_goes_beside(objective, server, why, "cohort", "random")
         if schedule.at_stations:
-            self._check_that_nothing_goes_beside(objective, server, "a base station reports its model alone")
+            why = "a base station reports its model alone"
+            self._check_that_nothing_goes_beside(objective, server, why, "schedule", "rounds")
         received = [name for name in objective.receives if name != GLOBAL]
         if lacking := [name for name in received if name not in server.provides]:
             problem = f"objective {objective.name!r} receives {lacking[0]!r}, and server rule {server.name!r} has none"
@@ -147,8 +151,13 @@ class Combination(Protocol):
             where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"
             raise Misfit(f"{problem}, and {where}; {self._way('exchange', ['whole'])}", *self._key("exchange"))
 
-    def _check_that_nothing_goes_beside(self, objective: Objective, server: ServerRule, why: str) -> None:
-        """Groups that train in sequence, and stations, send a model and nothing else; *why* says so."""
+    def _check_that_nothing_goes_beside(
+        self, objective: Objective, server: ServerRule, why: str, part: str, name: str
+    ) -> None:
+        """Groups that train in sequence, and stations, send a model and nothing else; *why* says so.
+
+        The way out is *name* as a *part*.
+        """
         if sent := (*objective.sends, *objective.tells):
             problem, key = f"objective {objective.name!r} sends {sent[0]!r} beside the model", self._key("objective")
         elif server.needs:
@@ -156,9 +165,7 @@ class Combination(Protocol):
         else:
             return
         other = "use a protocol whose clients train in parallel, such as fedavg"
-        open_parts = {"cohort": "random", "schedule": "rounds"}
-        ways = [f"{part}: {{name: {name}}}" for part, name in open_parts.items() if open_kind(type(self), part)]
-        way = f"choose {' and '.join(ways)}" if ways else other
+        way = f"choose {part}: {{name: {name}}}" if open_kind(type(self), part) else other
         raise Misfit(f"{problem}, and {why}; {way}", *key)
 
     def _way(self, part: str, names: Sequence[str]) -> str:

@@ -20,6 +20,9 @@ NEEDED = dict.fromkeys(OWN_RULE, "fraction: 0.5") | {
     "fedfusion_conv": "fraction: 0.5",
     "fedfusion_multi": "fraction: 0.5",
     "fedfusion_single": "fraction: 0.5",
+    "hierarchical": "fraction: 0.5",
+    "fedgs": "selector: {name: random}, fused: false",
+    "fedgs_random": "fused: false",
     "composed": "cohort: {name: random, fraction: 0.5}",
 }
 """The keys that a protocol cannot do without."""
@@ -39,6 +42,8 @@ PARTS = [
     if key in (fields := registry.load("protocols", name).model_fields)
     if any(isinstance(mark, OneOf) for mark in fields[key].metadata)
 ]
+AT_STATIONS = ("hierarchical", "fedgs", "fedgs_random")
+"""They say who waits for whom, and leave the rest open."""
 OF_TWO_PARTS = ("cgau",)
 """They give a model another classifier, which softmax does not have apart; what is minimised is theirs to say."""
 OF_FEATURES = {name for name in NEEDED if name.startswith(("fedmmd", "fedfusion"))}
@@ -85,7 +90,7 @@ def test_who_has_which_part() -> None:
     assert having["server"] == every - set(OWN_RULE)
     assert having["objective"] == every - {"fedprox", "scaffold", "ida_intrac", *OF_TWO_PARTS} - OF_FEATURES
     assert having["cohort"] == having["schedule"] == {"composed"}
-    assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed", *OWN_RULE} | OF_FEATURES
+    assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed", *OWN_RULE, *AT_STATIONS} | OF_FEATURES
 
 
 @pytest.mark.parametrize(("name", "key"), PARTS)

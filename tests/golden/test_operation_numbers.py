@@ -10,6 +10,7 @@ import copy
 import importlib
 import pkgutil
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -20,10 +21,13 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning import operations
 from fedsim.learning.batches import Seen
+from fedsim.learning.codecs.codec import Codec, Coded
 from fedsim.learning.graph import Handle
+from fedsim.learning.objectives.objective import State, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.code import Code
 from fedsim.learning.operations.compensate import Compensate
 from fedsim.learning.operations.evaluate import Evaluate, EvaluateOwn
 from fedsim.learning.operations.extract import Extract
@@ -42,6 +46,16 @@ GOLDEN = Path(__file__).with_name("operation_numbers.json")
 CLIENTS, SAMPLES, SHAPE, CLASSES = 3, 5, (1, 2, 2), 3
 STATISTICS = ("extractor.fc1.bias",)
 """What is taken for running statistics, or for gates."""
+
+
+class Halved(Codec):
+    """What is read is half of what was written, but for a little chance."""
+
+    name: Literal["halved"] = "halved"
+
+    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        part = 0.5 + 0.01 * generator.random()
+        return Coded({name: value * part for name, value in change.items()}, {}, 7)
 
 
 def data() -> FederatedDataset:
@@ -87,6 +101,8 @@ def made() -> dict[str, Entry]:
     for on in ("global", "clients"):
         workshop.make(f"evaluate on {on}", Evaluate(workshop.digest, "data", on), model=mean)
     workshop.make("evaluate own", EvaluateOwn(workshop.digest, "data", "own", 1), model=mean)
+    halves = Code(Halved(), STATISTICS)
+    workshop.make("code", halves, stream=Stream(1, "codec"), asked=[*base], base=base, model=mean)
     _calibrate(workshop, base, mean)
     return workshop.entries
 

@@ -170,7 +170,7 @@ FAULTS = (
     Fault(
         "augmented samples are taken as they are stored",
         BATCHED + "samples.py",
-        "        if dataset.stream.augmentation is not None:\n            return None\n",
+        "        if dataset.stream is not None and dataset.stream.augmentation is not None:\n            return None\n",
         "",
         (TEST_SAMPLES,),
     ),

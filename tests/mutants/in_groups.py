@@ -163,7 +163,7 @@ FAULTS = (
     ),
     Fault(
         "reports cost nothing",
-        GROUPED,
+        "fedsim/protocols/cohorts/label_reports.py",
         "float(BYTES_PER_COUNT * len(counts))",
         "float(BYTES_PER_COUNT)",
         (f"{TEST_GROUPS}::test_reports_of_four_bytes_a_class_go_up_before_groups_are_formed",),

@@ -94,8 +94,8 @@ FAULTS = (
     Fault(
         "the last packet has no header",
         PACKETS,
-        "kinds.append((1, rest_bytes + transport.header_bytes))",
-        "kinds.append((1, rest_bytes))",
+        "kinds.append((messages, rest_bytes + transport.header_bytes))",
+        "kinds.append((messages, rest_bytes))",
         (TEST_PACKETS,),
     ),
     Fault(

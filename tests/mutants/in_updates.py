@@ -26,14 +26,14 @@ FAULTS = (
     Fault(
         "a report says that the site's own last model was its base",
         SITE,
-        "self._steps, self._base_version, message.bytes)",
-        "self._steps, self.version, message.bytes)",
+        "self._steps, self._base_version, transfer.size_bytes)",
+        "self._steps, self.version, transfer.size_bytes)",
         (TEST_STEPS,),
     ),
     Fault(
         "a site's model comes up for nothing",
         SITE,
-        "        yield self.world.send(SERVERS, self.backbone.uplink, message)\n",
+        "        yield transfer\n",
         "        yield self.world.env.timeout(0)\n",
         (TEST_STEPS,),
     ),

@@ -20,6 +20,14 @@ ROUNDS, INTERVAL = 4, 3
 COHORTS: dict[str, dict[str, Any]] = {
     "random": {"name": "random", "fraction": 1.0},
     "grouped": {"name": "grouped", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 2}},
+    "at stations": {"name": "random", "fraction": 1.0},
+    "super_nodes": {"name": "super_nodes", "devices": 6},
+}
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "random": {"name": "rounds", "interval": INTERVAL},
+    "grouped": {"name": "rounds", "interval": INTERVAL},
+    "at stations": {"name": "edge_rounds", "edge_rounds": 2},
+    "super_nodes": {"name": "compound_steps", "iterations": 2, "fused": False},
 }
 EXCHANGES: dict[str, dict[str, Any]] = {
     "extractor": {"name": "extractor"},
@@ -50,6 +58,19 @@ def sequence(objective: str, sent: str) -> str:
     )
 
 
+def station(objective: str, sent: str) -> str:
+    return (
+        f"protocols[0].objective: objective '{objective}' sends '{sent}' beside the model, and a base station reports "
+        "its model alone; choose schedule: {name: rounds}"
+    )
+
+
+IN_PART = (
+    "protocols[0].exchange: exchange 'extractor' leaves a part of the model with each client, and stations "
+    "report all of it; choose exchange: {name: whole}"
+)
+
+
 def partly(exchange: str) -> str:
     return (
         "protocols[0].exchange: objective 'control_variates' goes by the gradients of the whole model, and with "
@@ -63,13 +84,20 @@ UNTRAINED = (
     "{name: whole}"
 )
 OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
+STATIONS = ("at stations", "super_nodes")
+OF_STATIONS = set(product(STATIONS, EXCHANGES))
 REFUSED: dict[str, dict[tuple[str, str], str]] = {
+    rule: {(cohort, "extractor"): IN_PART for cohort in STATIONS} for rule in RULES
+}
+REFUSED |= {
     "scaffold": {
         ("random", exchange): partly(keys["name"]) for exchange, keys in EXCHANGES.items() if exchange != "whole"
     }
-    | dict.fromkeys(OF_GROUPS, sequence("control_variates", "control_change")),
+    | dict.fromkeys(OF_GROUPS, sequence("control_variates", "control_change"))
+    | dict.fromkeys(OF_STATIONS, station("control_variates", "control_change")),
     "inverse_distance, INTRAC": {("random", "lasp, untrained"): UNTRAINED}
-    | dict.fromkeys(OF_GROUPS, sequence("tells_accuracy", "accuracy")),
+    | dict.fromkeys(OF_GROUPS, sequence("tells_accuracy", "accuracy"))
+    | dict.fromkeys(OF_STATIONS, station("tells_accuracy", "accuracy")),
 }
 """Rule -> cohort and exchange -> why not; what is not here runs."""
 
@@ -79,7 +107,7 @@ def composed(rule: str, cohort: str, exchange: str) -> dict[str, Any]:
     return {
         "name": "composed",
         "cohort": COHORTS[cohort],
-        "schedule": {"name": "rounds", "interval": INTERVAL},
+        "schedule": SCHEDULES[cohort],
         "exchange": EXCHANGES[exchange],
         "objective": {"name": objective},
         "server": server,
@@ -88,7 +116,8 @@ def composed(rule: str, cohort: str, exchange: str) -> dict[str, Any]:
 
 def test_no_rule_cohort_or_exchange_is_missing_here() -> None:
     assert {settings["name"] for settings, _ in RULES.values()} == set(registry.names("rules"))
-    assert set(COHORTS) == set(registry.names("cohorts"))
+    assert {settings["name"] for settings in COHORTS.values()} == set(registry.names("cohorts"))
+    assert {settings["name"] for settings in SCHEDULES.values()} == set(registry.names("schedules"))
     assert {settings["name"] for settings in EXCHANGES.values()} == set(registry.names("exchanges"))
 
 

@@ -70,7 +70,6 @@ class CompoundSteps(Stations, CompoundStepsSettings):
 
     def check_beside(self, world: World, parts: Parts) -> None:
         """Single steps add up to one step on all mini-batches by plain SGD only."""
-        super().check_beside(world, parts)
         if not self.fused:
             return
         reasons = [

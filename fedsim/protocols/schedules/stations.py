@@ -22,7 +22,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from simpy import Event
 
-from fedsim.errors import Misfit
 from fedsim.kernel.gather import Gathered, Journey, at_the_end_of
 from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.codecs.codec import Codec
@@ -101,12 +100,6 @@ class Stations(Schedule, StationsSettings):
     def result(self, station: Station, at: BlockRound) -> int | None:
         """The station has its last model of the round; how many samples that counts for (None: as its clients hold)."""
         return None
-
-    def check_beside(self, world: World, parts: Parts) -> None:
-        """A station reports the model alone, and all of it."""
-        if parts.exchange.shared is not None:
-            problem = f"exchange {parts.exchange.name!r} leaves a part of the model with each client"
-            raise Misfit(f"{problem}, and stations report all of it; choose exchange: {{name: whole}}", "exchange")
 
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""

@@ -1,0 +1,248 @@
+"""Base stations between the cloud and its clients: which bytes cross which hop, when, and who takes part.
+
+A wire takes 1 s, the air 4 s down and 8 s up, and work on 10 samples 5 s. A report of 10 class counts has 40 bytes,
+which take 0.32 s on the air. Two stations share the wire to the cloud.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from plain_learner import PlainLearner
+from small_worlds import NO_CONTENTION, hall, prepared
+
+from fedsim.data.captures import Capture
+from fedsim.errors import UserError
+from fedsim.experiment.simulate import simulate
+from fedsim.protocols.schedules.membership import Membership
+from fedsim.protocols.world import World
+
+STATIONS = {"a": "east", "b": "east", "c": "east", "d": "west", "e": "west", "f": "west"}
+REPORT, MODEL = 40.0, 1_000.0
+LABELS: dict[str, Any] = {"data": {"name": "digits", "partition": {"name": "iid"}}, "training.batch_size": 10}
+FEDGS: dict[str, Any] = {"name": "fedgs", "devices": 2, "presampled": 1, "iterations": 3}
+
+
+def ran(protocol: dict[str, Any], changes: dict[str, Any] | None = None, **learner: Any) -> World:
+    """A world in which the protocol has run to its end; a model has 1,000 bytes."""
+    base = NO_CONTENTION | hall(**STATIONS) | {"network.link.rate_bps": 8_000} | LABELS
+    base |= {"model": {"name": "declared", "parameters": MODEL / 4}, "protocols": [protocol]}
+    world, found = prepared(base | (changes or {}), **learner)
+    simulate(world, found, world.loop.stop)
+    return world
+
+
+def crossings(world: World) -> Counter[tuple[str, str, float]]:
+    """How many messages have crossed each link in each direction, by their bytes; reports together are one."""
+    hops, links = world.trace.hops.array(), world.network.links
+    ways = ["up" if uplink else "down" for uplink in hops["uplink"]]
+    return Counter(zip([links[link].label for link in hops["link"]], ways, hops["bytes"].tolist(), strict=True))
+
+
+def on_wires(reports_to_cloud: int, rounds: int) -> Counter[tuple[str, str, float]]:
+    """What two stations report, and are sent, in so many rounds, and what their six clients told the cloud before."""
+    expected: Counter[tuple[str, str, float]] = Counter()
+    for wire, times in {"cloud -- edge": 2, "edge -- east": 1, "edge -- west": 1}.items():
+        expected[wire, "down", MODEL] = expected[wire, "up", MODEL] = rounds * times
+        if reports_to_cloud:
+            expected[wire, "up", REPORT] = 3 * times
+    return expected
+
+
+# -- bytes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_bytes_of_a_round_in_closed_form(rounds: int) -> None:
+    """On the air of a station T (L + L) models and T reports of its K devices; on its wire a model each way."""
+    iterations, devices, members = 3, 2, 3
+    expected = on_wires(6, rounds)
+    for cell in ("cell east", "cell west"):
+        expected[cell, "down", MODEL] = expected[cell, "up", MODEL] = rounds * iterations * devices
+        expected[cell, "up", members * REPORT] = rounds * iterations
+        expected[cell, "up", REPORT] = members  # of all samples, once
+    assert crossings(ran(FEDGS, {"stop.rounds": rounds})) == expected
+
+
+def test_reports_cost_the_same_singly() -> None:
+    singly = {**FEDGS, "label_reports": "singly"}
+    together, apart = (
+        ran(protocol, {"network.transport": {"payload_bytes": 300, "header_bytes": 40}}) for protocol in (FEDGS, singly)
+    )
+    for world in (together, apart):
+        assert world.network.access_bytes == together.network.access_bytes
+    sizes = [set(world.trace.hops.array()["bytes"].tolist()) for world in (together, apart)]
+    assert 3 * (REPORT + 40) in sizes[0] and 3 * (REPORT + 40) not in sizes[1]
+    assert together.env.now == pytest.approx(apart.env.now, rel=1e-12)
+
+
+@pytest.mark.parametrize("discipline", ["serial", "fair", "dedicated"])
+def test_reports_take_as_long_and_as_much_airtime_singly(discipline: str) -> None:
+    """With rates that differ, one iteration of one station."""
+    rates = {"network.cell.discipline": {"name": discipline}, "network.cell.radio": RADIO, **FAR_AND_NEAR}
+    found = []
+    for how in ("together", "singly"):
+        keys = {**FEDGS, "iterations": 1, "label_reports": how, "devices": 3}
+        world = ran(keys, rates)
+        hops = world.trace.hops.array()
+        found.append((world.env.now, hops["airtime_s"][(hops["bytes"] % REPORT == 0) & (hops["bytes"] < MODEL)].sum()))
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+RADIO = {"name": "fixed", "uplink_bps": 1_000, "downlink_bps": 2_000}
+FAR_AND_NEAR = {
+    "network.cells": {"east": {"radio": {"name": "fixed", "uplink_bps": 500, "downlink_bps": 2_000}}},
+}
+
+
+def test_where_packets_are_lost_each_report_is_a_message_of_its_own() -> None:
+    world = ran(FEDGS, {"network.cell.loss": {"probability": 0.2, "attempts": 1}, "stop.rounds": 5})
+    sizes = Counter(world.trace.hops.array()["bytes"].tolist())
+    assert set(sizes) == {REPORT, MODEL}
+
+
+def test_without_a_need_for_counts_nobody_reports() -> None:
+    expected = on_wires(0, 1)
+    for cell in ("cell east", "cell west"):
+        expected[cell, "down", MODEL] = expected[cell, "up", MODEL] = 3 * 2
+    keys = {name: value for name, value in FEDGS.items() if name != "name"}
+    assert crossings(ran({"name": "fedgs_random", **keys})) == expected
+    declared = {"data": {"name": "declared", "samples_per_client": 10}}
+    assert crossings(ran({"name": "fedgs_random", **keys}, declared)) == expected
+
+
+def test_edge_rounds_cross_the_air_and_rounds_the_wires() -> None:
+    expected = on_wires(0, 2)
+    for cell in ("cell east", "cell west"):
+        expected[cell, "down", MODEL] = expected[cell, "up", MODEL] = 2 * 4 * 3
+    assert crossings(ran({"name": "hierarchical", "fraction": 1.0, "edge_rounds": 4}, {"stop.rounds": 2})) == expected
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def test_an_iteration_takes_reports_selection_and_a_round_trip() -> None:
+    world = ran({**FEDGS, "selection_s": 0.25})
+    # The reports of all samples to the cloud share the wire of the edge server: 0.32 s by air, 0.04 s on each wire.
+    told_s = 0.32 + 3 * 0.04 + 3 * 0.04 + 0.04
+    down_s, up_s = 2.0, 2.0  # the second station's model waits a second, twice
+    iteration_s = 0.32 + 0.25 + 4 + 5 + 8
+    assert world.env.now == pytest.approx(told_s + down_s + 3 * iteration_s + up_s + 1, abs=0.1)
+
+
+def test_a_device_too_slow_for_an_iteration_is_left_out_of_it() -> None:
+    changes = {"network.late_transfers": "cancel"}
+    in_time = ran({**FEDGS, "iteration_deadline_s": 17.0}, changes)
+    late = ran({**FEDGS, "iteration_deadline_s": 16.9}, changes)
+    assert in_time.trace.rounds.array()[["participants", "lost"]].tolist() == [(6, 0)], "some in each iteration"
+    assert late.trace.rounds.array()[["participants", "lost"]].tolist() == [(0, 6)]
+    assert not [key for key in crossings(late) if "edge" in key[0] and key[1:] == ("up", MODEL)], "nothing to report"
+
+
+@pytest.mark.parametrize("late_transfers", ["finish", "cancel"])
+def test_a_station_that_is_late_counts_with_all_whom_it_has_asked(late_transfers: str) -> None:
+    world = ran({**FEDGS, "deadline_s": 40.0}, {"network.late_transfers": late_transfers, "stop.rounds": 2})
+    rounds = world.trace.rounds.array()
+    assert (rounds["participants"] == 0).all() and (rounds["late"] == rounds["selected"]).all()
+    assert rounds["late"].min() >= 2
+
+
+# -- mini-batches ------------------------------------------------------------------------------------------------------
+
+
+def captures_of(world_keys: dict[str, Any], **changes: Any) -> dict[int, list[Capture]]:
+    """The mini-batches of each client, in order, where each step is a training of its own."""
+    learner = PlainLearner(parts=("model",))
+    ran({**world_keys, "fused": False}, {"stop.rounds": 4, **changes}, learner=lambda *_: learner)
+    found: dict[int, list[Capture]] = {}
+    for _, client, capture in learner.captures:
+        found.setdefault(client, []).append(capture)
+    return found
+
+
+@pytest.mark.parametrize(
+    "stream", [None, {"samples": 3}, {"samples": 50, "drift": {"name": "gradual", "begin": 0, "end": 9}}]
+)
+def test_a_mini_batch_is_used_up_by_whom_it_is_trained_on_and_by_nobody_else(stream: dict[str, Any] | None) -> None:
+    if stream is not None and "drift" in stream:
+        stream["drift"]["by"] = "rounds"
+    found = captures_of(FEDGS, **({} if stream is None else {"data.stream": stream}))
+    assert sum(map(len, found.values())) == 4 * 3 * 2 * 2  # rounds, iterations, stations, devices
+    for captures in found.values():
+        assert [capture.first for capture in captures] == [10 * number for number in range(len(captures))]
+        assert {capture.samples for capture in captures} == {10}
+
+
+def test_each_device_has_a_chance_where_some_are_presampled() -> None:
+    found = captures_of({**FEDGS, "devices": 1, "presampled": 1})
+    assert len(found) == 6
+
+
+# -- who moves ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_share_of_the_clients_moves_when_a_round_begins() -> None:
+    world, _ = prepared(hall(**STATIONS))
+    membership, before = Membership(world, 0.5), [0, 0, 0, 1, 1, 1]
+    moved = []
+    for number in range(1, 30):
+        homes = membership.of_round(number, world.clients)
+        now = [next(station for station, own in homes.items() if client in own) for client in world.clients]
+        moved.append(np.flatnonzero(np.array(now) != before).tolist())
+        before = now
+    assert {len(some) for some in moved} == {3}
+    assert len({tuple(some) for some in moved}) > 10
+    again = Membership(world, 0.5)
+    assert [again.of_round(number, world.clients) for number in range(1, 30)][-1] == homes
+
+
+def test_nobody_moves_without_a_share_or_another_station() -> None:
+    for stations, share in ((STATIONS, 0.0), (dict.fromkeys("abcdef", "east"), 0.9)):
+        world, _ = prepared(hall(**stations))
+        membership = Membership(world, share)
+        assert membership.of_round(1, world.clients) == membership.of_round(2, world.clients)
+
+
+def test_a_device_that_has_moved_is_reached_over_the_wires_between() -> None:
+    keys = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 1, "move_share": 0.2}
+    stay, move = (ran({**keys, "move_share": share}) for share in (0.0, 0.2))
+    more = crossings(move) - crossings(stay)
+    assert sum(number for (link, *_), number in more.items() if link.startswith("edge")) == 4
+    assert not crossings(stay) - crossings(move)
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "changes", "message"),
+    [
+        ({}, {"training.epochs": 2}, "training.epochs=2, and a single step is one mini-batch"),
+        ({}, {"data.stream": {"samples": 5, "refresh_rounds": 2}}, "data.stream.refresh_rounds=2 keeps samples"),
+        ({}, {"training.momentum": 0.9}, "fused: the steps .* training.momentum=0.9; choose fused: false"),
+        ({"objective": {"name": "proximal", "mu": 0.1}}, {}, "fused: .* objective 'proximal'; choose fused: false"),
+        ({"exchange": {"name": "lasp"}}, {"model.classifier_parameters": 50}, "fused: .* exchange 'lasp'; choose"),
+        ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 are more than devices=2"),
+        ({}, {"data": {"name": "declared", "samples_per_client": 10}}, "selector 'gbp_cs' goes by the classes"),
+    ],
+)
+def test_what_does_not_fit_is_refused(keys: dict[str, Any], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises((UserError, ValueError), match=message):
+        ran({**FEDGS, **keys}, changes)
+
+
+def test_a_cohort_is_for_the_cloud_or_for_stations() -> None:
+    wrong = {
+        "super nodes are selected by base stations": ({"name": "super_nodes"}, {"name": "rounds"}),
+        "groups that train in sequence": ({"name": "grouped"}, {"name": "edge_rounds"}),
+        "over_selection: 2 is for a cloud": (
+            {"name": "random", "clients": 2, "over_selection": 2.0},
+            {"name": "edge_rounds"},
+        ),
+    }
+    for message, (cohort, schedule) in wrong.items():
+        with pytest.raises(UserError, match=message):
+            ran({"name": "composed", "cohort": cohort, "schedule": schedule})
