@@ -11,7 +11,15 @@ import pandas as pd
 
 from fedsim.experiment.results import Results, load_results
 
-COSTS = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
+COSTS = (
+    "sim_time_s",
+    "uplink_bytes",
+    "downlink_bytes",
+    "transfer_bytes",
+    "backbone_bytes",
+    "network_bytes",
+    "energy_j",
+)
 
 
 def rounds_of(
@@ -29,6 +37,7 @@ def rounds_of(
             "uplink_bytes": number * round_bytes * 2 / 3,
             "downlink_bytes": number * round_bytes / 3,
             "transfer_bytes": number * round_bytes,
+            "backbone_bytes": number * round_bytes * 2,
             "network_bytes": number * round_bytes * 3,
             "energy_j": nan,
             "accuracy": scores,

@@ -36,7 +36,9 @@ __all__ = [
     "summary_at",
 ]
 
-Spent: TypeAlias = Literal["round", "sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes"]
+Spent: TypeAlias = Literal[
+    *("round", "sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "backbone_bytes", "network_bytes")
+]
 Budget: TypeAlias = tuple[Spent, float]
 """What may be spent of what: ``("transfer_bytes", 4e9)``."""
 BUDGETS: tuple[Spent, ...] = get_args(Spent)
@@ -52,10 +54,14 @@ def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | N
     has nothing by then has 0 rounds and empty columns. Without *at*, the whole runs; without *target*, nothing about a
     target.
 
-    Raises `UserError` for a budget or a target that cannot be.
+    Raises `UserError` for a budget or a target that cannot be, and for rounds that do not tell of the budget.
     """
     if at is not None:
         _check(at)
+        if at[0] not in rounds:
+            raise UserError(
+                f"these rounds have no column {at[0]!r}: an older fedsim wrote them; run the scenario again"
+            )
     if target is not None and not 0 < target < 1:
         raise UserError(f"target={target:g} must be an accuracy between 0 and 1, as in 0.8")
     return pd.DataFrame(

@@ -30,6 +30,7 @@ METRICS = (
     "uplink_bytes",
     "downlink_bytes",
     "transfer_bytes",
+    "backbone_bytes",
     "network_bytes",
     "energy_j",
     "rounds",

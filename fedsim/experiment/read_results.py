@@ -167,7 +167,7 @@ ROUNDS = Columns(
     whole=("seed", "round"),
     numbers=(*_COSTS, "accuracy", "loss"),
     infinite=("loss",),
-    optional=("participants",),
+    optional=("participants", "backbone_bytes"),
 )
 SUMMARY = Columns(
     text=("protocol", "accounting"),

@@ -23,7 +23,10 @@ __all__ = ["CUMULATIVE", "event_row", "formula_row", "groups_table", "links_tabl
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
 """Round -> test set -> metric -> value."""
 
-CUMULATIVE = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
+CUMULATIVE = (
+    *("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "backbone_bytes", "network_bytes"),
+    "energy_j",
+)
 """Columns of a table of rounds that add up over a run."""
 SPREAD = ("std", "min", "max")
 """How the accuracies (or errors) of clients differ: of test sets that are many clients' own."""
@@ -42,6 +45,7 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
             "uplink_bytes": uplink,
             "downlink_bytes": downlink,
             "transfer_bytes": uplink + downlink,
+            "backbone_bytes": _sum_until(rounds["hops"], put_bytes * ~access),
             "network_bytes": _sum_until(rounds["hops"], put_bytes),
             "energy_j": np.full(len(rounds), np.nan),
             **{name: rounds[name] for name in ("participants", "selected", "lost", "late")},
@@ -171,7 +175,7 @@ def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, 
     return {
         "accounting": "event",
         "rounds": 0 if last is None else int(last["round"]),
-        **{name: np.nan if last is None else last[name] for name in CUMULATIVE},
+        **{name: np.nan if last is None else last.get(name, np.nan) for name in CUMULATIVE},
         "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
         "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
         "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
@@ -192,6 +196,7 @@ def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
         "uplink_bytes": uplink,
         "downlink_bytes": downlink,
         "transfer_bytes": uplink + downlink,
+        "backbone_bytes": np.nan,
         "network_bytes": np.nan,
         "energy_j": np.nan,
         "communication_s": cost.communication_s,
