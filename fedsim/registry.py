@@ -42,6 +42,7 @@ KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REG
     "drifts": "fedsim.data.stream.drift",
     "groupings": "fedsim.grouping",
     "growths": "fedsim.grouping.growth",
+    "subsets": "fedsim.grouping.subset",
     "models": "fedsim.models",
     "executors": "fedsim.learning.executors",
     "cost_models": "fedsim.metrics.cost_models",
