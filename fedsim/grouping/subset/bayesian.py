@@ -1,9 +1,9 @@
 """Bayesian optimisation: a Gaussian process guesses the distance, and the most promising choice is tried next.
 
 FedGS (section VII-A) tries 5 random choices and 25 more. Its public code has a variable for each place, and each place
-has candidates of its own: the first of eight places one of the first eighth, and so on. So no choice takes two candidates
-of one eighth, and the best choice is mostly among those that are left out: ``slots: disjoint``. With ``slots: any`` all
-choices are allowed.
+has candidates of its own: the first of eight places one of the first eighth, and so on. So no choice takes two
+candidates of one eighth, and the best choice is mostly among those that are left out: ``slots: disjoint``. With
+``slots: any`` all choices are allowed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Bayesian(SubsetSelector):
 
 
 def disjoint(number: int, candidates: int, size: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """(number, candidates) random choices of one candidate from each of *size* equal parts, the last ones larger by one.
+    """(number, candidates) random choices of one candidate from each of *size* parts, which differ by one at most.
 
     >>> disjoint(1, 3, 2, np.random.default_rng(1)).tolist()
     [[True, False, True]]

@@ -6,8 +6,9 @@ the sum b, and
     |a + b - y|^2 = (|a|^2 - 2 y a) + (|b|^2 - 2 y b) + 2 a b + |y|^2.
 
 So for each j one matrix product has the squared distances of all choices, less |y|^2. As a and b are themselves sums of
-rows, 2 a b comes from the products of candidates, 2 A'A, and the inner dimension is that of half the candidates, not the
-number of classes. The product is made in blocks that stay in the processor's cache, where their smallest number is found.
+rows, 2 a b comes from the products of candidates, 2 A'A, and the inner dimension is that of half the candidates, not
+the number of classes. The product is made in blocks that stay in the processor's cache, where their smallest number is
+found.
 
 It is proven, up to the rounding of 64 bits: products are of 32 bits, and a block is made again in 64 bits wherever its
 smallest number may be better than the best so far, given how far 32 bits can be off (Higham, *Accuracy and Stability of
@@ -65,10 +66,10 @@ def _refuse_many(candidates: int, size: int) -> None:
     pairs, half = math.comb(candidates, size), candidates - candidates // 2
     numbers = 2 * half * sum(math.comb(half, j) for j in range(min(half, size) + 1)) if pairs <= MOST_PAIRS else 0
     if pairs > MOST_PAIRS or numbers > MOST_NUMBERS:
+        long = f" and {numbers:,} numbers for those of two halves" if numbers else ""
         raise UserError(
-            f"exact: {size} of {candidates} candidates are {pairs:,} choices{f' in {numbers:,} numbers' * (numbers > 0)}; "
-            f"it goes through {MOST_PAIRS:,} at most, in {MOST_NUMBERS:,} numbers. "
-            "Take cp_sat, which proves what it can in its time, or pair_swap"
+            f"exact: {size} of {candidates} candidates are {pairs:,} choices{long}; it takes {MOST_PAIRS:,} at "
+            f"most, and {MOST_NUMBERS:,} numbers. Take cp_sat, which proves what it can in its time, or pair_swap"
         )
 
 
@@ -165,9 +166,8 @@ def choices(candidates: int, most: int) -> list[Narrow]:
     for size in range(min(candidates, most) + 1):
         masks = np.zeros((math.comb(candidates, size), candidates + 1), dtype=np.float32)
         masks[:, -1] = 1
-        if size:
-            places = np.fromiter(combinations(range(candidates), size), np.dtype((np.intp, size)), len(masks))
-            np.put_along_axis(masks, places, np.float32(1), axis=1)
+        places = list(combinations(range(candidates), size))
+        np.put_along_axis(masks, np.array(places, dtype=np.intp).reshape(len(masks), size), np.float32(1), axis=1)
         masks.flags.writeable = False
         found.append(masks)
     return found

@@ -1,7 +1,7 @@
 """Made-up factories on which selectors are compared: 35 devices, of which two are set and eight more are chosen.
 
-The distribution of all data is like FEMNIST's, as far as the writers' 60,757 images of `docs/data/femnist.md` go: 70.7 %
-digits, 14.9 % capital and 14.4 % small letters. Within each of these, classes are equally frequent here.
+The distribution of all data is like FEMNIST's, as far as the writers' 60,757 images of `docs/data/femnist.md` go: 70.7
+% digits, 14.9 % capital and 14.4 % small letters. Within each of these, classes are equally frequent here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedsim.data.distances import mixtures
 from fedsim.grouping.subset.selector import Matrix, divergence
 
 __all__ = ["KINDS", "PRIOR", "Factory", "factories"]
@@ -43,13 +44,13 @@ def _alike(devices: int, rng: np.random.Generator) -> Matrix:
 
 
 def _dirichlet(devices: int, rng: np.random.Generator) -> Matrix:
-    return rng.dirichlet(CONCENTRATION * PRIOR, devices)
+    drawn: Matrix = rng.dirichlet(CONCENTRATION * PRIOR, devices)
+    return drawn
 
 
 def _twenty_classes(devices: int, rng: np.random.Generator) -> Matrix:
     held = rng.random((devices, len(PRIOR))).argsort(axis=1) < CLASSES_OF_A_DEVICE
-    shares: Matrix = held * PRIOR
-    return shares / shares.sum(axis=1, keepdims=True)
+    return mixtures(held * PRIOR)
 
 
 KINDS: dict[str, Callable[[int, np.random.Generator], Matrix]] = {

@@ -7,9 +7,9 @@ Algorithm 2 and Eqs. 14-18 of FedGS (Li et al., IEEE Internet of Things Journal,
 2. Swap the zero with the smallest gradient and the one with the largest.
 3. Go on as long as |A x - y| gets smaller. The first swap that does not make it smaller is taken back, and ends it.
 
-The gradient says what a swap changes to first order; the true change of 1/2 |A x - y|^2 is g_i - g_j + 1/2 |a_i - a_j|^2.
-So the search may end where another swap would still help. While it starts from zero, the authors' public code lets y
-grow with the number of ones; here y is what it is in the paper.
+The gradient says what a swap changes to first order; the true change of 1/2 |A x - y|^2 is g_i - g_j + 1/2 |a_i -
+a_j|^2. So the search may end where another swap would still help. While it starts from zero, the authors' public code
+lets y grow with the number of ones; here y is what it is in the paper.
 """
 
 from __future__ import annotations
@@ -147,13 +147,17 @@ def _pinv_solution(rows: Matrix, target: Matrix) -> Matrix:
     singular values.
     """
     tall = len(rows) <= len(target)
-    gram = rows @ rows.T if tall else rows.T @ rows
+    gram: Matrix = rows @ rows.T if tall else rows.T @ rows
+    if not _is_clearly_regular(gram):
+        return np.asarray(np.linalg.lstsq(rows.T, target, rcond=None)[0], dtype=np.float64)
+    if tall:
+        return np.asarray(np.linalg.solve(gram, rows @ target), dtype=np.float64)
+    return np.asarray(rows @ np.linalg.solve(gram, target), dtype=np.float64)
+
+
+def _is_clearly_regular(gram: Matrix) -> bool:
     try:
         pivots = np.linalg.cholesky(gram).diagonal()
-        if pivots.size and pivots.min() > CLEARLY_REGULAR * pivots.max():
-            solution: Matrix = np.linalg.solve(gram, rows @ target) if tall else rows @ np.linalg.solve(gram, target)
-            return solution
     except np.linalg.LinAlgError:
-        pass  # not of full rank
-    shortest: Matrix = np.linalg.lstsq(rows.T, target, rcond=None)[0]
-    return shortest
+        return False
+    return bool(pivots.size and pivots.min() > CLEARLY_REGULAR * pivots.max())

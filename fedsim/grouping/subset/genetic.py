@@ -69,11 +69,13 @@ def crossed(one: Masks, other: Masks, rng: np.random.Generator) -> tuple[Masks, 
     return children
 
 
-def mutated(mask: Masks, chance: float, rng: np.random.Generator) -> Masks:
-    """*mask* with each of its ones replaced with this *chance*, as long as there are others."""
-    ones, zeros = np.flatnonzero(mask), np.flatnonzero(~mask)
-    leaving = ones[rng.random(len(ones)) < chance][: len(zeros)]
-    changed = mask.copy()
-    changed[leaving] = False
-    changed[rng.choice(zeros, len(leaving), replace=False)] = True
+def mutated(masks: Masks, chance: float, rng: np.random.Generator) -> Masks:
+    """*masks* with each of their ones replaced with this *chance*, as long as there are others."""
+    changed = masks.copy()
+    leaving = masks & (rng.random(masks.shape) < chance)
+    for row in np.flatnonzero(leaving.any(axis=1)):
+        zeros = np.flatnonzero(~masks[row])
+        ones = np.flatnonzero(leaving[row])[: len(zeros)]
+        changed[row, ones] = False
+        changed[row, rng.choice(zeros, len(ones), replace=False)] = True
     return changed

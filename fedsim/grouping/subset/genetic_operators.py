@@ -32,6 +32,7 @@ def evolved(settings: Genetic, quadratic: Quadratic, first: Masks, rng: np.rando
         selection=TournamentSelection(func_comp=_winners, pressure=settings.tournament),
         crossover=_BalancedCrossover(),
         mutation=_Replacement(settings.mutation),
+        eliminate_duplicates=False,
     )
     seed = int(rng.integers(2**31))
     found = minimize(_Distances(quadratic), algorithm, ("n_gen", settings.generations), seed=seed)
@@ -69,4 +70,4 @@ class _Replacement(Mutation):  # type: ignore[misc]
         self._chance = chance
 
     def _do(self, _: Any, masks: Masks, *__: Any, random_state: np.random.Generator, **___: Any) -> Any:
-        return np.array([mutated(mask, self._chance, random_state) for mask in masks])
+        return mutated(masks, self._chance, random_state)

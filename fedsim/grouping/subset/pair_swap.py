@@ -1,10 +1,10 @@
 """Local search by the best swap: the exact change of every pair is looked at, from several starts side by side.
 
-Ours, not the paper's. Where GBP-CS looks at one swap by the gradient, this takes the swap of a one and a zero that makes
-1/2 |A x - y|^2 smallest, g_i - g_j + 1/2 |a_i - a_j|^2, until there is none that makes it smaller. It starts from what
-GBP-CS has found, so it is never worse, and from random choices. From where it ends it is kicked, three ones and three
-zeros change places at random, and the search goes on from there; of the two ends the better one counts (iterated local
-search: Lourenco, Martin and Stuetzle, 2003).
+Ours, not the paper's. Where GBP-CS looks at one swap by the gradient, this takes the swap of a one and a zero that
+makes 1/2 |A x - y|^2 smallest, g_i - g_j + 1/2 |a_i - a_j|^2, until there is none that makes it smaller. It starts from
+what GBP-CS has found, so it is never worse, and from random choices. From where it ends it is kicked, three ones and
+three zeros change places at random, and the search goes on from there; of the two ends the better one counts (iterated
+local search: Lourenco, Martin and Stuetzle, 2003).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What every way to choose devices has in common: FedGS's problem, and how good a choice is.
 
 FedGS (Li et al., *Data Heterogeneity-Robust Federated Learning via Group Client Selection in Industrial IoT*, IEEE
-Internet of Things Journal, 2022), Eqs. 6-13. A factory trains on the next mini-batches of L of its devices. Some of them
-are set; b is the sum of their class counts. Choose the others, so that the sum of all is as near as can be to
-n L P_real, the class counts of n L samples of all data. With the counts of the candidates as columns of A:
+Internet of Things Journal, 2022), Eqs. 6-13. A factory trains on the next mini-batches of L of its devices. Some of
+them are set; b is the sum of their class counts. Choose the others, so that the sum of all is as near as can be to n L
+P_real, the class counts of n L samples of all data. With the counts of the candidates as columns of A:
 
     minimise |A x - y|_2, y = n L P_real - b, x in {0, 1}, x_1 + ... + x_K = size.
 
@@ -39,8 +39,9 @@ class SubsetSelector(Component):
     def choose(self, counts: ArrayLike, target: ArrayLike, size: int, rng: np.random.Generator) -> Chosen:
         """The *size* rows of *counts* whose sum is near *target*; all rows, if there are no more than that.
 
-        *counts* are (candidates, classes) and *target* (classes,); without ``needs_counts`` only the number of candidates
-        matters. Raises `ValueError` for a negative size, and for numbers that are not finite or do not fit each other.
+        *counts* are (candidates, classes) and *target* (classes,); without ``needs_counts`` only the number of
+        candidates matters. Raises `ValueError` for a negative size, and for numbers that are not finite or do not fit
+        each other.
         """
         rows, goal = checked(counts, target, size) if self.needs_counts else (np.asarray(counts), np.asarray(target))
         if size < 0:
@@ -107,7 +108,8 @@ def distance(counts: ArrayLike, target: ArrayLike, chosen: ArrayLike) -> float:
     >>> distance([[3, 0], [0, 4], [9, 9]], [0, 0], [0, 1])
     5.0
     """
-    return float(np.linalg.norm(np.asarray(counts)[np.asarray(chosen, dtype=np.int64)].sum(axis=0) - target))
+    total = np.asarray(counts)[np.asarray(chosen, dtype=np.int64)].sum(axis=0)
+    return float(np.linalg.norm(total - np.asarray(target)))
 
 
 def divergence(counts: ArrayLike, distribution: ArrayLike) -> float:
@@ -118,4 +120,4 @@ def divergence(counts: ArrayLike, distribution: ArrayLike) -> float:
     >>> round(divergence([3, 1], [0.5, 0.5]), 4)
     0.3536
     """
-    return float(np.linalg.norm(mixtures(np.asarray(counts)) - distribution))
+    return float(np.linalg.norm(mixtures(np.asarray(counts)) - np.asarray(distribution)))
