@@ -11,6 +11,7 @@ from fedsim.errors import Misfit, UserError
 from fedsim.learning.learner import NoLearner
 from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.table import ModelTable
+from fedsim.protocols.combination import Combination
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import RunLoop
 from fedsim.protocols.world import World
@@ -69,8 +70,7 @@ def seeds_tried(scenario: Scenario, materials: Materials) -> int:
 
 
 def _check_cohort(protocol: Protocol, clients: int) -> None:
-    form = closed_form(protocol)
-    if form is not None and (size := form.mean_cohort(clients)) > clients:
+    if isinstance(protocol, Combination) and (size := protocol.who().mean_size(clients)) > clients:
         raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", "clients")
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fedsim.experiment.simulate import simulate
 from fedsim.experiment.validate import seen_by
 from fedsim.learning.learner import NoLearner
+from fedsim.protocols.combination import Combination
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
@@ -125,6 +126,8 @@ class Simulations:
 
     def _message_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """Of each of so many rounds."""
+        if isinstance(protocol, Combination) and (schedule := protocol.when()).at_stations:
+            return np.full(rounds, self._station_hops(protocol, schedule.block_length()))
         sensors = len(self.materials.topology.sensors)
         form = closed_form(protocol)
         models = 2 * (sensors if form is None else form.mean_cohort(sensors))
@@ -132,6 +135,14 @@ class Simulations:
         tuned = sensors if self.scenario.evaluate.finetune_timed else 0
         hops: NDArray[np.float64] = np.maximum((models + reports + tuned) * (1 + self.wires_to_server), 1.0)
         return hops
+
+    def _station_hops(self, protocol: Combination, iterations: int) -> float:
+        """Of a round: by air in each iteration, and as many for selecting devices, and by wires."""
+        topology = self.materials.topology
+        stations = len({topology.cell_of(sensor) for sensor in topology.sensors})
+        training, reports = protocol.who().at_stations(len(topology.sensors), stations)
+        selected = len(topology.sensors) if reports else 0
+        return iterations * (2 * training + reports + selected) + 2 * stations * self.wires_to_server
 
     def _grouping_hops(self, protocol: Protocol, rounds: int) -> NDArray[np.float64]:
         """The same, of what it takes to form groups: M groups are made of *sensors* / M clusters."""

@@ -65,6 +65,13 @@ class Cohort(Component):
     def mean_size(self, clients: int) -> float:
         """Clients per round before rounding, of so many *clients*: the papers' kappa K."""
 
+    def at_stations(self, clients: int, stations: int) -> tuple[float, float]:
+        """In an iteration of all *stations*, which have so many *clients* together: who trains, and what is reported.
+
+        As a rule the cohort of the round trains, and nobody reports anything.
+        """
+        return self.mean_size(clients), 0.0
+
     def groups_by_counts(self, clients: int, rounds: int, interval: int) -> tuple[int, ...]:
         """How many groups are formed by the class counts of *clients* in each of so many *rounds*; 0 where none are.
 

@@ -90,6 +90,11 @@ class SuperNodes(Cohort, SuperNodesSettings):
         """All may take part."""
         return float(clients)
 
+    def at_stations(self, clients: int, stations: int) -> tuple[float, float]:
+        """L devices of each; where they are selected by counts, each client reports, or all of a station together."""
+        reports = stations if self.label_reports == "together" else clients
+        return min(self.devices * stations, clients), reports if self.selector.needs_counts else 0.0
+
 
 @dataclass
 class _SuperNodesDraw(Draw):
