@@ -45,6 +45,7 @@ WHAT = {
     "drifts": "How what a device sees changes in the course of time.",
     "groupings": "Which clients form a group and train one after the other.",
     "growths": "How the number of groups grows from block to block.",
+    "subsets": "Which devices train together in one step, so that their samples are together like all data.",
     "models": "What is trained, known by its parameters, bytes and FLOPs.",
     "executors": "How training is computed on this machine.",
     "cost_models": "Costs in closed form, as papers print them.",

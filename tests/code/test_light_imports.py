@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = {"llvmlite", "matplotlib", "ortools", "pandas", "simpy", "sklearn", "torch"}
+from fedsim import registry
+
+HEAVY = {"llvmlite", "matplotlib", "ortools", "pandas", "pymoo", "simpy", "sklearn", "torch"}
 PACKAGE = Path(__file__).parents[2] / "fedsim"
 PACKAGES = sorted(".".join(init.parent.relative_to(PACKAGE.parent).parts) for init in PACKAGE.rglob("__init__.py"))
 TRAINERS = (
@@ -62,6 +64,20 @@ def test_the_solver_is_loaded_when_alike_groups_are_formed_and_no_earlier() -> N
     form = "chosen[{!r}].groups(np.eye(4, dtype=np.int64), 2, np.random.default_rng(1))"
     assert loaded_after(choose + form.format("random")) == set()
     assert "ortools" in loaded_after(choose + form.format("icg"))
+
+
+def test_what_chooses_devices_loads_its_library_when_it_chooses_and_no_earlier() -> None:
+    code = (
+        "import numpy as np\n"
+        "from fedsim import registry\n"
+        "chosen = {name: registry.load('subsets', name)() for name in registry.names('subsets')}\n"
+        "for name in {!r}: chosen[name].choose(np.eye(4), np.ones(4), 2, np.random.default_rng(1))\n"
+    )
+    libraries = {"genetic": "pymoo", "bayesian": "sklearn", "cp_sat": "ortools"}
+    light = [name for name in registry.names("subsets") if name not in libraries]
+    assert loaded_after(code.replace("{!r}", repr(light))) == set()
+    for name, library in libraries.items():
+        assert library in loaded_after(code.replace("{!r}", repr([name])))
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def disjoint(number: int, candidates: int, size: int, rng: np.random.Generator) 
     """(number, candidates) random choices of one candidate from each of *size* parts, which differ by one at most.
 
     >>> disjoint(1, 3, 2, np.random.default_rng(1)).tolist()
-    [[True, False, True]]
+    [[True, True, False]]
     """
     cuts = np.arange(size + 1) * candidates // size
     masks = np.zeros((number, candidates), dtype=np.bool_)

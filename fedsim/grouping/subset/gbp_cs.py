@@ -27,7 +27,11 @@ Start = Literal["mpinv", "zero", "random"]
 CLEARLY_REGULAR = 1e-3
 """Smallest pivot of a Cholesky factor by the largest, from which on normal equations lose six digits at most."""
 DIGITS = 1e9
-"""Entries of pinv(A) y that agree to nine digits of the largest are equal: rounding decides about no rank."""
+"""Entries of pinv(A) y, or of a gradient, that agree to nine digits of the largest are equal, and the first one counts.
+
+So rounding, which differs between processors, decides about no rank."""
+SMALLER = 1 - 1e-12
+"""Times a squared distance: what is not below that is not smaller, but for rounding."""
 
 
 class Trail(NamedTuple):
@@ -107,7 +111,7 @@ def _swapped(rows: Matrix, target: Matrix, taken: NDArray[np.bool_]) -> tuple[li
         total = total + (rows[new] - rows[old])
         off = total - target
         square = float(off @ off)
-        if not square < squares[-1]:
+        if not square < SMALLER * squares[-1]:
             break
         taken[new], taken[old] = True, False
         sums.append(total)
@@ -128,16 +132,19 @@ def _filled(rows: Matrix, target: Matrix, size: int, taken: NDArray[np.bool_]) -
 
 
 def _gradient(rows: Matrix, off: Matrix) -> Matrix:
-    """g = A'(A x - y), each entry by itself, so that equal rows have equal entries, however many threads there are."""
-    found: Matrix = np.einsum("ij,j->i", rows, off)
-    return found
+    """g = A'(A x - y), but for a factor."""
+    return _ranks(np.einsum("ij,j->i", rows, off))
 
 
 def _largest(weights: Matrix, size: int) -> NDArray[np.int64]:
     """Positions of the *size* largest; of equal ones the first."""
-    top = np.abs(weights).max(initial=0.0)
-    ranks = np.rint(weights * (DIGITS / top)) if top > 0 else weights
-    return np.argsort(-ranks, kind="stable")[:size]
+    return np.argsort(-_ranks(weights), kind="stable")[:size]
+
+
+def _ranks(numbers: Matrix) -> Matrix:
+    """Whole numbers in the order of *numbers*."""
+    top = np.abs(numbers).max(initial=0.0)
+    return np.rint(DIGITS * (numbers / top)) if top > 0 else numbers
 
 
 def _pinv_solution(rows: Matrix, target: Matrix) -> Matrix:

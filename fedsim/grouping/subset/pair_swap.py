@@ -23,7 +23,7 @@ __all__ = ["PairSwap", "descended"]
 KICKED = 3
 """Ones that become zeros in a kick."""
 ROUNDING = 1e-12
-"""By the largest number of A'A: a change that is smaller is none."""
+"""By the largest numbers of A'A and A'y: a change that is smaller is none."""
 
 
 class PairSwap(SubsetSelector):
@@ -69,7 +69,7 @@ def descended(problem: Quadratic, masks: NDArray[np.bool_]) -> NDArray[np.bool_]
     """
     gram, pull = problem
     masks, half = masks.copy(), gram.diagonal() / 2
-    least = -ROUNDING * np.abs(gram).max()
+    least = -ROUNDING * (np.abs(gram).max() + np.abs(pull).max())
     gradients = masks.astype(np.float64) @ gram - pull
     going = np.arange(len(masks))
     while len(going):
