@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fedsim.data.stream.settings import StreamSettings
-from fedsim.devices.stream_buffer import StreamBuffer
+from fedsim.devices.stream_buffer import MiniBatchBuffer, StreamBuffer
 
 
 def buffer(**options: object) -> StreamBuffer:
@@ -134,3 +134,24 @@ def test_without_arrival_only_the_batch_of_a_block_can_be_forgotten() -> None:
     device.consume(device.capture(0.0, 1), 1)
     device.forget(3.0)
     assert device.capture(9.0, 2).first == 5
+
+
+def test_a_mini_batch_is_offered_again_until_it_is_used() -> None:
+    """Whatever the clock says meanwhile, and as often as there is a training in a round."""
+    drift = {"name": "gradual", "begin": 0.0, "end": 9.0, "by": "sim_time_s"}
+    device = MiniBatchBuffer(StreamSettings.model_validate({"samples": 5, "drift": drift}))
+    first = device.capture(0.0, 1)
+    assert device.capture(4.5, 2) is first and first.mixture == (1.0, 0.0)
+    device.consume(first, 2)
+    second = device.capture(4.5, 2)
+    assert (second.first, second.mixture) == (5, (0.5, 0.5))
+    device.consume(second, 2)
+    assert (device.capture(9.0, 2).first, device.consumed, device.missed) == (10, 10, 0)
+
+
+def test_a_device_that_forgets_loses_its_next_mini_batch() -> None:
+    settings = {"samples": 5, "arrival": {"samples_per_s": 2.0, "buffer_samples": 8}}
+    device = MiniBatchBuffer(StreamSettings.model_validate(settings))
+    assert device.capture(4.0, 1).first == 0
+    device.forget(4.0)
+    assert device.capture(4.0, 1).first == 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import digit_runs
@@ -112,8 +113,10 @@ class SingleSteps:
         gradients = torch.autograd.grad(loss, list(self.loop.net.parameters()))
         return [w - self.loop.scenario.training.learning_rate * g for w, g in zip(start, gradients, strict=True)]
 
-    def run(self, chosen: Any, steps: int) -> Weights:
+    def run(self, chosen: Any, steps: int, *, threshold: float | None = None) -> Weights:
+        """With a *threshold*, a station reports changes above it, and keeps the rest for its next report."""
         model = [weight.double() for weight in self.loop.weights]
+        rests = [[torch.zeros_like(weight) for weight in model] for _ in range(FACTORIES)]
         for number in range(1, ROUNDS + 1):
             ends = []
             for factory in range(FACTORIES):
@@ -121,6 +124,11 @@ class SingleSteps:
                 for step in range(steps):
                     made = [self.step(own, self.batch(client)) for client in chosen(factory, number, step)]
                     own = [torch.stack(some).mean(dim=0) for some in zip(*made, strict=True)]
+                if threshold is not None:
+                    due = [w - m + rest for w, m, rest in zip(own, model, rests[factory], strict=True)]
+                    sent = [change * (change.abs() > threshold) for change in due]
+                    rests[factory] = [change - some for change, some in zip(due, sent, strict=True)]
+                    own = [m + some for m, some in zip(model, sent, strict=True)]
                 ends.append(own)
             model = [torch.stack(some).mean(dim=0) for some in zip(*ends, strict=True)]
         self.loop.put(model)
@@ -142,6 +150,16 @@ def test_compound_steps_are_the_papers_loop(who: str, fused: bool, tmp_path: Any
     keys = {"devices": DEVICES, "presampled": 0} if who == "all" else {"devices": 3, "presampled": 1}
     whole = scenario([{"name": "fedgs_random", "iterations": STEPS, "fused": fused, **keys}])
     expected = SingleSteps(whole).run(drawn if who == "some" else lambda factory, *_: of_factory(factory), STEPS)
+    results = run(whole, out=tmp_path / "r", executor="serial", precision="float64")
+    assert apart(digit_runs.weights(results, "fedgs_random"), expected) < 1e-12
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_codec_acts_on_what_stations_report(fused: bool, tmp_path: Any) -> None:
+    codec = {"path": f"{Path(__file__).parents[1] / 'outside' / 'sparse.py'}:Sparse", "threshold": 0.02}
+    keys = {"iterations": STEPS, "devices": DEVICES, "presampled": 0, "fused": fused, "codec": codec}
+    whole = scenario([{"name": "fedgs_random", **keys}])
+    expected = SingleSteps(whole).run(lambda factory, *_: of_factory(factory), STEPS, threshold=0.02)
     results = run(whole, out=tmp_path / "r", executor="serial", precision="float64")
     assert apart(digit_runs.weights(results, "fedgs_random"), expected) < 1e-12
 

@@ -7,16 +7,18 @@ which take 0.32 s on the air. Two stations share the wire to the cloud.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
 from plain_learner import PlainLearner
 from small_worlds import NO_CONTENTION, hall, prepared
 
-from fedsim.data.captures import Capture
+from fedsim.data.captures import Capture, classes_seen
 from fedsim.errors import UserError
 from fedsim.experiment.simulate import simulate
+from fedsim.grouping.subset.selector import SubsetSelector
 from fedsim.protocols.schedules.membership import Membership
 from fedsim.protocols.world import World
 
@@ -181,6 +183,53 @@ def test_each_device_has_a_chance_where_some_are_presampled() -> None:
     assert len(found) == 6
 
 
+# -- selection ---------------------------------------------------------------------------------------------------------
+
+
+class Noting(SubsetSelector):
+    """The first ones; notes what it was asked."""
+
+    name: Literal["noting"] = "noting"
+    asked: ClassVar[list[tuple[Any, Any]]] = []
+
+    def some(self, rows: Any, target: Any, size: int, rng: np.random.Generator) -> Any:
+        self.asked.append((rows.copy(), target.copy()))
+        return np.arange(size)
+
+
+def test_the_selector_is_asked_for_what_the_presampled_lack() -> None:
+    """y = n L P_real - b, with the class counts of each device's next mini-batch."""
+    Noting.asked.clear()
+    learner = PlainLearner(parts=("model",))
+    keys = {**FEDGS, "selector": {"path": f"{__file__}:Noting"}, "fused": False}
+    world = ran(keys, {"data.partition": {"name": "shards", "shards_per_client": 3}}, learner=lambda *_: learner)
+    y, ids = world.dataset.y, world.dataset.train_ids
+    assert y is not None
+    real = np.bincount(y[np.concatenate(ids)], minlength=10) / sum(map(len, ids))
+    used = {client: Counter[int]() for client in range(6)}
+
+    def next_batch(client: int) -> Any:
+        capture = Capture(used[client].total(), 10)
+        return classes_seen(world.dataset, client, capture, world.streams)
+
+    trained = [(client, capture) for _, client, capture in learner.captures]
+    for number, (rows, target) in enumerate(sorted_by_station(Noting.asked)):
+        station, step = divmod(number, 3)
+        chosen = [one for one in trained if one[0] // 3 == station][2 * step : 2 * step + 2]
+        members = range(3 * station, 3 * station + 3)
+        batches = {client: next_batch(client) for client in members}
+        presampled = [client for client in members if not any((batches[client] == row).all() for row in rows)]
+        assert len(presampled) == 1 and len(rows) == 2
+        np.testing.assert_allclose(target, 10 * 2 * real - batches[presampled[0]], rtol=0, atol=1e-12)
+        for client, _ in chosen:
+            used[client][0] += 10
+
+
+def sorted_by_station(asked: list[Any]) -> list[Any]:
+    """Both stations ask in turn."""
+    return asked[0::2] + asked[1::2]
+
+
 # -- who moves ---------------------------------------------------------------------------------------------------------
 
 
@@ -232,6 +281,14 @@ def test_a_device_that_has_moved_is_reached_over_the_wires_between() -> None:
 def test_what_does_not_fit_is_refused(keys: dict[str, Any], changes: dict[str, Any], message: str) -> None:
     with pytest.raises((UserError, ValueError), match=message):
         ran({**FEDGS, **keys}, changes)
+
+
+def test_a_model_that_may_mix_samples_is_refused_where_steps_are_fused() -> None:
+    net = {"name": "torch_module", "path": f"{Path(__file__).parents[1] / 'laws' / 'normalised_net.py'}:NormalisedNet"}
+    base = NO_CONTENTION | hall(**STATIONS) | LABELS | {"model": net, "protocols": [FEDGS]}
+    with pytest.raises(UserError, match=r"\.fused: .* not here: .* module of the user's own .* fused: f"):
+        prepared(base)
+    prepared(base | {"protocols": [{**FEDGS, "fused": False}]})
 
 
 def test_a_cohort_is_for_the_cloud_or_for_stations() -> None:

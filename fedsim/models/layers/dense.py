@@ -61,7 +61,6 @@ class Dropout(Layer):
     """
 
     kind: ClassVar[str] = "dropout"
-    alone: ClassVar[bool] = False
     rate: float
 
     def __post_init__(self) -> None:
@@ -69,6 +68,11 @@ class Dropout(Layer):
         super().__post_init__()
         if not 0 <= self.rate < 1:
             raise ValueError(f"rate={self.rate} of layer {self.name!r} must be at least 0 and below 1")
+
+    @property
+    def alone(self) -> bool:
+        """Where it leaves nothing out."""
+        return self.rate == 0
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -23,10 +23,14 @@ class Gated(Layer):
     """
 
     kind: ClassVar[str] = "gated"
-    alone: ClassVar[bool] = False
     inputs: int
     outputs: int
     clients: int
+
+    @property
+    def alone(self) -> bool:
+        """No: each client has a column of its own."""
+        return False
 
     @property
     def parameter_shapes(self) -> dict[str, Shape]:

@@ -20,9 +20,6 @@ class Layer(ABC):
     """
 
     kind: ClassVar[str]
-    alone: ClassVar[bool] = True
-    """Whether what it makes of a sample in training depends on that sample only: not on chance, not on the others of
-    its mini-batch, and not on whose it is."""
     name: str
 
     def __post_init__(self) -> None:
@@ -64,6 +61,14 @@ class Layer(ABC):
     def text(self) -> str:
         """The name and the signature; two models whose layers have equal ones are equal."""
         return f"{self.name}={self.signature}"
+
+    @property
+    def alone(self) -> bool:
+        """Whether what it makes of a sample in training depends on that sample only.
+
+        That is, not on chance, not on the others of its mini-batch, and not on whose it is.
+        """
+        return True
 
     @property
     def parameter_shapes(self) -> dict[str, Shape]:

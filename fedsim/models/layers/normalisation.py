@@ -17,8 +17,12 @@ __all__ = ["BatchNorm1d", "BatchNorm2d"]
 @dataclass(frozen=True)
 class _BatchNorm(Layer):
     axes: ClassVar[tuple[str, ...]]
-    alone: ClassVar[bool] = False
     channels: int
+
+    @property
+    def alone(self) -> bool:
+        """No: it normalises over the batch."""
+        return False
 
     @property
     def parameter_shapes(self) -> dict[str, Shape]:
