@@ -246,11 +246,11 @@ class Books:
         """By channel: the integral over time of the number of messages on it, sent or waiting."""
         return {channel: ledger.present_s for channel, ledger in self.ledgers.items()}
 
-    def _hand_over(self, client: int, hop: Hop, size_bytes: float) -> Attempted:
+    def _hand_over(self, client: int, hop: Hop, size_bytes: float, messages: int) -> Attempted:
         """A message is handed to a hop."""
         if not isinstance(hop.channel, Meter):
             hop._channel = Meter(hop.channel, hop, self)  # type: ignore[assignment]
-        attempted = self._attempt(client, hop, size_bytes)
+        attempted = self._attempt(client, hop, size_bytes, messages)
         self._handed_bytes[hop.link.index, hop.direction] += attempted.bytes
         self._handed_messages[hop.link.index, hop.direction] += 1
         return attempted
