@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,17 @@ class ClassCounts:
         self._dataset, self._streams = dataset, streams
         self._passes: dict[int, tuple[int, NDArray[np.int64]]] = {}
         """By client, the number of the pass that was last asked for, and its labels in order."""
+        self._counted: dict[int, Capture] = {}
+        """By client, the capture that was counted last."""
+        self._rows = np.zeros((len(dataset.train_ids), dataset.classes or 0), np.int64)
+        """(clients, classes) its counts."""
+
+    def rows(self, captures: Sequence[tuple[int, Capture]]) -> NDArray[np.int64]:
+        """(captures, classes) samples of each class in some clients' *captures*."""
+        for client, capture in captures:
+            if self._counted.get(client) is not capture:
+                self._rows[client], self._counted[client] = self.of(client, capture), capture
+        return self._rows[[client for client, _ in captures]]
 
     def of(self, client: int, capture: Capture) -> NDArray[np.int64]:
         """(classes,) samples of each class in a capture."""

@@ -137,9 +137,9 @@ FAULTS = (
     ),
     Fault(
         "stale counts are selected by",
-        SUPER_NODES,
-        "            if self._captures.get(client.index) is not capture:\n",
-        "            if client.index not in self._captures:\n",
+        "fedsim/data/class_counts.py",
+        "            if self._counted.get(client) is not capture:\n",
+        "            if client not in self._counted:\n",
         (f"{CLOCK}::test_the_selector_is_asked_for_what_the_presampled_lack",),
     ),
     Fault(

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import Field
 from simpy import Event
 
-from fedsim.data.captures import Capture, classes_seen
+from fedsim.data.captures import classes_seen
 from fedsim.data.class_counts import ClassCounts
 from fedsim.errors import Misfit
 from fedsim.grouping.subset.gbp_cs import GBPCS
@@ -106,10 +106,6 @@ class _SuperNodesDraw(Draw):
     _goal: np.ndarray[Any, np.dtype[np.float64]] | None = None
     """P_real, (classes,): the share of each class in all data."""
     _counting: ClassCounts | None = None
-    _captures: dict[int, Capture] = field(default_factory=dict)
-    """By client, the mini-batch that was counted last."""
-    _rows: Counts = field(default_factory=lambda: np.empty((0, 0), np.int64))
-    """(clients, classes) their counts."""
 
     def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """All clients, as soon as one of them can be reached and is free; the cloud learns of their data."""
@@ -171,16 +167,9 @@ class _SuperNodesDraw(Draw):
     def _next_counts(self, world: World, members: Sequence[Client], at: BlockRound) -> Counts:
         """(members, classes) the class counts of their next mini-batches."""
         if self._counting is None:
-            assert world.dataset.classes is not None
             self._counting = ClassCounts(world.dataset, world.streams)
-            self._rows = np.zeros((len(world.clients), world.dataset.classes), np.int64)
-        for client in members:
-            assert client.stream is not None
-            capture = client.stream.capture(world.env.now, at.number)
-            if self._captures.get(client.index) is not capture:
-                self._captures[client.index] = capture
-                self._rows[client.index] = self._counting.of(client.index, capture)
-        return self._rows[[client.index for client in members]]
+        streams = [(client.index, client.stream) for client in members if client.stream is not None]
+        return self._counting.rows([(index, stream.capture(world.env.now, at.number)) for index, stream in streams])
 
     def _learn_of(self, world: World, clients: Sequence[Client]) -> Generator[Event, Any, None]:
         """The cloud asks *clients* what they hold, and works out the share of each class (Eq. 2)."""
