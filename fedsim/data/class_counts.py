@@ -21,21 +21,21 @@ class ClassCounts:
         self._dataset, self._streams = dataset, streams
         self._passes: dict[int, tuple[int, NDArray[np.int64]]] = {}
         """By client, the number of the pass that was last asked for, and its labels in order."""
-        self._counted: dict[int, Capture] = {}
+        self._counted: dict[int, Capture | None] = {}
         """By client, the capture that was counted last."""
         self._rows = np.zeros((len(dataset.train_ids), dataset.classes or 0), np.int64)
         """(clients, classes) its counts."""
 
-    def rows(self, captures: Sequence[tuple[int, Capture]]) -> NDArray[np.int64]:
-        """(captures, classes) samples of each class in some clients' *captures*."""
+    def rows(self, captures: Sequence[tuple[int, Capture | None]]) -> NDArray[np.int64]:
+        """(captures, classes) samples of each class in some clients' *captures*; None: in all of its own samples."""
         for client, capture in captures:
-            if self._counted.get(client) is not capture:
+            if client not in self._counted or self._counted[client] is not capture:
                 self._rows[client], self._counted[client] = self.of(client, capture), capture
         return self._rows[[client for client, _ in captures]]
 
-    def of(self, client: int, capture: Capture) -> NDArray[np.int64]:
-        """(classes,) samples of each class in a capture."""
-        if capture.mixture is not None:  # each sample is drawn for itself
+    def of(self, client: int, capture: Capture | None) -> NDArray[np.int64]:
+        """(classes,) samples of each class in a capture; None: in all of its own samples."""
+        if capture is None or capture.mixture is not None:  # in a drift each sample is drawn for itself
             return classes_seen(self._dataset, client, capture, self._streams)
         assert self._dataset.classes is not None
         size, classes = len(self._dataset.train_ids[client]), self._dataset.classes

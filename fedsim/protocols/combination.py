@@ -109,7 +109,6 @@ class Combination(Protocol):
             cohort.check(world)
         with within(*self._key("schedule")):
             schedule.check(world)
-            schedule.check_beside(world, parts)
         with within(*self._key("objective")):
             objective.check(world.dataset)
             if objective.features:
@@ -120,6 +119,8 @@ class Combination(Protocol):
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
         exchange.check_beside(objective, codec)
+        with within(*self._key("schedule")):
+            schedule.check_beside(world, parts)
 
     def _check_what_travels_beside(self) -> None:
         """What the objective receives, the server must have, and what the rule needs, the objective must send."""

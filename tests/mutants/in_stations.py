@@ -89,8 +89,8 @@ FAULTS = (
     Fault(
         "momentum is let through",
         STEPS,
-        'f"training.momentum={world.training.momentum:g}" if world.training.momentum else None,',
-        "None,",
+        "        if training.momentum:\n",
+        "        if False:\n",
         (f"{CLOCK}::test_what_does_not_fit_is_refused",),
     ),
     Fault(
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         "stale counts are selected by",
         "fedsim/data/class_counts.py",
-        "            if self._counted.get(client) is not capture:\n",
+        "            if client not in self._counted or self._counted[client] is not capture:\n",
         "            if client not in self._counted:\n",
         (f"{CLOCK}::test_the_selector_is_asked_for_what_the_presampled_lack",),
     ),

@@ -22,12 +22,14 @@ COHORTS: dict[str, dict[str, Any]] = {
     "grouped": {"name": "grouped", "sampling_rate": 1.0, "growth": {"name": "constant", "beta": 2}},
     "at stations": {"name": "random", "fraction": 1.0},
     "super_nodes": {"name": "super_nodes", "devices": 6},
+    "super nodes that train": {"name": "super_nodes", "devices": 6},
 }
 SCHEDULES: dict[str, dict[str, Any]] = {
     "random": {"name": "rounds", "interval": INTERVAL},
     "grouped": {"name": "rounds", "interval": INTERVAL},
     "at stations": {"name": "edge_rounds", "edge_rounds": 2},
     "super_nodes": {"name": "compound_steps", "iterations": 2, "fused": False},
+    "super nodes that train": {"name": "edge_rounds", "edge_rounds": 2},
 }
 EXCHANGES: dict[str, dict[str, Any]] = {
     "extractor": {"name": "extractor"},
@@ -84,7 +86,7 @@ UNTRAINED = (
     "{name: whole}"
 )
 OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
-STATIONS = ("at stations", "super_nodes")
+STATIONS = ("at stations", "super_nodes", "super nodes that train")
 OF_STATIONS = set(product(STATIONS, EXCHANGES))
 REFUSED: dict[str, dict[tuple[str, str], str]] = {
     rule: {(cohort, "extractor"): IN_PART for cohort in STATIONS} for rule in RULES

@@ -31,11 +31,12 @@ class Draw(ABC):
         return None
 
     def at_station(
-        self, site: Site, station: int, members: Sequence[Client], at: BlockRound
+        self, site: Site, station: int, members: Sequence[Client], at: BlockRound, deadline_s: float | None
     ) -> Generator[Event, Any, Sequence[Client]]:
         """Of *members*, who can take part in an iteration at their *site*, those who do: as a rule, all.
 
-        *station* is the site's number, and ``at.offset`` that of the iteration in its round.
+        *station* is the site's number, and ``at.offset`` that of the iteration in its round. No message to the station
+        is waited for longer than *deadline_s* (None: without end).
         """
         yield from ()
         return members

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.data.captures import classes_seen
+from fedsim.data.captures import Capture, classes_seen
 from fedsim.errors import Misfit
 from fedsim.kernel.trip import Trip
 from fedsim.network.attachment import Backbone
@@ -22,6 +22,7 @@ __all__ = [
     "BYTES_PER_COUNT",
     "Counts",
     "check_that_there_are_classes",
+    "next_capture",
     "next_counts",
     "report_to_cloud",
     "reports_to_station",
@@ -41,10 +42,14 @@ def check_that_there_are_classes(world: World, what: str, way: str, *key: str) -
         raise Misfit(f"{goes}; {way}", *key)
 
 
+def next_capture(world: World, client: Client, round_number: int) -> Capture | None:
+    """What *client* would train on now; None: all of its own samples."""
+    return None if client.stream is None else client.stream.capture(world.env.now, round_number)
+
+
 def next_counts(world: World, client: Client, round_number: int) -> Counts:
-    """Of the samples that *client* would train on now."""
-    capture = None if client.stream is None else client.stream.capture(world.env.now, round_number)
-    return classes_seen(world.dataset, client.index, capture, world.streams)
+    """The class counts of `next_capture`."""
+    return classes_seen(world.dataset, client.index, next_capture(world, client, round_number), world.streams)
 
 
 def report_to_cloud(world: World, client: Client, counts: Counts) -> Generator[Any, Any, tuple[int, Counts]]:

@@ -32,6 +32,7 @@ from fedsim.protocols.cohorts.label_reports import (
     BYTES_PER_COUNT,
     Counts,
     check_that_there_are_classes,
+    next_capture,
     report_to_cloud,
     reports_to_station,
 )
@@ -100,7 +101,7 @@ class SuperNodes(Cohort, SuperNodesSettings):
 class _SuperNodesDraw(Draw):
     settings: SuperNodes
     deadline_s: float | None
-    """How long reports are waited for at most."""
+    """How long the cloud waits for reports at most."""
     _held: dict[int, Counts] = field(default_factory=dict)
     """Of all samples of each client that has told so."""
     _goal: np.ndarray[Any, np.dtype[np.float64]] | None = None
@@ -115,12 +116,12 @@ class _SuperNodesDraw(Draw):
         return [(client,) for client in world.clients]
 
     def at_station(
-        self, site: Site, station: int, members: Sequence[Client], at: BlockRound
+        self, site: Site, station: int, members: Sequence[Client], at: BlockRound, deadline_s: float | None
     ) -> Generator[Event, Any, Sequence[Client]]:
         """Some drawn, the others selected, in the order of clients."""
         settings, world = self.settings, site.world
         if settings.selector.needs_counts:
-            members = yield from self._reported(site, members)
+            members = yield from self._reported(site, members, deadline_s)
         if not members:
             return []
         if settings.selection_s:
@@ -154,22 +155,23 @@ class _SuperNodesDraw(Draw):
         chosen = settings.selector.choose(counts, wanted, size, rng)
         return [others[number] for number in chosen]
 
-    def _reported(self, site: Site, members: Sequence[Client]) -> Generator[Event, Any, Sequence[Client]]:
+    def _reported(
+        self, site: Site, members: Sequence[Client], deadline_s: float | None
+    ) -> Generator[Event, Any, Sequence[Client]]:
         """Those of *members* who have told the station the classes of their next mini-batch."""
         assert site.world.dataset.classes is not None
         size_bytes = float(BYTES_PER_COUNT * site.world.dataset.classes)
         together = self.settings.label_reports == "together"
         trips = reports_to_station(site, members, size_bytes, together=together)
-        gathered: Gathered = yield gather(site.world.env, trips, deadline_s=self.deadline_s)
+        gathered: Gathered = yield gather(site.world.env, trips, deadline_s=deadline_s)
         give_up(gathered.late, "the devices are selected")
         return sorted((client for some in gathered.arrived for client in some), key=lambda client: client.index)
 
     def _next_counts(self, world: World, members: Sequence[Client], at: BlockRound) -> Counts:
-        """(members, classes) the class counts of their next mini-batches."""
+        """(members, classes) the class counts of what they would train on next."""
         if self._counting is None:
             self._counting = ClassCounts(world.dataset, world.streams)
-        streams = [(client.index, client.stream) for client in members if client.stream is not None]
-        return self._counting.rows([(index, stream.capture(world.env.now, at.number)) for index, stream in streams])
+        return self._counting.rows([(client.index, next_capture(world, client, at.number)) for client in members])
 
     def _learn_of(self, world: World, clients: Sequence[Client]) -> Generator[Event, Any, None]:
         """The cloud asks *clients* what they hold, and works out the share of each class (Eq. 2)."""

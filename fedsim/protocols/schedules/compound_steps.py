@@ -61,6 +61,9 @@ class CompoundSteps(Stations, CompoundStepsSettings):
         if training.epochs != 1:
             problem = f"training.epochs={training.epochs}, and a single step is one mini-batch, seen once"
             raise Misfit(f"{problem}; give this protocol training: {{..., epochs: 1}}")
+        if training.momentum:
+            problem = f"training.momentum={training.momentum:g} has no effect, as each single step begins without any"
+            raise Misfit(f"{problem}; give this protocol training: {{..., momentum: 0.0}}")
         if stream is not None and stream.refresh_rounds != 1:
             problem = f"data.stream.refresh_rounds={stream.refresh_rounds} keeps samples for several trainings"
             raise Misfit(f"{problem}, and here each step uses up its mini-batch; leave it out")
@@ -76,7 +79,6 @@ class CompoundSteps(Stations, CompoundStepsSettings):
             f"objective {parts.objective.name!r}" if not isinstance(parts.objective, Plain) else None,
             f"exchange {parts.exchange.name!r}" if not isinstance(parts.exchange, Whole) else None,
             f"inner_codec {self.inner_codec.name!r}" if not self.inner_codec.exact else None,
-            f"training.momentum={world.training.momentum:g}" if world.training.momentum else None,
             why_not_alone(world.model),
         ]
         if why := next(filter(None, reasons), None):

@@ -48,7 +48,7 @@ class StationsSettings(Settings):
     deadline_s: Positive | None = None
     """A round ends at the latest after so many seconds: the cloud waits for its stations no longer."""
     iteration_deadline_s: Positive | None = None
-    """A station waits no longer for its clients, nor for what they report of their data, in an iteration."""
+    """A station waits no longer for its clients, nor before for what they report of their data, in an iteration."""
     weighting: Literal["samples", "uniform"] = "samples"
     """Weights of the stations' models: by the samples that they were trained on, or all equal."""
     inner_codec: Annotated[Codec, OneOf("codecs")] = Float32()
@@ -104,7 +104,7 @@ class Stations(Schedule, StationsSettings):
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
         self.begin(world)
-        cloud, draw = Site(world, rule=parts.server), parts.cohort.begin(self.iteration_deadline_s)
+        cloud, draw = Site(world, rule=parts.server), parts.cohort.begin(self.deadline_s)
         membership, reports = Membership(world, self.move_share), StationReports(world, parts.codec)
         for round_number in world.loop.rounds():
             at = BlockRound(round_number, round_number, 0, self.most_iterations)
@@ -167,7 +167,7 @@ class Stations(Schedule, StationsSettings):
             if not there:
                 break
             here = at._replace(offset=number)
-            clients = yield from draw.at_station(site, station.number, there, here)
+            clients = yield from draw.at_station(site, station.number, there, here, self.iteration_deadline_s)
             station.asked.update(client.index for client in clients)
             yield from self.iteration(station, parts, here, clients)
             yield from parts.exchange.spread(site, here, clients, self.iteration_deadline_s)
