@@ -76,6 +76,17 @@ def test_numbers_that_32_bits_cannot_tell_apart_are_told_apart(seed):
     assert squared(picked.tolist()) == min(map(squared, combinations(range(13), 5)))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_32_bits_say_what_is_better_by_a_little_is_found(seed):
+    rng, everything = np.random.default_rng(seed), slice(None)
+    rows = 100_000.0 + rng.integers(0, 40, (13, 3))
+    for half in module.halves(Quadratic.of(rows, 500_100.0 + rng.integers(-30, 30, 3)), 5):
+        least = half.values(everything, everything).min()
+        *_, (here, there, value) = half.better_than(least + 0.5)
+        assert value == half.values(everything, everything)[here, there] == least
+        assert list(half.better_than(least)) == []
+
+
 @each_kind
 def test_products_of_32_bits_are_as_near_as_they_have_to_be(kind):
     factory = next(factories(kind, 1, np.random.default_rng(1)))
@@ -189,6 +200,15 @@ def test_best_swaps_are_never_worse_than_gbp_cs(problem, data):
     size = data.draw(st.integers(1, len(rows) - 1))
     for selector in (PairSwap(starts=0, kicks=0), PairSwap(starts=3)):
         assert found_by(selector, rows, target, size) <= found_by(GBPCS(), rows, target, size) + 1e-6
+
+
+@each_kind
+def test_best_swaps_go_on_where_gbp_cs_ends(kind):
+    for factory in factories(kind, 10, np.random.default_rng(1)):
+        mask = np.isin(np.arange(33), GBPCS().choose(factory.counts, factory.target, 8, np.random.default_rng(1)))
+        (end,) = descended(Quadratic.of(factory.counts.astype(float), factory.target), mask[None])
+        picked = PairSwap(starts=0, kicks=0).choose(factory.counts, factory.target, 8, np.random.default_rng(1))
+        assert picked.tolist() == np.flatnonzero(end).tolist()
 
 
 @each_kind

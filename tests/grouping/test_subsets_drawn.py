@@ -15,7 +15,8 @@ from fedsim.errors import Misfit
 from fedsim.grouping.subset import genetic, monte_carlo
 from fedsim.grouping.subset.bayesian import Bayesian, disjoint
 from fedsim.grouping.subset.factories import factories
-from fedsim.grouping.subset.genetic import Genetic, crossed, mutated
+from fedsim.grouping.subset.genetic import Genetic
+from fedsim.grouping.subset.genetic_operators import crossed, mutated
 from fedsim.grouping.subset.monte_carlo import MonteCarlo
 from fedsim.grouping.subset.random import RandomSubset
 from fedsim.grouping.subset.selector import SubsetSelector, distance, subsets

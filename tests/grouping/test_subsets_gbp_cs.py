@@ -93,7 +93,7 @@ def test_of_any_real_numbers_each_swap_helps_and_as_many_are_chosen(start, probl
 
 
 def shapes():
-    """Matrices of rows: long and short, regular, with equal rows, with empty rows and columns, of low rank."""
+    """Matrices: long and short, with rows that are equal or nearly so, with empty rows and columns, of low rank."""
     rng = np.random.default_rng(1)
     long, short = rng.integers(0, 5, (9, 20)).astype(float), rng.integers(0, 5, (40, 6)).astype(float)
     low = rng.normal(size=(12, 3)) @ rng.normal(size=(3, 8))
@@ -103,6 +103,7 @@ def shapes():
         "long": long,
         "short": short,
         "equal": long[[0, 1, 2, 0, 4, 1]],
+        "nearly equal": np.vstack([long[:5], long[:5] + 1e-4 * rng.normal(size=(5, 20))]),
         "empty rows": long * (np.arange(9) % 3 > 0)[:, None],
         "empty columns": empty,
         "low": low,

@@ -12,19 +12,20 @@ found.
 
 It is proven, up to the rounding of 64 bits: products are of 32 bits, and a block is made again in 64 bits wherever its
 smallest number may be better than the best so far, given how far 32 bits can be off (Higham, *Accuracy and Stability of
-Numerical Algorithms*, 2002, section 3.1).
+Numerical Algorithms*, 2002, section 3.1). It computes in one thread.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from fedsim.errors import UserError
 from fedsim.grouping.subset.gbp_cs import gbp_cs
@@ -40,8 +41,6 @@ BLOCK = (512, 512)
 """Choices of the first half, and of the second: a megabyte."""
 UNIT_ROUNDOFF = 2.0**-24
 """Of 32 bits."""
-
-
 Narrow = NDArray[np.float32]
 
 
@@ -56,10 +55,16 @@ class Exact(SubsetSelector):
         problem = Quadratic.of(rows, target)
         best = _good(problem, rows, target, size)
         least = float(problem.values(best[None])[0])
-        for pair in halves(problem, size):
-            for here, there, value in pair.better_than(least):
-                least, best = value, np.concatenate([pair.first[here, :-1], pair.second[there, :-1]])
+        with _blas().limit(limits=1, user_api="blas"):  # to share such small products among threads takes longer
+            for pair in halves(problem, size):
+                for here, there, value in pair.better_than(least):
+                    least, best = value, np.concatenate([pair.first[here, :-1], pair.second[there, :-1]])
         return np.flatnonzero(best)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _refuse_many(candidates: int, size: int) -> None:

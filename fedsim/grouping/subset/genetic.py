@@ -9,26 +9,24 @@ replaced by one that is not.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
-from pydantic import Field
 
 from fedsim.errors import Misfit
 from fedsim.grouping.subset.selector import Matrix, Quadratic, SubsetSelector, subsets
-from fedsim.settings import Count, Probability, key_rule
+from fedsim.settings import MOST, Count, Probability, key_rule
 
-__all__ = ["Genetic", "crossed", "mutated"]
-
-Masks = NDArray[np.bool_]
+__all__ = ["Genetic"]
 
 
 class Genetic(SubsetSelector):
     """A genetic algorithm whose children choose as many as their parents, by pymoo (FedGS)."""
 
     name: Literal["genetic"] = "genetic"
-    population: Count = Field(default=100, ge=2)
+    population: Annotated[int, Interval(ge=2, le=MOST)] = 100
     """Choices in a generation; the first one is drawn."""
     generations: Count = 100
     """Generations, the first one included."""
@@ -49,33 +47,6 @@ class Genetic(SubsetSelector):
         from fedsim.grouping.subset.genetic_operators import evolved
 
         first = subsets(self.population, len(rows), size, rng)
-        return np.flatnonzero(evolved(self, Quadratic.of(rows, target), first, rng))
-
-
-def crossed(one: Masks, other: Masks, rng: np.random.Generator) -> tuple[Masks, Masks]:
-    """Two children, each of which chooses as many as *one* and as *other* do.
-
-    >>> one, other = np.array([True, False, True, False]), np.array([False, True, True, False])
-    >>> [child.sum() for child in crossed(one, other, np.random.default_rng(1))]
-    [np.int64(2), np.int64(2)]
-    """
-    differing = np.flatnonzero(one != other)
-    ahead = np.concatenate([[0], np.cumsum(np.where(one[differing], 1, -1))])  # of one, in what is before each cut
-    cut = int(rng.integers(len(ahead)))
-    begin, end = sorted((cut, int(rng.choice(np.flatnonzero(ahead == ahead[cut])))))
-    stretch = differing[begin:end]
-    children = one.copy(), other.copy()
-    children[0][stretch], children[1][stretch] = other[stretch], one[stretch]
-    return children
-
-
-def mutated(masks: Masks, chance: float, rng: np.random.Generator) -> Masks:
-    """*masks* with each of their ones replaced with this *chance*, as long as there are others."""
-    changed = masks.copy()
-    leaving = masks & (rng.random(masks.shape) < chance)
-    for row in np.flatnonzero(leaving.any(axis=1)):
-        zeros = np.flatnonzero(~masks[row])
-        ones = np.flatnonzero(leaving[row])[: len(zeros)]
-        changed[row, ones] = False
-        changed[row, rng.choice(zeros, len(ones), replace=False)] = True
-    return changed
+        return np.flatnonzero(
+            evolved(Quadratic.of(rows, target), first, self.generations, self.mutation, self.tournament, rng)
+        )

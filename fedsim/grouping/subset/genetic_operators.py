@@ -5,9 +5,10 @@ The only module that imports pymoo, which need not be installed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pymoo.algorithms.soo.nonconvex.ga import GA
 from pymoo.core.crossover import Crossover
 from pymoo.core.mutation import Mutation
@@ -15,29 +16,59 @@ from pymoo.core.problem import Problem
 from pymoo.operators.selection.tournament import TournamentSelection
 from pymoo.optimize import minimize
 
-from fedsim.grouping.subset.genetic import Masks, crossed, mutated
 from fedsim.grouping.subset.selector import Quadratic
 
-if TYPE_CHECKING:
-    from fedsim.grouping.subset.genetic import Genetic
+__all__ = ["crossed", "evolved", "mutated"]
 
-__all__ = ["evolved"]
+Masks = NDArray[np.bool_]
+"""(choices, candidates), or (candidates,)."""
 
 
-def evolved(settings: Genetic, quadratic: Quadratic, first: Masks, rng: np.random.Generator) -> Masks:
-    """The best mask of all generations, of which *first* is the first."""
+def evolved(
+    quadratic: Quadratic, first: Masks, generations: int, mutation: float, tournament: int, rng: np.random.Generator
+) -> Masks:
+    """The best mask of so many *generations*, of which *first* is the first."""
     algorithm = GA(
-        pop_size=settings.population,
+        pop_size=len(first),
         sampling=first,
-        selection=TournamentSelection(func_comp=_winners, pressure=settings.tournament),
+        selection=TournamentSelection(func_comp=_winners, pressure=tournament),
         crossover=_BalancedCrossover(),
-        mutation=_Replacement(settings.mutation),
+        mutation=_Replacement(mutation),
         eliminate_duplicates=False,
     )
     seed = int(rng.integers(2**31))
-    found = minimize(_Distances(quadratic), algorithm, ("n_gen", settings.generations), seed=seed)
+    found = minimize(_Distances(quadratic), algorithm, ("n_gen", generations), seed=seed)
     best: Masks = found.X.astype(np.bool_)
     return best
+
+
+def crossed(one: Masks, other: Masks, rng: np.random.Generator) -> tuple[Masks, Masks]:
+    """Two children, each of which chooses as many as *one* and as *other* do.
+
+    >>> one, other = np.array([True, False, True, False]), np.array([False, True, True, False])
+    >>> [child.sum() for child in crossed(one, other, np.random.default_rng(1))]
+    [np.int64(2), np.int64(2)]
+    """
+    differing = np.flatnonzero(one != other)
+    ahead = np.concatenate([[0], np.cumsum(np.where(one[differing], 1, -1))])  # of one, in what is before each cut
+    cut = int(rng.integers(len(ahead)))
+    begin, end = sorted((cut, int(rng.choice(np.flatnonzero(ahead == ahead[cut])))))
+    stretch = differing[begin:end]
+    children = one.copy(), other.copy()
+    children[0][stretch], children[1][stretch] = other[stretch], one[stretch]
+    return children
+
+
+def mutated(masks: Masks, chance: float, rng: np.random.Generator) -> Masks:
+    """*masks* with each of their ones replaced with this *chance*, as long as there are others."""
+    changed = masks.copy()
+    leaving = masks & (rng.random(masks.shape) < chance)
+    for row in np.flatnonzero(leaving.any(axis=1)):
+        zeros = np.flatnonzero(~masks[row])
+        ones = np.flatnonzero(leaving[row])[: len(zeros)]
+        changed[row, ones] = False
+        changed[row, rng.choice(zeros, len(ones), replace=False)] = True
+    return changed
 
 
 class _Distances(Problem):  # type: ignore[misc]
