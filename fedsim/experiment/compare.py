@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Spent: TypeAlias = Literal[
-    *("round", "sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "backbone_bytes", "network_bytes")
+    "round", "sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "backbone_bytes", "network_bytes"
 ]
 Budget: TypeAlias = tuple[Spent, float]
 """What may be spent of what: ``("transfer_bytes", 4e9)``."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 from simpy import Event
 
@@ -104,7 +105,7 @@ class _SuperNodesDraw(Draw):
     """How long the cloud waits for reports at most."""
     _held: dict[int, Counts] = field(default_factory=dict)
     """Of all samples of each client that has told so."""
-    _goal: np.ndarray[Any, np.dtype[np.float64]] | None = None
+    _goal: npt.NDArray[np.float64] | None = None
     """P_real, (classes,): the share of each class in all data."""
     _counting: ClassCounts | None = None
 
@@ -143,6 +144,7 @@ class _SuperNodesDraw(Draw):
         """Those of *others* whose class counts bring the sum nearest to ``y = n L P_real - b`` (Eqs. 11 to 13)."""
         settings = self.settings
         size = settings.devices - len(drawn)
+        counts: npt.NDArray[Any]
         if not settings.selector.needs_counts:
             counts, wanted = np.zeros((len(others), 1)), np.zeros(1)
         elif self._goal is None:  # nobody has told anything
