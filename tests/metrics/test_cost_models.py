@@ -253,3 +253,13 @@ def test_a_formula_goes_with_its_accounting_and_with_protocols_that_have_one(
 ) -> None:
     with pytest.raises(ValidationError, match=message):
         scenario(changes)
+
+
+def test_iterations_at_base_stations_have_a_formula_of_their_own() -> None:
+    changes = {"accounting": ["event", "formula"], "formula": {"name": "hfedms"}, "protocols": [{"name": "fedgs"}]}
+    message = "'hfedms' has no closed form for iterations at base stations, which protocol 'fedgs' has; choose"
+    with pytest.raises(ValidationError, match=message):
+        scenario(changes)
+    edge_rounds = {"protocols": [{"name": "hierarchical", "fraction": 1.0}]}
+    with pytest.raises(ValidationError, match="no closed form is known for protocol 'hierarchical'"):
+        scenario(changes | edge_rounds)
