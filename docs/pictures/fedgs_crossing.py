@@ -159,7 +159,7 @@ def crossings_over_ratios(table: pd.DataFrame, axes: Axes) -> None:
     bounds = [network(ratio).most_iterations() for ratio in line]
     axes.plot(line, bounds, color=GREY, linestyle=":", linewidth=3, label="Proposition 4: $(B_e / B_c) M (L - 1) / L$")
     for name, colour, marker, size in zip(SETTINGS, COLOURS[1:4], "s^D", (11, 6, 6), strict=True):
-        look = {"marker": marker, "markersize": size, "linestyle": "none", "markeredgecolor": colour}
+        look: dict[str, Any] = {"marker": marker, "markersize": size, "linestyle": "none", "markeredgecolor": colour}
         inside = "none" if name == next(iter(SETTINGS)) else colour  # what lies on it is seen
         axes.plot(ratios, table[name].astype(float), markerfacecolor=inside, label=name, **look)
     axes.axhline(50, color=GREY, linewidth=0.8, linestyle="--", label="the paper's T = 50")
