@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +99,7 @@ class ResultTables:
         form = closed_form(protocol)
         if self.scenario.formula is not None and form is not None:
             interval, calibration_bytes = form.alternation(world.model)
+            members = Counter(client.attachment.backbone for client in world.clients)
             facts = RunFacts(
                 clients=len(world.clients),
                 cohort=form.mean_cohort(len(world.clients)),
@@ -105,6 +107,7 @@ class ResultTables:
                 model_bytes=world.model.bytes(),
                 interval=interval,
                 calibration_bytes=calibration_bytes,
+                at_stations=form.stations(members.values()),
             )
             rows["formula"] = formula_row(event, self.scenario.formula.cost(facts))
         return [rows[accounting] for accounting in self.scenario.accounting]

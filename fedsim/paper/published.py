@@ -2,7 +2,8 @@
 
 HFedMS: Zeng et al., *HFedMS: heterogeneous federated learning with memorable data semantics in industrial metaverse*,
 IEEE Transactions on Cloud Computing 2023. FedGSP: Zeng et al., *Heterogeneous federated learning via grouped
-sequential-to-parallel training*, DASFAA 2022.
+sequential-to-parallel training*, DASFAA 2022. FedGS: Li et al., *Data heterogeneity-robust federated learning via group
+client selection in industrial IoT*, IEEE Internet of Things Journal 2022.
 """
 
 from __future__ import annotations
@@ -14,15 +15,28 @@ from importlib.resources import files
 
 import pandas as pd
 
+from fedsim.experiment.compare import summary_at
 from fedsim.experiment.results import Results
 from fedsim.units import HOUR_S, TIB_BYTES
 
-__all__ = ["COLUMNS", "fedgsp_cost", "fedgsp_table1", "hfedms_table3", "hfedms_table4", "published"]
+__all__ = [
+    "COLUMNS",
+    "fedgs_fig5",
+    "fedgs_fig5_5_factories",
+    "fedgs_fig5_20_factories",
+    "fedgs_table2",
+    "fedgsp_cost",
+    "fedgsp_table1",
+    "hfedms_table3",
+    "hfedms_table4",
+    "published",
+]
 
 _QUANTITIES = {
     "rounds": "rounds",
     "final_accuracy": "accuracy",
     "loss": "loss",
+    "rounds_to_82": "rounds to 82 %",
     "communication_s": "communication",
     "computation_s": "computation",
     "sim_time_s": "time",
@@ -41,13 +55,12 @@ def published(table: str) -> pd.DataFrame:
     return numbers[numbers["table"] == table].drop(columns="table").reset_index(drop=True)
 
 
-def _beside_published(table: str, results: Results) -> pd.DataFrame:
-    """The printed numbers of *table* beside those of a run, in the columns of `COLUMNS`.
+def _beside_published(table: str, summary: pd.DataFrame) -> pd.DataFrame:
+    """The printed numbers of *table* beside those of a run, by its *summary*, in the columns of `COLUMNS`.
 
     A system stands in it when the run has a protocol of its name, whatever the case and the punctuation:
     ``HFedMS-D T=5`` is the protocol ``hfedms_d_t5``. Several seeds count by their mean. What a run lacks is NaN.
     """
-    summary = results.summary
     titles = {_letters(title): title for title in summary["protocol"].unique()}
     rows = [
         {
@@ -86,7 +99,7 @@ def hfedms_table3(results: Results) -> pd.DataFrame:
 
     Its half for static data is FedGSP's Table 1. HFedMS-S is not in the half for streams.
     """
-    return _beside_published("hfedms_table3", results)
+    return _beside_published("hfedms_table3", results.summary)
 
 
 def hfedms_table4(results: Results) -> pd.DataFrame:
@@ -95,7 +108,7 @@ def hfedms_table4(results: Results) -> pd.DataFrame:
     The paper prints 2^40 bytes as "TB". Its numbers are its Eqs. 19 and 20 with kappa K = 110.4 clients in a round; an
     event has whole clients, some of whom find no place in groups of equal size, so that it comes out a little lower.
     """
-    return _beside_published("hfedms_table4", results)
+    return _beside_published("hfedms_table4", results.summary)
 
 
 def fedgsp_table1(results: Results) -> pd.DataFrame:
@@ -103,7 +116,7 @@ def fedgsp_table1(results: Results) -> pd.DataFrame:
 
     The two papers print the same numbers; HFedMS calls FedGSP HFedMS-S.
     """
-    return _beside_published("fedgsp_table1", results)
+    return _beside_published("fedgsp_table1", results.summary)
 
 
 def fedgsp_cost(results: Results) -> pd.DataFrame:
@@ -112,4 +125,32 @@ def fedgsp_cost(results: Results) -> pd.DataFrame:
     The paper prints bars without numbers; "worked out" is what its equations give with its own constants and its rounds
     (Table 1). A simulated run has one clock: it does not tell communication and computation apart.
     """
-    return _beside_published("fedgsp_cost", results).rename(columns={"published": WORKED_OUT})
+    return _beside_published("fedgsp_cost", results.summary).rename(columns={"published": WORKED_OUT})
+
+
+def fedgs_table2(results: Results) -> pd.DataFrame:
+    """FedGS Table II: accuracy and loss on FEMNIST after 500 rounds, and rounds to 82 % accuracy.
+
+    Five of its systems do not reach that, and have no such number. Ours is that of the first evaluation that those
+    after it confirm; the paper does not say which it counts.
+    """
+    reached = summary_at(results.rounds, target=0.82).rename(columns={"rounds_to_target": "rounds_to_82"})
+    return _beside_published("fedgs_table2", reached)
+
+
+def fedgs_fig5(results: Results) -> pd.DataFrame:
+    """FedGS Fig. 5, with ten factories: accuracy by iterations T, batch size n and devices L.
+
+    The figure has no numbers. These are typed in by hand in its authors' public code, ``metrics/visualize.py``.
+    """
+    return _beside_published("fedgs_fig5", results.summary)
+
+
+def fedgs_fig5_5_factories(results: Results) -> pd.DataFrame:
+    """FedGS Fig. 5b, with five factories: accuracy by devices L."""
+    return _beside_published("fedgs_fig5_5_factories", results.summary)
+
+
+def fedgs_fig5_20_factories(results: Results) -> pd.DataFrame:
+    """FedGS Fig. 5b, with twenty factories: accuracy by devices L."""
+    return _beside_published("fedgs_fig5_20_factories", results.summary)

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
+from fedsim.metrics.cost_models.settings import StationFacts
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation
+from fedsim.protocols.cohorts.super_nodes import SuperNodes
 from fedsim.protocols.combination import Combination
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.schedules.compound_steps import CompoundSteps
 from fedsim.protocols.schedules.rounds import Rounds
 
 __all__ = ["ClosedForm", "closed_form"]
 
 
 class ClosedForm(NamedTuple):
-    """A protocol of rounds, in numbers."""
+    """A protocol, in numbers."""
 
     protocol: Combination
     interval: int
-    """T: rounds in a block."""
+    """T: rounds in a block; where devices answer to base stations, the iterations of a round."""
+
+    @property
+    def at_stations(self) -> bool:
+        """Whether devices answer to base stations."""
+        return self.protocol.when().at_stations
+
+    def stations(self, members: Collection[int]) -> StationFacts | None:
+        """What goes on at base stations with so many *members*; None where devices answer to the cloud."""
+        schedule, cohort = self.protocol.when(), self.protocol.who()
+        if not (isinstance(schedule, CompoundSteps) and isinstance(cohort, SuperNodes)):
+            return None
+        return StationFacts(len(members), min(cohort.devices, max(members)), schedule.iterations)
 
     def mean_cohort(self, clients: int) -> float:
         """kappa K: clients per round before rounding."""
@@ -38,7 +54,13 @@ class ClosedForm(NamedTuple):
 
 
 def closed_form(protocol: Protocol) -> ClosedForm | None:
-    """Of a combination that goes in rounds; None of any other protocol, for which no formula is known."""
-    if isinstance(protocol, Combination) and isinstance(schedule := protocol.when(), Rounds):
-        return ClosedForm(protocol, schedule.interval)
+    """Of a combination that goes in rounds, or selects devices for single steps at base stations.
+
+    None of any other protocol, for which no formula is known.
+    """
+    if not isinstance(protocol, Combination):
+        return None
+    schedule = protocol.when()
+    if isinstance(schedule, Rounds) or (isinstance(schedule, CompoundSteps) and isinstance(protocol.who(), SuperNodes)):
+        return ClosedForm(protocol, schedule.block_length())
     return None

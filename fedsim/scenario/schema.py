@@ -13,7 +13,7 @@ from fedsim import registry
 from fedsim.data.digits import Digits
 from fedsim.data.settings import DatasetSettings
 from fedsim.devices.settings import DevicesSettings
-from fedsim.errors import Misfit, UserError, nearest
+from fedsim.errors import Misfit, UserError, nearest, within
 from fedsim.learning.training import TrainingSettings
 from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.settings import ModelSettings
@@ -211,9 +211,13 @@ class Scenario(Settings):
         if "formula" not in self.accounting:
             raise Misfit("needs 'formula' in the key accounting: write accounting: [event, formula]", "formula")
         for position, protocol in enumerate(self.protocols):
-            if closed_form(protocol) is None:
+            form = closed_form(protocol)
+            if form is None:
                 problem = f"no closed form is known for protocol {protocol.title!r}; leave it or formula out"
                 raise Misfit(problem, "protocols", position)
+            if form.at_stations:
+                with within("formula"):
+                    self.formula.check_stations(protocol.title)
 
     @key_rule
     def _known_paper_table(self) -> None:

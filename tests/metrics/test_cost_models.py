@@ -19,7 +19,7 @@ from fedsim.experiment.run import run
 from fedsim.experiment.validate import validate
 from fedsim.metrics.cost_models.fedgsp import FedGSPCost
 from fedsim.metrics.cost_models.hfedms import HFedMSCost, alternating_bytes, whole_model_bytes
-from fedsim.metrics.cost_models.settings import CostModelSettings, RunFacts
+from fedsim.metrics.cost_models.settings import CostModelSettings, RunFacts, StationFacts
 from fedsim.models.declared import Declared
 from fedsim.protocols.block import Alternation
 from fedsim.scenario.closed_forms import ClosedForm, closed_form
@@ -253,3 +253,24 @@ def test_a_formula_goes_with_its_accounting_and_with_protocols_that_have_one(
 ) -> None:
     with pytest.raises(ValidationError, match=message):
         scenario(changes)
+
+
+@pytest.mark.parametrize(
+    ("devices", "members", "taking_part"), [(10, [35] * 4, 10), (40, [35] * 4, 35), (4, [3, 5], 4)]
+)
+def test_of_stations_the_formulas_know_how_many_devices_take_part(
+    devices: int, members: list[int], taking_part: int
+) -> None:
+    fedgs = form(name="fedgs", devices=devices, iterations=7)
+    assert fedgs.stations(members) == StationFacts(len(members), taking_part, iterations=7)
+    assert form(name="fedavg", fraction=0.3).stations(members) is None
+
+
+def test_iterations_at_base_stations_have_a_formula_of_their_own() -> None:
+    changes = {"accounting": ["event", "formula"], "formula": {"name": "hfedms"}, "protocols": [{"name": "fedgs"}]}
+    message = "'hfedms' has no closed form for iterations at base stations, which protocol 'fedgs' has; choose"
+    with pytest.raises(ValidationError, match=message):
+        scenario(changes)
+    edge_rounds = {"protocols": [{"name": "hierarchical", "fraction": 1.0}]}
+    with pytest.raises(ValidationError, match="no closed form is known for protocol 'hierarchical'"):
+        scenario(changes | edge_rounds)

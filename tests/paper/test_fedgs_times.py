@@ -24,13 +24,14 @@ from simpy import Event
 from small_worlds import scenario
 from tiers import drawn
 
+from fedsim.errors import UserError
 from fedsim.experiment.run import run
 from fedsim.kernel.clock import Clock
 from fedsim.kernel.gather import gather
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.metrics.cost_models.fedgs import FedGSCost, TwoTiers
-from fedsim.metrics.cost_models.settings import RunFacts
+from fedsim.metrics.cost_models.settings import RunFacts, StationFacts
 from fedsim.models.fedgs_cnn import FedgsCnn
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
@@ -343,34 +344,94 @@ def test_with_air_that_fedavg_has_to_cross_the_bound_is_one_iteration_higher(ite
     assert lead_s == pytest.approx((91 - iterations) * net.internal_s, abs=1e-9)
 
 
-def summary(tmp_path: Path, *overrides: str) -> dict[str, pd.Series[Any]]:
-    """The rows of the scenario's summary, by accounting."""
+SERIAL = [f"network.{where}.discipline={{name: serial}}" for where in ("cell", "link")]
+S = 211_318_720
+"""Bits of the scenario's model."""
+
+
+def summary(tmp_path: Path, *overrides: str) -> dict[tuple[str, str], pd.Series[Any]]:
+    """The rows of the scenario's summary, by protocol and accounting."""
     table = run(load(SCENARIO, overrides=list(overrides)), out=tmp_path / "run").summary
-    return {row["accounting"]: row for _, row in table.iterrows()}
+    return {(row["protocol"], row["accounting"]): row for _, row in table.iterrows()}
 
 
 def test_the_scenarios_sums(tmp_path: Path) -> None:
     rows = summary(tmp_path)
-    s = 211_318_720
-    wire_s, air_s = 100 * s / 10e6, 10 * s / 100e6
-    assert rows["formula"]["sim_time_s"] == exactly(2 * wire_s + 1.6)
-    assert rows["event"]["sim_time_s"] == exactly(2 * (wire_s + air_s) + 1.6)
-    assert f"{rows['formula']['sim_time_s']:.4f}, {rows['event']['sim_time_s']:.4f}" == "4227.9744, 4270.2381"
-    assert rows["formula"]["transfer_bytes"] == rows["event"]["transfer_bytes"] == 2 * 100 * s / 8
-    net = replace(equal_bandwidths(), cloud_snr_db=0.0, station_snr_db=0.0, device_snr_db=0.0)
-    assert f"{net.fedgs_s(50, update_s=0.032):.4f}" == "2537.4246"
+    wire_s, air_s = 100 * S / 10e6, 10 * S / 100e6
+    fedgs_s = 50 * (0.032 + 2 * air_s) + 2 * 10 * S / 10e6
+    expected = {
+        ("fedavg", "formula"): (2 * wire_s + 1.6, 2 * 100, "4227.9744"),
+        ("fedavg", "event"): (2 * (wire_s + air_s) + 1.6, 2 * 100, "4270.2381"),
+        ("fedgs_random", "formula"): (fedgs_s, 2 * 50 * 100, "2537.4246"),
+        ("fedgs_random", "event"): (fedgs_s, 2 * 50 * 100, "2537.4246"),
+    }
+    assert rows.keys() == expected.keys()
+    for which, (seconds, models, written) in expected.items():
+        assert rows[which]["sim_time_s"] == exactly(seconds), which
+        assert f"{rows[which]['sim_time_s']:.4f}" == written
+        assert rows[which]["transfer_bytes"] == models * S / 8
 
 
-def test_both_ways_at_once_take_half_the_time_and_fedgs_its_lead(tmp_path: Path) -> None:
-    # One model after another, each device sends when it has computed, and the wire carries both directions: the last
-    # model has come down after 100 times a model's seconds on it, and goes up in one more.
-    serial = {"name": "serial"}
-    event = summary(tmp_path, f"network.cell.discipline={serial}", f"network.link.discipline={serial}")["event"]
-    s = 211_318_720
-    assert event["sim_time_s"] == exactly((100 + 1) * s / 10e6 + 2 * s / 100e6 + 1.6)
-    net = replace(equal_bandwidths(), cloud_snr_db=0.0, station_snr_db=0.0, device_snr_db=0.0)
-    factories = Factories(net, "serial")
-    assert factories.takes_s(factories.fedgs(50, update_s=0.032)) > event["sim_time_s"]
+def test_both_ways_at_once_take_about_half_the_time(tmp_path: Path) -> None:
+    # One model after another, each device sends when it has computed, and all carry both directions: the last model has
+    # come down after 100 times a model's seconds on the wire, and goes up in one more. So it is on FedGS's air, too.
+    rows = summary(tmp_path, *SERIAL)
+    fedavg_s, fedgs_s = (rows[name, "event"]["sim_time_s"] for name in ("fedavg", "fedgs_random"))
+    assert fedavg_s == exactly((100 + 1) * S / 10e6 + 2 * S / 100e6 + 1.6)
+    assert fedgs_s == exactly(50 * ((10 + 1) * S / 100e6 + 0.032) + (10 + 1) * S / 10e6)
+    assert f"{fedavg_s:.4f}, {fedgs_s:.4f}" == "2140.1454, 1396.3036"
+
+
+def uneven(**protocol: Any) -> list[str]:
+    """Three stations with five devices each, two of which take part; both ways differ on the air."""
+    return [
+        "topology.branching=[1, 3]",
+        "topology.devices_per_station=5",
+        "network.cell.radio.bandwidth_hz=null",
+        "network.cell.radio.uplink_bandwidth_hz=70.0e+6",
+        "network.cell.radio.downlink_bandwidth_hz=50.0e+6",
+        "network.cell.radio.snr={name: given, uplink_db: 0.0, downlink_db: -2.0}",
+        "formula.edge_uplink_hz=70.0e+6",
+        "formula.edge_downlink_hz=50.0e+6",
+        "formula.device_snr_db=-2.0",
+        "formula.selection_s=0.015",
+        "stop.rounds=2",
+        "model={name: declared, parameters: 250000}",
+        "data={name: digits, partition: {name: iid}}",
+        "training.batch_size=32",
+        f"protocols=[{protocol}]",
+    ]
+
+
+@pytest.mark.parametrize(("devices", "taking_part"), [(2, 2), (5, 5), (9, 5)])
+def test_a_protocol_that_draws_its_devices_takes_exactly_as_long_as_its_formula(
+    devices: int, taking_part: int, tmp_path: Path
+) -> None:
+    keys = {"name": "fedgs_random", "devices": devices, "iterations": 3, "selection_s": 0.015}
+    rows = summary(tmp_path, *uneven(**keys))
+    event, formula = rows["fedgs_random", "event"], rows["fedgs_random", "formula"]
+    assert event["sim_time_s"] == exactly(formula["sim_time_s"])
+    assert event["uplink_bytes"] == formula["uplink_bytes"] == 2 * 3 * taking_part * 3 * 1e6
+    assert event["downlink_bytes"] == formula["downlink_bytes"] == formula["uplink_bytes"]
+
+
+def test_reports_are_what_the_formula_leaves_out(tmp_path: Path) -> None:
+    # Ten counts of each of five devices in each iteration, and once those of all samples, on to the cloud.
+    rows = summary(tmp_path, *uneven(name="fedgs", devices=2, iterations=3, selection_s=0.015))
+    event, formula = rows["fedgs", "event"], rows["fedgs", "formula"]
+    report_bits, up_bps = 8 * 4 * 10, 70e6
+    told_s = 5 * report_bits / up_bps + 15 * report_bits / 10e6
+    reports_s = 2 * 3 * 5 * report_bits / up_bps
+    assert event["sim_time_s"] - formula["sim_time_s"] == pytest.approx(told_s + reports_s, rel=1e-6)
+    assert event["uplink_bytes"] - formula["uplink_bytes"] == (1 + 2 * 3) * 15 * report_bits / 8
+    assert event["downlink_bytes"] == formula["downlink_bytes"]
+
+
+def test_without_a_cells_bandwidths_fedgs_is_refused_and_fedavg_is_not(tmp_path: Path) -> None:
+    lacking = ["formula.edge_uplink_hz=null", "formula.station_snr_db=null"]
+    with pytest.raises(UserError, match=r"formula.* 'fedgs_random' needs it; give edge_uplink_hz, station_snr_db$"):
+        load(SCENARIO, overrides=lacking)
+    load(SCENARIO, overrides=[*lacking, "protocols=[{name: fedavg, fraction: 1.0}]"])
 
 
 @given(net=small_nets, rounds=st.integers(1, 1_000), update_s=st.floats(0, 100))
@@ -386,3 +447,25 @@ def test_the_cost_model_is_fedavg_on_this_network(net: TwoTiers, rounds: int, up
     cost = model.cost(RunFacts(clients, cohort=clients, groups=(clients,) * rounds, model_bytes=net.model_bytes))
     assert cost.communication_s + cost.computation_s == exactly(rounds * net.fedavg_s(50, update_s=update_s))
     assert cost.uplink_bytes == cost.downlink_bytes == exactly(rounds * clients * net.model_bytes)
+
+
+@given(net=small_nets, rounds=st.integers(1, 1_000), iterations=st.integers(1, 100), update_s=st.floats(0, 100))
+def test_the_cost_model_is_fedgs_on_this_network(net: TwoTiers, rounds: int, iterations: int, update_s: float) -> None:
+    model = FedGSCost(
+        uplink_hz=net.cloud_uplink_hz,
+        downlink_hz=net.cloud_downlink_hz,
+        cloud_snr_db=net.cloud_snr_db,
+        device_snr_db=net.device_snr_db,
+        edge_uplink_hz=net.edge_uplink_hz,
+        edge_downlink_hz=net.edge_downlink_hz,
+        station_snr_db=net.station_snr_db,
+        update_s=update_s,
+        selection_s=0.015,
+    )
+    stations = StationFacts(net.stations, net.devices, iterations)
+    facts = RunFacts(1_000, 1_000, (1_000,) * rounds, net.model_bytes, at_stations=stations)
+    cost = model.cost(facts)
+    round_s = net.fedgs_s(iterations, update_s=update_s, selection_s=0.015)
+    assert cost.communication_s + cost.computation_s == exactly(rounds * round_s)
+    models = rounds * iterations * net.devices * net.stations
+    assert cost.uplink_bytes == cost.downlink_bytes == exactly(models * net.model_bytes)

@@ -99,6 +99,30 @@ def test_accuracies_are_told_in_per_cent(tmp_path: Path, name: str, protocol: st
     assert (of_quantity(table, "loss")["event"], of_quantity(table, "rounds")["event"]) == (0.9, 100)
 
 
+def test_rounds_to_82_per_cent_are_counted_in_the_rounds(tmp_path: Path) -> None:
+    rounds = [rounds_of("fedgs", seed, [0.5] * late + [0.83] * 5) for seed, late in ((1, 2), (2, 6))]
+    rounds.append(rounds_of("ida_intrac", 1, [0.5] * 9))
+    table = registry.load("paper_tables", "fedgs_table2")(write_results(tmp_path / "run", rounds))
+    told = table.set_index(["system", "quantity"])
+    assert told.loc[("FedGS", "rounds to 82 %"), ["published", "event"]].to_list() == [147, (3 + 7) / 2]
+    assert told.loc[("FedGS", "accuracy"), ["published", "event"]].to_list() == [86.0, 83.0]
+    assert ("IDA+INTRAC", "rounds to 82 %") not in told.index, "it does not reach them"
+    assert set(table["system"]) == {"FedGS", "IDA+INTRAC"}
+
+
+def test_a_figures_points_are_found_by_their_labels(tmp_path: Path) -> None:
+    rows = [row(protocol=label, final_accuracy=0.75) for label in ("T=50 n=32", "T = 30, n = 8", "L=5")]
+    run = run_of(tmp_path / "run", *rows)
+    for name, expected in {
+        "fedgs_fig5": {"T=50 n=32": 86.0, "T=30 n=8": 85.2, "L=5": 86.1},
+        "fedgs_fig5_5_factories": {"T=50 n=32": 86.1, "L=5": 86.0},
+        "fedgs_fig5_20_factories": {"T=50 n=32": 86.4, "L=5": 86.2},
+    }.items():
+        table = registry.load("paper_tables", name)(run)
+        assert dict(zip(table["system"], table["published"], strict=True)) == expected
+        assert set(table["event"]) == {75.0}
+
+
 def test_several_seeds_count_by_their_mean(tmp_path: Path) -> None:
     rows = [row(seed=seed, sim_time_s=hours * 3600.0) for seed, hours in ((1, 10.0), (2, 30.0))]
     table = registry.load("paper_tables", "hfedms_table4")(run_of(tmp_path / "run", *rows))

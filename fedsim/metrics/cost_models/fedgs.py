@@ -4,7 +4,8 @@ industrial IoT*, IEEE Internet of Things Journal 2022, doi 10.1109/JIOT.2022.316
 Devices share their base station's bandwidth B_e, and whoever talks to the cloud (the paper's top server) shares B_c.
 A bandwidth carries B log2(1 + SNR) bit/s, the SNR being the receiver's, so that n models of s bits need
 n s / (B log2(1 + SNR)) seconds, however it is shared out. Ignores headers, control messages and distance, the air that
-FedAvg's models cross between devices and stations, and any overlap of one phase with the next.
+FedAvg's models cross between devices and stations, and any overlap of one phase with the next. Ignores what devices
+report of their classes, too, by which FedGS selects them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fedsim.metrics.cost_models.settings import Cost, CostModelSettings, RunFacts
+from fedsim.errors import Misfit
+from fedsim.metrics.cost_models.settings import Cost, CostModelSettings, RunFacts, StationFacts
 from fedsim.radio.efficiency import shannon_bps_per_hz
 from fedsim.radio.snr import Decibels
 from fedsim.settings import Count, NonNegative, Positive
@@ -120,40 +122,96 @@ class TwoTiers:
 
 
 class FedGSCost(CostModelSettings):
-    """FedGS Eqs. 22 and 23: FedAvg's models share one bandwidth to the cloud and one from it; computing in parallel.
+    """FedGS Eqs. 21 to 23: models share one bandwidth to the cloud, and those of FedGS one in each cell, too.
 
-    The paper gives neither bandwidths nor signal-to-noise ratios, and says that a 5G edge is 10 to 100 times as fast.
+    A protocol with single steps at base stations costs what Eq. 21 says, any other one what Eqs. 22 and 23 say of
+    FedAvg. The reports by which FedGS selects devices are not in its formula, and simulated ones take time and bytes:
+    only ``fedgs_random``, which sends none, can take exactly as long. The paper gives neither bandwidths nor
+    signal-to-noise ratios, and says that a 5G edge is 10 to 100 times as fast.
     """
 
     name: Literal["fedgs"] = "fedgs"
     uplink_hz: Positive
-    """B_c^u: bandwidth to the cloud, shared by the devices of a round."""
+    """B_c^u: bandwidth to the cloud, shared by the devices of a round, or by the stations."""
     downlink_hz: Positive
     """B_c^d: bandwidth from the cloud."""
     cloud_snr_db: Decibels
     """Signal-to-noise ratio at the cloud, the paper's top server."""
     device_snr_db: Decibels
     """Signal-to-noise ratio at the devices."""
+    edge_uplink_hz: Positive | None = None
+    """B_e^u: bandwidth from the devices of one station to it. This and the next two are needed for FedGS, not for
+    FedAvg."""
+    edge_downlink_hz: Positive | None = None
+    """B_e^d: bandwidth from a station to its devices."""
+    station_snr_db: Decibels | None = None
+    """Signal-to-noise ratio at the base stations."""
     iterations: Count = 50
-    """T: local updates in a round."""
+    """T of FedAvg: local updates in a round. FedGS has its own: the iterations of its protocol."""
     update_s: NonNegative
     """t_loc: seconds of one local update."""
+    selection_s: NonNegative = 0.0
+    """t_sel: seconds in which a station selects devices for an iteration. The paper measures 0.015, and neglects it."""
+
+    def check_stations(self, protocol: str) -> None:
+        """It needs a cell's bandwidths, and the ratio at its station."""
+        keys = ("edge_uplink_hz", "edge_downlink_hz", "station_snr_db")
+        if lacking := [key for key in keys if getattr(self, key) is None]:
+            problem = f"Eq. 21 has the bandwidths of a cell, and protocol {protocol!r} needs it"
+            raise Misfit(f"{problem}; give {', '.join(lacking)}")
 
     def cost(self, facts: RunFacts) -> Cost:
-        """Eq. 22 (communication) and T t_loc of Eq. 23 (computation) over all rounds; L M is the cohort.
+        """Over all rounds, Eq. 22 (communication) and T t_loc of Eq. 23 (computation); L M is the cohort.
+
+        With iterations at base stations, T t_int + t_ext of Eq. 21, and T (t_sel + t_loc). Bytes are those on the air.
 
         >>> facts = RunFacts(clients=100, cohort=100, groups=(100,), model_bytes=4 * 6_603_710)
         >>> model = FedGSCost(uplink_hz=10e6, downlink_hz=10e6, cloud_snr_db=0.0, device_snr_db=0.0, update_s=0.032)
         >>> cost = model.cost(facts)
         >>> round(cost.communication_s, 4), round(cost.computation_s, 4)
         (4226.3744, 1.6)
+
+        FedGS with T = 50 and a tenfold bandwidth in the cells: 50 x 42.2637 s + 422.6374 s, and 50 x 0.032 s. On the
+        air are 50 x 100 models of 26,414,840 bytes each way.
+
+        >>> stations = StationFacts(stations=10, devices=10, iterations=50)
+        >>> facts = RunFacts(clients=350, cohort=350, groups=(350,), model_bytes=4 * 6_603_710, at_stations=stations)
+        >>> cells = {"edge_uplink_hz": 100e6, "edge_downlink_hz": 100e6, "station_snr_db": 0.0}
+        >>> cost = model.model_copy(update=cells).cost(facts)
+        >>> round(cost.communication_s, 4), round(cost.computation_s, 4), cost.uplink_bytes == 5000 * 26_414_840
+        (2535.8246, 1.6, True)
         """
+        if facts.at_stations is not None:
+            return self._at_stations(facts, facts.at_stations)
         up_s = _seconds(facts.cohort, facts.model_bytes, self.uplink_hz, self.cloud_snr_db)
         down_s = _seconds(facts.cohort, facts.model_bytes, self.downlink_hz, self.device_snr_db)
         one_way_bytes = facts.cohort * facts.model_bytes * facts.rounds
         return Cost(
             communication_s=facts.rounds * (up_s + down_s),
             computation_s=facts.rounds * self.iterations * self.update_s,
+            uplink_bytes=one_way_bytes,
+            downlink_bytes=one_way_bytes,
+        )
+
+    def _at_stations(self, facts: RunFacts, here: StationFacts) -> Cost:
+        """Eq. 21 in all rounds."""
+        assert self.edge_uplink_hz is not None and self.edge_downlink_hz is not None and self.station_snr_db is not None
+        net = TwoTiers(
+            stations=here.stations,
+            devices=here.devices,
+            model_bytes=facts.model_bytes,
+            edge_uplink_hz=self.edge_uplink_hz,
+            edge_downlink_hz=self.edge_downlink_hz,
+            cloud_uplink_hz=self.uplink_hz,
+            cloud_downlink_hz=self.downlink_hz,
+            cloud_snr_db=self.cloud_snr_db,
+            station_snr_db=self.station_snr_db,
+            device_snr_db=self.device_snr_db,
+        )
+        one_way_bytes = facts.rounds * here.iterations * here.devices * here.stations * facts.model_bytes
+        return Cost(
+            communication_s=facts.rounds * net.fedgs_s(here.iterations),
+            computation_s=facts.rounds * here.iterations * (self.selection_s + self.update_s),
             uplink_bytes=one_way_bytes,
             downlink_bytes=one_way_bytes,
         )

@@ -7,9 +7,22 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fedsim.errors import Misfit
 from fedsim.settings import Component
 
-__all__ = ["Cost", "CostModelSettings", "RunFacts"]
+__all__ = ["Cost", "CostModelSettings", "RunFacts", "StationFacts"]
+
+
+@dataclass(frozen=True, slots=True)
+class StationFacts:
+    """Rounds in which base stations synchronise their devices again and again."""
+
+    stations: int
+    """M: base stations that have devices."""
+    devices: int
+    """L: devices of a station that take part in an iteration; those of the largest, where stations differ."""
+    iterations: int
+    """T: internal synchronisations in a round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +41,8 @@ class RunFacts:
     """T: of so many rounds the first sends the whole model and scatters the mean; 1: all send the whole model."""
     calibration_bytes: float = 0.0
     """Bytes of what the other rounds send."""
+    at_stations: StationFacts | None = None
+    """What goes on at base stations; None: clients answer to the cloud."""
 
     @property
     def rounds(self) -> int:
@@ -59,6 +74,13 @@ class CostModelSettings(Component):
 
     knows_calibration: ClassVar[bool] = False
     """Whether it has a closed form for rounds that send a part of the model."""
+
+    def check_stations(self, protocol: str) -> None:
+        """Raise `Misfit` when it cannot tell what *protocol* costs, whose devices answer to base stations."""
+        raise Misfit(
+            f"{self.name!r} has no closed form for iterations at base stations, which protocol {protocol!r} has; "
+            "choose formula 'fedgs', or leave this protocol or the formula out"
+        )
 
     @abstractmethod
     def cost(self, facts: RunFacts) -> Cost:
