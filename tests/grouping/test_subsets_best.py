@@ -114,14 +114,14 @@ def test_all_choices_are_among_the_pairs_and_their_values_are_right():
 
 @pytest.mark.parametrize(("candidates", "size"), [(60, 8), (20_000, 2), (400, 4)])
 def test_too_many_choices_are_refused_before_anything_is_computed(candidates, size):
-    with pytest.raises(UserError, match=f"exact: {size} of {candidates} candidates are .* Take cp_sat"):
+    with pytest.raises(UserError, match=f"{size} of {candidates} candidates are .* Take cp_sat"):
         Exact().choose(np.ones((candidates, 2)), [1, 1], size, np.random.default_rng(1))
 
 
 def test_the_papers_factories_are_not_too_many():
     assert math.comb(35, 8) < module.MOST_PAIRS
-    module._refuse_many(35, 8)
-    module._refuse_many(40, 8)
+    Exact().check(35, 8)
+    Exact().check(40, 8)
 
 
 # -- CP-SAT -----------------------------------------------------------------------------------------------------------

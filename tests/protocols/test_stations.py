@@ -264,6 +264,7 @@ def test_a_device_that_has_moved_is_reached_over_the_wires_between() -> None:
     assert not crossings(stay) - crossings(move)
 
 
+MANY = {"topology": {"name": "star", "devices": 60}}
 PARTS_IN_NO_TIME: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [3]},
     "devices.classes.sensor.compute": {"name": "flops", "flops_per_s": math.inf},
@@ -282,6 +283,7 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
         ({"objective": {"name": "proximal", "mu": 0.1}}, {}, "fused: .* objective 'proximal'; choose fused: false"),
         ({"exchange": {"name": "lasp"}}, PARTS_IN_NO_TIME, "fused: .* exchange 'lasp'; choose"),
         ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 are more than devices=2"),
+        ({"selector": {"name": "exact"}, "devices": 30, "presampled": 0}, MANY, "selector: 30 of 60 candidates"),
         ({}, {"data": {"name": "declared", "samples_per_client": 10}}, "selector 'gbp_cs' goes by the classes"),
     ],
 )

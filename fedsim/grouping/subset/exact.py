@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit
 from fedsim.grouping.subset.gbp_cs import gbp_cs
 from fedsim.grouping.subset.pair_swap import descended
 from fedsim.grouping.subset.selector import Matrix, Quadratic, SubsetSelector
@@ -49,9 +49,20 @@ class Exact(SubsetSelector):
 
     name: Literal["exact"] = "exact"
 
+    def check(self, candidates: int, size: int) -> None:
+        """Raise `UserError` where there are too many choices."""
+        pairs, half = math.comb(candidates, size), candidates - candidates // 2
+        numbers = 2 * half * sum(math.comb(half, j) for j in range(min(half, size) + 1)) if pairs <= MOST_PAIRS else 0
+        if pairs > MOST_PAIRS or numbers > MOST_NUMBERS:
+            long = f" and {numbers:,} numbers for those of two halves" if numbers else ""
+            raise Misfit(
+                f"{size} of {candidates} candidates are {pairs:,} choices{long}; it takes {MOST_PAIRS:,} at "
+                f"most, and {MOST_NUMBERS:,} numbers. Take cp_sat, which proves what it can in its time, or pair_swap"
+            )
+
     def some(self, rows: Matrix, target: Matrix, size: int, rng: np.random.Generator) -> NDArray[np.integer[Any]]:
         """One of the best, always the same. Raises `UserError` where there are too many choices."""
-        _refuse_many(len(rows), size)
+        self.check(len(rows), size)
         problem = Quadratic.of(rows, target)
         best = _good(problem, rows, target, size)
         least = float(problem.values(best[None])[0])
@@ -65,17 +76,6 @@ class Exact(SubsetSelector):
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _refuse_many(candidates: int, size: int) -> None:
-    pairs, half = math.comb(candidates, size), candidates - candidates // 2
-    numbers = 2 * half * sum(math.comb(half, j) for j in range(min(half, size) + 1)) if pairs <= MOST_PAIRS else 0
-    if pairs > MOST_PAIRS or numbers > MOST_NUMBERS:
-        long = f" and {numbers:,} numbers for those of two halves" if numbers else ""
-        raise UserError(
-            f"exact: {size} of {candidates} candidates are {pairs:,} choices{long}; it takes {MOST_PAIRS:,} at "
-            f"most, and {MOST_NUMBERS:,} numbers. Take cp_sat, which proves what it can in its time, or pair_swap"
-        )
 
 
 def _good(problem: Quadratic, rows: Matrix, target: Matrix, size: int) -> NDArray[np.bool_]:

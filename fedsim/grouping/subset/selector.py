@@ -50,6 +50,10 @@ class SubsetSelector(Component):
             return np.arange(min(size, len(rows)), dtype=np.int64)
         return np.sort(self.some(rows, goal, size, rng)).astype(np.int64, copy=False)
 
+    def check(self, candidates: int, size: int) -> None:
+        """Raise `UserError` where it cannot choose *size* of so many *candidates*."""
+        return
+
     @abstractmethod
     def some(self, rows: Matrix, target: Matrix, size: int, rng: np.random.Generator) -> NDArray[np.integer[Any]]:
         """Positions of *size* different rows, in any order; there are more of them than *size*, which is at least 1."""

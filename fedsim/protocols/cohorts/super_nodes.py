@@ -12,6 +12,7 @@ What all data look like, the cloud learns once, in the first round, from what ea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -23,7 +24,7 @@ from simpy import Event
 
 from fedsim.data.captures import classes_seen
 from fedsim.data.class_counts import ClassCounts
-from fedsim.errors import Misfit
+from fedsim.errors import Misfit, within
 from fedsim.grouping.subset.gbp_cs import GBPCS
 from fedsim.grouping.subset.selector import SubsetSelector
 from fedsim.kernel.gather import Gathered, gather, give_up
@@ -76,12 +77,16 @@ class SuperNodes(Cohort, SuperNodesSettings):
         return _SuperNodesDraw(self, deadline_s)
 
     def check(self, world: World) -> None:
-        """A selector may need class counts."""
+        """A selector may need class counts, and not too many devices."""
         if self.selector.needs_counts:
             what = f"selector {self.selector.name!r}"
             check_that_there_are_classes(
                 world, what, "choose another data set, or selector: {name: random}", "selector"
             )
+        members = max(Counter(client.attachment.backbone for client in world.clients).values())
+        if members > self.devices:
+            with within("selector"):
+                self.selector.check(members - self.presampled, self.devices - self.presampled)
 
     def check_schedule(self, *, stations: bool) -> None:
         """It is for base stations."""
