@@ -53,10 +53,13 @@ def kept_by(protocol: Protocol, scenario: Scenario, materials: Materials) -> Kep
     in_round = min(clients, math.ceil(cohort.mean_size(clients)))
     rounds = (protocol.stop or scenario.stop).rounds
     asked = clients if rounds is None else min(clients, rounds * in_round)
+    topology = materials.topology
+    at_stations = protocol.when().at_stations
+    updates = len({topology.cell_of(sensor) for sensor in topology.sensors}) if at_stations else in_round
 
     def of(table: ModelTable) -> Kept:
         of_client = objective.kept_bytes(table) + exchange.kept_bytes(table)
-        return Kept(of_client, asked, server.kept_bytes(table), server.held_bytes(table), in_round)
+        return Kept(of_client, asked, server.kept_bytes(table), server.held_bytes(table), updates)
 
     kept = max(map(of, materials.models_for(protocol, materials.table)), key=lambda one: one.total)
     return kept if kept.total else None

@@ -71,7 +71,8 @@ def seeds_tried(scenario: Scenario, materials: Materials) -> int:
 
 def _check_cohort(protocol: Protocol, clients: int) -> None:
     if isinstance(protocol, Combination) and (size := protocol.who().mean_size(clients)) > clients:
-        raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", "clients")
+        key = (*protocol.cohort_key, "clients")
+        raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", *key)
 
 
 def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table: ModelTable) -> None:

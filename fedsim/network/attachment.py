@@ -157,11 +157,16 @@ class Attachment:
         return (*self.backbone.downlink, self.air_downlink)
 
     @property
-    def reachable(self) -> bool:
-        """Whether it works and is in coverage, and there is no outage between it and the server."""
+    def on_air(self) -> bool:
+        """Whether it works and is in coverage, and its base station does, too."""
         up, down = self.air_uplink, self.air_downlink
         in_coverage = up.rate_bps > 0 and down.rate_bps > 0
-        return self.on and self.covered and in_coverage and not up.link.closed and not self.backbone.closed
+        return self.on and self.covered and in_coverage and not up.link.closed
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it works and is in coverage, and there is no outage between it and the server."""
+        return self.on_air and not self.backbone.closed
 
 
 def between(source: Backbone, target: Backbone) -> tuple[Hop, ...]:

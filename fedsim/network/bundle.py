@@ -2,7 +2,7 @@
 
 A bundle puts the same bytes on the air as its messages would, headers included, and uses the same airtime. On a carrier
 that serves whole messages or shares its time, it takes as long as they would all together; on dedicated air, as long as
-the slowest of them. Left out: losses (each message then has luck of its own), and several carriers at once.
+the slowest of them. Left out: losses, with which each message has luck of its own, and several carriers at once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["bundled", "may_be_bundled"]
 
 
 def may_be_bundled(hops: Sequence[Hop]) -> bool:
-    """Whether nothing is lost on them."""
-    return not any(hop.loss.probability for hop in hops)
+    """Whether nothing is lost on them, and the first one's cell has a single carrier."""
+    return hops[0].link.medium.carriers == 1 and not any(hop.loss.probability for hop in hops)
 
 
 def bundled(hops: Sequence[Hop]) -> Hop:

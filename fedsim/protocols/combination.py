@@ -70,7 +70,14 @@ class Combination(Protocol):
     @property
     def needs_learning(self) -> bool:
         """Whether the size of an update is measured, or the protocol decides on learned values itself."""
-        return self.reads_learning or self.codec.reads_learning
+        return self.reads_learning or bool(self.measured_size)
+
+    @property
+    def measured_size(self) -> tuple[str, ...]:
+        """That of a codec: of updates for the cloud, or of those that clients write for others."""
+        if self.codec.reads_learning:
+            return ("codec",)
+        return (*self._key("schedule"), "inner_codec") if self.when().client_codec(self.codec).reads_learning else ()
 
     @property
     def learning_rates(self) -> tuple[str, ...]:
@@ -101,8 +108,10 @@ class Combination(Protocol):
         if other := next((client for client in world.clients if client.model is not world.model), None):
             problem = f"makes one model for all, and {other.name!r} has another"
             raise Misfit(f"{problem}; leave model out of its device class")
-        if both := sorted({*objective.remembers} & {*codec.remembers}):
-            raise Misfit(f"objective {objective.name!r} and codec {codec.name!r} both remember {both[0]!r}", "codec")
+        theirs = schedule.client_codec(codec)
+        if both := sorted({*objective.remembers} & {*theirs.remembers}):
+            key = ("codec",) if theirs is codec else (*self._key("schedule"), "inner_codec")
+            raise Misfit(f"objective {objective.name!r} and codec {theirs.name!r} both remember {both[0]!r}", *key)
         self._check_what_travels_beside()
         with within(*self._key("cohort")):
             cohort.check_schedule(stations=schedule.at_stations)
@@ -118,7 +127,7 @@ class Combination(Protocol):
             if schedule.at_stations and exchange.shared is not None:
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
-        exchange.check_beside(objective, codec)
+        exchange.check_beside(objective, theirs)
         with within(*self._key("schedule")):
             schedule.check_beside(world, parts)
 
@@ -166,6 +175,8 @@ class Combination(Protocol):
         else:
             return
         other = "use a protocol whose clients train in parallel, such as fedavg"
+        if part == "schedule":
+            other = "use a protocol whose clients answer to the cloud, such as fedavg"
         way = f"choose {part}: {{name: {name}}}" if open_kind(type(self), part) else other
         raise Misfit(f"{problem}, and {why}; {way}", *key)
 
@@ -177,6 +188,11 @@ class Combination(Protocol):
         if open_kind(type(self), part):
             return f"choose {part}: {ways}"
         return f"use {protocol_that_takes(part, names[0])} or composed, with {part}: {ways}"
+
+    @property
+    def cohort_key(self) -> tuple[str, ...]:
+        """Where the keys of the cohort stand."""
+        return self._key("cohort")
 
     def _key(self, part: str) -> tuple[str, ...]:
         """Where the keys of *part* stand: under its own, or among the preset's."""

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from fedsim.grouping.subset.random import RandomSubset
-from fedsim.grouping.subset.selector import SubsetSelector
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.protocols.cohorts.super_nodes import SuperNodes, SuperNodesSettings
@@ -53,5 +50,5 @@ class FedGSRandom(FedGS):
     """FedGS whose devices are all drawn at random, and report nothing: what is left of it without GBP-CS."""
 
     name: Literal["fedgs_random"] = "fedgs_random"  # type: ignore[assignment]
-    selector: Annotated[SubsetSelector, OneOf("subsets")] = Field(default_factory=RandomSubset)
-    """How devices are selected."""
+    selector: RandomSubset = RandomSubset()
+    """At random."""

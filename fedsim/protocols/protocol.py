@@ -43,6 +43,11 @@ class Protocol(Component):
         return self.reads_learning
 
     @property
+    def measured_size(self) -> tuple[str, ...]:
+        """The key of what measures the size of an update on what was learned; empty where nothing does."""
+        return ()
+
+    @property
     def looks_at_batches(self) -> bool:
         """Whether its clients' objective looks at what models make of each mini-batch."""
         return False

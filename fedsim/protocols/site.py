@@ -61,6 +61,8 @@ class Site:
             self.state = rule.begin(world.learner, self.state, self.table)
         self.version = 0
         """How many models it has made."""
+        self._report_beside = 0.0
+        """Bytes beside its report, as the cloud's rule has it."""
         self._begin(0)
 
     def _begin(self, version: int) -> None:
@@ -78,11 +80,23 @@ class Site:
         """From now on it is about the model of *table*, and has the *state*."""
         self.table, self.state = table, state
 
+    @property
+    def beside(self) -> tuple[float, float]:
+        """Bytes (down, up) that its rule sends beside the whole model and beside each update."""
+        return self._rule.bytes_beside(self.table) if self._rule else (0.0, 0.0)
+
+    @property
+    def has_trained(self) -> bool:
+        """Whether a client's update has gone into its model since it was received."""
+        return bool(self._trained)
+
     def receive(self, cloud: Site) -> Generator[Any, Any, None]:
         """The model of *cloud* comes down to this site, which goes on from it; what else its rule remembers stays."""
         assert self.backbone is not None, "the cloud is at the top"
         model, version = cloud.state["model"], cloud.version
-        yield self.world.send(SERVERS, self.backbone.downlink, Message({"model": model}, self.table.bytes()))
+        beside, self._report_beside = cloud.beside
+        message = Message({"model": model}, self.table.bytes() + beside)
+        yield self.world.send(SERVERS, self.backbone.downlink, message)
         self.state = {**self.state, "model": model}
         self._begin(version)
 
@@ -113,10 +127,18 @@ class Site:
 
     def visit(self, client: Client, task: Task) -> Trip:
         """Send *client* on a round trip from here and back; it has failed at once where the client cannot begin."""
-        if not task.may_begin(client):
+        if client.busy or not self.reaches(client) or not task.suits(client):
             return Trip(self.world.env, _not_begun(client), of=client)
         down, up = self.way(client)
         return self.world.start(client, round_trip(self.world, client, task, down, up))
+
+    def reaches(self, client: Client) -> bool:
+        """Whether *client* can be reached from here: a station needs no way to the cloud for that."""
+        place = client.attachment
+        if self.backbone is None:
+            return place.reachable
+        own = place.backbone is self.backbone
+        return place.on_air and (own or not (place.backbone.closed or self.backbone.closed))
 
     def way(self, client: Client) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
         """The hops down to *client* and back up; None: all the way from the cloud."""
@@ -182,7 +204,7 @@ class Site:
         assert self.backbone is not None, "the cloud is at the top"
         if not self._trained:
             raise Lost("no client of the site has trained")
-        size = self.table.bytes() if up_bytes is None else up_bytes
+        size = (self.table.bytes() if up_bytes is None else up_bytes) + self._report_beside
         message = Message({"model": self.state["model"]}, size, measured)
         transfer = self.world.send(SERVERS, self.backbone.uplink, message)
         yield transfer

@@ -234,7 +234,7 @@ class Scenario(Settings):
             if not protocol.times_finetuning:
                 raise Misfit(
                     f"true, and protocol {protocol.title!r} has no rounds in which clients get its model to fine-tune "
-                    "it; use protocols with the schedule 'rounds', or leave it out",
+                    "it; use protocols that go in rounds, or leave it out",
                     *("evaluate", "finetune_timed"),
                 )
 
@@ -251,10 +251,11 @@ class Scenario(Settings):
                     position,
                 )
             if protocol.needs_learning:
+                key: KeyPath = ("protocols", position, *protocol.measured_size)
                 raise Misfit(
                     "the size of its updates is measured on what was learned; give declared_bytes to run with learn: "
                     "false (--no-training)",
-                    *("protocols", position, "codec"),
+                    *key,
                 )
             stop = protocol.stop or self.stop
             if stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None:

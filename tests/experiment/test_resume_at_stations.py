@@ -23,7 +23,7 @@ SPARSE = {"path": f"{Path(__file__).parents[1] / 'outside' / 'sparse.py'}:Sparse
 STEPS: dict[str, Any] = {"name": "fedgs", "iterations": 3, "devices": 2, "presampled": 1}
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "fused": {**STEPS, "server": {"name": "adam"}, "codec": SPARSE},
-    "device by device": {**STEPS, "fused": False, "inner_codec": SPARSE, "objective": {"name": "proximal", "mu": 0.1}},
+    "device by device": {**STEPS, "fused": False, "inner_codec": SPARSE},
     "a part of the model": {**STEPS, "fused": False, "exchange": {"name": "lasp"}},
     "edge rounds": {"name": "hierarchical", "clients": 7, "edge_rounds": 2, "codec": SPARSE, "move_share": 0.2},
 }

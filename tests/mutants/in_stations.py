@@ -159,8 +159,8 @@ FAULTS = (
     Fault(
         "reports that may be lost are bundled",
         "fedsim/network/bundle.py",
-        "return not any(hop.loss.probability for hop in hops)",
-        "return True",
+        "hops[0].link.medium.carriers == 1 and not any(hop.loss.probability for hop in hops)",
+        "hops[0].link.medium.carriers == 1",
         (f"{CLOCK}::test_where_packets_are_lost_each_report_is_a_message_of_its_own",),
     ),
     Fault(

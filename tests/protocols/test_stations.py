@@ -153,6 +153,73 @@ def test_a_station_that_is_late_counts_with_all_whom_it_has_asked(late_transfers
     assert rounds["late"].min() >= 2
 
 
+def test_no_work_begins_for_a_round_that_is_over() -> None:
+    """The station is still selecting when the cloud waits no longer: whom it would have asked stays free."""
+    keys = {**FEDGS, "selection_s": 60.0, "deadline_s": 50.0}
+    world = ran(keys, {"network.late_transfers": "finish", "stop.rounds": 5})
+    assert (world.trace.rounds.array()["selected"] == 0).all() and len(world.trace.work.array()) == 0
+    assert not [key for key in crossings(world) if key[0].startswith("cell") and key[2] == MODEL]
+
+
+@pytest.mark.parametrize("wire", [["cloud", "edge"], ["edge", "east"]])
+def test_a_station_goes_on_with_its_own_clients_while_a_wire_is_cut(wire: list[str]) -> None:
+    keys = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 3}
+    fault = {"link": wire, "at_s": 10.0, "for_s": 35.0}
+    whole, cut = ran(keys), ran(keys, {"faults": {"scheduled": [fault]}})
+    work = [world.trace.work.array()[["client", "start_s", "end_s"]].tolist() for world in (whole, cut)]
+    assert work[0] == work[1]
+    assert cut.env.now == whole.env.now
+
+
+def test_a_device_reports_once_its_next_mini_batch_is_there() -> None:
+    stream = {"samples": 10, "arrival": {"samples_per_s": 0.1, "buffer_samples": 50, "buffered_at_start": 0}}
+    world = ran({**FEDGS, "iterations": 2}, {"data.stream": stream})
+    work, hops = world.trace.work.array(), world.trace.hops.array()
+    reports = hops[(hops["bytes"] < MODEL) & (hops["start_s"] > 50.0)]
+    assert reports["start_s"].min() == pytest.approx(100.0, rel=1e-9)
+    assert work["start_s"].min() > 100.0
+    assert len(work) == 2 * 2 + 2, "in the second iteration one of a station has samples left, and then all have"
+
+
+def test_reports_that_may_miss_a_deadline_are_messages_of_their_own() -> None:
+    world = ran({**FEDGS, "iteration_deadline_s": 0.7}, {"network.cell.discipline": {"name": "serial"}})
+    hops = world.trace.hops.array()
+    assert (hops["bytes"] == REPORT).any() and not (hops["bytes"] == 3 * REPORT).any()
+
+
+def test_reports_are_bundled_on_one_carrier_only() -> None:
+    one_by_one = {"network.cell.discipline": {"name": "serial"}}
+    worlds = [ran(FEDGS, one_by_one | {"network.cell.carriers": carriers}) for carriers in (1, 2)]
+    found = [world.trace.hops.array()["bytes"] for world in worlds]
+    assert [(sizes == 3 * REPORT).any() for sizes in found] == [True, False]
+
+
+def test_what_a_rule_sends_beside_goes_along_between_cloud_and_stations() -> None:
+    sizes = {}
+    for accounting in ("sent", "paper"):
+        server = {"name": "fednova", "accounting": accounting}
+        keys = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 1, "server": server}
+        sizes[accounting] = {key[1:] for key in crossings(ran(keys)) if key[0] == "cloud -- edge"}
+    assert sizes == {
+        "sent": {("down", MODEL), ("up", MODEL + 4)},
+        "paper": {("down", 2 * MODEL), ("up", 2 * MODEL)},
+    }
+
+
+@pytest.mark.parametrize("key", ["codec", "inner_codec"])
+def test_a_measured_size_needs_learning_whoever_writes_it(key: str) -> None:
+    sparse: dict[str, Any] = {"path": f"{Path(__file__).parents[1] / 'outside' / 'sparse.py'}:Sparse"}
+    for keys in (
+        {"name": "hierarchical", "fraction": 1.0, key: sparse},
+        {**FEDGS, "fused": False, key: sparse},
+    ):
+        with pytest.raises(ValueError, match="measured on what was learned; give declared_bytes"):
+            ran(keys, {"learn": False})
+        sparse["declared_bytes"] = 500.0
+        assert ("cloud -- edge" if key == "codec" else "cell east", "up", 500.0) in crossings(ran(keys))
+        del sparse["declared_bytes"]
+
+
 # -- mini-batches ------------------------------------------------------------------------------------------------------
 
 
@@ -280,9 +347,11 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
         ({}, {"training.epochs": 2}, "training.epochs=2, and a single step is one mini-batch"),
         ({}, {"data.stream": {"samples": 5, "refresh_rounds": 2}}, "data.stream.refresh_rounds=2 keeps samples"),
         ({}, {"training.momentum": 0.9}, "training.momentum=0.9 has no effect, as each single step"),
-        ({"objective": {"name": "proximal", "mu": 0.1}}, {}, "fused: .* objective 'proximal'; choose fused: false"),
+        ({"objective": {"name": "proximal", "mu": 0.1}}, {}, "objective 'proximal' looks at where a training began"),
+        ({"objective": {"name": "distilled", "coefficient": 0.1}}, {}, "objective 'distilled' looks at where"),
+        ({"move_share": 0.1}, {}, "move_share: 0.1 of 6 clients at stations moves nobody"),
         ({"exchange": {"name": "lasp"}}, PARTS_IN_NO_TIME, "fused: .* exchange 'lasp'; choose"),
-        ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 are more than devices=2"),
+        ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 must be at most devices=2"),
         ({"selector": {"name": "exact"}, "devices": 30, "presampled": 0}, MANY, "selector: 30 of 60 candidates"),
         ({}, {"data": {"name": "declared", "samples_per_client": 10}}, "selector 'gbp_cs' goes by the classes"),
     ],

@@ -140,7 +140,7 @@ class Simulations:
         """Of a round: by air in each iteration, and as many for selecting devices, and by wires."""
         topology = self.materials.topology
         stations = len({topology.cell_of(sensor) for sensor in topology.sensors})
-        training, reports = protocol.who().at_stations(len(topology.sensors), stations)
+        training, reports = protocol.who().messages_at_stations(len(topology.sensors), stations)
         selected = len(topology.sensors) if reports else 0
         return iterations * (2 * training + reports + selected) + 2 * stations * self.wires_to_server
 

@@ -66,8 +66,8 @@ class Cohort(Component):
     def mean_size(self, clients: int) -> float:
         """Clients per round before rounding, of so many *clients*: the papers' kappa K."""
 
-    def at_stations(self, clients: int, stations: int) -> tuple[float, float]:
-        """In an iteration of all *stations*, which have so many *clients* together: who trains, and what is reported.
+    def messages_at_stations(self, clients: int, stations: int) -> tuple[float, float]:
+        """In an iteration of all *stations*, with so many *clients* together: (clients that train, reports before).
 
         As a rule the cohort of the round trains, and nobody reports anything.
         """

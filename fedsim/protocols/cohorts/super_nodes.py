@@ -12,6 +12,7 @@ What all data look like, the cloud learns once, in the first round, from what ea
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -59,12 +60,18 @@ class SuperNodesSettings(Settings):
     """Simulated seconds that a base station takes to select devices; FedGS reports 0.015."""
     label_reports: Literal["together", "singly"] = "together"
     """Whether what the devices of a cell report for an iteration is one message, with all their bytes and airtime, or
-    each report is a message of its own. Where packets can be lost, it always is."""
+    each report is a message of its own. It is the latter in any case where packets can be lost, where the cell has
+    several carriers, and with an iteration_deadline_s, which some reports may miss."""
+
+    @property
+    def goes_by_counts(self) -> bool:
+        """Whether somebody is selected, and by class counts."""
+        return self.selector.needs_counts and self.presampled < self.devices
 
     @key_rule
     def _some_are_selected(self) -> None:
         if self.presampled > self.devices:
-            raise Misfit(f"presampled={self.presampled} are more than devices={self.devices}", "presampled")
+            raise Misfit(f"presampled={self.presampled} must be at most devices={self.devices}", "presampled")
 
 
 class SuperNodes(Cohort, SuperNodesSettings):
@@ -78,7 +85,7 @@ class SuperNodes(Cohort, SuperNodesSettings):
 
     def check(self, world: World) -> None:
         """A selector may need class counts, and not too many devices."""
-        if self.selector.needs_counts:
+        if self.goes_by_counts:
             what = f"selector {self.selector.name!r}"
             check_that_there_are_classes(
                 world, what, "choose another data set, or selector: {name: random}", "selector"
@@ -97,10 +104,10 @@ class SuperNodes(Cohort, SuperNodesSettings):
         """All may take part."""
         return float(clients)
 
-    def at_stations(self, clients: int, stations: int) -> tuple[float, float]:
+    def messages_at_stations(self, clients: int, stations: int) -> tuple[float, float]:
         """L devices of each; where they are selected by counts, each client reports, or all of a station together."""
         reports = stations if self.label_reports == "together" else clients
-        return min(self.devices * stations, clients), reports if self.selector.needs_counts else 0.0
+        return min(self.devices * stations, clients), reports if self.goes_by_counts else 0.0
 
 
 @dataclass
@@ -117,7 +124,7 @@ class _SuperNodesDraw(Draw):
     def groups(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """All clients, as soon as one of them can be reached and is free; the cloud learns of their data."""
         eligible = yield from eligible_clients(world)
-        if self.settings.selector.needs_counts:
+        if self.settings.goes_by_counts:
             yield from self._learn_of(world, [client for client in eligible if client.index not in self._held])
         return [(client,) for client in world.clients]
 
@@ -126,7 +133,8 @@ class _SuperNodesDraw(Draw):
     ) -> Generator[Event, Any, Sequence[Client]]:
         """Some drawn, the others selected, in the order of clients."""
         settings, world = self.settings, site.world
-        if settings.selector.needs_counts:
+        members = yield from _with_a_mini_batch(world, members, at)
+        if settings.goes_by_counts:
             members = yield from self._reported(site, members, deadline_s)
         if not members:
             return []
@@ -150,7 +158,7 @@ class _SuperNodesDraw(Draw):
         settings = self.settings
         size = settings.devices - len(drawn)
         counts: npt.NDArray[Any]
-        if not settings.selector.needs_counts:
+        if not settings.goes_by_counts:
             counts, wanted = np.zeros((len(others), 1)), np.zeros(1)
         elif self._goal is None:  # nobody has told anything
             return []
@@ -168,7 +176,7 @@ class _SuperNodesDraw(Draw):
         """Those of *members* who have told the station the classes of their next mini-batch."""
         assert site.world.dataset.classes is not None
         size_bytes = float(BYTES_PER_COUNT * site.world.dataset.classes)
-        together = self.settings.label_reports == "together"
+        together = self.settings.label_reports == "together" and deadline_s is None
         trips = reports_to_station(site, members, size_bytes, together=together)
         gathered: Gathered = yield gather(site.world.env, trips, deadline_s=deadline_s)
         give_up(gathered.late, "the devices are selected")
@@ -194,3 +202,25 @@ class _SuperNodesDraw(Draw):
             self._held |= gathered.arrived
             total = np.sum([self._held[index] for index in sorted(self._held)], axis=0)
             self._goal = total / total.sum()
+
+
+def _with_a_mini_batch(
+    world: World, members: Sequence[Client], at: BlockRound
+) -> Generator[Event, Any, Sequence[Client]]:
+    """Those of *members* whose next mini-batch has arrived; waits until there is one."""
+    while True:
+        now_s, soonest_s, ready = world.env.now, math.inf, []
+        for client in members:
+            wait_s = 0.0
+            if client.stream is not None:
+                wait_s = client.stream.wait_s(client.stream.capture(now_s, at.number), now_s)
+            if wait_s <= ROUNDING * (1 + now_s):
+                ready.append(client)
+            soonest_s = min(soonest_s, wait_s)
+        if ready or not members:
+            return ready
+        yield world.env.timeout(soonest_s)
+
+
+ROUNDING = 1e-9
+"""Of a time, relative: an arrival in this very instant counts."""

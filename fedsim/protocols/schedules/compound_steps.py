@@ -29,6 +29,7 @@ from fedsim.protocols.exchanges.whole import Whole
 from fedsim.protocols.schedules.schedule import Parts
 from fedsim.protocols.schedules.stations import Station, Stations, StationsSettings
 from fedsim.protocols.single_step import SingleStep, joint_step
+from fedsim.protocols.task import GLOBAL
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count
 
@@ -57,6 +58,7 @@ class CompoundSteps(Stations, CompoundStepsSettings):
 
     def check(self, world: World) -> None:
         """A step is one mini-batch of fresh samples."""
+        super().check(world)
         training, stream = world.training, world.dataset.stream
         if training.epochs != 1:
             problem = f"training.epochs={training.epochs}, and a single step is one mini-batch, seen once"
@@ -73,6 +75,10 @@ class CompoundSteps(Stations, CompoundStepsSettings):
 
     def check_beside(self, world: World, parts: Parts) -> None:
         """Single steps add up to one step on all mini-batches by plain SGD only."""
+        objective = parts.objective
+        if objective.pull or (GLOBAL in objective.receives and not objective.fuses):
+            problem = f"objective {objective.name!r} looks at where a training began"
+            raise Misfit(f"{problem}, and each single step begins there, so that it has no effect; leave it out")
         if not self.fused:
             return
         reasons = [

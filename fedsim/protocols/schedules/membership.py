@@ -22,6 +22,11 @@ class Membership:
         self._station_of = [numbers.setdefault(client.attachment.backbone, len(numbers)) for client in world.clients]
         self.backbones = tuple(numbers)
 
+    @property
+    def moves(self) -> bool:
+        """Whether anybody ever moves."""
+        return self._moving > 0 and len(self.backbones) > 1
+
     def of_round(self, round_number: int, clients: Sequence[Client]) -> dict[int, list[Client]]:
         """The members of each station among *clients*, in the order of clients; stations without any are left out.
 
@@ -35,9 +40,9 @@ class Membership:
 
     def _move(self, round_number: int) -> None:
         """Some go each to one of the other stations."""
-        others = len(self.backbones) - 1
-        if not (self._moving and others):
+        if not self.moves:
             return
+        others = len(self.backbones) - 1
         rng = self._streams("membership", 0, round_number).generator()
         for index in sorted(rng.permutation(len(self._station_of))[: self._moving].tolist()):
             number = int(rng.integers(others))

@@ -42,6 +42,10 @@ class Schedule(Component):
     at_stations: ClassVar[bool] = False
     """Whether clients answer to base stations, which report a model, and nothing beside it, to the cloud."""
 
+    def client_codec(self, codec: Codec) -> Codec:
+        """How clients write their updates, where *codec* is how updates for the cloud are written."""
+        return codec
+
     def block_length(self) -> int:
         """To an exchange: how many rounds there are in a block, which begins with an exchange of the whole model."""
         return 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from fedsim.kernel.trip import Lost
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import Model
 from fedsim.learning.operations.code import Code
@@ -26,8 +27,10 @@ class StationReports:
     def sent(self, site: Site, station: int, round_number: int, samples: int | None) -> Generator[Any, Any, Update]:
         """The model of *site*, which is *station*, goes up, and counts as made from so many *samples*.
 
-        Raises `fedsim.kernel.trip.Lost` when there is nothing to report, or when it is lost.
+        Raises `Lost` when there is nothing to report, or when it is lost.
         """
+        if not site.has_trained:
+            raise Lost("no client of the station has trained")
         measured = None
         if not self._codec.exact and site.state["model"]:
             made = self._coded(site, station, round_number)
@@ -46,5 +49,6 @@ class StationReports:
             round_number=round_number,
             stream=self._world.streams(f"codec/station/{station}", 0, round_number),
         )
-        self._kept[station] = {name: made[state_as(name)] for name in names}
+        self._kept[station] = kept = {name: made[state_as(name)] for name in names}
+        self._world.learner.compute_soon(kept)  # or a station that is always late would keep all its models alive
         return made

@@ -22,6 +22,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from simpy import Event
 
+from fedsim.errors import Misfit
 from fedsim.kernel.gather import Gathered, Journey, at_the_end_of
 from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.codecs.codec import Codec
@@ -83,12 +84,16 @@ class Stations(Schedule, StationsSettings):
     def most_iterations(self) -> int:
         """T: in a round, at each station."""
 
+    def client_codec(self, codec: Codec) -> Codec:
+        """Theirs is another."""
+        return self.inner_codec
+
     def block_length(self) -> int:
         """To an exchange, the iterations of a round are the rounds of a block."""
         return self.most_iterations
 
     def begin(self, world: World) -> None:
-        """A run begins."""
+        """A run begins: clients get ready for it."""
         return
 
     @abstractmethod
@@ -100,6 +105,13 @@ class Stations(Schedule, StationsSettings):
     def result(self, station: Station, at: BlockRound) -> int | None:
         """The station has its last model of the round; how many samples that counts for (None: as its clients hold)."""
         return None
+
+    def check(self, world: World) -> None:
+        """A share of the clients that moves is one client at least, and has somewhere to go."""
+        super().check(world)
+        if self.move_share and not Membership(world, self.move_share).moves:
+            moving = f"{self.move_share:g} of {len(world.clients)} clients at stations"
+            raise Misfit(f"{moving} moves nobody; give a larger share, or more stations, or leave it out", "move_share")
 
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
@@ -161,13 +173,15 @@ class Stations(Schedule, StationsSettings):
         site = station.site
         yield from site.receive(cloud)
         for number in range(self.most_iterations):
-            there = yield from _who_can_begin(site.world, station.members)
+            there = yield from _who_can_begin(site, station.members)
             if not gate.open:
                 raise Lost("its round is over")
             if not there:
                 break
             here = at._replace(offset=number)
             clients = yield from draw.at_station(site, station.number, there, here, self.iteration_deadline_s)
+            if not gate.open:
+                raise Lost("its round is over")
             station.asked.update(client.index for client in clients)
             yield from self.iteration(station, parts, here, clients)
             yield from parts.exchange.spread(site, here, clients, self.iteration_deadline_s)
@@ -181,10 +195,11 @@ class Stations(Schedule, StationsSettings):
         return gathered.arrived
 
 
-def _who_can_begin(world: World, members: Sequence[Client]) -> Generator[Event, Any, list[Client]]:
-    """Those who can be reached and are free; waits until there are some, but not without hope."""
+def _who_can_begin(site: Site, members: Sequence[Client]) -> Generator[Event, Any, list[Client]]:
+    """Those whom *site* reaches and who are free; waits until there are some, but not without hope."""
+    world = site.world
     yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
-    while not (there := [client for client in members if client.attachment.reachable and not client.busy]):
+    while not (there := [client for client in members if site.reaches(client) and not client.busy]):
         if not any(client.busy or not world.outages.fate(client.attachment) for client in members):
             break
         yield world.outages.changed
