@@ -158,6 +158,25 @@ def test_what_a_client_keeps_that_is_always_late_does_not_hold_the_models_of_all
     assert max(alive.tensor_bytes[4:]) == alive.tensor_bytes[3] > 0, alive.tensor_bytes
 
 
+NODES: dict[str, Any] = {"cloud": {"kind": "cloud"}, "east": {"kind": "base_station"}, "west": {"kind": "base_station"}}
+SLOW_WIRE: dict[str, Any] = {
+    "name": "explicit",
+    "nodes": NODES | {f"s{n}": {"kind": "sensor", "attach": "east" if n < 3 else "west"} for n in range(6)},
+    "links": [{"between": ["cloud", "east"]}, {"between": ["cloud", "west"], "rate_bps": 1e3}],
+}
+
+
+def test_a_station_that_is_always_late_does_not_hold_the_models_of_all_rounds(tmp_path: Path) -> None:
+    """What its codec has left out is made of the model of each round, though nobody ever gets that."""
+    alive, sparse = Alive(), Path(__file__).parents[1] / "outside" / "sparse.py"
+    codec = {"path": f"{sparse}:Sparse", "declared_bytes": 1_000.0}
+    protocol = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 1, "codec": codec, "deadline_s": 42.0}
+    changes = {"topology": SLOW_WIRE, "data.partition": {"name": "iid"}, "protocols": [protocol], "stop.rounds": 12}
+    results = run(digit_runs.scenario(changes), out=tmp_path, executor="serial", observer=alive)
+    assert (results.rounds["late"] == 3).all() and (results.rounds["participants"] == 3).all()
+    assert max(alive.tensor_bytes[6:]) == alive.tensor_bytes[5] > 0, alive.tensor_bytes
+
+
 @pytest.mark.parametrize("executor", mostly_long(["serial", "batched"], now=["batched"]))
 def test_clients_that_are_never_selected_have_no_tensors(tmp_path: Path, executor: str) -> None:
     most = []

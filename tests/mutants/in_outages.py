@@ -175,8 +175,8 @@ FAULTS = (
     Fault(
         "a station that is the server never fails",
         ATTACHMENT,
-        "and not up.link.closed and",
-        "and",
+        "return self.on and self.covered and in_coverage and not up.link.closed",
+        "return self.on and self.covered and in_coverage",
         (TEST_OUTAGES,),
     ),
     Fault(

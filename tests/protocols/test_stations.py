@@ -220,6 +220,23 @@ def test_a_measured_size_needs_learning_whoever_writes_it(key: str) -> None:
         del sparse["declared_bytes"]
 
 
+class NoCode(PlainLearner):
+    """Writes nothing for the wire."""
+
+    def apply(self, operation: Any, *arguments: Any, **options: Any) -> Any:
+        assert operation.name != "code", "there is nothing to be written"
+        return super().apply(operation, *arguments, **options)
+
+
+def test_a_station_with_nothing_to_report_writes_nothing_so_its_codec_forgets_nothing() -> None:
+    sparse = {"path": f"{Path(__file__).parents[1] / 'outside' / 'sparse.py'}:Sparse", "declared_bytes": 500.0}
+    keys = {**FEDGS, "codec": sparse, "iteration_deadline_s": 16.0}
+    world = ran(keys, {"network.late_transfers": "cancel"}, learner=lambda *_: NoCode(parts=("model",)))
+    assert world.trace.rounds.array()[["selected", "participants"]].tolist() == [(6, 0)]
+    with pytest.raises(AssertionError, match="nothing to be written"):
+        ran({**keys, "iteration_deadline_s": 18.0}, learner=lambda *_: NoCode(parts=("model",)))
+
+
 # -- mini-batches ------------------------------------------------------------------------------------------------------
 
 
