@@ -194,7 +194,7 @@ FAULTS = (
     Fault(
         "work begins for a round that is over",
         STATIONS,
-        '            if not gate.open:\n                raise Lost("its round is over")\n            station.asked.update(',
+        '            if not gate.open:\n                raise Lost("its round is over")\n            station.asked',
         "            station.asked",
         (f"{CLOCK}::test_no_work_begins_for_a_round_that_is_over",),
     ),
