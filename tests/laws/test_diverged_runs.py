@@ -43,6 +43,9 @@ KEYS: dict[str, dict[str, Any]] = {
     "naive_gsp_icg": {"groups": 3, "sampling_rate": 1.0, "grouping": {"leftover": "spread"}},
     "hfedms_s": {"growth": {"name": "constant", "beta": 3}, "interval": 2, "sampling_rate": 1.0},
     "hfedms_d": {"growth": {"name": "constant", "beta": 4}, "interval": 3, "sampling_rate": 1.0},
+    "hierarchical": {"fraction": 0.5},
+    "fedgs": {"iterations": 2},
+    "fedgs_random": {"iterations": 2},
     "composed": {
         "cohort": {"name": "random", "fraction": 0.5},
         "exchange": {"name": "lasp"},

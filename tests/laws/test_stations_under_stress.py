@@ -58,7 +58,7 @@ with_stations = st.builds(
 in_single_steps = st.builds(
     lambda world, protocol: world | DIGITS | {"protocols": [protocol | {"fused": False}]}, worlds, in_steps
 )
-everywhere = drawn(100)
+everywhere = drawn(60)
 
 
 @everywhere

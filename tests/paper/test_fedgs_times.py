@@ -417,7 +417,7 @@ def test_a_protocol_that_draws_its_devices_takes_exactly_as_long_as_its_formula(
 
 def test_reports_are_what_the_formula_leaves_out(tmp_path: Path) -> None:
     # Ten counts of each of five devices in each iteration, and once those of all samples, on to the cloud.
-    rows = summary(tmp_path, *uneven(name="fedgs", devices=2, iterations=3, selection_s=0.015))
+    rows = summary(tmp_path, *uneven(name="fedgs", devices=2, presampled=1, iterations=3, selection_s=0.015))
     event, formula = rows["fedgs", "event"], rows["fedgs", "formula"]
     report_bits, up_bps = 8 * 4 * 10, 70e6
     told_s = 5 * report_bits / up_bps + 15 * report_bits / 10e6

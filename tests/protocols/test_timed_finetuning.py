@@ -143,12 +143,12 @@ REFUSED = {
     "no client gets the model": (
         evaluate() | {"protocols": [{"name": "centralised"}]},
         "evaluate.finetune_timed: true, and protocol 'centralised' has no rounds in which clients get its model to "
-        "fine-tune it; use protocols with the schedule 'rounds', or leave it out",
+        "fine-tune it; use protocols that go in rounds, or leave it out",
     ),
     "another schedule": (
         evaluate() | {"protocols": [BESIDE, {"name": "composed", **OTHER_SCHEDULE}]},
         "evaluate.finetune_timed: true, and protocol 'composed' has no rounds in which clients get its model to "
-        "fine-tune it; use protocols with the schedule 'rounds', or leave it out",
+        "fine-tune it; use protocols that go in rounds, or leave it out",
     ),
 }
 
