@@ -28,4 +28,4 @@ def test_a_scenario_that_needs_no_files_can_be_described(
 @pytest.mark.long
 @pytest.mark.parametrize("name", WITH_DATA)
 def test_a_scenario_with_files_can_be_described(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["describe", str(SCENARIOS / name)]) == 0, capsys.readouterr().err
+    assert main(["describe", str(SCENARIOS / name), "--all-data"]) == 0, capsys.readouterr().err
