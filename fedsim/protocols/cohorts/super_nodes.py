@@ -46,6 +46,9 @@ from fedsim.settings import Count, NonNegative, NonNegativeInt, OneOf, Settings,
 
 __all__ = ["SuperNodes", "SuperNodesSettings"]
 
+ROUNDING = 1e-9
+"""Of a time, relative: an arrival in this very instant counts."""
+
 
 class SuperNodesSettings(Settings):
     """The keys of super nodes."""
@@ -220,7 +223,3 @@ def _with_a_mini_batch(
         if ready or not members:
             return ready
         yield world.env.timeout(soonest_s)
-
-
-ROUNDING = 1e-9
-"""Of a time, relative: an arrival in this very instant counts."""
