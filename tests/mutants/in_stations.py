@@ -154,7 +154,7 @@ FAULTS = (
         "fedsim/network/bundle.py",
         "airtime = math.fsum(hop.share / hop.rate_bps for hop in hops)",
         "airtime = len(hops) * first.share / first.rate_bps",
-        (f"{CLOCK}::test_reports_take_as_long_and_as_much_airtime_singly",),
+        ("tests/network/test_bundle.py",),
     ),
     Fault(
         "reports that may be lost are bundled",

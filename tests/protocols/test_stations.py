@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from small_worlds import NO_CONTENTION, hall, prepared
 from fedsim.data.captures import Capture, classes_seen
 from fedsim.errors import UserError
 from fedsim.experiment.simulate import simulate
-from fedsim.grouping.subset.selector import SubsetSelector
+from fedsim.grouping.subset.gbp_cs import GBPCS
 from fedsim.protocols.schedules.membership import Membership
 from fedsim.protocols.world import World
 
@@ -164,8 +164,10 @@ def test_no_work_begins_for_a_round_that_is_over() -> None:
 @pytest.mark.parametrize("wire", [["cloud", "edge"], ["edge", "east"]])
 def test_a_station_goes_on_with_its_own_clients_while_a_wire_is_cut(wire: list[str]) -> None:
     keys = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 3}
-    fault = {"link": wire, "at_s": 10.0, "for_s": 35.0}
+    fault = {"link": wire, "at_s": 100.0, "for_s": 100.0}
     whole, cut = ran(keys), ran(keys, {"faults": {"scheduled": [fault]}})
+    starts_s = whole.trace.work.array()["start_s"]
+    assert ((starts_s > 100.0) & (starts_s < 200.0)).any()
     work = [world.trace.work.array()[["client", "start_s", "end_s"]].tolist() for world in (whole, cut)]
     assert work[0] == work[1]
     assert cut.env.now == whole.env.now
@@ -271,23 +273,19 @@ def test_each_device_has_a_chance_where_some_are_presampled() -> None:
 # -- selection ---------------------------------------------------------------------------------------------------------
 
 
-class Noting(SubsetSelector):
-    """The first ones; notes what it was asked."""
+def test_the_selector_is_asked_for_what_the_presampled_lack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """y = n L P_real - b, with the class counts of each device's next mini-batch."""
+    asked: list[tuple[Any, Any]] = []
 
-    name: Literal["noting"] = "noting"
-    asked: ClassVar[list[tuple[Any, Any]]] = []
-
-    def some(self, rows: Any, target: Any, size: int, rng: np.random.Generator) -> Any:
-        self.asked.append((rows.copy(), target.copy()))
+    def first_ones(_: GBPCS, rows: Any, target: Any, size: int, rng: np.random.Generator) -> Any:
+        asked.append((rows.copy(), target.copy()))
         return np.arange(size)
 
-
-def test_the_selector_is_asked_for_what_the_presampled_lack() -> None:
-    """y = n L P_real - b, with the class counts of each device's next mini-batch."""
-    Noting.asked.clear()
+    monkeypatch.setattr(GBPCS, "some", first_ones)
     learner = PlainLearner(parts=("model",))
-    keys = {**FEDGS, "selector": {"path": f"{__file__}:Noting"}, "fused": False}
-    world = ran(keys, {"data.partition": {"name": "shards", "shards_per_client": 3}}, learner=lambda *_: learner)
+    uneven = {"data.partition": {"name": "shards", "shards_per_client": 3}}
+    world = ran({**FEDGS, "fused": False}, uneven, learner=lambda *_: learner)
+    assert len(asked) == 3 * 2
     y, ids = world.dataset.y, world.dataset.train_ids
     assert y is not None
     real = np.bincount(y[np.concatenate(ids)], minlength=10) / sum(map(len, ids))
@@ -298,7 +296,7 @@ def test_the_selector_is_asked_for_what_the_presampled_lack() -> None:
         return classes_seen(world.dataset, client, capture, world.streams)
 
     trained = [(client, capture) for _, client, capture in learner.captures]
-    for number, (rows, target) in enumerate(sorted_by_station(Noting.asked)):
+    for number, (rows, target) in enumerate(sorted_by_station(asked)):
         station, step = divmod(number, 3)
         chosen = [one for one in trained if one[0] // 3 == station][2 * step : 2 * step + 2]
         members = range(3 * station, 3 * station + 3)
