@@ -22,10 +22,9 @@ from fedsim.settings import OneOf
 __all__ = ["FedGS", "FedGSRandom"]
 
 
-class FedGS(Combination, CompoundStepsSettings, SuperNodesSettings):
-    """FedGS: super nodes of devices that together look like all data, in single steps, averaged after T of them."""
+class GroupSynchronisation(Combination, CompoundStepsSettings, SuperNodesSettings):
+    """The keys of FedGS, however its devices are selected."""
 
-    name: Literal["fedgs"] = "fedgs"
     weighting: Literal["samples", "uniform"] = "uniform"
     """Weights of the factories' models: all equal (Eq. 5), or by the samples that they were trained on."""
     exchange: Annotated[Exchange, OneOf("exchanges")] = Whole()
@@ -46,9 +45,15 @@ class FedGS(Combination, CompoundStepsSettings, SuperNodesSettings):
         return self.exchange, self.objective
 
 
-class FedGSRandom(FedGS):
+class FedGS(GroupSynchronisation):
+    """FedGS: super nodes of devices that together look like all data, in single steps, averaged after T of them."""
+
+    name: Literal["fedgs"] = "fedgs"
+
+
+class FedGSRandom(GroupSynchronisation):
     """FedGS whose devices are all drawn at random, and report nothing: what is left of it without GBP-CS."""
 
-    name: Literal["fedgs_random"] = "fedgs_random"  # type: ignore[assignment]
+    name: Literal["fedgs_random"] = "fedgs_random"
     selector: RandomSubset = RandomSubset()
     """At random."""

@@ -71,7 +71,7 @@ def mutated(masks: Masks, chance: float, rng: np.random.Generator) -> Masks:
     return changed
 
 
-class _Distances(Problem):  # type: ignore[misc]
+class _Distances(Problem):  # type: ignore[misc]  # pymoo has no types
     def __init__(self, quadratic: Quadratic) -> None:
         super().__init__(n_var=len(quadratic.pull), n_obj=1, xl=0, xu=1, vtype=bool)
         self._quadratic = quadratic
@@ -86,7 +86,7 @@ def _winners(population: Any, contests: Any, **_: Any) -> Any:
     return np.take_along_axis(contests, best[:, None], axis=1)
 
 
-class _BalancedCrossover(Crossover):  # type: ignore[misc]
+class _BalancedCrossover(Crossover):  # type: ignore[misc]  # pymoo has no types
     def __init__(self) -> None:
         super().__init__(n_parents=2, n_offsprings=2)
 
@@ -95,7 +95,7 @@ class _BalancedCrossover(Crossover):  # type: ignore[misc]
         return np.array(pairs).swapaxes(0, 1)
 
 
-class _Replacement(Mutation):  # type: ignore[misc]
+class _Replacement(Mutation):  # type: ignore[misc]  # pymoo has no types
     def __init__(self, chance: float) -> None:
         super().__init__()
         self._chance = chance
