@@ -10,14 +10,15 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from judging import BUDGETS, Claim, chance, in_short, judged, reached, significant, targets
 
 import fedsim
-from fedsim.experiment.compare import difference, summary_at
-from fedsim.metrics.intervals import CONFIDENCE, half_width
+from fedsim.experiment.compare import Spent, difference, summary_at
+from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
 from fedsim.units import TIB_BYTES
@@ -27,11 +28,6 @@ SCENARIOS = HERE.parents[1] / "scenarios/paper"
 KEPT = ["protocol", "seed", "round", *CUMULATIVE]
 SCORES = ["accuracy", "loss", "accuracy_unseen", "loss_unseen"]
 OVER_ROUNDS = (15, 20, 25, 50, 75, 100)
-TARGETS = (0.5, 0.6, 0.65, 0.7)
-TEST_SETS = {"final_accuracy": "pooled", "final_accuracy_unseen": "unseen"}
-VERDICTS = {1: "confirmed", 0: "undecided", -1: "contradicted"}
-BETWEEN = "between evaluations"
-CHEAP = "hfedms_d"  # all of its rounds are the budget of bytes
 SYSTEMS = {"FedAvg": "fedavg", "FedProx": "fedprox", "HFedMS-S": "hfedms_s", "HFedMS-D": "hfedms_d"}
 TABLE3 = {"final_accuracy": "%", "loss": "loss"}
 TABLE4 = {"rounds": "rounds", "transfer_bytes": "TiB", "sim_time_s": "hours"}
@@ -39,18 +35,26 @@ TABLE4_NAMES = {"HFedMS-D": "HFedMS-D T=5"}
 Rounds = dict[str, pd.DataFrame]
 """Scenario, or data set -> its evaluated rounds."""
 
-
-class Claim(NamedTuple):
-    """One protocol is more accurate than another, at equal rounds or at equal bytes, on some data sets."""
-
-    source: str
-    better: str
-    worse: str
-    at: str
-    data: tuple[str, ...]
-
-
-STREAMS, SKEW = ("femnist", "glyphs"), ("skew",)
+STREAMS, SKEW, STATIC = ("femnist", "glyphs"), ("skew",), ("writers", "three classes")
+SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
+    "writers": "claims-fedgs-femnist",
+    "three classes": "claims-fedgs-skew",
+}
+AXES: dict[str, Spent] = {
+    "rounds": "round",
+    **{at: BUDGETS[at].column for at in ("time", "bytes on air", "bytes on backhaul")},
+}
+FEDGS_CLAIMS = tuple(
+    Claim(source, "fedgs", other, at, STATIC)
+    for source, other in [
+        ("FedGS Table II", "fedavg"),
+        ("FedGS Table II", "fedavg, as many steps"),
+        ("FedGS Table II", "fedadam"),
+        ("FedGS section IV", "fedgs_random"),
+    ]
+    for at in AXES
+    if at == "rounds" or other != "fedgs_random"  # the two cost the same, but for the counts of classes
+)
 CLAIMS = (
     Claim("HFedMS Table III", "hfedms_d", "fedavg", "rounds", STREAMS),
     Claim("HFedMS Table III", "hfedms_d", "fedprox", "rounds", STREAMS),
@@ -70,17 +74,20 @@ CLAIMS = (
     Claim("FedGSP Fig. 3b", "fedgsp", "fedgsp without ICG", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "rounds", SKEW),
     Claim("FedGSP Table 1", "fedgsp", "fedavg", "rounds", SKEW),
+    *FEDGS_CLAIMS,
 )
 
 
 def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
     """Every table that follows from the evaluated rounds of the scenarios, by the name of its file."""
-    rounds = {data: kept[f"claims-{data}"] for data in (*STREAMS, *SKEW)}
+    rounds = {data: kept[scenario] for data, scenario in SCENARIO_OF.items()}
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
     judgements = verdicts(rounds)
     made = {
         "verdicts.csv": judgements,
-        "in_short.csv": in_short(judgements),
+        "in_short.csv": in_short(judgements, (*STREAMS, *SKEW)),
+        "fedgs_in_short.csv": in_short(judgements, STATIC),
+        "fedgs_iterations.csv": iterations(kept),
         "chance.csv": chance(judgements),
         "hfedms_table3.csv": beside_table3(rounds),
         "hfedms_table4.csv": beside_table4(rounds),
@@ -88,60 +95,15 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
         "compensation.csv": over_rounds(rounds, [("no compensation", "no SCC"), ("hfedms_d", "no compensation")]),
     }
     for data, table in rounds.items():
-        made[f"{data}_equal_rounds.csv"] = reached(table, "rounds")
-        if CHEAP in set(table["protocol"]):
-            made[f"{data}_equal_bytes.csv"] = reached(table, "bytes")
-        made[f"{data}_targets.csv"] = targets(table)
+        for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
+            made[f"{data} equal {at}.csv".replace(" ", "_")] = reached(table, at)
+        made[f"{data} targets.csv".replace(" ", "_")] = targets(table)
     return made
 
 
-def spent(rounds: pd.DataFrame, at: str, generous_to: str | None = None) -> pd.DataFrame:
-    """Each run within the budget: all rounds, or the bytes of all of HFedMS-D's rounds on the same seed.
-
-    One protocol may be given a little more: as many bytes as its first evaluation beyond the budget took.
-    """
-    if at == "rounds":
-        return summary_at(rounds)
-    budgets = rounds[rounds["protocol"] == CHEAP].groupby("seed")["transfer_bytes"].max()
-    return pd.concat(
-        summary_at(run, ("transfer_bytes", _more(run, budgets[seed]) if protocol == generous_to else budgets[seed]))
-        for (protocol, seed), run in rounds.groupby(["protocol", "seed"], sort=False)
-    )
-
-
-def _more(run: pd.DataFrame, budget: float) -> float:
-    beyond = run.loc[run["transfer_bytes"] > budget, "transfer_bytes"]
-    return budget if beyond.empty else float(beyond.min())
-
-
-def reached(rounds: pd.DataFrame, at: str) -> pd.DataFrame:
-    """Accuracy of each protocol within the budget, in per cent, with half the width of the 95 % interval."""
-    rows = []
-    for protocol, runs in spent(rounds, at).groupby("protocol", sort=False):
-        known = runs.dropna(subset=["loss"])
-        row = {"protocol": protocol, "seeds": len(known), **costs(known, ""), "loss": f"{known['loss'].mean():.3f}"}
-        for score in scores(known):
-            row[f"{TEST_SETS[score]}, %"] = f"{100 * known[score].mean():.1f}"
-            row[f"+/- {TEST_SETS[score]}"] = f"{100 * half_width(known[score].to_list()):.1f}"
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def targets(rounds: pd.DataFrame) -> pd.DataFrame:
-    """What it cost to reach targets: means over the seeds that did.
-
-    *seeds* is how many those are; *too late* had an evaluation at or above the target, but not the three after it that
-    confirm it, and none of the cost.
-    """
-    rows = []
-    for target in TARGETS:
-        for protocol, runs in summary_at(rounds, target=target).groupby("protocol", sort=False):
-            there = runs.dropna(subset=["rounds_to_target"])
-            late = int((runs["best_accuracy"] >= target).sum()) - len(there)
-            row = {"target, %": f"{100 * target:.0f}", "protocol": protocol}
-            row |= {"seeds": f"{len(there)} of {len(runs)}", "too late": str(late) if late else ""}
-            rows.append(row | costs(there, "_to_target"))
-    return pd.DataFrame(rows)
+def verdicts(rounds: Rounds) -> pd.DataFrame:
+    """Every claim on every data set, `judged`."""
+    return pd.DataFrame(judged(claim, data, rounds[data]) for claim in CLAIMS for data in claim.data)
 
 
 def beside_table3(rounds: Rounds) -> pd.DataFrame:
@@ -222,89 +184,27 @@ def over_rounds(rounds: Rounds, pairs: list[tuple[str, str]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def costs(runs: pd.DataFrame, ending: str) -> dict[str, str]:
-    """Means of rounds, time and bytes: in all, or to the target; empty for no runs."""
-    time_s, transfer_bytes = ("time_to_target_s", "bytes_to_target") if ending else ("sim_time_s", "transfer_bytes")
-    scaled = {"rounds": runs[f"rounds{ending}"], "hours": runs[time_s] / 3600, "GB": runs[transfer_bytes] / 1e9}
-    return {name: significant(values.mean()) for name, values in scaled.items()}
+def iterations(kept: Rounds) -> pd.DataFrame:
+    """FedGS with T = 50 beside T = 10, on the one seed that has both: accuracy in per cent, and after which round.
 
-
-def verdicts(rounds: Rounds) -> pd.DataFrame:
-    """Every claim on every data set: confirmed or contradicted where the interval of paired differences excludes zero.
-
-    At equal bytes a verdict has to hold too when either of the two is given its next evaluation, beyond the budget;
-    where it does not, it lies "between evaluations".
-    """
-    return pd.DataFrame(judged(claim, data, rounds[data]) for claim in CLAIMS for data in claim.data)
-
-
-def judged(claim: Claim, data: str, rounds: pd.DataFrame) -> dict[str, Any]:
-    row = {"data": data, "claim": f"{claim.better} > {claim.worse}", "source": claim.source, "at equal": claim.at}
-    budgets = [spent(rounds, claim.at, generous_to=one) for one in (None, claim.worse, claim.better)]
-    for score in scores(budgets[0]):
-        found = [difference(runs, claim.better, claim.worse, score) for runs in budgets]
-        signs = {difference.sign for difference in found}
-        row |= {
-            "seeds": found[0].n,
-            f"{TEST_SETS[score]}, points": f"{100 * found[0].mean:+.1f}",
-            f"+/- {TEST_SETS[score]}": f"{100 * found[0].half_width:.1f}",
-            f"{TEST_SETS[score]} verdict": VERDICTS[signs.pop()] if len(signs) == 1 else BETWEEN,
-        }
-    return row
-
-
-def in_short(judgements: pd.DataFrame) -> pd.DataFrame:
-    """A row for each claim: its verdict where that is one on all data and all test sets, else "mixed".
-
-    Beside it stand the differences on the pooled test set; of a mixed claim, those on every test set with verdicts.
+    Each run stands within what all rounds of FedGS with T = 10 cost: in rounds, in time, and in bytes. Empty for a run
+    that was not evaluated by then.
     """
     rows = []
-    for (claim, at), found in judgements.groupby(["claim", "at equal"], sort=False):
-        given = {row[f"{test} verdict"] for _, row in found.iterrows() for test in tested(row)}
-        verdict = given.pop() if len(given) == 1 else "mixed"
-        seeds = found["seeds"].unique()
-        assert len(seeds) == 1, claim
-        row = {"verdict": verdict, "claim": claim, "source": found["source"].iloc[0], "at equal": at, "seeds": seeds[0]}
-        rows.append(row | {each["data"]: told(each, whole=verdict == "mixed") for _, each in found.iterrows()})
-    return pd.DataFrame(rows, columns=["verdict", "claim", "source", "at equal", "seeds", *STREAMS, *SKEW])
-
-
-def told(judgement: pd.Series, whole: bool) -> str:
-    """The difference on the pooled test set, or, *whole*, on every test set with its verdict."""
-    points = {test: f"{judgement[f'{test}, points']} +/- {judgement[f'+/- {test}']}" for test in tested(judgement)}
-    if not whole:
-        return points["pooled"]
-    return "; ".join(f"{test} {points[test]} ({judgement[f'{test} verdict']})" for test in points)
-
-
-def chance(judgements: pd.DataFrame) -> pd.DataFrame:
-    """How many verdicts of which kind there are, and how many would be false by chance if no difference were real."""
-    rows = []
-    for title, tests in {**{test: [test] for test in TEST_SETS.values()}, "both": [*TEST_SETS.values()]}.items():
-        given = pd.concat([judgements[f"{test} verdict"] for test in tests]).dropna()
-        row = {"test set": title, "verdicts": len(given), "false by chance": f"{(1 - CONFIDENCE) * len(given):.1f}"}
-        rows.append(row | {verdict: int((given == verdict).sum()) for verdict in (*VERDICTS.values(), BETWEEN)})
+    for data in STATIC:
+        fifty = kept[f"{SCENARIO_OF[data]}-t50"]
+        ten = kept[SCENARIO_OF[data]]
+        ten = ten[ten["seed"].isin(fifty["seed"]) & ten["protocol"].isin(fifty["protocol"])]
+        budget = ten[ten["protocol"] == "fedgs"].max(numeric_only=True)
+        for protocol in fifty["protocol"].unique():
+            for steps, rounds in {10: ten, 50: fifty}.items():
+                row = {"data": data, "protocol": protocol, "T": steps}
+                for at, column in AXES.items():
+                    [run] = summary_at(rounds[rounds["protocol"] == protocol], (column, budget[column])).itertuples()
+                    known = not math.isnan(run.final_accuracy)
+                    row[f"equal {at}"] = f"{100 * run.final_accuracy:.1f} ({run.rounds:.0f})" if known else ""
+                rows.append(row)
     return pd.DataFrame(rows)
-
-
-def tested(judgement: pd.Series) -> list[str]:
-    """The test sets that a judgement is about."""
-    return [test for test in TEST_SETS.values() if pd.notna(judgement.get(f"{test} verdict"))]
-
-
-def scores(summary: pd.DataFrame) -> list[str]:
-    return [score for score in TEST_SETS if score in summary]
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """*value* with so many digits that count, and no exponent; nothing for what is not there.
-
-    >>> significant(0.05526), significant(1257.3), significant(34.0), significant(math.nan)
-    ('0.0553', '1257', '34.0', '')
-    """
-    if math.isnan(value):
-        return ""
-    return f"{value:.{max(digits - 1 - math.floor(math.log10(value)), 0)}f}"
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -316,15 +216,20 @@ def kept_rounds() -> Rounds:
 
 
 def keep_rounds(folders: Sequence[str]) -> None:
-    """Take over the evaluated rounds of whole runs of scenarios/paper, one file for each."""
-    for folder in folders:
-        results = fedsim.load_results(folder)
-        rounds, name = results.rounds, results.name
+    """Take over the evaluated rounds of whole runs of scenarios/paper, one file for each.
+
+    A run may be in several folders, each with some of its protocols or seeds.
+    """
+    found: dict[str, list[pd.DataFrame]] = {}
+    for results in map(fedsim.load_results, folders):
+        found.setdefault(results.name, []).append(results.rounds)
+    for name, parts in found.items():
+        rounds = pd.concat(parts)
         scenario = fedsim.load(SCENARIOS / f"{name.replace('-', '_')}.yaml")
         expected = {(each.title, seed, scenario.stop.rounds) for each in scenario.protocols for seed in scenario.seeds}
         last = rounds.groupby(["protocol", "seed"])["round"].max().reset_index()
         if unlike := expected ^ set(last.itertuples(index=False, name=None)):
-            raise SystemExit(f"{folder} is no whole run of {name}: {sorted(unlike)[0]} is in one of them only")
+            raise SystemExit(f"this is no whole run of {name}: {sorted(unlike)[0]} is in one of them only")
         kept = rounds[[*KEPT, *(score for score in SCORES if score in rounds)]].dropna(subset=["accuracy"])
         write(f"rounds/{name}.csv", kept.assign(sim_time_s=kept["sim_time_s"].round(3)).round(6))
 

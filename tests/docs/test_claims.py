@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ CLAIMS = Path(__file__).parents[2] / "docs/claims"
 @cache
 def script() -> ModuleType:
     """docs/claims/tables.py as a module."""
+    sys.path.append(str(CLAIMS))  # where its neighbour is
     spec = importlib.util.spec_from_file_location("docs_claims", CLAIMS / "tables.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -43,16 +45,21 @@ def test_every_claim_is_judged_where_it_was_made() -> None:
     assert (verdicts["seeds"] == 3).all()
 
 
-@pytest.mark.parametrize(("name", "made"), [("in_short.csv", "in_short"), ("chance.csv", "chance")])
-def test_what_is_said_in_short_follows_from_the_verdicts(name: str, made: str) -> None:
+def test_what_is_said_in_short_follows_from_the_verdicts() -> None:
     verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
-    table = getattr(script(), made)(verdicts)
-    assert (CLAIMS / name).read_text(encoding="utf-8") == table.to_csv(index=False, lineterminator="\n")
+    made = {
+        "in_short.csv": script().in_short(verdicts, (*script().STREAMS, *script().SKEW)),
+        "fedgs_in_short.csv": script().in_short(verdicts, script().STATIC),
+        "chance.csv": script().chance(verdicts),
+    }
+    for name, table in made.items():
+        assert (CLAIMS / name).read_text(encoding="utf-8") == table.to_csv(index=False, lineterminator="\n")
 
 
 def test_a_claim_has_one_verdict_in_short_only_where_all_its_tests_agree() -> None:
     verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
-    short = pd.read_csv(CLAIMS / "in_short.csv").set_index(["claim", "at equal"])["verdict"]
+    short = pd.concat(pd.read_csv(CLAIMS / name) for name in ("in_short.csv", "fedgs_in_short.csv"))
+    short = short.set_index(["claim", "at equal"])["verdict"]
     for claim, rows in verdicts.groupby(["claim", "at equal"]):
         given = set(rows[["pooled verdict", "unseen verdict"]].stack().dropna())
         assert short[claim] == (given.pop() if len(given) == 1 else "mixed"), claim
@@ -101,3 +108,36 @@ def test_at_equal_bytes_a_verdict_holds_with_the_next_evaluation_of_either() -> 
         assert (row["pooled verdict"], row["pooled, points"]) == (verdict, f"{100 * (cheap - 0.4):+.1f}")
         row = script().judged(script().Claim("paper", "fedavg", "hfedms_d", "bytes", ("x",)), "x", table)
         assert row["pooled verdict"] == reverse
+
+
+@pytest.mark.parametrize(
+    ("at", "column", "step", "expected"),
+    [
+        ("time", "sim_time_s", 10.0, "between evaluations"),  # FedAvg's first round ends within 20 s, its second later
+        ("time", "sim_time_s", 3.0, "contradicted"),  # both of its rounds do
+        ("bytes on backhaul", "backbone_bytes", 10.0, "between evaluations"),
+        ("bytes on backhaul", "backbone_bytes", 3.0, "contradicted"),
+    ],
+)
+def test_the_budget_of_fedgs_is_what_its_own_rounds_cost(at: str, column: str, step: float, expected: str) -> None:
+    """FedGS ends at 0.7 and has spent 20; FedAvg has 0.4 after one round and 0.8 after two."""
+    fedgs, fedavg = runs("fedgs", 0.7, 0.7, 0.7), runs("fedavg", 0.8, 0.8, 0.8)
+    table = pd.concat(
+        [fedgs.assign(**{column: 10.0 * fedgs["round"]}), fedavg.assign(**{column: 1.1 * step * fedavg["round"]})],
+        ignore_index=True,
+    )
+    row = script().judged(script().Claim("paper", "fedgs", "fedavg", at, ("x",)), "x", table)
+    assert row["pooled verdict"] == expected
+
+
+def test_iterations_stand_within_what_fedgs_spends_with_ten() -> None:
+    """With T = 50 a round costs five times as much: one round is beyond the budget in time, and not in rounds."""
+    ten = pd.concat([runs("fedgs", 0.6, 0.6), runs("fedavg", 0.5, 0.5)])
+    fifty = runs("fedgs", 0.9)
+    scenarios = script().SCENARIO_OF
+    kept = {scenarios[data]: ten for data in script().STATIC}
+    kept |= {f"{scenarios[data]}-t50": fifty.assign(sim_time_s=5 * fifty["sim_time_s"]) for data in script().STATIC}
+    table = script().iterations(kept)
+    assert table["T"].to_list() == [10, 50] * len(script().STATIC)
+    assert table["equal rounds"].to_list()[:2] == ["60.0 (2)", "90.0 (2)"]
+    assert table["equal time"].to_list()[:2] == ["60.0 (2)", ""]

@@ -34,6 +34,13 @@ def test_two_generators_of_one_stream_draw_the_same() -> None:
     assert all(a == b for a, b in interleaved)
 
 
+@given(st.integers(0, 2**63), st.integers(0, 10**9))
+def test_a_generator_is_philox_with_the_key_of_its_stream(seed: int, index: int) -> None:
+    stream = Streams(seed)("batches", index)
+    plain = np.random.Generator(np.random.Philox(key=stream.key))
+    assert stream.generator().random(6).tolist() == plain.random(6).tolist()
+
+
 def test_different_names_draw_differently() -> None:
     draws = [tuple(first(Streams(seed)(*name))) for seed in (1, 2) for name in NAMES]
     assert len(set(draws)) == len(draws)

@@ -9,6 +9,7 @@ STATIONS, STEPS = SCHEDULES + "stations.py", SCHEDULES + "compound_steps.py"
 COHORTS = "fedsim/protocols/cohorts/"
 SUPER_NODES = COHORTS + "super_nodes.py"
 LAWS = "tests/laws/test_stations_learn_like_plain_loops.py"
+COUNTS = "tests/data/test_class_counts.py"
 CLOCK = "tests/protocols/test_stations.py"
 LOOP = (f"{LAWS}::test_compound_steps_are_the_papers_loop",)
 SAME = (f"{LAWS}::test_one_training_of_a_station_is_all_steps_of_its_devices",)
@@ -138,9 +139,16 @@ FAULTS = (
     Fault(
         "stale counts are selected by",
         "fedsim/data/class_counts.py",
-        "            if client not in self._counted or self._counted[client] is not capture:\n",
-        "            if client not in self._counted:\n",
+        "if client not in self._counted or self._counted[client] is not capture",
+        "if client not in self._counted",
         (f"{CLOCK}::test_the_selector_is_asked_for_what_the_presampled_lack",),
+    ),
+    Fault(
+        "a pass is taken for the one before",
+        "fedsim/data/class_counts.py",
+        "if known is None or known[0] != number:",
+        "if known is None:",
+        (f"{COUNTS}::test_counts_of_captures_are_those_of_the_classes_seen",),
     ),
     Fault(
         "a moved device goes back to where it is",
