@@ -1,4 +1,4 @@
-"""Draws docs/images/hfedms_*.png and fedgsp_*.png: the papers' figures, redrawn from the rounds in docs/claims/rounds.
+"""Draws docs/images/hfedms_*.png, fedgsp_*.png and fedgs_systems.png: the papers' figures, from docs/claims/rounds.
 
 ``python docs/pictures/claims.py [NAME ...]``; without names, all are drawn.
 """
@@ -119,6 +119,24 @@ def growths() -> Figure:
     return figure
 
 
+def fedgs_systems() -> Figure:
+    """FedGS Fig. 6 as curves over rounds, time, and bytes in the air and on the backhaul."""
+    figure = Figure(figsize=(15, 7.4), layout="constrained")
+    titles = {"claims-fedgs-femnist": "FEMNIST's writers", "claims-fedgs-skew": "3 classes for each device"}
+    for row, (scenario, title) in zip(figure.subplots(2, 4), titles.items(), strict=True):
+        rounds = rounds_of(scenario)
+        figures.accuracy_over_rounds(rounds, row[0], legend=False).set_title(f"{title}: over rounds")
+        figures.accuracy_over_time(rounds, row[1], legend=False).set_title("over simulated time")
+        figures.accuracy_over_bytes(rounds, row[2], legend=False).set_title("over traffic in the air")
+        backhaul = rounds.assign(transfer_bytes=rounds["backbone_bytes"])
+        figures.accuracy_over_bytes(backhaul, row[3], legend=False).set_title("over traffic on the backhaul")
+        row[3].set_xlabel(row[3].get_xlabel().replace("sent and received by clients", "on the backhaul"))
+        for axes in row[1:]:
+            axes.set(xscale="log", ylabel="")
+    figures.curves_of(rounds).legend_below(figure)
+    return figure
+
+
 def groups() -> Figure:
     """HFedMS Fig. 8d: groups over 500 rounds, and how long they are; simulated without training."""
     overrides = ["learn=false", "protocols=[{name: hfedms_s}]"]
@@ -137,6 +155,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "fedgsp_grouping": fedgsp_grouping,
     "fedgsp_sampling": fedgsp_sampling,
     "growths": growths,
+    "fedgs_systems": fedgs_systems,
     "groups": groups,
 }
 
