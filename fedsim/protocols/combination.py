@@ -114,7 +114,7 @@ class Combination(Protocol):
             raise Misfit(f"objective {objective.name!r} and codec {theirs.name!r} both remember {both[0]!r}", *key)
         self._check_what_travels_beside()
         with within(*self._key("cohort")):
-            cohort.check_schedule(stations=schedule.at_stations)
+            cohort.check_schedule(schedule.station_size(world))
             cohort.check(world)
         with within(*self._key("schedule")):
             schedule.check(world)

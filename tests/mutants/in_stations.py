@@ -144,6 +144,20 @@ FAULTS = (
         (f"{CLOCK}::test_the_selector_is_asked_for_what_the_presampled_lack",),
     ),
     Fault(
+        "a station needs the cloud to give its clients the whole model",
+        "fedsim/protocols/exchanges/lasp.py",
+        "if site.reaches(client) and not client.busy",
+        "if client.attachment.reachable and not client.busy",
+        (f"{CLOCK}::test_a_station_gives_its_clients_the_whole_model_while_its_wire_is_cut",),
+    ),
+    Fault(
+        "where clients move a station stays as large as it is",
+        STATIONS,
+        "return len(world.clients) if self.move_share else Membership(world, 0.0).largest",
+        "return Membership(world, 0.0).largest",
+        (f"{CLOCK}::test_what_does_not_fit_is_refused",),
+    ),
+    Fault(
         "a pass is taken for the one before",
         "fedsim/data/class_counts.py",
         "if known is None or known[0] != number:",

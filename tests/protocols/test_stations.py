@@ -173,6 +173,13 @@ def test_a_station_goes_on_with_its_own_clients_while_a_wire_is_cut(wire: list[s
     assert cut.env.now == whole.env.now
 
 
+def test_a_station_gives_its_clients_the_whole_model_while_its_wire_is_cut() -> None:
+    keys = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 3, "exchange": {"name": "lasp", "scc": None}}
+    fault = {"link": ["edge", "east"], "at_s": 10.0, "for_s": 500.0}
+    world = ran(keys, PARTS_IN_NO_TIME | {"stop.rounds": 1, "faults": {"scheduled": [fault]}})
+    assert Counter(world.trace.work.array()["client"].tolist()) == dict.fromkeys(range(6), 3)
+
+
 def test_a_device_reports_once_its_next_mini_batch_is_there() -> None:
     stream = {"samples": 10, "arrival": {"samples_per_s": 0.1, "buffer_samples": 50, "buffered_at_start": 0}}
     world = ran({**FEDGS, "iterations": 2}, {"data.stream": stream})
@@ -368,6 +375,11 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
         ({"exchange": {"name": "lasp"}}, PARTS_IN_NO_TIME, "fused: .* exchange 'lasp'; choose"),
         ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 must be at most devices=2"),
         ({"selector": {"name": "exact"}, "devices": 30, "presampled": 0}, MANY, "selector: 30 of 60 candidates"),
+        (
+            {"selector": {"name": "exact"}, "devices": 20, "presampled": 0, "move_share": 0.1},
+            hall(**{f"{number}": "east" if number < 30 else "west" for number in range(60)}),
+            "selector: 20 of 60 candidates",
+        ),
         ({}, {"data": {"name": "declared", "samples_per_client": 10}}, "selector 'gbp_cs' goes by the classes"),
     ],
 )

@@ -50,8 +50,11 @@ class Cohort(Component):
     in_sequence: ClassVar[bool] = False
     """Whether clients come in groups, whose members train one model one after the other."""
 
-    def check_schedule(self, *, stations: bool) -> None:
-        """Raise `Misfit` when it does not fit a schedule whose clients are asked by the cloud, or by its *stations*."""
+    def check_schedule(self, station_size: int | None) -> None:
+        """Raise `Misfit` when it does not fit a schedule whose clients are asked by the cloud (None), or by stations.
+
+        *station_size* is how many clients a station may come to have.
+        """
         return
 
     @abstractmethod

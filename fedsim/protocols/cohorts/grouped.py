@@ -76,9 +76,9 @@ class GroupedCohort(Cohort, GroupedSettings):
             what = f"grouping {self.grouping.name!r}"
             check_that_there_are_classes(world, what, "choose another data set, or random groups", "grouping")
 
-    def check_schedule(self, *, stations: bool) -> None:
+    def check_schedule(self, station_size: int | None) -> None:
         """Groups in sequence belong to the cloud."""
-        if stations:
+        if station_size is not None:
             raise Misfit(
                 "groups that train in sequence are formed by the cloud, over all stations; choose cohort: {name: "
                 "random} or {name: super_nodes}, or schedule: {name: rounds}"

@@ -81,9 +81,9 @@ class RandomCohort(CohortSettings, Cohort):
 
     name: Literal["random"] = "random"
 
-    def check_schedule(self, *, stations: bool) -> None:
+    def check_schedule(self, station_size: int | None) -> None:
         """A station does not know how many others have."""
-        if stations and self.over_selection != 1:
+        if station_size is not None and self.over_selection != 1:
             problem = f"over_selection={self.over_selection:g} is for a cloud that counts who has answered"
             raise Misfit(
                 f"{problem}, and here stations wait for all whom they have asked; leave it out", "over_selection"

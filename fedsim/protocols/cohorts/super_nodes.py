@@ -13,7 +13,6 @@ What all data look like, the cloud learns once, in the first round, from what ea
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -87,21 +86,20 @@ class SuperNodes(Cohort, SuperNodesSettings):
         return _SuperNodesDraw(self, deadline_s)
 
     def check(self, world: World) -> None:
-        """A selector may need class counts, and not too many devices."""
+        """A selector may need class counts."""
         if self.goes_by_counts:
             what = f"selector {self.selector.name!r}"
             check_that_there_are_classes(
                 world, what, "choose another data set, or selector: {name: random}", "selector"
             )
-        members = max(Counter(client.attachment.backbone for client in world.clients).values())
-        if members > self.devices:
-            with within("selector"):
-                self.selector.check(members - self.presampled, self.devices - self.presampled)
 
-    def check_schedule(self, *, stations: bool) -> None:
-        """It is for base stations."""
-        if not stations:
+    def check_schedule(self, station_size: int | None) -> None:
+        """It is for base stations, with no more devices than the selector can choose from."""
+        if station_size is None:
             raise Misfit("super nodes are selected by base stations; choose schedule: {name: compound_steps}")
+        if station_size > self.devices:
+            with within("selector"):
+                self.selector.check(station_size - self.presampled, self.devices - self.presampled)
 
     def mean_size(self, clients: int) -> float:
         """All may take part."""

@@ -120,7 +120,7 @@ class LASP(Exchange):
         trips = [
             world.start(client, _scatter(site, client, at, message, extractor))
             for client in clients
-            if client.attachment.reachable and not client.busy
+            if site.reaches(client) and not client.busy
         ]
         gathered: Gathered = yield gather(world.env, trips, deadline_s=deadline_s)
         if world.cancel_late:

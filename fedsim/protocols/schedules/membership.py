@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from fedsim.network.attachment import Backbone
@@ -26,6 +26,11 @@ class Membership:
     def moves(self) -> bool:
         """Whether anybody ever moves."""
         return self._moving > 0 and len(self.backbones) > 1
+
+    @property
+    def largest(self) -> int:
+        """How many members the station with most of them has."""
+        return max(Counter(self._station_of).values())
 
     def of_round(self, round_number: int, clients: Sequence[Client]) -> dict[int, list[Client]]:
         """The members of each station among *clients*, in the order of clients; stations without any are left out.

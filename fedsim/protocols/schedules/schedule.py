@@ -50,6 +50,10 @@ class Schedule(Component):
         """To an exchange: how many rounds there are in a block, which begins with an exchange of the whole model."""
         return 1
 
+    def station_size(self, world: World) -> int | None:
+        """The most clients that one of its stations may come to have; None where the cloud asks them."""
+        return None
+
     def check(self, world: World) -> None:
         """Raise `UserError` when it cannot run in *world*."""
         return

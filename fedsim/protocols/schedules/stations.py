@@ -92,6 +92,10 @@ class Stations(Schedule, StationsSettings):
         """To an exchange, the iterations of a round are the rounds of a block."""
         return self.most_iterations
 
+    def station_size(self, world: World) -> int:
+        """As many as it is attached to; where clients move, all of them may come together."""
+        return len(world.clients) if self.move_share else Membership(world, 0.0).largest
+
     def begin(self, world: World) -> None:
         """A run begins: clients get ready for it."""
         return
