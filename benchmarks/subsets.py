@@ -2,7 +2,7 @@
 
     python -m benchmarks.subsets [--factories N] [--slow N]
 
-Factories are those of `fedsim.grouping.subset.factories`: 2 devices are set, 8 of the other 33 are chosen, and
+Factories are those of `fedsim.grouping.subset.factories`: 2 devices are pre-sampled, 8 of the other 33 are chosen, and
 mini-batches have 32 samples of 62 classes. All selectors are given the same ones. The gap is that of the mean
 divergence to the mean of `exact`. Milliseconds are medians, and grow with what else the machine does: read them as
 ratios. `exact` is measured by turns with the matrix products that its search needs, of 32 bits and with as many
@@ -17,6 +17,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 from rich.console import Console
@@ -25,13 +26,13 @@ from rich.table import Table
 from fedsim.grouping.subset.bayesian import Bayesian
 from fedsim.grouping.subset.cp_sat import CPSAT
 from fedsim.grouping.subset.exact import Exact, halves
-from fedsim.grouping.subset.factories import KINDS, Factory, factories
-from fedsim.grouping.subset.gbp_cs import GBPCS
+from fedsim.grouping.subset.factories import KINDS, PRIOR, Factory, factories
+from fedsim.grouping.subset.gbp_cs import GBPCS, Start, gbp_cs
 from fedsim.grouping.subset.genetic import Genetic
 from fedsim.grouping.subset.monte_carlo import MonteCarlo
 from fedsim.grouping.subset.pair_swap import PairSwap
 from fedsim.grouping.subset.random import RandomSubset
-from fedsim.grouping.subset.selector import Quadratic, SubsetSelector
+from fedsim.grouping.subset.selector import Quadratic, SubsetSelector, divergence
 
 QUICK: dict[str, SubsetSelector] = {
     "exact": Exact(),
@@ -87,6 +88,29 @@ def quality(number: int, few: int) -> Table:
     return table
 
 
+def ways(number: int) -> Table:
+    """From where to where GBP-CS comes: mean divergences and swaps."""
+    table = Table(
+        "factories", "start", "divergences before the start is complete", "at the start", "at the end", "swaps"
+    )
+    for kind in KINDS:
+        made = list(factories(kind, number, np.random.default_rng(1)))
+        for start in get_args(Start):
+            rng = np.random.default_rng(1)
+            trails = [gbp_cs(each.counts, each.target, each.size, start, rng) for each in made]
+            sums = [(*trail.warm_up_sums, *trail.sums) for trail in trails]
+            ready = len(trails[0].warm_up_sums)
+            curves = [
+                [divergence(each.ready + total, PRIOR) for total in (*some[: ready + 1], some[-1])]
+                for each, some in zip(made, sums, strict=True)
+            ]
+            *before, first, last = np.mean(curves, axis=0)
+            swaps = statistics.mean(len(trail.sums) - 1 for trail in trails)
+            warm_up = " ".join(f"{value:.3f}" for value in before)
+            table.add_row(kind, start, warm_up, f"{first:.3f}", f"{last:.3f}", f"{swaps:.1f}")
+    return table
+
+
 def against_products() -> Table:
     factory = next(factories("alike", 1, np.random.default_rng(1)))
     found = list(halves(Quadratic.of(factory.counts.astype(np.float64), factory.target), factory.size))
@@ -122,14 +146,15 @@ def growth() -> Table:
 
 
 def main() -> None:
-    """Measure, and print three tables."""
+    """Measure, and print four tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--factories", type=int, default=200, help="Factories of each kind.")
     parser.add_argument("--slow", type=int, default=20, help="Of these, for selectors that take long.")
     options = parser.parse_args()
     console = Console(width=140)
     console.print(f"threads: {os.environ.get('OMP_NUM_THREADS', 'all')}; load before: {os.getloadavg()[0]:.1f}")
-    for table in (quality(options.factories, min(options.slow, options.factories)), against_products(), growth()):
+    number = options.factories
+    for table in (quality(number, min(options.slow, number)), ways(number), against_products(), growth()):
         console.print(table)
 
 

@@ -2,8 +2,8 @@
 
 Parents win a tournament of three. Of the candidates in which two parents differ, each has half: children exchange a
 stretch of these, between two cuts with as many of the one parent's as of the other's, so that they choose as many as
-their parents did. The paper drops children that do not; here there are none. In a mutation a chosen candidate is
-replaced by one that is not.
+their parents did. The authors' public code drops children that do not; here there are none. In a mutation a
+chosen candidate is replaced by one that is not.
 """
 
 from __future__ import annotations
