@@ -21,13 +21,13 @@ from fedsim.experiment.compare import Spent, difference, summary_at
 from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
+from fedsim.scenario.schema import Scenario
 from fedsim.units import TIB_BYTES
 
 HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE.parents[1] / "scenarios/paper"
 KEPT = ["protocol", "seed", "round", *CUMULATIVE]
 SCORES = ["accuracy", "loss", "accuracy_unseen", "loss_unseen"]
-OVER_ROUNDS = (15, 20, 25, 50, 75, 100)
 SYSTEMS = {"FedAvg": "fedavg", "FedProx": "fedprox", "HFedMS-S": "hfedms_s", "HFedMS-D": "hfedms_d"}
 ENDS = {"final_accuracy": "%", "loss": "loss"}
 TABLE4 = {"rounds": "rounds", "transfer_bytes": "TiB", "sim_time_s": "hours"}
@@ -59,6 +59,7 @@ FEDGS_CLAIMS = tuple(
     for at in AXES
     if at == "rounds" or other != "fedgs_random"  # the two cost the same, but for the counts of classes
 )
+FEDGS_CLAIMS += (Claim("FedGS section IV", "fedgs_random", "fedavg, as many steps", "rounds", STATIC),)
 CLAIMS = (
     Claim("HFedMS Table III", "hfedms_d", "fedavg", "rounds", STREAMS),
     Claim("HFedMS Table III", "hfedms_d", "fedprox", "rounds", STREAMS),
@@ -100,7 +101,14 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
         "hfedms_table3.csv": beside("hfedms_table3", SYSTEMS, {data: rounds[data] for data in STREAMS}),
         "hfedms_table4.csv": beside_table4(rounds),
         "fedgsp_table1.csv": beside("fedgsp_table1", {"FedAvg": "fedavg", "FedGSP": "fedgsp"}, small),
-        "compensation.csv": over_rounds(rounds, [("no compensation", "no SCC"), ("hfedms_d", "no compensation")]),
+        "compensation.csv": over_rounds(
+            {data: rounds[data] for data in STREAMS},
+            (15, 20, 25, 50, 75, 100),
+            [("no compensation", "no SCC"), ("hfedms_d", "no compensation")],
+        ),
+        "fedgs_selection.csv": over_rounds(
+            {data: rounds[data] for data in STATIC}, (8, 12, 16, 20, 24, 30, 40, 50, 60), [("fedgs", "fedgs_random")]
+        ),
     }
     for data, table in rounds.items():
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
@@ -176,14 +184,14 @@ def first_at(rounds: pd.DataFrame, accuracy: float) -> dict[str, str]:
     return {"seeds": f"{len(first)} of {rounds['seed'].nunique()}", **known}
 
 
-def over_rounds(rounds: Rounds, pairs: list[tuple[str, str]]) -> pd.DataFrame:
+def over_rounds(rounds: Rounds, numbers: Sequence[int], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
     """By how many points the first of each pair is ahead of the other as rounds go by, on the pooled test set."""
     rows = []
-    for data in STREAMS:
-        for number in OVER_ROUNDS:
+    for data, runs in rounds.items():
+        for number in numbers:
             row: dict[str, Any] = {"data": data, "round": number}
             for one, other in pairs:
-                found = difference(summary_at(rounds[data], ("round", number)), one, other)
+                found = difference(summary_at(runs, ("round", number)), one, other)
                 row[f"{one} - {other}, points"] = f"{100 * found.mean:+.1f} +/- {100 * found.half_width:.1f}"
             rows.append(row)
     return pd.DataFrame(rows)
@@ -215,6 +223,11 @@ def iterations(kept: Rounds) -> pd.DataFrame:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
+def scenario_of(name: str) -> Scenario:
+    """The scenario of scenarios/paper with this name."""
+    return fedsim.load(SCENARIOS / f"{name.replace('-', '_')}.yaml")
+
+
 def kept_rounds() -> Rounds:
     """The evaluated rounds that are kept here, by scenario."""
     return {path.stem: pd.read_csv(path) for path in sorted((HERE / "rounds").glob("*.csv"))}
@@ -230,7 +243,7 @@ def keep_rounds(folders: Sequence[str]) -> None:
         found.setdefault(results.name, []).append(results.rounds)
     for name, parts in found.items():
         rounds = pd.concat(parts)
-        scenario = fedsim.load(SCENARIOS / f"{name.replace('-', '_')}.yaml")
+        scenario = scenario_of(name)
         expected = {(each.title, seed, scenario.stop.rounds) for each in scenario.protocols for seed in scenario.seeds}
         last = rounds.groupby(["protocol", "seed"])["round"].max().reset_index()
         if unlike := expected ^ set(last.itertuples(index=False, name=None)):

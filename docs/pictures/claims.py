@@ -130,9 +130,9 @@ def fedgs_systems() -> Figure:
         figures.accuracy_over_bytes(rounds, row[2], legend=False).set_title("over traffic in the air")
         backhaul = rounds.assign(transfer_bytes=rounds["backbone_bytes"])
         figures.accuracy_over_bytes(backhaul, row[3], legend=False).set_title("over traffic on the backhaul")
-        row[3].set_xlabel(row[3].get_xlabel().replace("sent and received by clients", "on the backhaul"))
-        for axes in row[1:]:
-            axes.set(xscale="log", ylabel="")
+        labels = ("simulated time, s", "sent and received by devices, bytes", "on the backhaul, bytes")
+        for axes, label in zip(row[1:], labels, strict=True):  # a logarithmic axis has plain numbers
+            axes.set(xscale="log", xlabel=label, ylabel="")
     figures.curves_of(rounds).legend_below(figure)
     return figure
 
