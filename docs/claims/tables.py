@@ -41,9 +41,6 @@ SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "three classes": "claims-fedgs-skew",
 }
 TABLE2 = {"FedAvg": "fedavg", "FedAdam": "fedadam", "FedGS": "fedgs"}
-FIG5 = {f"T={5 * steps} n={4 * size}": f"T={steps} n={size}" for steps in (10, 6, 2) for size in (16, 8, 4, 2)}
-FIG5 |= {others: others for others in ("L=5", "L=20", "L=40")}
-"""The paper's setting -> ours, with a fifth of its T and a quarter of its n."""
 AXES: dict[str, Spent] = {
     "rounds": "round",
     **{at: BUDGETS[at].column for at in ("time", "bytes on air", "bytes on backhaul")},
@@ -96,7 +93,6 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
         "fedgs_table2.csv": beside(
             "fedgs_table2", TABLE2, {"femnist": rounds["writers"], "3 classes each": rounds["three classes"]}
         ),
-        "fedgs_fig5.csv": beside_fig5(kept["fedgs-fig5-small"]),
         "chance.csv": chance(judgements),
         "hfedms_table3.csv": beside("hfedms_table3", SYSTEMS, {data: rounds[data] for data in STREAMS}),
         "hfedms_table4.csv": beside_table4(rounds),
@@ -132,16 +128,6 @@ def beside(table: str, systems: dict[str, str], rounds: Rounds) -> pd.DataFrame:
             for quantity, value in ours(summary_at(runs), protocol).items()
         }
         for system, protocol in systems.items()
-    )
-
-
-def beside_fig5(rounds: pd.DataFrame) -> pd.DataFrame:
-    """FedGS Fig. 5, accuracy by T, n and L after 500 rounds, beside our 30 rounds with smaller T and n."""
-    found = summary_at(rounds)
-    return pd.DataFrame(
-        {"paper": setting, **printed_numbers("fedgs_fig5", setting, {"final_accuracy": "%"}), "here": here}
-        | {"here, %": ours(found, here)["%"]}
-        for setting, here in FIG5.items()
     )
 
 

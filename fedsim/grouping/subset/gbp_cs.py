@@ -104,7 +104,8 @@ def _swapped(rows: Matrix, target: Matrix, taken: NDArray[np.bool_]) -> tuple[li
     total = rows[taken].sum(axis=0)
     off = total - target
     sums, squares = [total], [float(off @ off)]
-    while 0 < np.count_nonzero(taken) < len(taken):
+    some_of_each = 0 < np.count_nonzero(taken) < len(taken)
+    while some_of_each:
         gradient = _gradient(rows, off)
         new = int(np.where(taken, np.inf, gradient).argmin())
         old = int(np.where(taken, gradient, -np.inf).argmax())

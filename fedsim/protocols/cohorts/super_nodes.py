@@ -209,6 +209,9 @@ def _with_a_mini_batch(
     world: World, members: Sequence[Client], at: BlockRound
 ) -> Generator[Event, Any, Sequence[Client]]:
     """Those of *members* whose next mini-batch has arrived; waits until there is one."""
+    stream = world.dataset.stream
+    if stream is None or (stream.arrival is None and stream.drift is None):
+        return members  # it is there, and the same whenever it is captured
     while True:
         now_s, soonest_s, ready = world.env.now, math.inf, []
         for client in members:
