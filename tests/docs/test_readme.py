@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from pages import ROOT, columns, fenced, files
-from tiers import FULL, mostly_long
+from tiers import mostly_long
 
 from fedsim.cli import main
 from fedsim.experiment.run import run
@@ -22,7 +22,6 @@ ROWS = re.findall(r"^\| (\w+) \| ([\d.]+ \w+) \| ([\d.]+ \w+) \|$", README.read_
 
 DEMO = [["run", "scenarios/quickstart.yaml", "--out", "runs/quickstart"], ["plot", "runs/quickstart"]]
 """What `make demo` does after the installation."""
-SHORT = [] if FULL else ["--set", "stop.rounds=2", "--seeds", "1,2"]
 DEMO_TABLE = README.read_text("utf-8").split("<!-- demo table -->\n")[1].split("<!-- end of demo table -->")[0]
 
 
@@ -41,17 +40,15 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
-@pytest.mark.drawn  # `make test-long` runs the whole demo, and holds it against the table
+@pytest.mark.long
 def test_the_commands_run_in_their_order_in_one_folder(clone: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, content in files(README).items():
         (clone / name).write_text(content, encoding="utf-8")
     printed = []
-    for words in [[*DEMO[0], *SHORT], *DEMO[1:], *commands()]:
+    for words in [*DEMO, *commands()]:
         assert main(words) == 0, f"{words}: {capsys.readouterr().err}"
         printed.append(capsys.readouterr().out)
-    if FULL:
-        assert_alike(columns(printed[0].split("Results:")[0].strip()), columns(DEMO_TABLE.strip()))
+    assert_alike(columns(printed[0].split("Results:")[0].strip()), columns(DEMO_TABLE.strip()))
 
 
 def assert_alike(printed: dict[str, list[str]], shown: dict[str, list[str]]) -> None:

@@ -31,6 +31,7 @@ def slowest_of(chosen: int, seconds: list[float]) -> float:
     return sum(largest * math.comb(below, chosen - 1) / ways for below, largest in enumerate(sorted(seconds)))
 
 
+@pytest.mark.long
 def test_one_night_over_nb_iot(tmp_path: Path) -> None:
     on_the_air_bytes = (MLP_BYTES + math.ceil(MLP_BYTES / 1318) * 40) / 0.95
     device_s = 8 * on_the_air_bytes / 26_150 + 8 * on_the_air_bytes / 62_500

@@ -167,7 +167,7 @@ def test_a_finished_run_shows_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
 CELLS = ("import fedsim", 'results = fedsim.run(fedsim.load("scenario.yaml"), out="run")', "results", "results.plot()")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_in_a_real_notebook_one_output_stays_and_results_show_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

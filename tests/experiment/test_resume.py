@@ -166,7 +166,7 @@ def test_a_kill_at_any_moment_changes_nothing_and_costs_little(server: RunServer
     assert in_a_round >= KILLS // 3  # three quarters on average
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer, tmp_path: Path) -> None:
     """What has arrived, been taken or been missed is not kept: it follows from the clock, which begins anew."""
     assert server.run(STREAMED, tmp_path / "whole") == 0
@@ -201,7 +201,7 @@ def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer,
     assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_was_killed_has_the_classifiers_that_its_clients_kept(server: RunServer, tmp_path: Path) -> None:
     """Also those that nobody was asked for since, and those that were fine-tuned to be scored."""
     whole, out = tmp_path / "whole", tmp_path / "run"

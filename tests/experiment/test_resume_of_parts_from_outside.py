@@ -84,7 +84,7 @@ def test_killed_between_asking_for_a_size_and_the_end_of_its_sending(
     assert len([key for operation, key in once if operation == "train"]) == SIZES
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_size_that_is_known_is_not_trained_for_again_not_even_after_a_kill(server: RunServer, tmp_path: Path) -> None:
     store = tmp_path / "store"
     assert server.run(MEASURED, tmp_path / "cold", store=str(store)) == 0
