@@ -96,6 +96,7 @@ class Task:
         if state:
             by_codec = {name: handle for name, handle in state.items() if name in self.codec.remembers}
             by_objective = {name: handle for name, handle in state.items() if name not in by_codec}
-            client.kept |= {keeper: kept for keeper, kept in (("objective", by_objective), ("codec", by_codec)) if kept}
+            both = {"objective": by_objective, "codec": by_codec}
+            client.kept.update({keeper: kept for keeper, kept in both.items() if kept})
         measured = None if trained.bytes is None or not self.codec.reads_learning else trained.bytes
         return Message(sent, self.up_bytes, measured)

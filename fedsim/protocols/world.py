@@ -56,15 +56,23 @@ class Client:
     """Local trainings finished so far; each one's batches are drawn from a stream of its own."""
     attempts: int = 0
     """Local trainings begun so far; each one's compute time is drawn from a stream of its own."""
-    kept: dict[str, Any] = field(default_factory=dict)
-    """What it keeps from one round to the next, by who keeps it: its "objective", an exchange, a codec.
-
-    Parts of its model that nobody else gets are "private"."""
     journey: Trip | None = None
     work: object | None = None
     """The local training that it does now."""
     known_work: tuple[float, float] | None = None
     """The samples and seconds of its last training, when the same work always takes it the same time."""
+    _kept: dict[str, Any] | None = field(default=None, init=False)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What it keeps from one round to the next, by who keeps it: its "objective", an exchange, a codec.
+
+        Parts of its model that nobody else gets are "private". Who has never been asked has no dictionary: of hundreds
+        of thousands of clients most have not.
+        """
+        if self._kept is None:
+            self._kept = {}
+        return self._kept
 
     @property
     def uplink(self) -> tuple[Hop, ...]:
