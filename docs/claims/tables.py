@@ -229,6 +229,8 @@ def keep_rounds(folders: Sequence[str]) -> None:
         found.setdefault(results.name, []).append(results.rounds)
     for name, parts in found.items():
         rounds = pd.concat(parts)
+        if rounds.duplicated(["protocol", "seed", "round"]).any():
+            raise SystemExit(f"two folders have the same run of {name}")
         scenario = scenario_of(name)
         expected = {(each.title, seed, scenario.stop.rounds) for each in scenario.protocols for seed in scenario.seeds}
         last = rounds.groupby(["protocol", "seed"])["round"].max().reset_index()

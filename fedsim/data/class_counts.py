@@ -39,7 +39,7 @@ class ClassCounts:
         return self._rows[[client for client, _ in captures]]
 
     def _count(self, captures: Sequence[tuple[int, Capture | None]]) -> NDArray[np.int64]:
-        """(captures, classes), all in one go: of few samples each, counting takes no longer than beginning to count."""
+        """(captures, classes) by one call of numpy. Captures are small, so that a call for each would take longer."""
         classes = self._rows.shape[1]
         parts = [
             (place, labels) for place, (client, capture) in enumerate(captures) for labels in self._of(client, capture)

@@ -43,7 +43,7 @@ class Stream:
 
     def generator(self) -> np.random.Generator:
         """A fresh generator at the stream's beginning; two calls give the same numbers."""
-        return np.random.Generator(np.random.Philox(_Words(self._hash())))  # type: ignore[arg-type]  # by its stub
+        return np.random.Generator(np.random.Philox(_Words(self._hash())))  # type: ignore[arg-type]  # not in its stub
 
     def _hash(self) -> bytes:
         return hashlib.blake2b(self.text.encode(), digest_size=16).digest()

@@ -104,7 +104,7 @@ def _swapped(rows: Matrix, target: Matrix, taken: NDArray[np.bool_]) -> tuple[li
     total = rows[taken].sum(axis=0)
     off = total - target
     sums, squares = [total], [float(off @ off)]
-    some_of_each = 0 < np.count_nonzero(taken) < len(taken)
+    some_of_each = 0 < np.count_nonzero(taken) < len(taken)  # a swap changes neither number
     while some_of_each:
         gradient = _gradient(rows, off)
         new = int(np.where(taken, np.inf, gradient).argmin())
