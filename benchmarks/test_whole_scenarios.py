@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -11,6 +13,7 @@ from fedsim.kernel.streams import Streams
 from fedsim.learning.batches import batches
 from fedsim.learning.learner import NoLearner
 from fedsim.models.torch_module import build, initial_parameters
+from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
@@ -42,6 +45,37 @@ def test_network_study(benchmark: BenchmarkFixture, sensors: int) -> None:
         return len(world.trace.hops)
 
     assert benchmark.pedantic(one_run, rounds=2) == 60 * sensors
+
+
+@pytest.mark.benchmark(group="ten rounds of T = 50 iterations at base stations with 35 devices each, without training")
+@pytest.mark.parametrize(("protocol", "stations"), [("fedgs_random", 10), ("fedgs", 10), ("fedgs", 30), ("fedgs", 100)])
+def test_compound_steps(benchmark: BenchmarkFixture, protocol: str, stations: int) -> None:
+    """Ten of 35 devices make each step; `fedgs` selects eight of these by class counts."""
+    scenario = load(
+        SCENARIOS / "digits.yaml",
+        overrides=[
+            "learn=false",
+            "stop.rounds=10",
+            f"topology={{name: factory_park, factories: {stations}, devices_per_factory: 35}}",
+            "network.link={rate_bps: 100e6}",
+            "network.cell={radio: {name: fixed, uplink_bps: 50e6, downlink_bps: 100e6}, discipline: {name: serial}}",
+            "devices.classes.camera.compute={name: per_sample, seconds_per_sample: 1e-3}",
+            "data={name: glyphs}",
+            "training={learning_rate: 0.01, batch_size: 32}",
+            f"protocols=[{{name: {protocol}, iterations: 50, devices: 10, presampled: 2}}]",
+        ],
+    )
+    materials = gather_materials(scenario, 1)
+
+    def a_world() -> tuple[tuple[World], dict[str, Any]]:
+        return (build_world(scenario, scenario.protocols[0], materials, lambda *_: NoLearner()),), {}
+
+    def ten_rounds(world: World) -> int:
+        simulate(world, scenario.protocols[0], scenario.stop)
+        return len(world.trace.hops)
+
+    hops, reports = 10 * (50 * 2 * 10 + 2 * 2), 10 * 50 + 35 * 3 if protocol == "fedgs" else 0
+    assert benchmark.pedantic(ten_rounds, setup=a_world, rounds=3) == stations * (hops + reports)
 
 
 @pytest.mark.benchmark(group="build a park of 100,000 sensors, and every route")

@@ -93,6 +93,11 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
         "fedgs_table2.csv": beside(
             "fedgs_table2", TABLE2, {"femnist": rounds["writers"], "3 classes each": rounds["three classes"]}
         ),
+        "fedgs_fig5a.csv": grid(kept["fedgs-fig5-small"], r"T=(?P<T>\d+) n=(?P<n>\d+)"),
+        "fedgs_fig7c.csv": grid(kept["fedgs-fig7-small"], r"server (?P<server>\S+), clients (?P<clients>\S+)"),
+        "fedgs_rates.csv": ends(
+            {"writers": kept["claims-fedgs-rates-femnist"], "three classes": kept["claims-fedgs-rates-skew"]}
+        ),
         "chance.csv": chance(judgements),
         "hfedms_table3.csv": beside("hfedms_table3", SYSTEMS, {data: rounds[data] for data in STREAMS}),
         "hfedms_table4.csv": beside_table4(rounds),
@@ -204,6 +209,23 @@ def iterations(kept: Rounds) -> pd.DataFrame:
                     row[f"equal {at}"] = f"{100 * run.final_accuracy:.1f} ({run.rounds:.0f})" if known else ""
                 rows.append(row)
     return pd.DataFrame(rows)
+
+
+def ends(rounds: Rounds) -> pd.DataFrame:
+    """Accuracy in per cent at the end of each protocol's one run, by data set."""
+    found = {data: summary_at(runs).set_index("protocol")["final_accuracy"] for data, runs in rounds.items()}
+    return pd.DataFrame(found).mul(100).map("{:.1f}".format).add_suffix(", %").reset_index()
+
+
+def grid(rounds: pd.DataFrame, labels: str) -> pd.DataFrame:
+    """`ends` of one data set by the two numbers that *labels* finds in a protocol's label."""
+    found = ends({"all": rounds})
+    pairs = found["protocol"].str.extract(labels).dropna()
+    down, across = pairs.columns
+    cells = pairs.assign(accuracy=found["all, %"])
+    made = cells.pivot(index=down, columns=across, values="accuracy").reindex(pairs[down].unique())
+    made = made[pairs[across].unique()].add_prefix(f"{across} = ")
+    return made.rename_axis(columns=None).reset_index(names=down)
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
