@@ -32,7 +32,8 @@ def show_comparison(
     results: Sequence[Results], *, at: Budget | None = None, target: float | None = None, quiet: bool = False
 ) -> None:
     """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error."""
-    show_cells(comparison_cells(compare(results, at=at, target=target)), left=("run", "protocol"))
+    shown = comparison_cells(compare(results, at=at, target=target), further=() if at is None else (at[0],))
+    show_cells(shown, left=("run", "protocol"))
     sys.stdout.flush()
     if quiet:
         return

@@ -32,7 +32,8 @@ def nearest_key(spot: Spot) -> str:
     stem = word.rpartition("_")[0]
     other_unit = [key for key in keys if key.startswith(f"{word}_") or (stem and key.rpartition("_")[0] == stem)]
     meant = [word, *_alike(word)]
-    likely = other_unit if len(other_unit) == 1 else [key for key in meant if key in keys]
+    one_or_many = [key for key in keys if key in (f"{word}s", word.removesuffix("s"))]
+    likely = one_or_many or (other_unit if len(other_unit) == 1 else [key for key in meant if key in keys])
     likely = likely or [f"{section}.{key}" for key in meant for section in sections_with(spot.owner, key)]
     near = f"; did you mean {likely[0]!r}?" if likely else _owners_hint(word, spot.owner) or hand(word, keys)
     foreign = next((letter for letter in word if letter.isprintable() and not letter.isascii()), None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -84,6 +84,8 @@ class _Column:
     metric: str
     title: str
     quantity: str | None = None
+    asked: bool = False
+    """Whether it is shown only to those who ask for it."""
 
 
 _COLUMNS = (
@@ -99,6 +101,9 @@ _COLUMNS = (
     _Column("sim_time_s", "simulated time", "seconds"),
     _Column("uplink_bytes", "uplink", "bytes"),
     _Column("downlink_bytes", "downlink", "bytes"),
+    _Column("transfer_bytes", "traffic", "bytes", asked=True),
+    _Column("backbone_bytes", "on the backbone", "bytes", asked=True),
+    _Column("network_bytes", "on all links", "bytes", asked=True),
     _Column("energy_j", "energy", "joules"),
     _Column("rounds", "rounds"),
     _Column("time_to_target_s", "time to target", "seconds"),
@@ -106,8 +111,8 @@ _COLUMNS = (
 )
 
 
-def comparison_cells(comparison: pd.DataFrame) -> pd.DataFrame:
-    """What `fedsim.compare` returned, as text: a column for each metric that any row has.
+def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) -> pd.DataFrame:
+    """What `fedsim.compare` returned, as text: a column for each metric that any row has, and some *further* ones.
 
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
@@ -120,7 +125,7 @@ def comparison_cells(comparison: pd.DataFrame) -> pd.DataFrame:
     if (comparison["n"] > 1).any():
         cells["seeds"] = comparison["n"].astype(str)
     for column in _COLUMNS:
-        if (comparison[f"{column.metric}_n"] > 0).any():
+        if (comparison[f"{column.metric}_n"] > 0).any() and (not column.asked or column.metric in further):
             cells[column.title] = [_cell(row, column) for _, row in comparison.iterrows()]
     return cells
 

@@ -180,6 +180,15 @@ def test_a_station_gives_its_clients_the_whole_model_while_its_wire_is_cut() -> 
     assert Counter(world.trace.work.array()["client"].tolist()) == dict.fromkeys(range(6), 3)
 
 
+def test_super_nodes_are_selected_from_those_who_have_what_a_calibration_needs() -> None:
+    exchange = {"name": "lasp", "scc": None}
+    world = ran({**FEDGS, "iterations": 3, "fused": False, "exchange": exchange}, PARTS_IN_NO_TIME)
+    rounds, work = world.trace.rounds.array(), world.trace.work.array()
+    assert (rounds["lost"] == 0).all() and (rounds["participants"] == rounds["selected"]).all()
+    assert (rounds["selected"] == 4).all(), "two at each of two stations, the same in all iterations"
+    assert len(work) == 4 * 3 * len(rounds)
+
+
 def test_a_device_reports_once_its_next_mini_batch_is_there() -> None:
     stream = {"samples": 10, "arrival": {"samples_per_s": 0.1, "buffer_samples": 50, "buffered_at_start": 0}}
     world = ran({**FEDGS, "iterations": 2}, {"data.stream": stream})
@@ -367,11 +376,13 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
     ("keys", "changes", "message"),
     [
         ({}, {"training.epochs": 2}, "training.epochs=2, and a single step is one mini-batch"),
+        ({}, {"training.batch_size": 10**9}, "batch_size=1,000,000,000 samples in the mini-batch of one"),
         ({}, {"data.stream": {"samples": 5, "refresh_rounds": 2}}, "data.stream.refresh_rounds=2 keeps samples"),
         ({}, {"training.momentum": 0.9}, "training.momentum=0.9 has no effect, as each single step"),
         ({"objective": {"name": "proximal", "mu": 0.1}}, {}, "objective 'proximal' looks at where a training began"),
         ({"objective": {"name": "distilled", "coefficient": 0.1}}, {}, "objective 'distilled' looks at where"),
         ({"move_share": 0.1}, {}, "move_share: 0.1 of 6 clients at stations moves nobody"),
+        ({"move_share": 0.5}, {"topology": {"name": "star", "devices": 6}}, "one alone has clients of its own"),
         ({"exchange": {"name": "lasp"}}, PARTS_IN_NO_TIME, "fused: .* exchange 'lasp'; choose"),
         ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 must be at most devices=2"),
         ({"selector": {"name": "exact"}, "devices": 30, "presampled": 0}, MANY, "selector: 30 of 60 candidates"),

@@ -120,6 +120,12 @@ KEYS = {
 }
 
 
+def test_one_letter_counts_more_than_a_common_beginning(hall: Path) -> None:
+    wrong = "protocols=[{name: fedgs, iteration: 3}]"
+    with pytest.raises(UserError, match=r"unknown key; did you mean 'iterations'\?"):
+        load(hall, overrides=[wrong])
+
+
 @pytest.mark.parametrize("word", KEYS)
 def test_a_key_by_another_word_is_found_where_it_stands(word: str, hall: Path) -> None:
     section, key = KEYS[word]

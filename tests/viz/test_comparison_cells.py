@@ -27,6 +27,13 @@ def test_one_seed_is_told_in_numbers_with_units(tmp_path: Path) -> None:
     ]
 
 
+def test_bytes_of_other_links_are_shown_to_those_who_compare_by_them(tmp_path: Path) -> None:
+    run = rounds_of("fedavg", 1, [0.5, 0.9], round_bytes=3e7)
+    comparison = compare([write_results(tmp_path / "run", [run])], at=("transfer_bytes", 4e7))
+    assert "traffic" not in comparison_cells(comparison)
+    assert comparison_cells(comparison, further=["transfer_bytes"])["traffic"].tolist() == ["30 MB"]
+
+
 def test_several_seeds_are_a_mean_with_an_interval_where_they_differ(tmp_path: Path) -> None:
     runs = [rounds_of("fedavg", seed, [accuracy]) for seed, accuracy in ((1, 0.7), (2, 0.8), (3, 0.9))]
     row = comparison_cells(compare([write_results(tmp_path / "run", runs)])).iloc[0]

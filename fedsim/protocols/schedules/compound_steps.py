@@ -66,6 +66,9 @@ class CompoundSteps(Stations, CompoundStepsSettings):
         if training.momentum:
             problem = f"training.momentum={training.momentum:g} has no effect, as each single step begins without any"
             raise Misfit(f"{problem}; give this protocol training: {{..., momentum: 0.0}}")
+        if training.batch_size > (samples := int(world.dataset.client_samples.sum())):
+            problem = f"training.batch_size={training.batch_size:,} samples in the mini-batch of one device"
+            raise Misfit(f"{problem}, and all devices together have {samples:,}; write a smaller one")
         if stream is not None and stream.refresh_rounds != 1:
             problem = f"data.stream.refresh_rounds={stream.refresh_rounds} keeps samples for several trainings"
             raise Misfit(f"{problem}, and here each step uses up its mini-batch; leave it out")

@@ -10,7 +10,8 @@
 et al., IEEE Internet of Things Journal 2022, algorithm 1.) Stations work side by side. A client belongs to the station
 that it is attached to, or to the one that it has moved to: then its messages go by its own cell and the wires between
 the two stations. An iteration in which nobody answers in time leaves the station's model as it was. A station none of
-whose clients can ever be reached again reports what it has.
+whose clients can ever be reached again reports what it has. A station none of whose clients has trained reports
+nothing.
 """
 
 from __future__ import annotations
@@ -113,9 +114,15 @@ class Stations(Schedule, StationsSettings):
     def check(self, world: World) -> None:
         """A share of the clients that moves is one client at least, and has somewhere to go."""
         super().check(world)
-        if self.move_share and not Membership(world, self.move_share).moves:
+        if not self.move_share:
+            return
+        membership = Membership(world, self.move_share)
+        if len(membership.backbones) == 1:
+            problem = "clients move between base stations, and one alone has clients of its own"
+            raise Misfit(f"{problem}; give another one some, or leave it out", "move_share")
+        if not membership.moves:
             moving = f"{self.move_share:g} of {len(world.clients)} clients at stations"
-            raise Misfit(f"{moving} moves nobody; give a larger share, or more stations, or leave it out", "move_share")
+            raise Misfit(f"{moving} moves nobody; give a larger share, or leave it out", "move_share")
 
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
@@ -183,6 +190,9 @@ class Stations(Schedule, StationsSettings):
             if not there:
                 break
             here = at._replace(offset=number)
+            if not parts.exchange.is_whole(here.interval):
+                task = parts.exchange.task(site, here, parts.objective, self.inner_codec)
+                there = [client for client in there if task.suits(client)]  # nobody else can be selected
             clients = yield from draw.at_station(site, station.number, there, here, self.iteration_deadline_s)
             if not gate.open:
                 raise Lost("its round is over")
