@@ -173,6 +173,22 @@ def test_a_station_goes_on_with_its_own_clients_while_a_wire_is_cut(wire: list[s
     assert cut.env.now == whole.env.now
 
 
+@pytest.mark.parametrize("at_s", [3.0, 8.0, 20.0, 30.0])
+@pytest.mark.parametrize("fails", [{"node": "east"}, {"link": ["edge", "east"]}], ids=["station", "wire"])
+@pytest.mark.parametrize("name", ["fedgs", "hierarchical"])
+def test_a_station_that_has_failed_for_ever_does_not_wait_for_those_who_have_moved_to_it(
+    name: str, fails: dict[str, Any], at_s: float
+) -> None:
+    """They can be reached, but not from there. The rounds go on with the other station."""
+    keys = FEDGS if name == "fedgs" else {"name": name, "fraction": 1.0, "edge_rounds": 3}
+    fault = fails | {"at_s": at_s}
+    world = ran({**keys, "move_share": 0.5}, {"stop.rounds": 6, "faults": {"scheduled": [fault]}})
+    rounds, work = world.trace.rounds.array(), world.trace.work.array()
+    assert len(rounds) == 6
+    alone = work[work["start_s"] > rounds["end_s"][0]]
+    assert len(alone) and set(alone["client"].tolist()) <= {3, 4, 5}, "whose cell still has a way to the cloud"
+
+
 def test_a_station_gives_its_clients_the_whole_model_while_its_wire_is_cut() -> None:
     keys = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 3, "exchange": {"name": "lasp", "scc": None}}
     fault = {"link": ["edge", "east"], "at_s": 10.0, "for_s": 500.0}

@@ -20,7 +20,7 @@ from simpy import Environment, Event
 from fedsim.errors import Misfit, nearest, some
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.kernel.streams import Streams
-from fedsim.network.attachment import Attachment
+from fedsim.network.attachment import Attachment, Backbone
 from fedsim.network.faults.settings import FaultsSettings, RandomFaults, ScheduledFault
 from fedsim.network.hop import Link
 from fedsim.network.network import Network, Patience
@@ -93,13 +93,17 @@ class Outages:
         for position, faults in enumerate(settings.random):
             self._expect(faults, position)
 
-    def fate(self, attachment: Attachment) -> Fate | None:
-        """Why a sensor can never be reached again, by the way that its messages take now; None when it can."""
+    def fate(self, attachment: Attachment, station: Backbone | None = None) -> Fate | None:
+        """Why a sensor can never be reached again, by the way that its messages take now; None when it can.
+
+        From the cloud, or from a base *station*, which may be another one than its own.
+        """
         if attachment in self._dead:
             return Fate.FAILED
         if not attachment.covered:
             return Fate.UNCOVERED
-        cut_off = attachment.air_uplink.link in self._gone or attachment.backbone.crosses(self._gone)
+        ways = {attachment.backbone, station or attachment.backbone}
+        cut_off = attachment.air_uplink.link in self._gone or any(way.crosses(self._gone) for way in ways)
         return Fate.CUT_OFF if cut_off else None
 
     def _plan(self, fault: ScheduledFault, key: tuple[str, int]) -> None:

@@ -184,15 +184,12 @@ class Stations(Schedule, StationsSettings):
         site = station.site
         yield from site.receive(cloud)
         for number in range(self.most_iterations):
-            there = yield from _who_can_begin(site, station.members)
+            here = at._replace(offset=number)
+            there = yield from _who_can_begin(site, self._fit(station, parts, here))
             if not gate.open:
                 raise Lost("its round is over")
             if not there:
                 break
-            here = at._replace(offset=number)
-            if not parts.exchange.is_whole(here.interval):
-                task = parts.exchange.task(site, here, parts.objective, self.inner_codec)
-                there = [client for client in there if task.suits(client)]  # nobody else can be selected
             clients = yield from draw.at_station(site, station.number, there, here, self.iteration_deadline_s)
             if not gate.open:
                 raise Lost("its round is over")
@@ -201,6 +198,13 @@ class Stations(Schedule, StationsSettings):
             yield from parts.exchange.spread(site, here, clients, self.iteration_deadline_s)
         samples = self.result(station, at)
         return (yield from reports.sent(station.site, station.number, at.number, samples))
+
+    def _fit(self, station: Station, parts: Parts, at: BlockRound) -> Sequence[Client]:
+        """The members who have what the iteration needs beside what is sent: nobody else can be selected."""
+        if parts.exchange.is_whole(at.interval):
+            return station.members  # it needs nothing else
+        task = parts.exchange.task(station.site, at, parts.objective, self.inner_codec)
+        return [client for client in station.members if task.suits(client)]
 
     def collected(self, station: Station, clients: Sequence[Client], task: Task) -> Generator[Event, Any, list[Update]]:
         """What *clients* make of *task*, as far as it comes in time."""
@@ -214,7 +218,7 @@ def _who_can_begin(site: Site, members: Sequence[Client]) -> Generator[Event, An
     world = site.world
     yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
     while not (there := [client for client in members if site.reaches(client) and not client.busy]):
-        if not any(client.busy or not world.outages.fate(client.attachment) for client in members):
+        if not any(client.busy or not world.outages.fate(client.attachment, site.backbone) for client in members):
             break
         yield world.outages.changed
         yield at_the_end_of(world.env, 0.0)
