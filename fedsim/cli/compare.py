@@ -73,11 +73,15 @@ def _remarks(
     results: Sequence[Results], numbers: pd.DataFrame, at: Budget | None, target: float | None
 ) -> Iterator[str]:
     """What a reader of the table could miss."""
-    from fedsim.experiment.compare import ended_before
+    from fedsim.experiment.compare import ended_before, needed_at_least
 
     ended = [] if at is None else [name for result in results for name in ended_before(result.rounds, at)]
     if at is not None and ended:
         yield f"{', '.join(dict.fromkeys(ended))} ended before {at[0]}={at[1]:g} was spent, and stands as it ended"
+    needed = {} if at is None else {k: v for result in results for k, v in needed_at_least(result.rounds, at).items()}
+    if at is not None and needed:
+        each = ", ".join(f"{protocol} ({amount:g})" for protocol, amount in needed.items())
+        yield f"nothing was evaluated within {at[0]}={at[1]:g} of: {each}; in brackets is what it takes"
     if target is not None and not numbers["best_accuracy_n"].any():
         yield f"there is no accuracy here that could reach {target:g}"
     elif target is not None and not numbers["rounds_to_target_n"].any():

@@ -32,6 +32,7 @@ __all__ = [
     "compare",
     "difference",
     "ended_before",
+    "needed_at_least",
     "run_names",
     "summary_at",
 ]
@@ -78,6 +79,15 @@ def ended_before(rounds: pd.DataFrame, at: Budget) -> list[str]:
         for protocol, runs in rounds.groupby("protocol", sort=False)
         if any(run[column].iloc[-1] + run[column].diff().max() <= amount for _, run in runs.groupby("seed"))
     ]
+
+
+def needed_at_least(rounds: pd.DataFrame, at: Budget) -> dict[str, float]:
+    """Protocols with a run that has nothing within the budget, and what the first evaluation of all its runs takes."""
+    column, amount = at
+    scored = rounds if rounds["loss"].isna().all() else rounds[rounds["loss"].notna()]
+    firsts = scored.groupby(["protocol", "seed"], sort=False)[column].min()
+    needed = firsts.groupby("protocol", sort=False).max()
+    return {str(protocol): float(value) for protocol, value in needed.items() if value > amount}
 
 
 def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:

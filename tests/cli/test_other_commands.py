@@ -108,6 +108,15 @@ def test_who_ended_before_the_budget_is_said(tmp_path: Path, capsys: Capture) ->
     assert "Remark: short ended before round=5 was spent, and stands as it ended\n" in capsys.readouterr().err
 
 
+def test_what_has_nothing_within_the_budget_is_said_with_what_it_takes(tmp_path: Path, capsys: Capture) -> None:
+    late = rounds_of("late", 1, [nan, nan, 0.5])  # evaluated for the first time after three rounds
+    write_results(tmp_path / "run", [late, rounds_of("soon", 1, [0.1, 0.2, 0.3])])
+    assert main(["compare", str(tmp_path / "run"), "--at", "round=2"]) == 0
+    assert "Remark: nothing was evaluated within round=2 of: late (3); in brackets" in capsys.readouterr().err
+    assert main(["compare", str(tmp_path / "run"), "--at", "round=3"]) == 0
+    assert "nothing was evaluated" not in capsys.readouterr().err
+
+
 def test_the_schema_is_printed(capsys: Capture) -> None:
     assert main(["schema"]) == 0
     assert json.loads(capsys.readouterr().out) == scenario_schema()

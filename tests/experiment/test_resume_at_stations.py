@@ -24,7 +24,7 @@ STEPS: dict[str, Any] = {"name": "fedgs", "iterations": 3, "devices": 2, "presam
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "fused": {**STEPS, "server": {"name": "adam"}, "codec": SPARSE},
     "device by device": {**STEPS, "fused": False, "inner_codec": SPARSE},
-    "a part of the model": {**STEPS, "fused": False, "exchange": {"name": "lasp"}},
+    "a part of the model": {**STEPS, "fused": False, "exchange": {"name": "lasp"}, "inner_codec": SPARSE},
     "edge rounds": {"name": "hierarchical", "clients": 7, "edge_rounds": 2, "codec": SPARSE, "move_share": 0.2},
 }
 OPTIONS: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}

@@ -60,4 +60,9 @@ class Codec(Component):
 
     @abstractmethod
     def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
-        """*change*, by the tensors' full names, is written and read again. Neither it nor *state* is changed."""
+        """*change*, by the tensors' full names, is written and read again. Neither it nor *state* is changed.
+
+        Where an exchange sends a part of the model in some rounds, *change* is sometimes of that part only, and what is
+        returned takes the place of all of *state*. So a codec that remembers hands on what it has of other tensors, and
+        may meet a tensor of which it has nothing yet.
+        """

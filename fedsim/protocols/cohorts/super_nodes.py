@@ -73,7 +73,12 @@ class SuperNodesSettings(Settings):
     @key_rule
     def _some_are_selected(self) -> None:
         if self.presampled > self.devices:
-            raise Misfit(f"presampled={self.presampled} must be at most devices={self.devices}", "presampled")
+            default = (
+                ""
+                if "presampled" in self.model_fields_set
+                else ", and is its value without this key; give a smaller one"
+            )
+            raise Misfit(f"presampled={self.presampled} must be at most devices={self.devices}{default}", "presampled")
 
 
 class SuperNodes(Cohort, SuperNodesSettings):
@@ -96,7 +101,8 @@ class SuperNodes(Cohort, SuperNodesSettings):
     def check_schedule(self, station_size: int | None) -> None:
         """It is for base stations, with no more devices than the selector can choose from."""
         if station_size is None:
-            raise Misfit("super nodes are selected by base stations; choose schedule: {name: compound_steps}")
+            problem = "super nodes are selected by base stations"
+            raise Misfit(f"{problem}; choose schedule: {{name: compound_steps}}, or {{name: edge_rounds}}")
         if station_size > self.devices:
             with within("selector"):
                 self.selector.check(station_size - self.presampled, self.devices - self.presampled)
