@@ -21,12 +21,20 @@ INTERRUPTED, REFUSED, FAILED = 130, 2, 1
 
 
 class RunServer:
-    """The server, from the test's side. Processes that the test forgets end with it."""
+    """The server, from the test's side. Processes that the test forgets end with it.
+
+    Args:
+        exact_memory: Whether a block of a megabyte or more goes back to the kernel as soon as it is free, which costs
+            time. Otherwise the C library keeps some of them, and how many is different each time. Only with glibc.
+    """
+
+    def __init__(self, *, exact_memory: bool = False) -> None:
+        self._environment = {"OMP_NUM_THREADS": "1"} | ({"MALLOC_MMAP_THRESHOLD_": str(2**20)} if exact_memory else {})
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [sys.executable, __file__],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            env=os.environ | self._environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
