@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,14 +79,20 @@ def _remarks(
     ended = [] if at is None else [name for result in results for name in ended_before(result.rounds, at)]
     if at is not None and ended:
         yield f"{', '.join(dict.fromkeys(ended))} ended before {at[0]}={at[1]:g} was spent, and stands as it ended"
-    needed = {} if at is None else {k: v for result in results for k, v in needed_at_least(result.rounds, at).items()}
-    if at is not None and needed:
-        each = ", ".join(f"{protocol} ({amount:g})" for protocol, amount in needed.items())
-        yield f"nothing was evaluated within {at[0]}={at[1]:g} of: {each}; in brackets is what it takes"
+    needed = [] if at is None else [needed_at_least(result.rounds, at) for result in results]
+    if at is not None and any(needed):
+        most = {name: max(one.get(name, 0.0) for one in needed) for each in needed for name in each}
+        each = ", ".join(f"{name} (at {_rounded_up(amount):g})" for name, amount in most.items())
+        yield f"{at[0]}={at[1]:g} is before the first evaluation of {each}"
     if target is not None and not numbers["best_accuracy_n"].any():
         yield f"there is no accuracy here that could reach {target:g}"
     elif target is not None and not numbers["rounds_to_target_n"].any():
         yield f"no run reached {target:g} with as many evaluations after it as it takes to confirm that"
+
+
+def _rounded_up(amount: float) -> float:
+    """To six digits, as it is shown: never less than it takes."""
+    return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(amount))
 
 
 def _budget(text: str) -> Budget:

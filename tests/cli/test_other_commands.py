@@ -112,9 +112,20 @@ def test_what_has_nothing_within_the_budget_is_said_with_what_it_takes(tmp_path:
     late = rounds_of("late", 1, [nan, nan, 0.5])  # evaluated for the first time after three rounds
     write_results(tmp_path / "run", [late, rounds_of("soon", 1, [0.1, 0.2, 0.3])])
     assert main(["compare", str(tmp_path / "run"), "--at", "round=2"]) == 0
-    assert "Remark: nothing was evaluated within round=2 of: late (3); in brackets" in capsys.readouterr().err
+    assert "Remark: round=2 is before the first evaluation of late (at 3)\n" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "run"), "--at", "round=3"]) == 0
-    assert "nothing was evaluated" not in capsys.readouterr().err
+    assert "before the first evaluation" not in capsys.readouterr().err
+
+
+def test_the_budget_that_is_said_is_enough_for_every_run(tmp_path: Path, capsys: Capture) -> None:
+    """A third of a second more than a million seconds is not rounded down."""
+    folders = [tmp_path / name for name in ("short", "long")]
+    for folder, round_s in zip(folders, (3.0, 1_000_000 + 1 / 3), strict=True):
+        write_results(folder, [rounds_of("fedavg", 1, [0.5], round_s=round_s)])
+    assert main(["compare", *map(str, folders), "--at", "sim_time_s=2"]) == 0
+    assert "first evaluation of fedavg (at 1.00001e+06)" in capsys.readouterr().err
+    assert main(["compare", *map(str, folders), "--at", "sim_time_s=1.00001e+06"]) == 0
+    assert "first evaluation" not in capsys.readouterr().err
 
 
 def test_the_schema_is_printed(capsys: Capture) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, Literal
@@ -26,6 +26,8 @@ from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Given, Objective, State, Tensors
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.operations.code import Code
+from fedsim.learning.operations.operation import Inputs, Slot
 
 EXECUTORS: dict[str, Callable[..., TorchExecutor]] = {
     "serial": Serial,
@@ -43,7 +45,7 @@ class TopTwo(Codec):
 
     def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
         left = state.get("residual", {})
-        whole = {name: value + left[name] if left else value.clone() for name, value in change.items()}
+        whole = {name: value + left[name] if name in left else value.clone() for name, value in change.items()}
         sent = {name: torch.zeros_like(value) for name, value in whole.items()}
         for name, value in whole.items():
             largest = value.flatten().abs().argsort(descending=True, stable=True)[:2]
@@ -82,6 +84,43 @@ def test_what_is_left_out_is_sent_when_it_has_grown() -> None:
         assert made["state.residual"]["classifier.w"].tolist() == left
         assert made["bytes"]["bytes"].item() == 16
         state = {"residual": made["state.residual"]}
+
+
+def by_training(change: Tensors, state: State) -> Mapping[str, Any]:
+    """A change as a device codes it."""
+    about: Any = SimpleNamespace(about=SimpleNamespace(codec=TopTwo()), stream=Stream(1, "batches"))
+    begin, end = in_parts({name: torch.zeros_like(value) for name, value in change.items()}), in_parts(change)
+    return coded(about, begin, end, state, names=list(change))
+
+
+def by_station(change: Tensors, state: State) -> Mapping[str, Any]:
+    """A change as a base station codes it."""
+    roles = {"model": in_parts(change), "state": state}
+    roles["base"] = in_parts({name: torch.zeros_like(value) for name, value in change.items()})
+    slots = {Slot(role, part=part): value for role, parts in roles.items() for part, value in parts.items()}
+    return Code(TopTwo()).apply(Inputs(slots), np.random.default_rng(1))
+
+
+def in_parts(tensors: Tensors) -> dict[str, Tensors]:
+    return {name.partition(".")[0]: {name.partition(".")[2]: value} for name, value in tensors.items()}
+
+
+@pytest.mark.parametrize("code", [by_training, by_station])
+def test_what_waits_of_a_part_that_is_not_sent_now_is_sent_later(
+    code: Callable[[Tensors, State], Mapping[str, Any]],
+) -> None:
+    extractor, classifier = torch.tensor([3.0, -4.0, 1.0]), torch.tensor([5.0, 2.0, -6.0])
+    whole = code({"extractor.w": extractor, "classifier.w": classifier}, {})
+    part = code({"classifier.w": classifier}, {"residual": whole["state.residual"]})
+    kept = part["state.residual"]
+    assert {name: value.tolist() for name, value in kept.items()} == {
+        "extractor.w": [0, 0, 1],
+        "classifier.w": [0, 4, 0],
+    }
+    assert kept["extractor.w"].data_ptr() != whole["state.residual"]["extractor.w"].data_ptr()
+    again = code({"extractor.w": torch.tensor([0.0, 0.5, 0.7])}, {"residual": kept})
+    assert again["extractor"]["w"].tolist() == pytest.approx([0, 0.5, 1.7])
+    assert again["state.residual"]["classifier.w"].tolist() == [0, 4, 0]
 
 
 def forced(run: Small, model: Model) -> dict[str, torch.Tensor]:

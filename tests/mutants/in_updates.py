@@ -59,6 +59,27 @@ FAULTS = (
         (TEST_SEAMS,),
     ),
     Fault(
+        "what waits of a part that is not sent now is forgotten",
+        "fedsim/learning/codecs/codec.py",
+        "{**stays.get(name, {}), **now}",
+        "now",
+        (TEST_CODECS,),
+    ),
+    Fault(
+        "a device asks its codec alone",
+        EXECUTORS + "coded.py",
+        "codec.coded(",
+        "codec.code(",
+        (TEST_CODECS,),
+    ),
+    Fault(
+        "a base station asks its codec alone",
+        "fedsim/learning/operations/code.py",
+        "self.codec.coded(",
+        "self.codec.code(",
+        (TEST_CODECS,),
+    ),
+    Fault(
         "a measured size is not sent",
         "fedsim/protocols/world.py",
         "            size += self.learner.value(message.measured)\n",

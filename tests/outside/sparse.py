@@ -23,5 +23,4 @@ class Sparse(Codec):
         whole = {name: value + rest[name] if name in rest else value for name, value in change.items()}
         sent = {name: value * (value.abs() > self.threshold) for name, value in whole.items()}
         size = 8 * sum(int((value != 0).sum()) for value in sent.values())
-        kept = {name: value.clone() for name, value in rest.items() if name not in change}  # of parts not sent now
-        return Coded(sent, {"residual": kept | {name: whole[name] - sent[name] for name in whole}}, size)
+        return Coded(sent, {"residual": {name: whole[name] - sent[name] for name in whole}}, size)

@@ -400,7 +400,11 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
         ({"move_share": 0.1}, {}, "move_share: 0.1 of 6 clients at stations moves nobody"),
         ({"move_share": 0.5}, {"topology": {"name": "star", "devices": 6}}, "one alone has clients of its own"),
         ({"exchange": {"name": "lasp"}}, PARTS_IN_NO_TIME, "fused: .* exchange 'lasp'; choose"),
-        ({"selector": {"name": "random"}, "presampled": 3}, {}, "presampled=3 must be at most devices=2"),
+        (
+            {"selector": {"name": "random"}, "presampled": 3},
+            {},
+            "presampled=3 must be at most devices=2; give a smaller",
+        ),
         ({"selector": {"name": "exact"}, "devices": 30, "presampled": 0}, MANY, "selector: 30 of 60 candidates"),
         (
             {"selector": {"name": "exact"}, "devices": 20, "presampled": 0, "move_share": 0.1},
@@ -413,6 +417,11 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
 def test_what_does_not_fit_is_refused(keys: dict[str, Any], changes: dict[str, Any], message: str) -> None:
     with pytest.raises((UserError, ValueError), match=message):
         ran({**FEDGS, **keys}, changes)
+
+
+def test_who_writes_fewer_devices_only_is_told_of_the_key_that_is_larger() -> None:
+    with pytest.raises(ValueError, match=r"presampled=2 \(its value where the scenario has none\) must be at most"):
+        ran({"name": "fedgs", "devices": 1, "iterations": 3})
 
 
 def test_a_model_that_may_mix_samples_is_refused_where_steps_are_fused() -> None:

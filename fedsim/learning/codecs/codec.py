@@ -62,7 +62,15 @@ class Codec(Component):
     def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
         """*change*, by the tensors' full names, is written and read again. Neither it nor *state* is changed.
 
-        Where an exchange sends a part of the model in some rounds, *change* is sometimes of that part only, and what is
-        returned takes the place of all of *state*. So a codec that remembers hands on what it has of other tensors, and
-        may meet a tensor of which it has nothing yet.
+        Where an exchange sends a part of the model in some rounds, *change* is sometimes of that part only. What
+        *state* has of other tensors is kept by `coded`, and need not be returned. It may lack tensors of *change*.
         """
+
+    def coded(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        """What `code` makes of it; and of tensors that are not sent now, what is kept stays."""
+        made = self.code(change, state, generator)
+        stays = {
+            name: {full: tensor.clone() for full, tensor in tensors.items() if full not in change}
+            for name, tensors in state.items()
+        }
+        return made._replace(state={name: {**stays.get(name, {}), **now} for name, now in made.state.items()})

@@ -31,7 +31,7 @@ def coded(
     begin, end = by_full_name(received), by_full_name(trained)
     change = {name: end[name] - begin[name] for name in names}
     chance = replace(stream, purpose=f"{stream.purpose}/codec").generator()
-    read, kept, size = codec.code(change, {name: state[name] for name in codec.remembers if name in state}, chance)
+    read, kept, size = codec.coded(change, {name: state[name] for name in codec.remembers if name in state}, chance)
     made = {
         part: {
             name: begin[full] + read[full] if (full := f"{part}.{name}") in change else tensor

@@ -34,7 +34,7 @@ class Code(Operation):
         base, model = inputs.model("base"), inputs.model("model")
         coded = [(part, name) for part in model for name in model[part] if f"{part}.{name}" not in self.uncoded]
         change = {f"{part}.{name}": model[part][name] - base[part][name] for part, name in coded}
-        read, kept, size = self.codec.code(change, inputs.model("state"), generator)
+        read, kept, size = self.codec.coded(change, inputs.model("state"), generator)
         made: dict[str, Any] = {part: dict(tensors) for part, tensors in model.items()}
         for part, name in coded:
             made[part][name] = base[part][name] + read[f"{part}.{name}"]

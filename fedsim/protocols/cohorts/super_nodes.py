@@ -73,12 +73,9 @@ class SuperNodesSettings(Settings):
     @key_rule
     def _some_are_selected(self) -> None:
         if self.presampled > self.devices:
-            default = (
-                ""
-                if "presampled" in self.model_fields_set
-                else ", and is its value without this key; give a smaller one"
-            )
-            raise Misfit(f"presampled={self.presampled} must be at most devices={self.devices}{default}", "presampled")
+            written = "" if "presampled" in self.model_fields_set else " (its value where the scenario has none)"
+            problem = f"presampled={self.presampled}{written} must be at most devices={self.devices}"
+            raise Misfit(f"{problem}; give a smaller one", "presampled")
 
 
 class SuperNodes(Cohort, SuperNodesSettings):
