@@ -1,12 +1,11 @@
 """Corners of training clients together, each against the plain loop: layers that leave their factors, geometries,
-neighbours that diverge, sums of some parts, captures of streams, several recipes at once; and how far waves begin ahead
-of their turn.
+neighbours that diverge, sums of some parts, captures of streams, several recipes at once.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -16,7 +15,6 @@ import pytest
 import torch
 from nodes import training_of
 from pushed import Pushed
-from whole_numbers import Bench, Killed, Waving
 
 from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
@@ -36,7 +34,7 @@ from fedsim.learning.executors.trainer import TensorDict, Trainer
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
 from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.learning.executors.workers import Workers
-from fedsim.learning.graph import Graph, Handle, Node
+from fedsim.learning.graph import Graph
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
@@ -449,47 +447,6 @@ def test_each_test_sets_scores_are_its_own_in_any_number_of_workers() -> None:
         executor.close()
     assert found[1] == found[0]
     assert found[2] == found[0]
-
-
-# -- ahead of their turn ---------------------------------------------------------------------------------------------
-
-
-class Asked(Waving):
-    """Remembers at each wave that is computed how many others had begun; and is told when to forget them."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.ahead: list[int] = []
-
-    def compute(self, chunk: Sequence[Node]) -> list[dict[str, Any]]:
-        if chunk[0].operation.name == "train":
-            self.ahead.append(len(self._begun.keys() - {chunk[0]}))
-        return super().compute(chunk)
-
-
-def several_waves(bench: Bench) -> Handle:
-    """Nine that need nothing of each other."""
-    model = bench.init()
-    sums = [bench.fold(model, [bench.train(model, 3 * number + client) for client in range(3)]) for number in range(9)]
-    return bench.fold(model, sums)
-
-
-@pytest.mark.parametrize("lookahead", [0, 1, 4])
-def test_as_many_waves_begin_ahead_of_their_turn_as_the_executor_has_use_for(
-    lookahead: int, open_bench: Callable[..., Bench]
-) -> None:
-    bench = open_bench(kind=Asked, lookahead=lookahead)
-    bench.value(several_waves(bench))
-    assert bench.executor.ahead == [min(lookahead, 8 - number) for number in range(9)]
-
-
-def test_what_began_is_forgotten_when_a_run_ends_in_the_middle(open_bench: Callable[..., Bench]) -> None:
-    bench = open_bench(kind=Asked, lookahead=4, kill_at=6)
-    total = several_waves(bench)
-    with pytest.raises(Killed):
-        bench.value(total)
-    assert max(bench.executor.ahead) == 4
-    assert not bench.executor._begun
 
 
 @pytest.mark.parametrize("kind", [PlainTrainer, BatchedTrainer])

@@ -15,6 +15,7 @@ FORCING = "fedsim/learning/forcing.py"
 GRAPH = "fedsim/learning/graph.py"
 HOST = "fedsim/experiment/host.py"
 TEST_WAVES = "tests/learning/test_waves.py"
+TEST_WAVES_AHEAD = "tests/learning/test_waves_ahead.py"
 TEST_MEMORY = "tests/learning/test_memory_of_workers.py"
 TEST_PROCESSES = "tests/learning/test_processes_executor.py"
 TEST_SHARED_TENSORS = "tests/learning/test_shared_tensors.py"
@@ -125,14 +126,14 @@ FAULTS = (
         FORCING,
         "            self._executor.forget()\n",
         "",
-        (f"{CORNERS}::test_what_began_is_forgotten_when_a_run_ends_in_the_middle",),
+        (f"{TEST_WAVES_AHEAD}::test_what_began_is_forgotten_when_a_run_ends_in_the_middle",),
     ),
     Fault(
         "more chunks than the executor wants begin at once",
         FORCING,
         "                if ahead > self._executor.lookahead:\n                    return\n",
         "",
-        (f"{CORNERS}::test_as_many_waves_begin_ahead_of_their_turn_as_the_executor_has_use_for",),
+        (f"{TEST_WAVES_AHEAD}::test_as_many_waves_begin_ahead_of_their_turn_as_the_executor_has_use_for",),
     ),
     Fault(
         "a plan does not depend on those of its inputs",
