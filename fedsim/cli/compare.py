@@ -74,24 +74,37 @@ def _remarks(
     results: Sequence[Results], numbers: pd.DataFrame, at: Budget | None, target: float | None
 ) -> Iterator[str]:
     """What a reader of the table could miss."""
-    from fedsim.experiment.compare import ended_before, needed_at_least
+    from fedsim.experiment.compare import run_names
 
-    ended = [] if at is None else [name for result in results for name in ended_before(result.rounds, at)]
-    if at is not None and ended:
-        yield f"{', '.join(dict.fromkeys(ended))} ended before {at[0]}={at[1]:g} was spent, and stands as it ended"
-    needed = [] if at is None else [needed_at_least(result.rounds, at) for result in results]
-    if at is not None and any(needed):
-        most = {name: max(one.get(name, 0.0) for one in needed) for each in needed for name in each}
-        each = ", ".join(f"{name} (at {_rounded_up(amount):g})" for name, amount in most.items())
-        yield f"{at[0]}={at[1]:g} is before the first evaluation of {each}"
+    if at is not None:
+        for name, result in zip(run_names(results), results, strict=True):
+            for remark in _remarks_on(result.rounds, at):
+                yield f"{name}, {remark}" if len(results) > 1 else remark
     if target is not None and not numbers["best_accuracy_n"].any():
         yield f"there is no accuracy here that could reach {target:g}"
     elif target is not None and not numbers["rounds_to_target_n"].any():
         yield f"no run reached {target:g} with as many evaluations after it as it takes to confirm that"
 
 
+def _remarks_on(rounds: pd.DataFrame, at: Budget) -> Iterator[str]:
+    """What one run has to do with the budget."""
+    from fedsim.experiment.compare import ended_before, needed_at_least
+
+    column, amount = at
+    short = f"{amount:g}"
+    budget = f"{column}={short if float(short) == amount else repr(amount)}"
+    if ended := ended_before(rounds, at):
+        stands = "stands as it" if len(ended) == 1 else "stand as they"
+        yield f"{', '.join(ended)} ended before {budget} was spent, and {stands} ended"
+    if needed := needed_at_least(rounds, at):
+        what = "round" if rounds["loss"].isna().all() else "evaluation"
+        seeds = " on every seed" if rounds["seed"].nunique() > 1 else ""
+        each = ", ".join(f"{name} (it takes {_rounded_up(enough):g})" for name, enough in needed.items())
+        yield f"{budget} is too little for the first {what}{seeds} of {each}"
+
+
 def _rounded_up(amount: float) -> float:
-    """To six digits, as it is shown: never less than it takes."""
+    """To the six digits that are shown, and never less."""
     return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(amount))
 
 

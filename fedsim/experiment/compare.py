@@ -77,17 +77,24 @@ def ended_before(rounds: pd.DataFrame, at: Budget) -> list[str]:
     return [
         str(protocol)
         for protocol, runs in rounds.groupby("protocol", sort=False)
-        if any(run[column].iloc[-1] + run[column].diff().max() <= amount for _, run in runs.groupby("seed"))
+        if any(run[column].iloc[-1] + _largest_round(run[column]) <= amount for _, run in runs.groupby("seed"))
     ]
 
 
 def needed_at_least(rounds: pd.DataFrame, at: Budget) -> dict[str, float]:
-    """Protocols with a run that has nothing within the budget, and what the first evaluation of all its runs takes."""
+    """What each protocol needs until all its seeds have an evaluation, where the budget is too little for that.
+
+    Where nothing was evaluated at all, until they have a round.
+    """
     column, amount = at
     scored = rounds if rounds["loss"].isna().all() else rounds[rounds["loss"].notna()]
     firsts = scored.groupby(["protocol", "seed"], sort=False)[column].min()
     needed = firsts.groupby("protocol", sort=False).max()
     return {str(protocol): float(value) for protocol, value in needed.items() if value > amount}
+
+
+def _largest_round(spent: pd.Series[float]) -> float:
+    return float(spent.diff().fillna(spent).max())  # the first round has spent all that is there after it
 
 
 def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:

@@ -108,13 +108,28 @@ def test_who_ended_before_the_budget_is_said(tmp_path: Path, capsys: Capture) ->
     assert "Remark: short ended before round=5 was spent, and stands as it ended\n" in capsys.readouterr().err
 
 
+def test_several_runs_of_one_round_that_ended_before_the_budget_are_named(tmp_path: Path, capsys: Capture) -> None:
+    write_results(tmp_path / "run", [rounds_of(name, 1, [0.5]) for name in ("one", "other")])
+    assert main(["compare", str(tmp_path / "run"), "--at", "round=5"]) == 0
+    assert "Remark: one, other ended before round=5 was spent, and stand as they ended\n" in capsys.readouterr().err
+
+
 def test_what_has_nothing_within_the_budget_is_said_with_what_it_takes(tmp_path: Path, capsys: Capture) -> None:
     late = rounds_of("late", 1, [nan, nan, 0.5])  # evaluated for the first time after three rounds
     write_results(tmp_path / "run", [late, rounds_of("soon", 1, [0.1, 0.2, 0.3])])
     assert main(["compare", str(tmp_path / "run"), "--at", "round=2"]) == 0
-    assert "Remark: round=2 is before the first evaluation of late (at 3)\n" in capsys.readouterr().err
+    assert "Remark: round=2 is too little for the first evaluation of late (it takes 3)\n" in capsys.readouterr().err
     assert main(["compare", str(tmp_path / "run"), "--at", "round=3"]) == 0
-    assert "before the first evaluation" not in capsys.readouterr().err
+    assert "too little" not in capsys.readouterr().err
+
+
+def test_without_evaluations_a_budget_has_to_be_enough_for_a_round_on_every_seed(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    write_results(tmp_path / "run", [rounds_of("none", seed, [nan], round_s=3.0 * seed) for seed in (1, 2)])
+    assert main(["compare", str(tmp_path / "run"), "--at", "sim_time_s=5"]) == 0
+    remark = "sim_time_s=5 is too little for the first round on every seed of none (it takes 6)\n"
+    assert remark in capsys.readouterr().err
 
 
 def test_the_budget_that_is_said_is_enough_for_every_run(tmp_path: Path, capsys: Capture) -> None:
@@ -123,9 +138,14 @@ def test_the_budget_that_is_said_is_enough_for_every_run(tmp_path: Path, capsys:
     for folder, round_s in zip(folders, (3.0, 1_000_000 + 1 / 3), strict=True):
         write_results(folder, [rounds_of("fedavg", 1, [0.5], round_s=round_s)])
     assert main(["compare", *map(str, folders), "--at", "sim_time_s=2"]) == 0
-    assert "first evaluation of fedavg (at 1.00001e+06)" in capsys.readouterr().err
+    remark = "sim_time_s=2 is too little for the first evaluation of fedavg (it takes"
+    told = capsys.readouterr().err
+    assert f"{folders[0]}, {remark} 3)\n" in told
+    assert f"{folders[1]}, {remark} 1.00001e+06)\n" in told
+    assert main(["compare", *map(str, folders), "--at", "sim_time_s=1000000.25"]) == 0
+    assert "sim_time_s=1000000.25 is too little" in capsys.readouterr().err
     assert main(["compare", *map(str, folders), "--at", "sim_time_s=1.00001e+06"]) == 0
-    assert "first evaluation" not in capsys.readouterr().err
+    assert "too little" not in capsys.readouterr().err
 
 
 def test_the_schema_is_printed(capsys: Capture) -> None:

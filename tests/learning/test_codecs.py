@@ -123,6 +123,23 @@ def test_what_waits_of_a_part_that_is_not_sent_now_is_sent_later(
     assert again["state.residual"]["classifier.w"].tolist() == [0, 4, 0]
 
 
+class OfExtractor(TopTwo):
+    """Has nothing to return where no extractor is sent."""
+
+    def code(self, change: Tensors, state: State, generator: np.random.Generator) -> Coded:
+        made = super().code(change, state, generator)
+        left = {name: value for name, value in made.state["residual"].items() if name.startswith("extractor")}
+        return made._replace(state={"residual": left} if left else {})
+
+
+def test_what_is_not_returned_at_all_stays_too() -> None:
+    codec, generator = OfExtractor(), np.random.default_rng(1)
+    assert codec.coded({"classifier.w": torch.ones(3)}, {}, generator).state == {"residual": {}}
+    first = codec.coded({"extractor.w": torch.tensor([3.0, 1.0, 2.0])}, {}, generator).state
+    second = codec.coded({"classifier.w": torch.ones(3)}, first, generator).state
+    assert second["residual"]["extractor.w"].tolist() == [0, 1, 0]
+
+
 def forced(run: Small, model: Model) -> dict[str, torch.Tensor]:
     for handle in model.values():
         run.learner._forcer.force(handle)

@@ -61,8 +61,8 @@ FAULTS = (
     Fault(
         "what waits of a part that is not sent now is forgotten",
         "fedsim/learning/codecs/codec.py",
-        "{**stays.get(name, {}), **now}",
-        "now",
+        "{**stays.get(name, {}), **made.state.get(name, {})}",
+        "made.state.get(name, {})",
         (TEST_CODECS,),
     ),
     Fault(

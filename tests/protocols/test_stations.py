@@ -398,7 +398,7 @@ PARTS_IN_NO_TIME: dict[str, Any] = {
         ({"objective": {"name": "proximal", "mu": 0.1}}, {}, "objective 'proximal' looks at where a training began"),
         ({"objective": {"name": "distilled", "coefficient": 0.1}}, {}, "objective 'distilled' looks at where"),
         ({"move_share": 0.1}, {}, "move_share: 0.1 of 6 clients at stations moves nobody"),
-        ({"move_share": 0.5}, {"topology": {"name": "star", "devices": 6}}, "one alone has clients of its own"),
+        ({"move_share": 0.5}, {"topology": {"name": "star", "devices": 6}}, "only one has clients of its own"),
         ({"exchange": {"name": "lasp"}}, PARTS_IN_NO_TIME, "fused: .* exchange 'lasp'; choose"),
         (
             {"selector": {"name": "random"}, "presampled": 3},
@@ -420,7 +420,7 @@ def test_what_does_not_fit_is_refused(keys: dict[str, Any], changes: dict[str, A
 
 
 def test_who_writes_fewer_devices_only_is_told_of_the_key_that_is_larger() -> None:
-    with pytest.raises(ValueError, match=r"presampled=2 \(its value where the scenario has none\) must be at most"):
+    with pytest.raises(ValueError, match=r"presampled=2 \(its default\) must be at most devices=1"):
         ran({"name": "fedgs", "devices": 1, "iterations": 3})
 
 

@@ -24,7 +24,7 @@ class Coded(NamedTuple):
     change: Tensors
     """As it is read, in new memory."""
     state: Mapping[str, Tensors]
-    """What the client keeps for the next one, by the names in ``remembers``, in new memory."""
+    """What the client keeps for the next one, in new memory: by the names in ``remembers``, then by the tensors'."""
     bytes: int
     """On the wire."""
 
@@ -73,4 +73,5 @@ class Codec(Component):
             name: {full: tensor.clone() for full, tensor in tensors.items() if full not in change}
             for name, tensors in state.items()
         }
-        return made._replace(state={name: {**stays.get(name, {}), **now} for name, now in made.state.items()})
+        names = dict.fromkeys([*self.remembers, *made.state])  # what is not returned is kept, too
+        return made._replace(state={name: {**stays.get(name, {}), **made.state.get(name, {})} for name in names})

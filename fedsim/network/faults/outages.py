@@ -96,7 +96,8 @@ class Outages:
     def fate(self, attachment: Attachment, station: Backbone | None = None) -> Fate | None:
         """Why a sensor can never be reached again, by the way that its messages take now; None when it can.
 
-        From the cloud, or from a base *station*, which may be another one than its own.
+        Messages come from the cloud, over the wires behind its own base station. If *station* is given, they come from
+        there, and then the wires behind that one count as well.
         """
         if attachment in self._dead:
             return Fate.FAILED

@@ -73,9 +73,9 @@ class SuperNodesSettings(Settings):
     @key_rule
     def _some_are_selected(self) -> None:
         if self.presampled > self.devices:
-            written = "" if "presampled" in self.model_fields_set else " (its value where the scenario has none)"
+            written = "" if "presampled" in self.model_fields_set else " (its default)"
             problem = f"presampled={self.presampled}{written} must be at most devices={self.devices}"
-            raise Misfit(f"{problem}; give a smaller one", "presampled")
+            raise Misfit(f"{problem}; give a smaller one, or more devices", "presampled")
 
 
 class SuperNodes(Cohort, SuperNodesSettings):

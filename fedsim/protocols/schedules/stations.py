@@ -10,8 +10,8 @@
 et al., IEEE Internet of Things Journal 2022, algorithm 1.) Stations work side by side. A client belongs to the station
 that it is attached to, or to the one that it has moved to: then its messages go by its own cell and the wires between
 the two stations. An iteration in which nobody answers in time leaves the station's model as it was. A station none of
-whose clients can ever be reached again reports what it has. A station none of whose clients has trained reports
-nothing.
+whose clients can ever be reached again reports what it has. A station reports nothing if no client
+has trained there in the round.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class Stations(Schedule, StationsSettings):
             return
         membership = Membership(world, self.move_share)
         if len(membership.backbones) == 1:
-            problem = "clients move between base stations, and one alone has clients of its own"
-            raise Misfit(f"{problem}; give another one some, or leave it out", "move_share")
+            problem = "clients move between base stations, and only one has clients of its own"
+            raise Misfit(f"{problem}; give clients to another one, or leave move_share out", "move_share")
         if not membership.moves:
             moving = f"{self.move_share:g} of {len(world.clients)} clients at stations"
             raise Misfit(f"{moving} moves nobody; give a larger share, or leave it out", "move_share")
