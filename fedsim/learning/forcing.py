@@ -47,8 +47,7 @@ class Forcer:
     def force(self, *handles: Handle) -> bool:
         """Give each its value: from memory, from the store, or by computing what it needs; whether it did that."""
         pending = [handle for handle in handles if not handle.computed]
-        for handle in pending:
-            self._plan(handle)
+        self._plan(pending)
         chunks = self._needed(pending)
         folding = _Folding(self._executor, chunks)
         try:
@@ -65,7 +64,7 @@ class Forcer:
     def look_up(self, handle: Handle) -> None:
         """Give *handle* its value if the store has it; compute nothing."""
         if not handle.computed:
-            self._plan(handle)
+            self._plan([handle])
             self._stored(handle)
 
     def _begin_ahead(self, chunks: Sequence[Chunk]) -> None:
@@ -78,8 +77,8 @@ class Forcer:
                 if ahead > self._executor.lookahead:
                     return
 
-    def _plan(self, handle: Handle) -> None:
-        for nodes in self._executor.chunks(_unplanned_ancestry(handle)):
+    def _plan(self, handles: Sequence[Handle]) -> None:
+        for nodes in self._executor.chunks(_unplanned_ancestry(handles)):
             inputs = {name.node.chunk.digest for node in nodes for name in node.inputs.values() if name.node.chunk}
             digest = digest_of([[node.key for node in nodes], sorted(inputs)])
             chunk = Chunk(next(self._sequence), digest, tuple(nodes))
@@ -176,11 +175,11 @@ class _Folding:
         return slots if all(node.inputs[slot].computed for slot in slots) else []
 
 
-def _unplanned_ancestry(handle: Handle) -> list[Node]:
-    """Nodes that *handle* needs and that have no plan yet, inputs first (depth-first, inputs in their order)."""
+def _unplanned_ancestry(handles: Sequence[Handle]) -> list[Node]:
+    """Nodes that *handles* need and that have no plan yet, inputs first (depth-first, all in their order)."""
     ordered: list[Node] = []
     seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(handle.node, False)]
+    stack: list[tuple[Node, bool]] = [(handle.node, False) for handle in reversed(handles)]
     while stack:
         node, inputs_done = stack.pop()
         if inputs_done:

@@ -302,7 +302,7 @@ def one_start(wave: executors_wave.Wave) -> executors_wave.Wave:
 def equal_weights(wave: executors_wave.Wave) -> executors_wave.Wave:
     assert wave.sum is not None
     number = len(wave.sum.weights)
-    return replace(wave, sum=replace(wave.sum, weights=(1 / number,) * number))
+    return replace(wave, sums=(replace(wave.sums[0], weights=(1 / number,) * number),))
 
 
 FAULTS: dict[str, tuple[Change, Objective]] = {

@@ -124,7 +124,7 @@ def job(
     trainings = [
         told(Stream(1, "batches"), {CLASSIFIER: at} | dict(inputs or {}), wanted, do=do) for at in range(len(values))
     ]
-    return TrainJob(Wave(tuple(trainings), None), values)
+    return TrainJob(Wave(tuple(trainings)), values)
 
 
 def done(pool: WorkerPool, *jobs: TrainJob) -> list[list[dict[str, TensorDict]]]:

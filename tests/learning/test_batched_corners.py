@@ -113,7 +113,7 @@ def wave(
         ends.append(len(trainings) - 1)
     shares = np.arange(1, len(ends) + 1) / sum(range(len(ends) + 1))
     base = {part: len(parts) + at for at, part in enumerate(parts) if part in summed}
-    return Wave(tuple(trainings), WeightedSum(tuple(shares.tolist()), base, tuple(ends)))
+    return Wave(tuple(trainings), (WeightedSum(tuple(shares.tolist()), tuple(base), base, tuple(ends)),))
 
 
 def model(table: LayerTable, precision: str, *, seed: int) -> dict[str, TensorDict]:

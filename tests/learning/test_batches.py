@@ -140,7 +140,7 @@ def test_memory_does_not_grow_with_the_epochs_of_a_training(
         drawn = Samples.mini_batches
         monkeypatch.setattr(Samples, "mini_batches", lambda *arguments: counted(drawn(*arguments)))
     model = list(initial_parameters(table(), np.random.default_rng(1)).values())
-    wave = Wave(tuple(stage.training for stage in stages(10**9)), None)
+    wave = Wave(tuple(stage.training for stage in stages(10**9)))
 
     def train() -> None:
         with pytest.raises(_EnoughError):

@@ -176,7 +176,7 @@ def test_the_other_model_is_as_in_tests_while_its_own_is_trained() -> None:
     about = training_of(dataset, 0, {"learning_rate": 0.1, "batch_size": 100}, Noting(), model=dropping.digest)
     inputs = slots(model={"extractor": 0, "classifier": 1}, **{"global": {"extractor": 0, "classifier": 1}})
     training = Training(about, Stream(1, "batches", 0, 0), inputs, ("extractor", "classifier"))
-    PlainTrainer(dropping, dataset, "cpu", "float32").train(Wave((training,), None), list(model.values()))
+    PlainTrainer(dropping, dataset, "cpu", "float32").train(Wave((training,)), list(model.values()))
     own, other = Noting.seen["own"], Noting.seen["other"]
     assert not (other == 0).any()
     assert 0.4 < (own == 0).float().mean() < 0.6

@@ -108,7 +108,7 @@ def test_values_of_any_kind_arrive_as_they_were(pool: Workers) -> None:
     }
     order = job(part(), wanted=("state.v",), inputs={STATE: 1})
     (training,) = order.wave.trainings
-    wave = Wave((replace(training, about=Told(plus=0)),), None)
+    wave = Wave((replace(training, about=Told(plus=0)),))
     ((made,),) = done(pool, TrainJob(wave, (part(), memory)))
     found = made["state.v"]
     assert list(found) == list(memory)
@@ -124,7 +124,7 @@ def test_chains_and_sums_of_some_parts_come_back_in_order(pool: Workers) -> None
         told(stream, {CLASSIFIER: Made(0, "classifier")}, ()),
         told(stream, {CLASSIFIER: Made(0, "classifier")}, ("classifier",), plus=10),
     )
-    wave = Wave(trainings, WeightedSum((1.0,), {"classifier": 1}, (2,)))
+    wave = Wave(trainings, (WeightedSum((1.0,), ("classifier",), {"classifier": 1}, (2,)),))
     (results,) = done(pool, TrainJob(wave, (start, base)))
     first, second, third, total = results
     assert is_all(first["classifier"], 2) and not second

@@ -190,7 +190,7 @@ def test_any_other_error_is_raised_with_the_way_to_it(
 def test_a_job_that_cannot_be_sent_fails_alone(pool: Workers) -> None:
     unsendable = replace(job(part()).wave.trainings[0], stream=lambda: None)
     tickets = [pool.begin(job(part(number), do=["doze"])) for number in range(5)]
-    ticket = pool.begin(TrainJob(Wave((unsendable,), None), (part(),)))
+    ticket = pool.begin(TrainJob(Wave((unsendable,)), (part(),)))
     last = pool.begin(job(part(5)))
     with pytest.raises((AttributeError, pickle.PicklingError)):
         pool.finish(ticket)

@@ -24,8 +24,8 @@ from fedsim.learning.operations.keep import Keep
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
 from fedsim.learning.operations.train import Train
 from fedsim.models.layers import Shape
-from fedsim.models.table import LayerTable, ModelTable
-from fedsim.models.user_table import UserTable
+from fedsim.models.segmented import TrainableTable
+from fedsim.models.table import ModelTable
 
 __all__ = ["Expected"]
 
@@ -44,7 +44,7 @@ class Expected:
         """The *tables* are by digest; *flat* has the digests of those whose trainer makes vectors of features."""
         self._shapes: dict[str, dict[str, Mapping[str, Shape]]] = {}
         for digest, table in tables.items():
-            assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
+            assert isinstance(table, TrainableTable), "no other model can be trained"
             self._shapes[digest] = {part: table.state_shapes(part) for part in table.parts}
         self._tables, self._dataset, self._dtype, self._flat = tables, dataset, dtype, flat
 

@@ -7,7 +7,7 @@ and sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ from fedsim.models.parted import PartedModule
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build
 
-__all__ = ["PlainTrainer", "Summing"]
+__all__ = ["PlainTrainer", "Summing", "summed_behind", "summing"]
 
 
 class PlainTrainer(Trainer):
@@ -56,16 +56,18 @@ class PlainTrainer(Trainer):
         self._others: dict[str, PartedModule] = {}
 
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
-        """One training after the other; the sum takes each model as soon as it is made."""
-        total = wave.sum and Summing({part: values[at] for part, at in wave.sum.base.items()}, wave.sum.weights)
+        """One training after the other; the sums take each model as soon as it is made."""
+        totals = [summing(total, values) for total in wave.sums]
+        last = set(wave.sums[0].trainings) if wave.sums else set()
         outputs: list[dict[str, TensorDict]] = []
         for number, training in enumerate(wave.trainings):
             with arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
                 outputs.append(self._train(training, values, outputs))
-            if total and number in _trainings(wave.sum):
-                total.add(outputs[-1])
-            _forget(outputs, wave, done=number)
-        return [*outputs, total.result()] if total else outputs
+            if number in last:
+                for total in totals:
+                    total.add(outputs[-1])
+            _forget(outputs, wave, last, done=number)
+        return [*outputs, *(total.result() for total in totals)]
 
     def _train(
         self, training: Training, values: Sequence[TensorDict], made: Sequence[dict[str, TensorDict]]
@@ -207,17 +209,18 @@ def _step(
 
 
 class Summing:
-    """``sum of w_i (model_i - base)``, added up in the order of the contributions; an empty base is zero."""
+    """``sum of w_i (model_i - base)`` of some *parts*, in the order of the contributions; an empty base is zero."""
 
-    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float]) -> None:
+    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float], parts: Iterable[str]) -> None:
         self._base = base
+        self._parts = tuple(parts)
         self._weights = iter(weights)
         self._sum: dict[str, TensorDict] = {}
 
     def add(self, model: Mapping[str, TensorDict]) -> None:
-        """Take the next model; parts that the base does not have are left out."""
+        """Take the next model."""
         weight = next(self._weights)
-        for part in self._base or model:
+        for part in self._parts:
             so_far = self._sum.setdefault(part, {})
             for name, tensor in model[part].items():
                 change = tensor - self._base[part][name] if self._base else tensor.clone()
@@ -229,14 +232,42 @@ class Summing:
         return self._sum
 
 
-def _trainings(total: WeightedSum | None) -> tuple[int, ...]:
-    return total.trainings if total else ()
+def summing(total: WeightedSum, values: Sequence[TensorDict]) -> Summing:
+    """A wave's sum, of which nothing has been added yet."""
+    return Summing({part: values[at] for part, at in total.base.items()}, total.weights, total.parts)
 
 
-def _forget(outputs: list[dict[str, TensorDict]], wave: Wave, *, done: int) -> None:
+def summed_behind(
+    train: Callable[[Wave, Sequence[TensorDict]], list[dict[str, TensorDict]]],
+    wave: Wave,
+    values: Sequence[TensorDict],
+) -> list[dict[str, TensorDict]]:
+    """What *train* makes of the trainings of *wave*, and then all sums of it: every model is there at a time."""
+    last = set(wave.sums[0].trainings)
+    parts = {part for total in wave.sums for part in total.parts}
+    trainings = [
+        replace(training, wanted=(*training.wanted, *sorted(parts.difference(training.wanted))))
+        if at in last
+        else training
+        for at, training in enumerate(wave.trainings)
+    ]
+    outputs = train(Wave(tuple(trainings)), values)
+    sums = []
+    for total in wave.sums:
+        adding = summing(total, values)
+        for number in total.trainings:
+            adding.add(outputs[number])
+        sums.append(adding.result())
+    wanted = [
+        {name: made[name] for name in training.wanted} for made, training in zip(outputs, wave.trainings, strict=True)
+    ]
+    return [*wanted, *sums]
+
+
+def _forget(outputs: list[dict[str, TensorDict]], wave: Wave, last: Container[int], *, done: int) -> None:
     """Drop what nobody wants: only the next training of a chain may still ask for the last one's model."""
     for number in (done - 1, done):
-        if number >= 0 and (number < done or done in _trainings(wave.sum)):
+        if number >= 0 and (number < done or done in last):
             wanted = wave.trainings[number].wanted
             outputs[number] = {name: value for name, value in outputs[number].items() if name in wanted}
 

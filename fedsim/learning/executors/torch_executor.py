@@ -6,7 +6,7 @@ Trainings and scores are jobs for a worker pool. Sums of models are made here, i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
 from fedsim.learning.executors.plain import Summing
 from fedsim.learning.executors.processor import instruction_set
+from fedsim.learning.executors.segmented import SegmentedTrainer, started
 from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import Score, TensorDict, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
@@ -34,9 +35,10 @@ from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Value
-from fedsim.learning.operations.partial_sum import PartialSum
+from fedsim.learning.operations.partial_sum import TERM, PartialSum
 from fedsim.learning.operations.train import BYTES, Train
 from fedsim.learning.spread import spread
+from fedsim.models.segmented import SegmentedTable, whole
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import initial_parameters
 
@@ -100,11 +102,13 @@ class TorchExecutor(Executor):
         where = self._torch_device, self._precision
 
         def hire(digest: str) -> Trainer:
-            return trainer_of(tables[digest])(tables[digest], dataset, *where)
+            table, model = tables[digest], whole(tables[digest])
+            trainer = trainer_of(model)(model, dataset, *where)
+            return SegmentedTrainer(table, trainer) if isinstance(table, SegmentedTable) else trainer
 
         def prepare() -> None:
-            for table in tables.values():
-                trainer_of(table).prepare(table, *where)
+            for model in map(whole, tables.values()):
+                trainer_of(model).prepare(model, *where)
 
         if workers == 1:
             return InProcess(hire)
@@ -166,7 +170,7 @@ class TorchExecutor(Executor):
         """A partial sum of models that were made elsewhere."""
         assert isinstance(node.operation, PartialSum)
         base = {slot.part: handle.value for slot, handle in node.inputs.items() if slot.role == "base"}
-        return _Fold(base, node.operation.weights)
+        return _Fold(base, node.operation.weights, base or node.sources.model(TERM))
 
     def dump(self, value: Value) -> bytes:
         """Contiguous tensors by name, no metadata: equal parts, equal bytes."""
@@ -196,7 +200,10 @@ class TorchExecutor(Executor):
 
     def _init(self, node: Node, table: ModelTable) -> dict[str, Value]:
         assert node.stream is not None
-        parts = initial_parameters(table, node.stream.generator())
+        if isinstance(table, SegmentedTable):
+            parts = started(table, node.stream)
+        else:
+            parts = initial_parameters(table, node.stream.generator())
         return {
             part: {name: tensor.to(self._torch_device, self._dtype) for name, tensor in tensors.items()}
             for part, tensors in parts.items()
@@ -263,8 +270,8 @@ class TorchExecutor(Executor):
 
 
 class _Fold(Fold):
-    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float]) -> None:
-        self._sum = Summing(base, weights)
+    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float], parts: Iterable[str]) -> None:
+        self._sum = Summing(base, weights, parts)
 
     def add(self, value: Mapping[str, Value]) -> None:
         self._sum.add(value)

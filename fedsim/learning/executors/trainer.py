@@ -66,6 +66,8 @@ class Trainer(ABC):
     """Of samples and models."""
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The first one is the default."""
+    together: ClassVar[bool] = False
+    """Whether the trainings of a wave go through their steps side by side."""
     flat_features: ClassVar[bool] = False
     """Whether features are vectors, whatever shape the model's own have."""
 

@@ -1,4 +1,4 @@
-"""What is computed together: a few local trainings, and the weighted sum that takes their models.
+"""What is computed together: a few local trainings, and the weighted sums that take their models.
 
 A wave is what a trainer gets, in this process or in another: plain data, no node, no handle and no tensor. The tensors
 that come from outside of the wave are listed beside it.
@@ -67,8 +67,9 @@ class WeightedSum:
     """``sum of weight_i (model_i - base)`` over some of the wave's trainings, in their order."""
 
     weights: tuple[float, ...]
+    parts: tuple[str, ...]
     base: Mapping[str, int]
-    """Part -> position in the list of given values."""
+    """Part -> position in the list of given values; empty: zero."""
     trainings: tuple[int, ...]
 
 
@@ -76,16 +77,17 @@ class WeightedSum:
 class Wave:
     """A `Chunk` of the graph that trains, as a trainer gets it: without nodes and handles.
 
-    Trainings are in an order in which they can be computed, chain by chain; the sum is of the chains' last models. All
+    Trainings are in an order in which they can be computed, chain by chain; each sum is of the chains' last models. All
     models are of one table.
     """
 
     trainings: tuple[Training, ...]
-    sum: WeightedSum | None
+    sums: tuple[WeightedSum, ...] = ()
+    """As a rule, one: others are of other parts of the models, or have other weights."""
 
 
 def detached(nodes: Sequence[Node]) -> tuple[Wave, list[Value]]:
-    """The wave of *nodes* (trainings, then at most one partial sum) and the values from outside.
+    """The wave of *nodes* (trainings, then partial sums) and the values from outside.
 
     The nodes let go of each other's outputs. What is still held of a training then is held by somebody else: it is
     wanted. The nodes' other inputs have their values.
@@ -95,14 +97,15 @@ def detached(nodes: Sequence[Node]) -> tuple[Wave, list[Value]]:
     trainings = {node: number for number, node in enumerate(nodes) if isinstance(node.operation, Train)}
     sources = [_take_inputs(node, trainings, values, positions) for node in nodes]
     made: list[Training] = []
+    sums: list[WeightedSum] = []
     for node, inputs in zip(nodes, sources, strict=True):  # only now is held what somebody else wants
         if isinstance(node.operation, Train):
             assert node.stream is not None
             made.append(Training(node.operation, node.stream, inputs, _held(node)))
         else:
             assert isinstance(node.operation, PartialSum)
-            return Wave(tuple(made), _weighted_sum(node.operation.weights, inputs)), values
-    return Wave(tuple(made), None), values
+            sums.append(_weighted_sum(node.operation.weights, inputs))
+    return Wave(tuple(made), tuple(sums)), values
 
 
 def _take_inputs(
@@ -129,4 +132,5 @@ def _held(node: Node) -> tuple[str, ...]:
 def _weighted_sum(weights: tuple[float, ...], inputs: Mapping[Slot, Source]) -> WeightedSum:
     base = {slot.part: source for slot, source in inputs.items() if slot.role == "base" and isinstance(source, int)}
     terms = {slot.number: source.training for slot, source in inputs.items() if isinstance(source, Made)}
-    return WeightedSum(weights, base, tuple(terms[number] for number in range(len(weights))))
+    parts = tuple(dict.fromkeys(slot.part for slot, source in inputs.items() if isinstance(source, Made)))
+    return WeightedSum(weights, parts, base, tuple(terms[number] for number in range(len(weights))))

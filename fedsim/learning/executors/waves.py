@@ -1,7 +1,8 @@
 """Which nodes are computed together: a pure function of the graph.
 
 A partial sum and the trainings whose models it takes are one wave, with the trainings behind those that hand their
-models on to them (a chain of clients in sequence). So no single client's model need ever be made. Samples of some
+models on to them (a chain of clients in sequence), and with the other sums of the same models, of other segments. So no
+single client's model need ever be made. Samples of some
 clients that pass through the same frozen extractor are one chunk. Whatever does not fit, as models of different tables
 do not, is a chunk of its own.
 """
@@ -23,12 +24,14 @@ def waves(nodes: Sequence[Node]) -> list[Sequence[Node]]:
     """Group *nodes*, which come inputs first, into chunks in an order in which they can be computed."""
     planner = _Planner(nodes)
     wave_of: dict[Node, Sequence[Node]] = {}
+    first_sums: set[Node] = set()
     for node in nodes:
-        if node.operation.folds and (trainings := planner.trainings_of(node)):
-            wave = (*trainings, node)
+        if node.operation.folds and node not in wave_of and (trainings := planner.trainings_of(node)):
+            wave = (*trainings, node, *planner.other_sums_of(node, trainings))
             wave_of.update(dict.fromkeys(wave, wave))
-    # A wave stands where its sum stood: after all that it needs, before all that needs it.
-    chunks = [wave_of.get(node, (node,)) for node in nodes if node not in wave_of or wave_of[node][-1] is node]
+            first_sums.add(node)
+    # A wave stands where its first sum stood: after all that it needs, before all that needs it.
+    chunks = [wave_of.get(node, (node,)) for node in nodes if node not in wave_of or node in first_sums]
     return _extracted_together(chunks)
 
 
@@ -72,6 +75,18 @@ class _Planner:
         once = len(set(trainings)) == len(trainings) and _bases(total).isdisjoint(trainings)
         of_one_table = len({node.operation.model for node in trainings if isinstance(node.operation, Train)}) == 1
         return trainings if once and of_one_table and all(self._free(chain, total) for chain in chains) else []
+
+    def other_sums_of(self, first: Node, trainings: Sequence[Node]) -> list[Node]:
+        """The sums of other parts of the same models, as far as what else they need is there before *first*."""
+        last, place = _last_trainings(first), self._order[first]
+        takers = [taker for node in last if node is not None for taker in self._takers[node]]
+        others = {taker for taker in takers if taker.operation.folds and self._order[taker] > place}
+        return [
+            total
+            for total in sorted(others, key=self._order.__getitem__)
+            if _last_trainings(total) == last
+            and all(self._order.get(base, -1) < place and base not in trainings for base in _bases(total))
+        ]
 
     def _chain(self, last: Node | None) -> list[Node]:
         """A training and those before it that handed their model on to it, first to last."""

@@ -28,8 +28,8 @@ from fedsim.learning.executors.worker_pool import ExtractJob, Job, ScoreJob, Wor
 from fedsim.learning.operations.extract import SEMANTICS
 from fedsim.learning.rules.changes import PARTIAL_SUM
 from fedsim.models.layers import Shape
-from fedsim.models.table import LayerTable, ModelTable
-from fedsim.models.user_table import UserTable
+from fedsim.models.segmented import TrainableTable
+from fedsim.models.table import ModelTable
 
 __all__ = ["Workers"]
 
@@ -85,7 +85,7 @@ class Workers(WorkerPool):
         self._hire, self._prepare = hire, prepare
         self._shapes: dict[str, Mapping[str, Shape]] = {}
         for table in tables:
-            assert isinstance(table, LayerTable | UserTable), "no other model can be trained"
+            assert isinstance(table, TrainableTable), "no other model can be trained"
             self._shapes |= {f"{table.digest}/{part}": table.state_shapes(part) for part in table.parts}
         self._dtype = dtype
         self._memory: SharedTensors | None = None
@@ -261,13 +261,13 @@ def _kill(hands: dict[Worker, deque[_Ticket]]) -> None:
 
 
 def _outputs(job: Job) -> list[tuple[str, ...]]:
-    """The names of what a job makes, for each training and then for the sum."""
+    """The names of what a job makes, for each training and then for each sum."""
     if isinstance(job, ScoreJob):
         return []
     if isinstance(job, ExtractJob):
         return [(SEMANTICS,)] * len(job.extractions)
     wanted = [training.wanted for training in job.wave.trainings]
-    return wanted if job.wave.sum is None else [*wanted, tuple(job.wave.sum.base)]
+    return [*wanted, *(total.parts for total in job.wave.sums)]
 
 
 def _obituary(number: int | None) -> str:

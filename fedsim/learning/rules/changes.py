@@ -51,15 +51,18 @@ def weighted_change(
     """``sum of w_i (model_i - base)`` of the models called *name*; an empty *base* is zero.
 
     The ``w_i`` are the updates' shares in the sum of their weights, or *weights*, one for each update. Updates are
-    added in the order of their senders, in `partial_sums`, and the partial sums in their order.
+    added in the order of their senders, in `partial_sums`, and the partial sums in their order; those of models of
+    one table come together, as only these are trained together.
     """
     order = sorted(range(len(updates)), key=lambda number: updates[number].sender)  # whoever was faster
     if weights is None:
         total_weight = sum(updates[number].weight for number in order)
         weights = [update.weight / total_weight for update in updates]
+    by_table: dict[str, list[int]] = {}
+    for number in order:
+        by_table.setdefault(updates[number].table, []).append(number)
     total: Model = {}
-    for some_of_them in partial_sums(len(order)):
-        some = order[some_of_them]
+    for some in (alike[some_of_them] for alike in by_table.values() for some_of_them in partial_sums(len(alike))):
         terms = [updates[number].models[name] for number in some]
         operation = PartialSum(tuple(weights[number] for number in some))
         change = learner.apply(operation, {"base": base, TERM: terms}, terms[0], round_number=round_number)

@@ -31,6 +31,8 @@ class Update(NamedTuple):
     """What it counts in a mean, beside the others' weights."""
     clients: int = 1
     """How many have trained it."""
+    table: str = ""
+    """The digest of its model's table."""
     gradient_weight: float = 0.0
     """How far a gradient of 1 in all of its steps would have taken it, in learning rates: without momentum, its steps.
 

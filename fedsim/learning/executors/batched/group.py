@@ -52,9 +52,9 @@ class Change(NamedTuple):
 
 
 def groups(wave: Wave, values: Sequence[TensorDict]) -> Iterator[Group]:
-    """The wave's groups, one after the other."""
-    total = wave.sum
-    summed = () if total is None else tuple(total.base)
+    """The groups of a wave with one sum at most, one after the other."""
+    (total,) = wave.sums or (None,)
+    summed = () if total is None else total.parts
     weights = None if total is None else dict(zip(total.trainings, total.weights, strict=True))
     found: defaultdict[tuple[frozenset[tuple[str, Source]], Hashable], list[Chain]] = defaultdict(list)
     for chain in _chains(wave):

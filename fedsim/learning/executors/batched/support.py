@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, Shape
+from fedsim.models.segmented import whole
 from fedsim.models.table import LayerTable, ModelTable
 
 __all__ = ["Architecture", "ConvolutionBlock", "DenseBlock", "architecture", "why_not"]
@@ -69,6 +70,7 @@ def architecture(table: ModelTable, part: str | None = None) -> Architecture:
 
 
 def _parse(table: ModelTable, part: str | None = None) -> Architecture | str:
+    table = whole(table)
     if not isinstance(table, LayerTable):
         return "it has no arithmetic for a module of the user's own"
     layers = [(own, layer) for own, some in table.layers.items() if part in (None, own) for layer in some]

@@ -26,7 +26,7 @@ from fedsim.learning.executors.batched.samples import XY, ResidentSamples, Sampl
 from fedsim.learning.executors.batched.scoring import forward, tally_of
 from fedsim.learning.executors.batched.support import Architecture, architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
-from fedsim.learning.executors.plain import PlainTrainer
+from fedsim.learning.executors.plain import PlainTrainer, summed_behind
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.trainer import Score, Tally, TensorDict, Trainer, number_type, scores_from
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
@@ -39,6 +39,7 @@ class BatchedTrainer(Trainer):
     """Clients of a wave that start from one model and train by one recipe go through their steps together."""
 
     precisions = ("float32", "float64", "tf32", "bfloat16")
+    together = True
     flat_features = True
     stacked: ClassVar[bool] = False
     """Whether to train as on ``cuda`` wherever it is: convolutions of all clients at once, samples on the device."""
@@ -83,7 +84,7 @@ class BatchedTrainer(Trainer):
             with torch.enable_grad():
                 return self._plain.train(wave, values)
         with arithmetic(self.torch_device, self._precision):
-            return self._train(wave, values)
+            return self._train(wave, values) if len(wave.sums) < 2 else summed_behind(self._train, wave, values)
 
     @cached_property
     def _plain(self) -> PlainTrainer:
@@ -95,7 +96,7 @@ class BatchedTrainer(Trainer):
         def made(source: Source) -> TensorDict:
             return outputs[source.training][source.output] if isinstance(source, Made) else values[source]
 
-        total = None if wave.sum is None else _Total(wave.sum, values)
+        total = _Total(wave.sums[0], values) if wave.sums else None
         for group in groups(wave, values):
             change = None
             if self._recordings is not None and not group.on_rows:
@@ -179,13 +180,16 @@ class _Total:
 
     def __init__(self, total: WeightedSum, values: Sequence[TensorDict]) -> None:
         self._base = {part: values[at] for part, at in total.base.items()}
-        self.result: dict[str, TensorDict] = {part: {} for part in self._base}
+        self.result: dict[str, TensorDict] = {part: {} for part in total.parts}
 
     def add(self, change: Change, base: Mapping[str, TensorDict]) -> None:
         """*change* is the total's own from now on."""
-        for part, sum_base in self._base.items():
+        for part in self.result:
+            sum_base = self._base.get(part)
             for name, tensor in change.parts[part].items():
-                if base[part] is not sum_base:
+                if sum_base is None:
+                    tensor.add_(base[part][name], alpha=change.weight)
+                elif base[part] is not sum_base:
                     tensor.add_(base[part][name] - sum_base[name], alpha=change.weight)
                 if name in self.result[part]:
                     self.result[part][name].add_(tensor)
