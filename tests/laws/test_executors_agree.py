@@ -300,8 +300,8 @@ def one_start(wave: executors_wave.Wave) -> executors_wave.Wave:
 
 
 def equal_weights(wave: executors_wave.Wave) -> executors_wave.Wave:
-    assert wave.sum is not None
-    number = len(wave.sum.weights)
+    (total,) = wave.sums
+    number = len(total.weights)
     return replace(wave, sums=(replace(wave.sums[0], weights=(1 / number,) * number),))
 
 

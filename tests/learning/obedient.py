@@ -63,8 +63,8 @@ class Obedient(Trainer):
                 given = outputs[source.training][source.output] if isinstance(source, Made) else values[source]
                 made[name] = {key: tensor + told_of(training).plus for key, tensor in given.items()}
             outputs.append(made)
-        if wave.sum:
-            outputs.append({part: dict(values[at]) for part, at in wave.sum.base.items()})
+        for total in wave.sums:
+            outputs.append({part: dict(values[at]) for part, at in total.base.items()})
         return outputs
 
     def features(self, *_: Any) -> list[torch.Tensor]:

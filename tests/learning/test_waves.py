@@ -367,8 +367,8 @@ def test_a_wave_says_where_everything_comes_from_and_what_somebody_wants(bench: 
     assert [one.about.seen.client for one in wave.trainings] == [1, 2, 3]
     assert [one.wanted for one in wave.trainings] == [(), ("v",), ()]
     assert [values[0], values[1]] == [base.value, other.value]
-    assert wave.sum is not None
-    assert (wave.sum.trainings, wave.sum.weights, dict(wave.sum.base)) == ((1, 2), (1, 2), {"v": 0})
+    (total,) = wave.sums
+    assert (total.trainings, total.weights, dict(total.base)) == ((1, 2), (1, 2), {"v": 0})
 
 
 # -- values --------------------------------------------------------------------------------------------------------

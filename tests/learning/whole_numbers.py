@@ -212,9 +212,10 @@ class Waving(WholeNumbers):
             trained.append(partial(made, one.about, one.stream.text, inputs))
             outputs.append({name: Part(v=trained[-1](name)) for name in one.wanted})
             self._trained += [weakref.ref(value) for value in outputs[-1].values()]
-        if wave.sum is None:
+        if not wave.sums:
             return outputs
-        weights, base, last = wave.sum.weights, wave.sum.base, wave.sum.trainings
+        (total,) = wave.sums
+        weights, base, last = total.weights, total.base, total.trainings
         total = {
             part: Part(v=folded(values[at]["v"], [trained[number](part) for number in last], weights))
             for part, at in base.items()
