@@ -101,7 +101,7 @@ class PlainLearner(Learner):
     def __post_init__(self) -> None:
         self._accuracies = iter(self.accuracies)
 
-    def initial_model(self, table: ModelTable | None = None) -> Model:
+    def initial_model(self, table: ModelTable | None = None, client: int = 0) -> Model:
         return {part: Part("initial") for part in self.parts}  # type: ignore[misc]
 
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:

@@ -71,7 +71,7 @@ class Fragile(Serial):
 class OfTheLinearModel(GraphLearner):
     """It trains that one, whatever model of declared sizes a world has."""
 
-    def initial_model(self, table: ModelTable | None = None) -> Model:
+    def initial_model(self, table: ModelTable | None = None, client: int = 0) -> Model:
         return super().initial_model()
 
     def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:

@@ -199,7 +199,7 @@ def _classifiers_that_nobody_scores(scenario: Scenario) -> Said:
         return
     on = ", ".join(("own", first, *(one for one in others if one != "own")) if "own" in others else ("own",))
     combinations = (protocol for protocol in scenario.protocols if isinstance(protocol, Combination))
-    if titles := [protocol.title for protocol in combinations if protocol.parts.exchange.shared is not None]:
+    if titles := [protocol.title for protocol in combinations if protocol.parts.exchange.keeps_parts]:
         yield (
             ("evaluate", "on"),
             f"with {some(titles)}, clients keep parts of the model to themselves, and accuracy is of a model that "

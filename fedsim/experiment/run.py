@@ -184,6 +184,10 @@ def _run_one(
     for name, table in materials.class_tables.items():
         own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
         models |= {f"{name}/{part}": handle for part, handle in own.items()}
+    if world.initial_model is not None and not models:  # there is none that several have
+        for one in world.loop.own_models():
+            name = world.clients[one.client].name
+            models |= {f"{name}/{part}": handle for part, handle in one.model.items()}
     final = world.learner.keep_final(models)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)

@@ -16,7 +16,7 @@ from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Tra
 from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Operation, Slot
-from fedsim.learning.operations.train import BYTES, Train, sent_as, state_as
+from fedsim.learning.operations.train import BYTES, Train, TrainPartly, sent_as, state_as
 from fedsim.learning.spread import spread_of_own
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
@@ -54,9 +54,9 @@ class GraphLearner(Learner):
         self._asked_next: list[weakref.ref[Handle]] = []
         """Numbers that the clock may ask for."""
 
-    def initial_model(self, table: ModelTable | None = None) -> Model:
+    def initial_model(self, table: ModelTable | None = None, client: int = 0) -> Model:
         """Drawn by the layer table's initialisation from the stream ``model/init``."""
-        table, stream = table or self._table, self._streams("model/init")
+        table, stream = table or self._table, self._streams("model/init", client)
         node = self._graph.node(Init(table.digest), {}, stream=stream, tags=self._tags)
         return {part: node.output(part) for part in table.parts}
 
@@ -68,7 +68,8 @@ class GraphLearner(Learner):
         """A node for one local training; batches come from ``batches/client/use``, or a stream of another name."""
         client, objective, rows = task.client, task.objective, task.rows
         epochs = task.epochs if rows is None else rows.epochs
-        operation = Train(
+        partly = task.written is not None and not task.codec.exact
+        operation: Train = (TrainPartly if partly else Train)(
             model=task.table or self._table.digest,
             training=self._training if epochs is None else self._training.model_copy(update={"epochs": epochs}),
             objective=objective,
@@ -79,6 +80,7 @@ class GraphLearner(Learner):
                 else SeenTogether.of(self._dataset, task.steps)
             ),
             rows=None if rows is None else rows.number,
+            **({"written": task.written} if partly else {}),
         )
         inputs: dict[str, Model | Sequence[Model]] = {"model": model, "state": state}
         inputs |= {name: further[name] for name in objective.receives}

@@ -59,6 +59,8 @@ class LocalTraining(NamedTuple):
     """Passes over samples; None: as many as the run's options of training say."""
     stream: str = "batches"
     """What its batches are drawn for."""
+    written: tuple[str, ...] | None = None
+    """The parts that the codec writes, where the others stay with the client; None: all."""
     steps: tuple[JointStep, ...] | None = None
     """The mini-batches that several clients make together, in place of one client's samples."""
 
@@ -91,8 +93,8 @@ class Learner(ABC):
     """Initial model, local training, any operation on what was learned, evaluation."""
 
     @abstractmethod
-    def initial_model(self, table: ModelTable | None = None) -> Model:
-        """The model of *table* that everybody starts from; None: the scenario's."""
+    def initial_model(self, table: ModelTable | None = None, client: int = 0) -> Model:
+        """The model of *table* that everybody starts from (or *client*, if all start apart); None: the scenario's."""
 
     def change_model(self, table: ModelTable) -> None:  # noqa: B027 - without learning there is no model
         """From now on the model that all train and that is evaluated is that of *table*."""
@@ -150,7 +152,7 @@ class Learner(ABC):
 class NoLearner(Learner):
     """For network studies: nothing is learned, and evaluations yield nothing."""
 
-    def initial_model(self, table: ModelTable | None = None) -> Model:
+    def initial_model(self, table: ModelTable | None = None, client: int = 0) -> Model:
         """An empty model."""
         return {}
 

@@ -1,6 +1,6 @@
 """A model cut into the pieces that it may have in common with others: each piece can be sent and averaged alone.
 
-Pieces are called by the numbers of their layers, ``"2-6"``, and their numbers by layer and place (``"2.0"``, ``"2.1"``),
+Pieces are called by the numbers of their layers, ``"2-6"``, and their tensors by layer and place (``"2.0"``, ``"2.1"``)
 so that equal pieces of different models are called alike, whatever their layers' names are: their position decides.
 """
 
@@ -125,7 +125,7 @@ class SegmentedTable(ModelTable):
         return self.whole.feature_shape()
 
     def path(self, layer: int) -> str:
-        """A hash of the signatures of the first *layer* layers: it names the stream that the last of them is drawn from."""
+        """A hash of the signatures of the first *layer* layers: it names the stream that the last is drawn from."""
         text = "\n".join(one.signature for one in self._layers[:layer])
         return hashlib.blake2b(f"{self.whole.initialisation}\n{text}".encode(), digest_size=16).hexdigest()
 

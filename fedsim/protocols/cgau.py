@@ -9,6 +9,7 @@ between the units, as FedGS does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from annotated_types import Interval
@@ -59,9 +60,9 @@ class CGAU(ParallelTraining):
         """No: both phases have models of their own."""
         return False
 
-    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
+    def models(self, table: ModelTable, clients: Sequence[ModelTable]) -> tuple[ModelTable, ...]:
         """The scenario's, and then one with gated units."""
-        return table, gated(table, layers=self.layers, units=self.units, clients=clients)
+        return table, gated(table, layers=self.layers, units=self.units, clients=len(clients))
 
 
 class ChangingModel(Whole):

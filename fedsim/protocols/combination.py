@@ -90,11 +90,12 @@ class Combination(Protocol):
         """As its objective does."""
         return self.parts.objective.looks_at_batches
 
-    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
-        """One, as its objective has it."""
-        _, objective = self.what()
+    def models(self, table: ModelTable, clients: Sequence[ModelTable]) -> tuple[ModelTable, ...]:
+        """One, as its objective and its exchange have it."""
+        exchange, objective = self.what()
         with within(*self._key("objective")):
-            return (objective.adapted(table),)
+            adapted = objective.adapted(table)
+        return (exchange.adapted(adapted, clients),)
 
     def run(self, world: World) -> Generator[Event, Any, None]:
         """As its schedule has it, with its parts."""
@@ -103,9 +104,10 @@ class Combination(Protocol):
     def check(self, world: World) -> None:
         """Every client needs a compute time, and each part what it needs."""
         super().check(world)
-        cohort, exchange, objective, codec, _ = parts = self.parts
+        cohort, exchange, objective, codec, server = parts = self.parts
         schedule = self.when()
-        if other := next((client for client in world.clients if client.model is not world.model), None):
+        other = next((client for client in world.clients if client.model is not world.model), None)
+        if other is not None and not exchange.several_models:
             problem = f"makes one model for all, and {other.name!r} has another"
             raise Misfit(f"{problem}; leave model out of its device class")
         theirs = schedule.client_codec(codec)
@@ -124,10 +126,14 @@ class Combination(Protocol):
                 check_that_features_are_learned(world.model)
         with within(*self._key("exchange")):
             exchange.check(world)
-            if schedule.at_stations and exchange.shared is not None:
+            if exchange.several_models and cohort.in_sequence:
+                problem = f"exchange {exchange.name!r} is for clients that train on their own"
+                raise Misfit(f"{problem}, and cohort {cohort.name!r} has groups that train one model in sequence")
+            if schedule.at_stations and (exchange.keeps_parts or exchange.several_models):
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
         exchange.check_beside(objective, theirs)
+        exchange.check_rule(server, world)
         with within(*self._key("schedule")):
             schedule.check_beside(world, parts)
 

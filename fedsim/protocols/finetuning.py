@@ -30,9 +30,8 @@ def fine_tune(
     epochs = world.loop.timed_epochs(round_number)
     if not epochs:
         return
-    size = site.table.bytes(exchange.shared)
     trips = [
-        world.start(client, _journey(world, client, size, epochs, round_number))
+        world.start(client, _journey(world, client, exchange.fine_tuned_bytes(site, client), epochs, round_number))
         for client in world.clients
         if client.attachment.reachable and not client.busy
     ]
@@ -41,7 +40,8 @@ def fine_tune(
 
 def _journey(world: World, client: Client, size: float, epochs: int, round_number: int) -> Generator[Any, Any, None]:
     """The model comes down, and the device works on all samples that the client holds."""
-    yield world.send(client.index, client.downlink, Message({}, size))
+    if size:
+        yield world.send(client.index, client.downlink, Message({}, size))
     passes, begin_s = client.samples * epochs, world.env.now
     seconds = world.compute_seconds(client, passes, world.streams("finetune/compute", client.index, round_number))
     client.work = passes  # so that a device that fails meanwhile gives it up

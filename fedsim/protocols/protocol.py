@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -84,8 +84,8 @@ class Protocol(Component):
     def run(self, world: World) -> Generator[Event, Any, None]:
         """The protocol as a process: a loop over ``world.loop.rounds()``."""
 
-    def models(self, table: ModelTable, clients: int) -> tuple[ModelTable, ...]:
-        """The models that so many *clients* train, one after the other, made of the scenario's *table*.
+    def models(self, table: ModelTable, clients: Sequence[ModelTable]) -> tuple[ModelTable, ...]:
+        """The models that clients train, one after the other, made of a *table* of the scenario; *clients* has theirs.
 
         As a rule, that one. Raises `UserError` when none can be made of it.
         """

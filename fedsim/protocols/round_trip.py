@@ -35,20 +35,24 @@ def round_trip(
 ) -> Generator[Any, Any, Update]:
     """The model goes down, the client trains, its model comes up.
 
-    It comes and goes all the way between the cloud and the client, or by the hops *down* and *up*. Raises
+    It comes and goes all the way between the cloud and the client, or by the hops *down* and *up*; what has no bytes is
+    not sent at all. Raises
     `fedsim.kernel.trip.Lost` when a transfer is lost or the trip is given up.
     """
-    yield world.send(client.index, client.downlink if down is None else down, task.down)
+    if task.down.bytes:
+        yield world.send(client.index, client.downlink if down is None else down, task.down)
     if not task.suits(client):
         raise Lost("the device has lost meanwhile what the task needs")
     work = LocalWork(world, client, task)
     message = yield work
-    transfer = world.send(client.index, client.uplink if up is None else up, message)
-    yield transfer
-    samples, size = work.samples, transfer.size_bytes
+    samples, size = work.samples, 0.0
+    if message.bytes or message.measured is not None:
+        transfer = world.send(client.index, client.uplink if up is None else up, message)
+        yield transfer
+        size = transfer.size_bytes
     way = world.training.gradient_weight(work.steps, task.objective.pull or 0.0)
     about = (samples, work.steps, task.version, size, samples)
-    return Update(client.index, message.models, task.model, *about, gradient_weight=way)
+    return Update(client.index, message.models, task.model, *about, table=task.table.digest, gradient_weight=way)
 
 
 class LocalWork:

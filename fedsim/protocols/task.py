@@ -41,6 +41,11 @@ class Task:
         """What of the model travels."""
         return self.down.models["model"]
 
+    @property
+    def written(self) -> tuple[str, ...] | None:
+        """The parts that the codec writes, where others stay with the client; None: all."""
+        return None
+
     def handed_on(self, update: Update, more_bytes: float) -> Self:
         """The same for the next client of a chain, which goes on from *update*; *more_bytes* go along with it."""
         models = {**self.down.models, "model": update.model}
@@ -84,7 +89,15 @@ class Task:
         if not begin:
             return NOTHING  # without learning there are no models
         asked = LocalTraining(
-            self.round_number, client.index, client.trainings, objective, codec, capture, rows, self.table.digest
+            self.round_number,
+            client.index,
+            client.trainings,
+            objective,
+            codec,
+            capture,
+            rows,
+            self.table.digest,
+            written=self.written,
         )
         kept = client.kept
         state = {**kept.get("objective", {}), **kept.get("codec", {})} if kept else {}

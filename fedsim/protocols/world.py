@@ -16,7 +16,7 @@ from fedsim.kernel.gather import give_up
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
-from fedsim.learning.learner import Learner, OwnModel
+from fedsim.learning.learner import Learner, Model, OwnModel
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 from fedsim.network.attachment import Attachment
@@ -123,6 +123,8 @@ class World:
     """Whether what is late is stopped at the end of its round, or goes on and keeps its device and the air busy."""
     model: ModelTable = field(init=False)
     """That of `models` which they train now; a client's own is ``client.model``."""
+    initial_model: Callable[[Client], Model] | None = None
+    """What each client begins with, where it has a model of its own all along; None: as the protocol's models begin."""
     compute_times_checked: bool = False
     """Whether each client is known to have one, which all protocols on one seed have in common."""
     _before_change: tuple[int, ModelTable] = field(init=False)
@@ -158,6 +160,8 @@ class World:
 
     def _own_models(self) -> list[OwnModel]:
         """Of each client: as it began, but for what was learned together, and for what it alone has learned."""
+        if self.initial_model is not None:
+            return [OwnModel(client.index, client.model.digest, self._own_model(client)) for client in self.clients]
         tables = {client.model.digest: client.model for client in self.clients}
         together = {self.model.digest: self.loop.model, **self.loop.further}
         begun = {
@@ -168,6 +172,11 @@ class World:
             for client in self.clients
             for name in [client.model.digest]
         ]
+
+    def _own_model(self, client: Client) -> Model:
+        kept: Model = client.kept.get("private", {})
+        assert self.initial_model is not None
+        return kept if kept.keys() == set(client.model.parts) else {**self.initial_model(client), **kept}
 
     def _device_failed(self, attachment: Attachment) -> None:
         """Local work is given up; what is on the air is the network's affair."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -47,10 +48,17 @@ class Materials:
     dataset: FederatedDataset
     table: ModelTable
     """Of the scenario's model."""
+    device_classes: tuple[str, ...]
+    """Of each sensor, in order."""
     class_tables: Mapping[str, ModelTable]
     """Of device classes with a model of their own, by class."""
     trained: Mapping[str, ModelTable]
     """What the clients of the scenario's protocols train: these models as they are, or adapted; by digest."""
+
+    @cached_property
+    def client_tables(self) -> tuple[ModelTable, ...]:
+        """Each client's model in the scenario, in order."""
+        return tuple(self.class_tables.get(name, self.table) for name in self.device_classes)
 
     @property
     def tables(self) -> tuple[ModelTable, ...]:
@@ -63,7 +71,7 @@ class Materials:
 
     def models_for(self, protocol: Protocol, table: ModelTable) -> tuple[ModelTable, ...]:
         """All that they train, one after the other."""
-        made = protocol.models(table, len(self.topology.sensors))
+        made = protocol.models(table, self.client_tables)
         return tuple(self.trained.get(one.digest, one) for one in made)
 
     def by_protocol(self, protocols: Iterable[Protocol]) -> dict[str, ByProtocol]:
@@ -94,14 +102,16 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
             class_tables[name] = by_digest.setdefault(own.digest, own)
             names.setdefault(own.digest, kind.model.name)
     with scenario.about():
+        classes = tuple(_device_class(scenario, topology, name) for name in topology.sensors)
         check_that_learning_fits(scenario, dataset, tables=len(by_digest))
+    of_clients = tuple(class_tables.get(name, table) for name in classes)
     trained: dict[str, ModelTable] = {}
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
             for one in tuple(by_digest.values()):
-                for made in _made_of(names[one.digest], one, protocol, len(topology.sensors)):
+                for made in _made_of(names[one.digest], one, protocol, of_clients):
                     trained.setdefault(made.digest, by_digest.get(made.digest, made))
-    return Materials(seed, topology, dataset, table, class_tables, trained)
+    return Materials(seed, topology, dataset, table, classes, class_tables, trained)
 
 
 def _table(scenario: Scenario, dataset: FederatedDataset, model: ModelSettings, *key: str) -> ModelTable:
@@ -113,7 +123,7 @@ def _table(scenario: Scenario, dataset: FederatedDataset, model: ModelSettings, 
     return table
 
 
-def _made_of(name: str, table: ModelTable, protocol: Protocol, clients: int) -> tuple[ModelTable, ...]:
+def _made_of(name: str, table: ModelTable, protocol: Protocol, clients: Sequence[ModelTable]) -> tuple[ModelTable, ...]:
     """The models that *protocol* makes of the *table* of the model called *name*."""
     try:
         return protocol.models(table, clients)
@@ -142,8 +152,8 @@ def build_world(
 ) -> World:
     """A world at time zero. Raises `UserError` when parts of the scenario do not fit each other."""
     env, trace, streams = Clock(), Trace(), Streams(materials.seed)
+    classes = materials.device_classes
     with scenario.about():
-        classes = [_device_class(scenario, materials.topology, name) for name in materials.topology.sensors]
         kinds = {name: DeviceKind(name, kind.duplex) for name, kind in scenario.devices.classes.items()}
     with scenario.about("network"):
         wires = Wires(env, materials.topology, scenario.network, streams, lambda index: kinds[classes[index]])

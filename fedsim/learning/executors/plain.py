@@ -111,7 +111,7 @@ class PlainTrainer(Trainer):
             remembered = objective.remember(weights, has._replace(right=right, seen=seen))
             result = self._trained(model)
             if not about.codec.exact:
-                result |= coded(training, model, result, has.state, names=weights)
+                result |= coded(training, model, result, has.state, names=filter(about.writes, weights))
         return result | made_by(objective, remembered)
 
     def _frozen(self, role: str, model: Mapping[str, TensorDict]) -> PartedModule:

@@ -17,6 +17,7 @@ from fedsim.learning.executors.plain import summing
 from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
 from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.train import TrainPartly
 from fedsim.models.initialisation import start
 from fedsim.models.segmented import SegmentedTable
 
@@ -65,6 +66,9 @@ class SegmentedTrainer(Trainer):
             inputs[Slot("model", part=part)] = at
         others = [name for name in training.wanted if name not in self._table.segments]
         about = replace(training.about, model=self._table.whole.digest)
+        if isinstance(about, TrainPartly):
+            written = tuple(f"{part}.{state}" for (part, state), (name, _) in self._names.items() if about.writes(name))
+            about = replace(about, written=written)
         return replace(training, about=about, inputs=inputs, wanted=(*model, *others))
 
     def _whole(self, model: Mapping[str, TensorDict]) -> dict[str, TensorDict]:

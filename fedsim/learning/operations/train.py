@@ -12,7 +12,7 @@ from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.training import TrainingSettings
 
-__all__ = ["BYTES", "Train", "sent_as", "state_as"]
+__all__ = ["BYTES", "Train", "TrainPartly", "sent_as", "state_as"]
 
 BYTES = "bytes"
 """Its output that is a number: how large the update is on the wire, by a codec that is not exact."""
@@ -56,3 +56,19 @@ class Train(Operation):
             return self.seen.sizes
         samples = self.seen.samples if self.rows is None else self.rows
         return BatchSizes(samples, self.training.batch_size, self.training.epochs)
+
+    def writes(self, name: str) -> bool:
+        """Whether the codec writes the tensor called ``part.name``."""
+        return True
+
+
+@dataclass(frozen=True)
+class TrainPartly(Train):
+    """The same where the codec writes some parts only, and the client keeps the others as they are."""
+
+    written: tuple[str, ...] = ()
+    """Names of parts, or of single tensors, ``part.name``."""
+
+    def writes(self, name: str) -> bool:
+        """Whether it is one of them."""
+        return name in self.written or name.partition(".")[0] in self.written

@@ -8,7 +8,7 @@ memory until the mean is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -29,6 +29,7 @@ class InverseDistance(ServerRule):
     """Inverse distance (IDA): an update counts the less, the further its model lies from the mean of all of them."""
 
     name: Literal["inverse_distance"] = "inverse_distance"
+    by_tensor: ClassVar[bool] = False
     norm: Literal["l1", "l2"] = "l1"
     """Of the distance: the sum of absolute differences, or the Euclidean one."""
     epsilon: NonNegative = 1e-8

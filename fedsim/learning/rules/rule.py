@@ -42,6 +42,9 @@ class ServerRule(Component):
     provides: ClassVar[tuple[str, ...]] = ()
     """Names of what the server has beside its model, which an objective may receive."""
 
+    by_tensor: ClassVar[bool] = True
+    """Whether what becomes of a tensor depends on that tensor in the updates alone, and on the updates' weights."""
+
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of what an objective must send beside the model."""

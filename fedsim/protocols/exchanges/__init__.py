@@ -3,5 +3,6 @@
 REGISTRY = {
     "whole": "fedsim.protocols.exchanges.whole:Whole",
     "extractor": "fedsim.protocols.exchanges.extractor:Extractor",
+    "common_layers": "fedsim.protocols.exchanges.common_layers:CommonLayers",
     "lasp": "fedsim.protocols.exchanges.lasp:LASP",
 }

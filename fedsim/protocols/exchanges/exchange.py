@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, ClassVar
 
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
+from fedsim.learning.rules.rule import ServerRule
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.site import Site
@@ -23,6 +24,17 @@ class Exchange(Component):
 
     shared: ClassVar[str | None] = None
     """The part of the model that clients have in common; each keeps what is left to itself. None: all of it."""
+    several_models: ClassVar[bool] = False
+    """Whether clients' models may differ, as their device classes have it."""
+
+    @property
+    def keeps_parts(self) -> bool:
+        """Whether clients keep a part of the model to themselves."""
+        return self.shared is not None
+
+    def adapted(self, table: ModelTable, clients: Sequence[ModelTable]) -> ModelTable:
+        """How a model of *table* is sent where *clients* have these: as a rule, as it is."""
+        return table
 
     def is_whole(self, interval: int) -> bool:
         """Whether the whole model is trained and sent in each round, where blocks have *interval* rounds."""
@@ -47,6 +59,25 @@ class Exchange(Component):
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""
         return {}
+
+    def check_rule(self, rule: ServerRule, world: World) -> None:
+        """Raise `Misfit` when it does not go together with the server's *rule*."""
+        return
+
+    def site(self, world: World, rule: ServerRule) -> Site:
+        """The cloud, before the first round."""
+        return Site(world, rule=rule)
+
+    def fine_tuned_bytes(self, site: Site, client: Client) -> float:
+        """Of what *client* is sent before it fine-tunes: of the model, what all have in common."""
+        return site.table.bytes(self.shared)
+
+    def asked(
+        self, site: Site, at: BlockRound, clients: Sequence[Client], objective: Objective, codec: Codec
+    ) -> Callable[[Client], Task]:
+        """What each of the *clients* of a round does: as a rule, all do the same."""
+        task = self.task(site, at, objective, codec)
+        return lambda _: task
 
     @abstractmethod
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:

@@ -8,7 +8,7 @@ takes part is chosen when a block begins.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, ClassVar, Literal
 
 from simpy import Event
@@ -22,7 +22,7 @@ from fedsim.protocols.schedules.relay import Relay
 from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.site import RoundGate, Site
 from fedsim.protocols.task import Task
-from fedsim.protocols.world import World
+from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, Positive, Settings
 
 __all__ = ["Rounds", "RoundsSettings"]
@@ -54,7 +54,7 @@ class Rounds(Schedule, Relay, RoundsSettings):
 
     def run(self, world: World, parts: Parts) -> Generator[Event, Any, None]:
         """Rounds until the run is over."""
-        cloud, draw = Site(world, rule=parts.server), parts.cohort.begin(self.deadline_s)
+        cloud, draw = parts.exchange.site(world, parts.server), parts.cohort.begin(self.deadline_s)
         for round_number in world.loop.rounds():
             at = BlockRound.of(round_number, interval=self.interval)
             groups = yield from draw.groups(world, at)
@@ -68,10 +68,13 @@ class Rounds(Schedule, Relay, RoundsSettings):
         self, cloud: Site, parts: Parts, draw: Draw, at: BlockRound, groups: Sequence[Group]
     ) -> Generator[Event, Any, dict[str, int]]:
         # A generator of its own: what it gathered is forgotten before the model is evaluated.
-        task = parts.exchange.task(cloud, at, parts.objective, parts.codec)
-        yield from _until_somebody_can_begin(cloud.world, groups, task)
+        members = [client for group in groups for client in group]
+        task_of = parts.exchange.asked(cloud, at, members, parts.objective, parts.codec)
+        yield from _until_somebody_can_begin(cloud.world, members, task_of)
         gate = RoundGate()
-        sizes: dict[Journey, int] = {self._sent_out(cloud, group, task, gate): len(group) for group in groups}
+        sizes: dict[Journey, int] = {
+            self._sent_out(cloud, group, task_of(group[0]), gate): len(group) for group in groups
+        }
         enough = draw.enough(cloud.world)
         wanted = len(sizes) if enough is None else min(len(sizes), enough)
         gathered = yield from cloud.collect(list(sizes), count=wanted, deadline_s=self.deadline_s, gate=gate)
@@ -96,11 +99,12 @@ class Rounds(Schedule, Relay, RoundsSettings):
         return cloud.visit(group[0], task)
 
 
-def _until_somebody_can_begin(world: World, groups: Sequence[Group], task: Task) -> Generator[Event, Any, None]:
+def _until_somebody_can_begin(
+    world: World, members: Sequence[Client], task_of: Callable[[Client], Task]
+) -> Generator[Event, Any, None]:
     """Wait while clients of the block have what they need, but none can be reached and is free; not without hope."""
-    members = [client for group in groups for client in group]
-    while not any(task.may_begin(client) for client in members):
-        if not any(task.suits(client) and not world.outages.fate(client.attachment) for client in members):
+    while not any(task_of(client).may_begin(client) for client in members):
+        if not any(task_of(client).suits(client) and not world.outages.fate(client.attachment) for client in members):
             return
         yield world.outages.changed
         yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
