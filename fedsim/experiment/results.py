@@ -16,7 +16,7 @@ from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.read_results import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
 from fedsim.experiment.shell import command_line
 from fedsim.experiment.shown_results import as_html, as_text
-from fedsim.experiment.trained_model import trained_model
+from fedsim.experiment.trained_model import model_of_client, trained_model
 from fedsim.files import read_own_file
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
@@ -136,12 +136,14 @@ class Results:
         known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in runs)
         raise UserError(f"{shown} has no run of {protocol!r}{near} (runs: {known})")
 
-    def load_model(self, protocol: str, seed: int, *, device_class: str | None = None) -> Module:
+    def load_model(
+        self, protocol: str, seed: int, *, device_class: str | None = None, client: str | None = None
+    ) -> Module:
         """The model at the end of a run: a `torch.nn.Module` in ``eval()`` mode, in float32 on the CPU.
 
         It takes a batch of samples as the data set has them, (batch, channels, height, width) for images, and returns
         (batch, outputs) scores; ``argmax(1)`` is the class. Where device classes have models of their own,
-        *device_class* says whose is meant. A fusion layer that a protocol has put in is there: it fuses the model's
+        *device_class* says whose is meant; where each client has its own, *client* does. A fusion layer that a protocol has put in is there: it fuses the model's
         features with themselves. A user's own module comes back as what it is; **the code that the run's scenario names
         for it is run**. Neither the data set nor the rest of the scenario is needed.
 
@@ -149,7 +151,12 @@ class Results:
         and when the user's file has changed.
         """
         weights = self.final_weights(protocol, seed)
-        adapted_by = protocol if "model" in self._row(protocol, seed) else None
+        row = self._row(protocol, seed)
+        if client is not None or "client_classes" in row:
+            if device_class is not None:
+                raise UserError("give either client or device_class, one of them and not both")
+            return model_of_client(self.folder, self.manifest, row, weights, client)
+        adapted_by = protocol if "model" in row else None
         return trained_model(self.folder, self.manifest, weights, device_class, adapted_by)
 
     def _weights(self, name: str) -> Path:

@@ -184,10 +184,12 @@ def _run_one(
     for name, table in materials.class_tables.items():
         own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
         models |= {f"{name}/{part}": handle for part, handle in own.items()}
-    if world.initial_model is not None and not models:  # there is none that several have
+    owners: dict[str, str] = {}
+    if world.initial_model is not None and not models:  # each client has its own
         for one in world.loop.own_models():
             name = world.clients[one.client].name
             models |= {f"{name}/{part}": handle for part, handle in one.model.items()}
+            owners |= {name: materials.device_classes[one.client]} if one.model else {}
     final = world.learner.keep_final(models)
     tables.add(protocol, seed, world)
     observer.end(protocol, seed)
@@ -202,5 +204,6 @@ def _run_one(
         "learning_rates": protocol.learning_rates,
         "real_seconds": time.monotonic() - began_s,
         "final_weights": final,
+        **({"client_classes": owners} if owners else {}),
         **({} if world.finished_model is materials.table else {"model": model_size(world.finished_model)}),
     }

@@ -14,7 +14,7 @@ from fedsim.scenario.scalars import printable
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
 
-__all__ = ["trained_model"]
+__all__ = ["model_of_client", "trained_model"]
 
 
 def trained_model(
@@ -54,7 +54,45 @@ def trained_model(
     try:
         table = settings.table(None if shape is None else tuple(shape), outputs)
         if adapted_by is not None:
-            table = read_protocol(folder / "scenario.yaml", adapted_by).models(table, manifest["clients"])[-1]
+            protocol = read_protocol(folder / "scenario.yaml", adapted_by)
+            table = protocol.models(table, [table] * manifest["clients"])[-1]
         return trained(table, {part: weights[f"{place}{part}"] for part in table.parts if f"{place}{part}" in weights})
     except ValueError as error:
+        raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None
+
+
+def model_of_client(
+    folder: Path, manifest: Mapping[str, Any], row: Mapping[str, Any], weights: Mapping[str, Path], client: str | None
+) -> Module:
+    """The torch module of *client*, in the run that the manifest's *row* is about, where each client has its own.
+
+    Raises `UserError` when that is not so, when no client or none of the run is named, and when the folder does not say
+    any more which model it is.
+    """
+    shown, owners = printable(str(folder)), row.get("client_classes", {})
+    if not owners:
+        raise UserError(f"{shown}: clients of {row['protocol']!r} have no models of their own; leave client out")
+    if client not in owners:
+        which = (
+            "say which one is meant" if client is None else f"there is no client {client!r}{nearest(client, owners)}"
+        )
+        raise UserError(
+            f"{shown}: each client of {row['protocol']!r} has its own model, and {which}, as in "
+            f"client={min(owners)!r} (clients: {some(list(owners))})"
+        )
+    found, kinds = read_models(folder / "scenario.yaml"), tuple(dict.fromkeys(owners.values()))
+    shape, outputs = manifest["sample_shape"], manifest["outputs"]
+    from fedsim.models.torch_module import trained
+
+    try:
+        tables = {
+            kind: (found.devices.classes[kind].model or found.model).table(
+                None if shape is None else tuple(shape), outputs
+            )
+            for kind in kinds
+        }
+        protocol = read_protocol(folder / "scenario.yaml", row["protocol"])
+        table = protocol.models(tables[owners[client]], tuple(tables.values()))[-1]
+        return trained(table, {part: weights[f"{client}/{part}"] for part in table.parts})
+    except (KeyError, ValueError) as error:
         raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from fedsim.errors import UserError
 from fedsim.models.layers import Shape
@@ -21,6 +21,9 @@ from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable, Sig
 from fedsim.models.user_table import UserTable
 
 __all__ = ["Segment", "SegmentedTable", "TrainableTable", "segmented", "whole"]
+
+
+T = TypeVar("T")
 
 
 class Segment(NamedTuple):
@@ -128,6 +131,22 @@ class SegmentedTable(ModelTable):
         """A hash of the signatures of the first *layer* layers: it names the stream that the last is drawn from."""
         text = "\n".join(one.signature for one in self._layers[:layer])
         return hashlib.blake2b(f"{self.whole.initialisation}\n{text}".encode(), digest_size=16).hexdigest()
+
+    def joined(self, pieces: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
+        """Tensors by segment, as the whole model has them: by part, and by their names there."""
+        parts: dict[str, dict[str, T]] = {}
+        for name, segment in self.segments.items():
+            parts.setdefault(segment.part, {}).update(
+                {state: pieces[name][own] for own, state in segment.names.items()}
+            )
+        return parts
+
+    def pieces(self, parts: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
+        """The other way round."""
+        return {
+            name: {own: parts[segment.part][state] for own, state in segment.names.items()}
+            for name, segment in self.segments.items()
+        }
 
     @cached_property
     def _trained_by_segment(self) -> dict[str, int]:

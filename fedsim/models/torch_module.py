@@ -15,6 +15,7 @@ from fedsim.errors import UserError
 from fedsim.models.features import last_layer
 from fedsim.models.initialisation import start
 from fedsim.models.parted import PartedModule
+from fedsim.models.segmented import SegmentedTable
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, LayerTable, ModelTable
 from fedsim.models.torch_layers import FusionModule, GatedUnits, sequence
 
@@ -112,6 +113,8 @@ def trained(table: ModelTable, weights: Mapping[str, Path]) -> Module:
 
     if weights.keys() != set(table.parts):
         raise ValueError(f"the model has the parts {sorted(table.parts)}, not {sorted(weights)}")
+    if isinstance(table, SegmentedTable):
+        return _trained_in_segments(table, weights)
     if isinstance(table, LayerTable) and 4 * table.parameters() > sum(path.stat().st_size for path in weights.values()):
         raise ValueError(f"the model has {table.parameters():,} parameters, and the weights are those of a smaller one")
     module = build(table)
@@ -119,6 +122,18 @@ def trained(table: ModelTable, weights: Mapping[str, Path]) -> Module:
         module.load(part, load_file(path))
     module.eval()
     return module.user if isinstance(module, UserModule) else module
+
+
+def _trained_in_segments(table: SegmentedTable, weights: Mapping[str, Path]) -> Module:
+    found = {name: load_file(path) for name, path in weights.items()}
+    for name, tensors in found.items():
+        if {own: tuple(tensor.shape) for own, tensor in tensors.items()} != table.state_shapes(name):
+            raise ValueError(f"layers {name} of the model have other shapes")
+    module = build(table.whole)
+    for part, state in table.joined(found).items():
+        module.load(part, state)
+    module.eval()
+    return module
 
 
 def initial_parameters(table: ModelTable, rng: np.random.Generator) -> dict[str, dict[str, torch.Tensor]]:

@@ -127,8 +127,8 @@ class Combination(Protocol):
         with within(*self._key("exchange")):
             exchange.check(world)
             if exchange.several_models and cohort.in_sequence:
-                problem = f"exchange {exchange.name!r} is for clients that train on their own"
-                raise Misfit(f"{problem}, and cohort {cohort.name!r} has groups that train one model in sequence")
+                problem = f"with exchange {exchange.name!r} each client trains its own model, and in a group one model"
+                raise Misfit(f"{problem} is trained in sequence; {self._way('cohort', ['random'])}")
             if schedule.at_stations and (exchange.keeps_parts or exchange.several_models):
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")

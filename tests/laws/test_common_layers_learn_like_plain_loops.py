@@ -13,13 +13,16 @@ from typing import Any
 import digit_runs
 import numpy as np
 import pytest
+import torch
 from asked import DEVICES, LATE, MISSING, asked_in, selected, with_worlds
 from layer_loop import CLASSES, PIXELS, LayerLoop, Widths
 from safetensors.torch import load_file
 from tiers import mostly_long
 
+from fedsim.errors import UserError
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
+from fedsim.scenario.build import gather_materials
 
 HIDDEN = {"a": (16,), "b": (16, 12), "c": (16, 12, 8), "d": (14, 12)}
 """b and c have two layers in common, a has one with both, and d has none with anybody but its own kind."""
@@ -134,7 +137,7 @@ def test_all_alike_is_fedavg_with_uniform_weights_bit_for_bit(tmp_path: Path) ->
         for strategy in ("max", "clustered", "basic")
     ]
     protocols += [{"name": "clustered_fl", "clients": 6}]
-    assert DEVICES == len(KINDS)
+    assert len(KINDS) == DEVICES
     results = run(digit_runs.scenario({"protocols": protocols}), out=tmp_path, executor="batched")
     first, *others = results.manifest["runs"]
     for row in others:
@@ -167,3 +170,22 @@ def test_who_shares_no_first_layer_is_standalone_with_the_same_keys(tmp_path: Pa
         if one["client"] == 6:
             keys[one["protocol"]].add(one["key"])
     assert keys["flexifed"] <= keys["standalone"] and len(keys["standalone"]) == 3
+
+
+def test_the_model_of_each_client_is_loaded_by_its_name(tmp_path: Path) -> None:
+    scenario = digit_runs.scenario(changes(protocols=[{"name": "flexifed", "fraction": 1.0}]) | {"stop.rounds": 1})
+    results = run(scenario, out=tmp_path, executor="batched")
+    data = gather_materials(scenario, 1).dataset
+    assert data.x is not None and data.y is not None
+    right = []
+    for client, ids in enumerate(data.client_test_ids):
+        scores = results.load_model("flexifed", 1, client=f"s{client}")(torch.from_numpy(data.x[ids]).float())
+        right.append((scores.argmax(1).numpy() == data.y[ids]).mean())
+    assert results.rounds["accuracy_mean"].iloc[-1] == pytest.approx(np.mean(right), abs=1e-12)
+    for more, message in (
+        ({}, "each client of 'flexifed' has its own model, and say which one is meant, as in client='s0'"),
+        ({"client": "s99"}, "there is no client 's99'; did you mean 's9'"),
+        ({"client": "s1", "device_class": "a"}, "give either client or device_class"),
+    ):
+        with pytest.raises(UserError, match=message):
+            results.load_model("flexifed", 1, **more)

@@ -34,7 +34,7 @@ KEYS: dict[str, dict[str, Any]] = {
     "fedprox": {"fraction": 0.5, "mu": 0.1},
     **{name: {"fraction": 0.5} for name in ("fedavgm", "fednova", "scaffold", "ida", "ida_intrac", "ida_fedavg")},
     **{f"fed{rule}": {"fraction": 0.5, "server": {"learning_rate": 1e18}} for rule in ("adagrad", "adam", "yogi")},
-    **{name: {"fraction": 0.5} for name in ("fedper", "fedmmd")},
+    **{name: {"fraction": 0.5} for name in ("fedper", "fedmmd", "flexifed", "clustered_fl", "standalone")},
     **{f"fedfusion_{operator}": {"fraction": 0.5} for operator in ("conv", "multi", "single")},
     "cgau": {"fraction": 0.5, "pretraining_rounds": 2},
     "stp": {"grouping": {"name": "random"}, "growth": {"name": "constant", "beta": 2}, "sampling_rate": 0.5},

@@ -91,8 +91,8 @@ FAULTS = (
     ),
     Fault(
         "fine-tuning sends the whole model",
-        FINETUNING,
-        "site.table.bytes(exchange.shared)",
+        "fedsim/protocols/exchanges/exchange.py",
+        "site.table.bytes(self.shared)",
         "site.table.bytes()",
         TIMED,
     ),

@@ -131,8 +131,8 @@ FAULTS = (
     Fault(
         "every training has the same batches",
         "fedsim/protocols/task.py",
-        "client.index, client.trainings, objective",
-        "client.index, 0, objective",
+        "            client.trainings,\n",
+        "            0,\n",
         (TEST_ROUNDS,),
     ),
     Fault(

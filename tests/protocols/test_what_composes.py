@@ -34,6 +34,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 }
 EXCHANGES: dict[str, dict[str, Any]] = {
     "extractor": {"name": "extractor"},
+    "common_layers": {"name": "common_layers"},
     "whole": {"name": "whole"},
     "lasp": {"name": "lasp"},
     "lasp, untrained": {"name": "lasp", "scc": {"without_history": "skip"}},
@@ -68,9 +69,24 @@ def station(objective: str, sent: str) -> str:
     )
 
 
-IN_PART = (
-    "protocols[0].exchange: exchange 'extractor' leaves a part of the model with each client, and stations "
-    "report all of it; choose exchange: {name: whole}"
+def in_part(exchange: str) -> str:
+    return (
+        f"protocols[0].exchange: exchange '{exchange}' leaves a part of the model with each client, and stations "
+        "report all of it; choose exchange: {name: whole}"
+    )
+
+
+IN_SEQUENCE = (
+    "protocols[0].exchange: with exchange 'common_layers' each client trains its own model, and in a group one model "
+    "is trained in sequence; choose cohort: {name: random}"
+)
+WHOLE_MODELS = (
+    "protocols[0].server: server rule 'inverse_distance' compares whole models, and clients have some layers in common "
+    "only; choose server: {name: mean}"
+)
+BESIDE = (
+    "protocols[0].server: server rule 'fednova' sends something beside a whole model, and here layers are sent; choose "
+    "server: {name: mean}"
 )
 
 
@@ -90,15 +106,19 @@ OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
 STATIONS = ("at stations", "super_nodes", "super nodes that train")
 OF_STATIONS = set(product(STATIONS, EXCHANGES))
 REFUSED: dict[str, dict[tuple[str, str], str]] = {
-    rule: {(cohort, "extractor"): IN_PART for cohort in STATIONS} for rule in RULES
+    rule: {(cohort, name): in_part(name) for cohort in STATIONS for name in ("extractor", "common_layers")}
+    | {("grouped", "common_layers"): IN_SEQUENCE}
+    for rule in RULES
 }
+REFUSED["fednova, as papers count"]["random", "common_layers"] = BESIDE
+REFUSED["inverse_distance"]["random", "common_layers"] = WHOLE_MODELS
 REFUSED |= {
     "scaffold": {
         ("random", exchange): partly(keys["name"]) for exchange, keys in EXCHANGES.items() if exchange != "whole"
     }
     | dict.fromkeys(OF_GROUPS, sequence("control_variates", "control_change"))
     | dict.fromkeys(OF_STATIONS, station("control_variates", "control_change")),
-    "inverse_distance, INTRAC": {("random", "lasp, untrained"): UNTRAINED}
+    "inverse_distance, INTRAC": {("random", "lasp, untrained"): UNTRAINED, ("random", "common_layers"): WHOLE_MODELS}
     | dict.fromkeys(OF_GROUPS, sequence("tells_accuracy", "accuracy"))
     | dict.fromkeys(OF_STATIONS, station("tells_accuracy", "accuracy")),
 }

@@ -30,11 +30,6 @@ class SegmentedTrainer(Trainer):
     def __init__(self, table: SegmentedTable, inner: Trainer) -> None:
         self._table, self._inner = table, inner
         self.dataset, self.torch_device, self.dtype = inner.dataset, inner.torch_device, inner.dtype
-        self._names = {
-            (segment.part, state): (name, own)
-            for name, segment in table.segments.items()
-            for own, state in segment.names.items()
-        }
 
     def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         """As *inner* does, all together if that is how it trains; the sums take each model as soon as it is made."""
@@ -57,7 +52,7 @@ class SegmentedTrainer(Trainer):
         """The same by parts; their tensors are appended to *values*, once for each model."""
         found = training.sources.model("model")
         assert all(isinstance(source, int) for source in found.values()), "nobody hands a model in segments on"
-        model = self._whole({name: values[source] for name, source in found.items() if isinstance(source, int)})
+        model = self._table.joined({name: values[source] for name, source in found.items() if isinstance(source, int)})
         inputs = {slot: source for slot, source in training.inputs.items() if slot.role != "model"}
         for part, tensors in model.items():
             at = next((at for at, value in enumerate(values) if _same(value, tensors)), len(values))
@@ -67,25 +62,15 @@ class SegmentedTrainer(Trainer):
         others = [name for name in training.wanted if name not in self._table.segments]
         about = replace(training.about, model=self._table.whole.digest)
         if isinstance(about, TrainPartly):
-            written = tuple(f"{part}.{state}" for (part, state), (name, _) in self._names.items() if about.writes(name))
+            segments = [segment for name, segment in self._table.segments.items() if about.writes(name)]
+            written = tuple(f"{segment.part}.{state}" for segment in segments for state in segment.names.values())
             about = replace(about, written=written)
         return replace(training, about=about, inputs=inputs, wanted=(*model, *others))
 
-    def _whole(self, model: Mapping[str, TensorDict]) -> dict[str, TensorDict]:
-        """A model by part and the tensors' own names, in the order of its table."""
-        parts: dict[str, TensorDict] = {}
-        for (part, state), (name, own) in self._names.items():
-            parts.setdefault(part, {})[state] = model[name][own]
-        return parts
-
     def _cut(self, made: Mapping[str, TensorDict]) -> dict[str, TensorDict]:
         """A model by segment, and whatever else was made."""
-        pieces: dict[str, TensorDict] = {
-            name: value for name, value in made.items() if name not in self._table.whole.parts
-        }
-        for (part, state), (name, own) in self._names.items():
-            pieces.setdefault(name, {})[own] = made[part][state]
-        return pieces
+        parts = self._table.whole.parts
+        return {name: value for name, value in made.items() if name not in parts} | self._table.pieces(made)
 
     def features(self, extractor: Mapping[str, TensorDict], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Nobody asks for them: an extractor alone is no segment."""
@@ -98,7 +83,7 @@ class SegmentedTrainer(Trainer):
         clients: Sequence[int | None] | None = None,
     ) -> list[Score]:
         """The whole model's."""
-        return self._inner.score(self._whole(model), batches, clients)
+        return self._inner.score(self._table.joined(model), batches, clients)
 
 
 def _same(value: TensorDict, other: TensorDict) -> bool:

@@ -11,14 +11,11 @@ round in which it has arrived. Whoever has nothing in common with anybody sends 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from fedsim.data.captures import Capture
 from fedsim.errors import Misfit
 from fedsim.grouping.common_layers import RULES
 from fedsim.learning.codecs.codec import Codec
-from fedsim.learning.learner import Model, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.mean import Mean
 from fedsim.learning.rules.rule import ServerRule
@@ -26,9 +23,9 @@ from fedsim.models.segmented import segmented
 from fedsim.models.table import ModelTable
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.exchanges.exchange import Exchange
-from fedsim.protocols.exchanges.layer_server import LayerServer
-from fedsim.protocols.exchanges.shared_layers import CommonSettings, Sharing
+from fedsim.protocols.layer_server import LayerServer, LayerTask
 from fedsim.protocols.message import Message
+from fedsim.protocols.sharing import CommonSettings, Sharing
 from fedsim.protocols.site import Site
 from fedsim.protocols.task import GLOBAL, Task
 from fedsim.protocols.world import Client, World
@@ -127,31 +124,3 @@ class CommonLayers(Exchange, CommonSettings):
         if codec.declared_bytes is not None and not codec.reads_learning:
             coded -= (len(shared) - 1) * codec.declared_bytes  # they are of the update, not of each segment
         return coded + sum(table.bytes(part) for part in rest)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerTask(Task):
-    """Train the whole model, send it or the layers that are *shared*, and keep the others."""
-
-    site: LayerServer
-    shared: tuple[str, ...]
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """The segments that the codec writes."""
-        return self.shared
-
-    def start(self, world: World, client: Client) -> Model:
-        """What it has, and what it was sent."""
-        return {**self.site.own_model(client), **self.model}
-
-    def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
-        """The trained layers that are shared; it keeps those that are not."""
-        self.site.delivered(client)
-        message = super(LayerTask, self).learn(world, client, capture, begun)
-        trained = message.models["model"]
-        own = {part: handle for part, handle in trained.items() if part not in self.shared}
-        self.site.keep(client, own)
-        world.learner.compute_soon(own)
-        shared = {part: handle for part, handle in trained.items() if part in self.shared}
-        return message._replace(models={**message.models, "model": shared})

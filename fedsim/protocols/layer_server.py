@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from simpy import Event
 
+from fedsim.data.captures import Capture
 from fedsim.grouping.common_layers import Rule
-from fedsim.learning.learner import Model
+from fedsim.learning.learner import Model, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.changes import weighted_change
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
 from fedsim.learning.rules.update import Update
 from fedsim.models.segmented import SegmentedTable
 from fedsim.models.table import ModelTable
-from fedsim.protocols.exchanges.shared_layers import CommonSettings, Group, Sharing
+from fedsim.protocols.message import Message
+from fedsim.protocols.sharing import CommonSettings, Group, Sharing
 from fedsim.protocols.site import Site
+from fedsim.protocols.task import Task
 from fedsim.protocols.world import Client, World
 
-__all__ = ["LayerServer"]
+__all__ = ["LayerServer", "LayerTask"]
 
 KEPT = "private"
 """Under which a client keeps its own model, by segment."""
@@ -185,3 +189,31 @@ def _of_segments(update: Update, segments: Sequence[str]) -> Update:
     model = {segment: update.model[segment] for segment in segments}
     base = {segment: update.base[segment] for segment in segments}
     return update._replace(models={**update.models, "model": model}, base=base)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerTask(Task):
+    """Train the whole model, send it or the layers that are *shared*, and keep the others."""
+
+    site: LayerServer
+    shared: tuple[str, ...]
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The segments that the codec writes."""
+        return self.shared
+
+    def start(self, world: World, client: Client) -> Model:
+        """What it has, and what it was sent."""
+        return {**self.site.own_model(client), **self.model}
+
+    def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
+        """The trained layers that are shared; it keeps those that are not."""
+        self.site.delivered(client)
+        message = super(LayerTask, self).learn(world, client, capture, begun)
+        trained = message.models["model"]
+        own = {part: handle for part, handle in trained.items() if part not in self.shared}
+        self.site.keep(client, own)
+        world.learner.compute_soon(own)
+        shared = {part: handle for part, handle in trained.items() if part in self.shared}
+        return message._replace(models={**message.models, "model": shared})
