@@ -143,9 +143,10 @@ class Results:
 
         It takes a batch of samples as the data set has them, (batch, channels, height, width) for images, and returns
         (batch, outputs) scores; ``argmax(1)`` is the class. Where device classes have models of their own,
-        *device_class* says whose is meant; where each client has its own, *client* does. A fusion layer that a protocol has put in is there: it fuses the model's
-        features with themselves. A user's own module comes back as what it is; **the code that the run's scenario names
-        for it is run**. Neither the data set nor the rest of the scenario is needed.
+        *device_class* says whose is meant; where each client has its own, *client* does. A fusion layer that a protocol
+        has put in is there: it fuses the model's features with themselves. A user's own module comes back as what it
+        is; **the code that the run's scenario names for it is run**. Neither the data set nor the rest of the scenario
+        is needed.
 
         Raises `UserError` when there was no such run, when nothing was learned, when the weights are lost or damaged,
         and when the user's file has changed.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ Widths = tuple[int, ...]
 
 def recursion(strategy: str, models: Mapping[int, Widths]) -> dict[int, list[frozenset[int]]]:
     """For each client, layer by layer, whom it is averaged with, itself included (algorithms 1, 2 and 3)."""
-    layers = {client: [*zip(widths, widths[1:], strict=False)] for client, widths in models.items()}
+    layers = {client: [*pairwise(widths)] for client, widths in models.items()}
     made = {client: [frozenset([client])] * len(own) for client, own in layers.items()}
 
     def common(clients: Sequence[int], begin: int) -> int:
@@ -142,7 +143,7 @@ def _mean(layers: Iterable[Layer]) -> Layer:
 
 def _start(widths: Widths, client: int | None, *, alone: bool) -> list[Layer]:
     """Layer by layer from a stream named by all signatures so far; from one stream where nothing is in common."""
-    shapes = [*zip(widths, widths[1:], strict=False)]
+    shapes = [*pairwise(widths)]
     signatures = [f"linear(inputs={inputs}, outputs={outputs})" for inputs, outputs in shapes]
     whole = Stream(1, "model/init", client or 0).generator()
     layers = []
