@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from fedsim import registry
 from fedsim.scenario.schema import Scenario
 from fedsim.settings import Component, OneOf, Settings
-from writers.markdown import anchor, in_words, listed, quoted
+from writers.markdown import anchor, listed, quoted
 
 SCENARIO = "docs/reference/scenario.md"
 INDEX = "docs/reference/components.md"
@@ -150,7 +150,12 @@ def who(kind: str, names: Sequence[str]) -> str:
     everybody = registry.names(kind)
     others = [name for name in everybody if name not in names]
     if 2 * len(others) < len(names):
-        return f"all but {in_words(others)}" if others else "all"
+        return f"all but {_in_runs(others, everybody)}" if others else "all"
+    return _in_runs(names, everybody)
+
+
+def _in_runs(names: Sequence[str], everybody: Sequence[str]) -> str:
+    """*names* in their order; of four and more that follow each other among *everybody*, the first and the last."""
     runs: list[list[str]] = []
     for name in names:
         if runs and everybody.index(name) == everybody.index(runs[-1][-1]) + 1:

@@ -57,6 +57,13 @@ def kept_by(protocol: Protocol, scenario: Scenario, materials: Materials) -> Kep
     at_stations = protocol.when().at_stations
     updates = len({topology.cell_of(sensor) for sensor in topology.sensors}) if at_stations else in_round
 
+    if exchange.several_models:
+        adapted = {table.digest: materials.table_for(protocol, table) for table in materials.tables}
+        tables = [adapted[table.digest] for table in materials.client_tables]
+        each = exchange.kept_by_all(tables, in_round) / clients + max(map(objective.kept_bytes, adapted.values()))
+        largest = max(adapted.values(), key=lambda table: table.bytes())
+        return Kept(each, clients, server.kept_bytes(largest), server.held_bytes(largest), updates)
+
     def of(table: ModelTable) -> Kept:
         of_client = objective.kept_bytes(table) + exchange.kept_bytes(table)
         return Kept(of_client, asked, server.kept_bytes(table), server.held_bytes(table), updates)

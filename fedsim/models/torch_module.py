@@ -113,27 +113,25 @@ def trained(table: ModelTable, weights: Mapping[str, Path]) -> Module:
 
     if weights.keys() != set(table.parts):
         raise ValueError(f"the model has the parts {sorted(table.parts)}, not {sorted(weights)}")
-    if isinstance(table, SegmentedTable):
-        return _trained_in_segments(table, weights)
     if isinstance(table, LayerTable) and 4 * table.parameters() > sum(path.stat().st_size for path in weights.values()):
         raise ValueError(f"the model has {table.parameters():,} parameters, and the weights are those of a smaller one")
+    found = {part: load_file(path) for part, path in weights.items()}
+    if isinstance(table, SegmentedTable):
+        found = _joined(table, found)
+        table = table.whole
     module = build(table)
-    for part, path in weights.items():
-        module.load(part, load_file(path))
+    for part, state in found.items():
+        module.load(part, state)
     module.eval()
     return module.user if isinstance(module, UserModule) else module
 
 
-def _trained_in_segments(table: SegmentedTable, weights: Mapping[str, Path]) -> Module:
-    found = {name: load_file(path) for name, path in weights.items()}
+def _joined(table: SegmentedTable, found: Mapping[str, dict[str, torch.Tensor]]) -> dict[str, dict[str, torch.Tensor]]:
+    """Segments, *found* in a store, as the whole model's parts."""
     for name, tensors in found.items():
         if {own: tuple(tensor.shape) for own, tensor in tensors.items()} != table.state_shapes(name):
             raise ValueError(f"layers {name} of the model have other shapes")
-    module = build(table.whole)
-    for part, state in table.joined(found).items():
-        module.load(part, state)
-    module.eval()
-    return module
+    return table.joined(found)
 
 
 def initial_parameters(table: ModelTable, rng: np.random.Generator) -> dict[str, dict[str, torch.Tensor]]:

@@ -198,8 +198,8 @@ FAULTS = (
     Fault(
         "changes are summed up from where trainings started, and not from the sum's own base",
         TRAINER,
-        "                if base[part] is not sum_base:\n",
-        "                if base is None:\n",
+        "                elif base[part] is not sum_base:\n",
+        "                elif base is None:\n",
         (CORNERS,),
     ),
     Fault(

@@ -108,7 +108,7 @@ FAULTS = (
     Fault(
         "rounds of a block pass while nobody can be reached",
         ROUNDS,
-        "        yield from _until_somebody_can_begin(cloud.world, groups, task)\n",
+        "        yield from _until_somebody_can_begin(cloud.world, members, task_of)\n",
         "",
         (f"{TEST_GROUPS}::test_in_the_middle_of_a_block_rounds_wait_for_its_clients_unless_there_is_no_hope",),
     ),

@@ -33,7 +33,7 @@ FAULTS = (
     Fault(
         "a wave stands where its first training stood",
         WAVES,
-        "if node not in wave_of or wave_of[node][-1] is node]",
+        "if node not in wave_of or node in first_sums]",
         "if node not in wave_of or wave_of[node][0] is node]",
         (TEST_WAVES,),
     ),

@@ -10,6 +10,7 @@ round in which it has arrived. Whoever has nothing in common with anybody sends 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
@@ -25,7 +26,7 @@ from fedsim.protocols.block import BlockRound
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.layer_server import LayerServer, LayerTask
 from fedsim.protocols.message import Message
-from fedsim.protocols.sharing import CommonSettings, Sharing
+from fedsim.protocols.sharing import CommonSettings, Group, Sharing
 from fedsim.protocols.site import Site
 from fedsim.protocols.task import GLOBAL, Task
 from fedsim.protocols.world import Client, World
@@ -77,9 +78,22 @@ class CommonLayers(Exchange, CommonSettings):
                 "objective",
             )
 
-    def kept_bytes(self, model: ModelTable) -> float:
-        """All of it, as far as it is not common to several clients: at most, the whole model."""
-        return model.bytes()
+    def kept_by_all(self, clients: Sequence[ModelTable], in_round: float) -> float:
+        """Layers of each client's own, once for each, and means, once for each round that somebody was last in."""
+        sharing = Sharing(clients, RULES[self.strategy], share_fc=self.share_fc)
+        own: dict[str, float] = {}
+        members = Counter[Group]()
+        for table in clients:
+            if table.digest not in own:
+                shared = sharing.segments(table)
+                own[table.digest] = sum(table.bytes(part) for part in table.parts if part not in shared)
+            members.update(sharing.of(table))
+        share = min(in_round / len(clients), 1.0)
+        means = sum(
+            _versions(number, share) * sum(sharing.first_table(group).bytes(part) for part in group.segments)
+            for group, number in members.items()
+        )
+        return means + sum(own[table.digest] for table in clients)
 
     def site(self, world: World, rule: ServerRule) -> LayerServer:
         """A server that has a mean of each layer, or of several."""
@@ -124,3 +138,15 @@ class CommonLayers(Exchange, CommonSettings):
         if codec.declared_bytes is not None and not codec.reads_learning:
             coded -= (len(shared) - 1) * codec.declared_bytes  # they are of the update, not of each segment
         return coded + sum(table.bytes(part) for part in rest)
+
+
+def _versions(clients: int, share: float) -> float:
+    """How many means of a layer that *clients* have are still somebody's, where a *share* of them is drawn each round.
+
+    That is, rounds that some client took part in last: the cohort of one, of k clients, is gone once the last of them
+    was drawn again, on average after ``1/share (1 + 1/2 + ... + 1/k)`` rounds.
+    """
+    if share >= 1.0:
+        return 1.0
+    in_round = max(round(clients * share), 1)
+    return min(float(clients), sum(1 / number for number in range(1, in_round + 1)) / share)

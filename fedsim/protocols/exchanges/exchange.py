@@ -56,6 +56,10 @@ class Exchange(Component):
         """Bytes of a *model* that a client keeps to itself between trainings, in float32: as a rule, none."""
         return 0.0
 
+    def kept_by_all(self, clients: Sequence[ModelTable], in_round: float) -> float:
+        """The same of all *clients*, whose models these are, if so many are *in_round*."""
+        return sum(self.kept_bytes(model) for model in clients)
+
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""
         return {}
