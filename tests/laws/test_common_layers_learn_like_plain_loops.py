@@ -96,6 +96,7 @@ CASES: dict[str, tuple[dict[str, Any], str, dict[str, bool]]] = {
     "by round": ({"name": "flexifed", "common": "round"}, "max", {"by_round": True}),
     "basic by round": ({"name": "flexifed", "common": "round", "strategy": "basic"}, "basic", {"by_round": True}),
     "uploads what is common": ({"name": "flexifed", "upload": "common"}, "max", {}),
+    "all layers are fully connected": ({"name": "flexifed", "share_fc": False}, "standalone", {}),
     "own starts": ({"name": "flexifed", "init": "own"}, "max", {"server": False}),
 }
 

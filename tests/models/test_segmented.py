@@ -11,6 +11,7 @@ from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.learning.executors.segmented import started
 from fedsim.models.declared import Declared
+from fedsim.models.layers import Linear
 from fedsim.models.mlp import Mlp
 from fedsim.models.resnet import ResNet
 from fedsim.models.segmented import SegmentedTable, segmented
@@ -70,6 +71,15 @@ def test_a_model_that_shares_nothing_is_left_whole() -> None:
     assert segmented(alone, [Mlp(hidden=[12]).table((64,), 10)]) is alone
     declared = Declared(parameters=5).table(None, None)
     assert segmented(declared, [table]) is declared
+
+
+def test_a_model_is_cut_where_a_part_of_another_one_ends() -> None:
+    """Or a segment of one would be a part and a bit of the other."""
+    one, two, last, other = Linear("one", 4, 3), Linear("two", 3, 3), Linear("last", 3, 2), Linear("other", 3, 5)
+    short = LayerTable(input_shape=(4,), extractor=(one,), classifier=(two, last))
+    long = LayerTable(input_shape=(4,), extractor=(one, two), classifier=(other,))
+    assert segmented(short, [long]).parts == ("1", "2", "3")
+    assert segmented(long, [short]).parts == ("1", "2", "3")
 
 
 def test_connected_layers_apart() -> None:
