@@ -9,6 +9,7 @@ CIFAR-10's and which ImageNet's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
@@ -47,6 +48,9 @@ CINIC_PUBLISHED = 90_000
 CINIC = "CINIC-10 (images in train/<class>, valid/<class> and test/<class>)"
 
 
+Pixels = Literal[8, 16, 32]
+
+
 class Cifar10(SampledDataset):
     """60,000 colour images of 32 x 32 pixels in 10 classes, from files that you have (the binary version)."""
 
@@ -56,10 +60,13 @@ class Cifar10(SampledDataset):
     """The folder of the binary version, or of images in train/<class> and test/<class>, or an archive (.tar, .tar.gz,
     .tar.xz) of either; beside the scenario, or in the folder FEDSIM_DATA names."""
 
+    pixels: Pixels = 32
+    """Pixels per side. With fewer than 32, each is the mean of 2 x 2 pixels, or of 4 x 4, rounded to a whole byte."""
+
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
-        """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
+        """Samples of shape (3, pixels, pixels) in [0, 1]; on the wire a byte for each number, and the label."""
         path = locate(self.path, what=f"{WHAT} is needed")
-        return cached(self.name, VERSION, [path], {}, lambda: _read(path))
+        return smaller(cached(self.name, VERSION, [path], {}, lambda: _read(path)), self.pixels)
 
 
 class Cinic10(SampledDataset):
@@ -73,10 +80,14 @@ class Cinic10(SampledDataset):
     validation: Literal["train", "test", "drop"] = "train"
     """What becomes of the 90,000 images in valid: clients get them too, they are for tests, or they are left out."""
 
+    pixels: Pixels = 32
+    """Pixels per side. With fewer than 32, each is the mean of 2 x 2 pixels, or of 4 x 4, rounded to a whole byte."""
+
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
-        """Samples of shape (3, 32, 32) in [0, 1]; on the wire one byte for each pixel and colour, and the label."""
+        """Samples of shape (3, pixels, pixels) in [0, 1]; on the wire a byte for each number, and the label."""
         path = locate(self.path, what=f"{CINIC} is needed")
-        return cached(self.name, VERSION, [path], {"validation": self.validation}, lambda: self._read(path))
+        whole = cached(self.name, VERSION, [path], {"validation": self.validation}, lambda: self._read(path))
+        return smaller(whole, self.pixels)
 
     def _read(self, path: Path) -> RawDataset:
         left_out = VALIDATION if self.validation == "drop" else ""
@@ -90,6 +101,20 @@ class Cinic10(SampledDataset):
         images = _Found(found.x, _labels_of(path, found, kind), test, found.passed_over)
         expected = CINIC_PUBLISHED * len(needed)
         return _raw(images, expected, f"CINIC-10 has {expected} here")
+
+
+def smaller(images: RawDataset, pixels: int) -> RawDataset:
+    """*images* of bytes with so many *pixels* per side, as many of theirs as go into one: their mean, halves up."""
+    if pixels == SIDE:
+        return images
+    assert isinstance(images.x, np.ndarray)
+    each = SIDE // pixels
+    summed = np.zeros((len(images.x), COLOURS, pixels, pixels), np.uint16)
+    for row in range(each):
+        for column in range(each):
+            summed += images.x[:, :, row::each, column::each]
+    x = ((summed + each * each // 2) // (each * each)).astype(np.uint8)
+    return replace(images, x=x, sample_bytes=float(LABEL_BYTES + COLOURS * pixels * pixels))
 
 
 def _read(path: Path) -> RawDataset:

@@ -54,6 +54,21 @@ def test_records_are_read_byte_by_byte(raw, tmp_path):
     assert 0 <= decoded.min() < decoded.max() <= 1
 
 
+@pytest.mark.parametrize("pixels", [8, 16])
+def test_fewer_pixels_are_the_means_of_areas(streams, tmp_path, pixels):
+    """By hand, in exact arithmetic; halves are rounded up, and the wire has as many bytes."""
+    write(tmp_path, batches())
+    whole, small = (Cifar10(path=str(tmp_path), pixels=side).raw(Clients(2), streams(1)) for side in (32, pixels))
+    each = 32 // pixels
+    areas = whole.x.reshape(60, 3, pixels, each, pixels, each).astype(np.int64).sum(axis=(3, 5))
+    expected = [
+        [[[(2 * some + each**2) // (2 * each**2) for some in row] for row in one] for one in of] for of in areas
+    ]
+    assert small.x.dtype == np.uint8 and small.x.tolist() == np.array(expected).tolist()
+    assert small.sample_bytes == 1 + 3 * pixels**2
+    assert np.array_equal(small.y, whole.y) and np.array_equal(small.test, whole.test)
+
+
 def test_what_is_not_the_whole_data_set_is_said(raw, tmp_path):
     write(tmp_path, batches())
     assert raw(tmp_path).remarks == ("60 images, and CIFAR-10 has 60000",)
