@@ -27,7 +27,18 @@ from fedsim.files import read_text_file
 from fedsim.scenario.scalars import message_line, printable, show, show_text
 from fedsim.settings import NonNegative
 
-__all__ = ["AGAIN", "GROUPS", "LINKS", "ROUNDS", "SUMMARY", "TRANSFERS", "Columns", "read_manifest", "read_table"]
+__all__ = [
+    "AGAIN",
+    "DEVICE_CLASSES",
+    "GROUPS",
+    "LINKS",
+    "ROUNDS",
+    "SUMMARY",
+    "TRANSFERS",
+    "Columns",
+    "read_manifest",
+    "read_table",
+]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
@@ -187,6 +198,11 @@ LINKS = Columns(
     complete=("link", "direction"),
 )
 TRANSFERS = Columns(text=("protocol",), whole=("seed",), numbers=("bytes",))
+DEVICE_CLASSES = Columns(
+    text=("protocol", "device_class"),
+    whole=("seed", "round", "clients"),
+    numbers=("sim_time_s", "uplink_bytes", "downlink_bytes", "compute_s", "accuracy", "loss"),
+)
 GROUPS = Columns(text=("protocol", "client"), whole=("seed", "round", "group", "position"), numbers=())
 
 

@@ -15,7 +15,15 @@ import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
-from fedsim.metrics.tables import event_row, formula_row, groups_table, links_table, rounds_table, transfers_table
+from fedsim.metrics.tables import (
+    device_classes_table,
+    event_row,
+    formula_row,
+    groups_table,
+    links_table,
+    rounds_table,
+    transfers_table,
+)
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.world import Client, World
 from fedsim.scenario.closed_forms import closed_form
@@ -37,6 +45,7 @@ class ResultTables:
     rounds: list[pd.DataFrame] = field(default_factory=list)
     links: list[pd.DataFrame] = field(default_factory=list)
     groups: list[pd.DataFrame] = field(default_factory=list)
+    device_classes: list[pd.DataFrame] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     _transfers: pq.ParquetWriter | None = None
     _file: BinaryIO | None = None
@@ -53,6 +62,9 @@ class ResultTables:
         names = [client.name for client in world.clients]
         if len(world.trace.groups):
             self.groups.append(_with_columns(first, groups_table(world.trace, names)))
+        if classes := world.loop.device_classes:
+            by_class = {done.number: done.by_class for done in world.loop.rounds_done}
+            self.device_classes.append(_with_columns(first, device_classes_table(world.trace, by_class, classes)))
         if self.scenario.save_transfers:
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
             self._append_transfers(_with_columns(first, transfers))
@@ -67,6 +79,8 @@ class ResultTables:
         self.folder.save_table("links.csv", pd.concat(self.links, ignore_index=True))
         if self.groups:
             self.folder.save_table("groups.parquet", pd.concat(self.groups, ignore_index=True))
+        if self.device_classes:
+            self.folder.save_table("device_classes.csv", pd.concat(self.device_classes, ignore_index=True))
 
     def __enter__(self) -> Self:
         return self

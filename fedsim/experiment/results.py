@@ -13,7 +13,17 @@ import pandas as pd
 
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
-from fedsim.experiment.read_results import AGAIN, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS, read_manifest, read_table
+from fedsim.experiment.read_results import (
+    AGAIN,
+    DEVICE_CLASSES,
+    GROUPS,
+    LINKS,
+    ROUNDS,
+    SUMMARY,
+    TRANSFERS,
+    read_manifest,
+    read_table,
+)
 from fedsim.experiment.shell import command_line
 from fedsim.experiment.shown_results import as_html, as_text
 from fedsim.experiment.trained_model import model_of_client, trained_model
@@ -77,6 +87,17 @@ class Results:
         if not path.exists():
             raise UserError(f"{printable(str(path))} was not written: no protocol of this run forms groups")
         return read_table(path, GROUPS)
+
+    @cached_property
+    def device_classes(self) -> pd.DataFrame:
+        """A row for each protocol, seed, round and device class: its bytes, work and accuracy; bytes and work add up.
+
+        Raises `UserError` when all devices of the run are of one class.
+        """
+        path = self.folder / "device_classes.csv"
+        if not path.exists():
+            raise UserError(f"{printable(str(path))} was not written: all devices of this run are of one class")
+        return read_table(path, DEVICE_CLASSES)
 
     def __repr__(self) -> str:
         try:

@@ -150,8 +150,12 @@ class GraphLearner(Learner):
             for one in large:
                 self._forcer.look_up(one)
         self._soon.clear()
-        metrics: dict[str, Any] = spread_of_own([handle.value for handle in handles]) if own else handles[0].value
-        return metrics
+        if not own:
+            metrics: dict[str, Any] = handles[0].value
+            return metrics
+        clients = [each.client for each, _ in about if isinstance(each, EvaluateOwn)]
+        scores = [handle.value for handle in handles]
+        return spread_of_own(scores) | {"each": dict(zip(clients, scores, strict=True))}
 
     def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""

@@ -141,7 +141,7 @@ class Learner(ABC):
     ) -> dict[str, Any] | None:
         """Metrics of *model* now, or with *on* ``own`` of all clients' *own*: this forces the graph.
 
-        None when nothing is learned.
+        With ``own``, "each" has them by client. None when nothing is learned.
         """
 
     @abstractmethod

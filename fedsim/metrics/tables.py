@@ -18,7 +18,16 @@ from fedsim.metrics.cost_models.settings import Cost
 from fedsim.network.hop import Direction, Link
 from fedsim.network.transfer import Transfer
 
-__all__ = ["CUMULATIVE", "event_row", "formula_row", "groups_table", "links_table", "rounds_table", "transfers_table"]
+__all__ = [
+    "CUMULATIVE",
+    "device_classes_table",
+    "event_row",
+    "formula_row",
+    "groups_table",
+    "links_table",
+    "rounds_table",
+    "transfers_table",
+]
 
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
 """Round -> test set -> metric -> value."""
@@ -60,6 +69,40 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
             values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
             table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
     return table
+
+
+def device_classes_table(
+    trace: Trace, evaluations: Mapping[int, Mapping[str, Mapping[str, Any]]], classes: Sequence[str]
+) -> pd.DataFrame:
+    """A row for each round and device class, of clients whose *classes* these are.
+
+    Bytes are those on the clients' own hops, and ``compute_s`` is the sum of their devices' seconds of local work;
+    both add up over the run. Metrics are of the clients' own models on their own tests: *evaluations* has them by round
+    and class.
+    """
+    rounds, hops, work = trace.rounds.array(), trace.hops, trace.work.array()
+    kinds = list(dict.fromkeys(classes))
+    code = np.array([kinds.index(kind) for kind in classes])
+    client = hops.column("client")
+    mine = hops.column("access") & (client >= 0)
+    of_hop, up, put_bytes = code[np.where(mine, client, 0)], hops.column("uplink"), hops.column("bytes")
+    until = np.searchsorted(np.sort(work["end_s"]), rounds["end_s"], side="right")
+    order = np.argsort(work["end_s"], kind="stable")
+    seconds, of_work = (work["end_s"] - work["start_s"])[order], code[work["client"][order]]
+    tables = []
+    for number, kind in enumerate(kinds):
+        here = mine & (of_hop == number)
+        table = pd.DataFrame({"round": rounds["round"], "device_class": kind, "clients": int((code == number).sum())})
+        table["sim_time_s"] = rounds["end_s"]
+        table["uplink_bytes"] = _sum_until(rounds["hops"], put_bytes * (here & up))
+        table["downlink_bytes"] = _sum_until(rounds["hops"], put_bytes * (here & ~up))
+        table["compute_s"] = _sum_until(until, seconds * (of_work == number))
+        scores = [evaluations.get(one, {}).get(kind, {}) for one in rounds["round"].tolist()]
+        score = "rmse" if any("rmse" in one for one in scores) else "accuracy"
+        for metric in dict.fromkeys(("accuracy", "loss", score, f"{score}_mean", f"{score}_min", f"{score}_max")):
+            table[metric] = np.array([one.get(metric, np.nan) for one in scores], dtype=np.float64)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True).sort_values("round", kind="stable", ignore_index=True)
 
 
 def _score(evaluations: Evaluations) -> str:

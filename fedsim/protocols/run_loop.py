@@ -21,6 +21,7 @@ from fedsim.kernel.trace import Trace
 from fedsim.learning.divergence import diverged, why_it_ended
 from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel
 from fedsim.learning.objectives.plain import Plain
+from fedsim.learning.spread import spread_of_own
 from fedsim.learning.target import first_confirmed
 from fedsim.network.hop import Direction
 from fedsim.network.network import Network
@@ -97,6 +98,8 @@ class Round:
     participants: int
     metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By test set; empty when the round was not evaluated."""
+    by_class: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of clients' own models, by device class, where there are several of them."""
 
 
 class NobodyLeft(Exception):
@@ -125,6 +128,8 @@ class RunLoop:
         """The models of device classes that have others, by their tables' digests."""
         self.own_models: Callable[[], Sequence[OwnModel]] = tuple
         """Asks for each client's own model."""
+        self.device_classes: Sequence[str] = ()
+        """Of each client, where there are several."""
         self.cut_short: str | None = None
         """Why the run ended before its time; None when it did not."""
         self._env = env
@@ -236,8 +241,14 @@ class RunLoop:
         for name in self._evaluate.on:
             own = self._scored_models(done.number) if name == "own" else ()
             metrics = self._learner.evaluate(self.model, name, round_number=done.number, own=own)
-            if metrics is not None:
-                done.metrics[name] = metrics
+            if metrics is None:
+                continue
+            each: Mapping[int, Mapping[str, Any]] = metrics.pop("each", {}) if name == "own" else {}
+            done.metrics[name] = metrics
+            by_class: dict[str, list[Mapping[str, Any]]] = {}
+            for client, score in each.items() if self.device_classes else ():
+                by_class.setdefault(self.device_classes[client], []).append(score)
+            done.by_class = {kind: spread_of_own(scores) for kind, scores in by_class.items()}
 
     def _scored_models(self, number: int) -> Sequence[OwnModel]:
         """Each client's own model, fine-tuned if the scenario says so.

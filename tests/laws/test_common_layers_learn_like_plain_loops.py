@@ -190,3 +190,34 @@ def test_the_model_of_each_client_is_loaded_by_its_name(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=message):
             results.load_model("flexifed", 1, **more)
+
+
+def test_device_classes_have_a_table_that_adds_up_to_the_rounds(tmp_path: Path) -> None:
+    rates = {"radio": {"name": "fixed", "uplink_bps": 1e6, "downlink_bps": 2e6}, "discipline": {"name": "dedicated"}}
+    more = {"network.cell": rates, "protocols": [{"name": "flexifed", "clients": 6}]}
+    mixed = changes(**more)
+    slow = {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}}
+    mixed["devices.classes"] = {kind: keys | slow for kind, keys in mixed["devices.classes"].items()}
+    scenario = digit_runs.scenario(mixed)
+    results, worlds = with_worlds(scenario, tmp_path / "run")
+    table, rounds, world = results.device_classes, results.rounds, worlds["flexifed"]
+    assert table.groupby("round")["clients"].sum().tolist() == [DEVICES] * 3
+    for name in ("uplink_bytes", "downlink_bytes"):
+        assert table.groupby("round")[name].sum().tolist() == rounds[name].tolist()
+    work = world.trace.work.array()
+    assert table[table["round"] == 3]["compute_s"].sum() == pytest.approx((work["end_s"] - work["start_s"]).sum())
+    loop = LayerLoop(scenario, widths_of())
+    accuracies = np.array(loop.run("max", selected(3, 6)))
+    kinds = np.array(KINDS)
+    for _, row in table.iterrows():
+        own = accuracies[row["round"] - 1][kinds == row["device_class"]]
+        assert row["accuracy_mean"] == pytest.approx(own.mean(), abs=1e-12)
+        assert (row["accuracy_min"], row["accuracy_max"]) == pytest.approx((own.min(), own.max()), abs=1e-12)
+
+
+def test_one_device_class_has_no_table(tmp_path: Path) -> None:
+    results = run(digit_runs.scenario({"stop.rounds": 1}), out=tmp_path, executor="batched")
+    with pytest.raises(
+        UserError, match=r"device_classes.csv was not written: all devices of this run are of one class"
+    ):
+        _ = results.device_classes
