@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from simpy import Event
 
 from fedsim.data.captures import Capture
-from fedsim.grouping.common_layers import Rule
 from fedsim.learning.learner import Model, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.changes import weighted_change
@@ -32,7 +31,14 @@ KEPT = "private"
 class LayerServer(Site):
     """The cloud. What a client has is kept with the client; the server knows what it has not been sent yet."""
 
-    def __init__(self, world: World, rule: ServerRule, settings: CommonSettings, sharing: Rule) -> None:
+    def __init__(
+        self,
+        world: World,
+        rule: ServerRule,
+        settings: CommonSettings,
+        sharing: Callable[[Sequence[ModelTable]], Sharing],
+    ) -> None:
+        """*sharing* tells what is common to clients whose models it is given."""
         super().__init__(world, state={"model": {}})
         self._settings, self._how, self._server_rule = settings, sharing, rule
         self.sharing = self._shared_by(world.clients)
@@ -55,8 +61,7 @@ class LayerServer(Site):
         self._note_model_of_all()
 
     def _shared_by(self, clients: Sequence[Client]) -> Sharing:
-        tables = [client.model for client in clients]
-        return Sharing(tables, self._how, share_fc=self._settings.share_fc)
+        return self._how([client.model for client in clients])
 
     def _begun(self, group: Group) -> State:
         table = self.sharing.first_table(group)

@@ -80,6 +80,14 @@ class Sharing:
         """The segments of *table* that are shared."""
         return self._segments.get(table.digest, ())
 
+    def layers(self, table: ModelTable) -> int:
+        """How many layers that is."""
+        begin, found = 0, 0
+        for segment, end in _ends(table):
+            found += end - begin if segment in self.segments(table) else 0
+            begin = end
+        return found
+
     def first_table(self, group: Group) -> ModelTable:
         """The first of the tables that has the group."""
         return next(table for table in self.tables if group in self._groups[table.digest])

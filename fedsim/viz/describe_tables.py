@@ -193,6 +193,8 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
     yield DescriptionTable(
         pd.DataFrame([_kept_row(one) for one in protocols if one["kept"]]), ("protocol", "memory beside the model")
     )
+    common = [_common_row(one, of_class) for one in protocols for of_class in one["common_layers"]]
+    yield DescriptionTable(pd.DataFrame(common), ("protocol", "common layers of"))
     left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
     if left_out:
         yield pairs("protocol", "why that is unknown", left_out)
@@ -225,6 +227,16 @@ def _kept_row(protocol: dict[str, Any]) -> dict[str, str]:
         "clients": f"{kept['clients']:,} x {size(kept['client'])}" if kept["client"] else "",
         "server": size(kept["server"]) if kept["server"] else "",
         "updates of a round": f"{kept['updates']:,} x {size(kept['update'])}" if kept["update"] else "",
+    }
+
+
+def _common_row(protocol: dict[str, Any], of_class: dict[str, Any]) -> dict[str, str]:
+    return {
+        "protocol": _label(protocol),
+        "common layers of": of_class["device_class"],
+        "clients": f"{of_class['clients']:,}",
+        "layers": f"{of_class['layers']} of {of_class['of_layers']}",
+        "bytes": f"{size(of_class['bytes'])} of {size(of_class['of_bytes'])}",
     }
 
 

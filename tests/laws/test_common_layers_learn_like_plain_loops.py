@@ -22,6 +22,8 @@ from tiers import mostly_long
 from fedsim.errors import UserError
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
+from fedsim.learning.executors.wave import Wave
+from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.scenario.build import gather_materials
 
 HIDDEN = {"a": (16,), "b": (16, 12), "c": (16, 12, 8), "d": (14, 12)}
@@ -221,3 +223,23 @@ def test_one_device_class_has_no_table(tmp_path: Path) -> None:
         UserError, match=r"device_classes.csv was not written: all devices of this run are of one class"
     ):
         _ = results.device_classes
+
+
+def test_no_client_with_a_twin_hands_its_model_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All layers of kinds a, b and c are averaged with somebody's: what leaves a wave is sums, one for each segment."""
+    waves: list[Wave] = []
+
+    class Noted(TrainJob):
+        def __init__(self, wave: Wave, values: Sequence[Any]) -> None:
+            waves.append(wave)
+            super().__init__(wave, values)
+
+    monkeypatch.setattr("fedsim.learning.executors.torch_executor.TrainJob", Noted)
+    protocols = [{"name": "flexifed", "fraction": 1.0}]
+    run(digit_runs.scenario(changes("abc", protocols=protocols)), out=tmp_path, executor="batched", workers=1)
+    assert sum(len(wave.trainings) for wave in waves) == 3 * DEVICES
+    assert {one.wanted for wave in waves for one in wave.trainings} == {()}
+    for wave in waves:
+        segments = [part for total in wave.sums for part in total.parts]
+        assert len(segments) == len(set(segments)) == len(wave.trainings[0].sources.model("model"))
+    assert max(len(wave.trainings) for wave in waves) > 3, "clients of one model train together"

@@ -8,6 +8,7 @@ import pytest
 from small_worlds import RING, scenario, simulated
 
 from fedsim.errors import UserError
+from fedsim.experiment.describe import describe
 from fedsim.experiment.validate import validate
 from fedsim.models.resnet import ResNet
 from fedsim.models.segmented import segmented
@@ -145,3 +146,22 @@ def refused(protocol: dict[str, Any], **changes: Any) -> str:
 )
 def test_what_cannot_be_is_refused_with_the_reason(protocol: dict[str, Any], message: str) -> None:
     assert message in refused(protocol)
+
+
+def test_describe_tells_what_each_class_has_in_common() -> None:
+    protocols = [{"name": name, "fraction": 1.0} for name in ("flexifed", "standalone")]
+    both = keys({"name": "flexifed"}) | {"protocols": protocols}
+    facts, _ = describe(scenario(both))
+    flexifed, standalone = (one["common_layers"] for one in facts["protocols"])
+    assert [(one["device_class"], one["layers"], one["of_layers"]) for one in flexifed] == [
+        ("twenty", 7, 22),
+        ("thirty-two", 11, 34),
+        ("forty-four", 15, 46),
+        ("fifty-six", 15, 58),
+    ]
+    assert {one["device_class"]: one["bytes"] for one in flexifed} == SHARED
+    assert {one["device_class"]: one["of_bytes"] for one in flexifed} == WHOLE
+    assert [(one["clients"], one["layers"], one["bytes"]) for one in standalone] == [(1, 0, 0)] * 4
+    kept = facts["protocols"][0]["kept"]["total"]
+    means = 58_816 + 37_888 + 37_888
+    assert kept == pytest.approx(sum(WHOLE.values()) - sum(SHARED.values()) + means), "a mean is there once"

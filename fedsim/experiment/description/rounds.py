@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedsim.experiment.description.common_layers import common_layer_facts
 from fedsim.experiment.description.simulations import MOST_HOPS, Simulations
 from fedsim.experiment.description.spread import Spread, spread_of
 from fedsim.experiment.memory import kept_by
@@ -68,6 +69,7 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
         "mean_cohort": None if form is None else form.mean_cohort(len(simulations.materials.topology.sensors)),
         "reads_learning": protocol.needs_learning,
         "kept": _kept(protocol, simulations),
+        "common_layers": common_layer_facts(protocol, simulations.materials),
         "rounds": [],
         "parts": {},
         "not_simulated": None,

@@ -78,9 +78,13 @@ class CommonLayers(Exchange, CommonSettings):
                 "objective",
             )
 
+    def sharing(self, clients: Sequence[ModelTable]) -> Sharing:
+        """What is common to these *clients*."""
+        return Sharing(clients, RULES[self.strategy], share_fc=self.share_fc)
+
     def kept_by_all(self, clients: Sequence[ModelTable], in_round: float) -> float:
         """Layers of each client's own, once for each, and means, once for each round that somebody was last in."""
-        sharing = Sharing(clients, RULES[self.strategy], share_fc=self.share_fc)
+        sharing = self.sharing(clients)
         own: dict[str, float] = {}
         members = Counter[Group]()
         for table in clients:
@@ -97,7 +101,7 @@ class CommonLayers(Exchange, CommonSettings):
 
     def site(self, world: World, rule: ServerRule) -> LayerServer:
         """A server that has a mean of each layer, or of several."""
-        return LayerServer(world, rule, self, RULES[self.strategy])
+        return LayerServer(world, rule, self, self.sharing)
 
     def fine_tuned_bytes(self, site: Site, client: Client) -> float:
         """The layers that it has in common."""
