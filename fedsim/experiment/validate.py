@@ -15,7 +15,7 @@ from fedsim.protocols.combination import Combination
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import RunLoop
 from fedsim.protocols.world import World
-from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.scenario.build import Materials, build_world, check_protocol, gather_materials
 from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.load import written_out
 from fedsim.scenario.schema import Scenario
@@ -102,8 +102,7 @@ def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *
     world = build_world(scenario, first, materials, lambda *_: NoLearner())
     for protocol in others:
         if materials.table_for(protocol, materials.table) is world.model:
-            with scenario.about(*scenario.place_of(protocol)):
-                protocol.check(seen_by(protocol, world, scenario))
+            check_protocol(scenario, protocol, seen_by(protocol, world, scenario))
         else:
             build_world(scenario, protocol, materials, lambda *_: NoLearner())
             gc.collect()  # that world is full of cycles

@@ -137,6 +137,11 @@ class Combination(Protocol):
         with within(*self._key("schedule")):
             schedule.check_beside(world, parts)
 
+    def check_tests(self, world: World, on: Sequence[str]) -> None:
+        """As its exchange has it."""
+        with within(*self._key("exchange")):
+            self.parts.exchange.check_tests(world, on)
+
     def _check_what_travels_beside(self) -> None:
         """What the objective receives, the server must have, and what the rule needs, the objective must send."""
         cohort, exchange, objective, _, server = self.parts

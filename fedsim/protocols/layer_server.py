@@ -69,12 +69,6 @@ class LayerServer(Site):
         state = {"model": {segment: model[segment] for segment in group.segments}}
         return self._server_rule.begin(self.world.learner, state, table)
 
-    @property
-    def is_one_model(self) -> bool:
-        """Whether all clients have all of one model in common."""
-        tables, groups = self.sharing.tables, self.sharing.groups
-        return len(tables) == 1 and len(groups) == 1 and groups[0].segments == tables[0].parts
-
     # -- what a client begins with -----------------------------------------------------------------------------------
 
     def _initial_model(self, client: Client) -> Model:
@@ -179,7 +173,7 @@ class LayerServer(Site):
 
     def _note_model_of_all(self) -> None:
         """Where all have one model, that is the state of this site, as of others."""
-        if self.is_one_model and (group := self.sharing.groups[0]) in self._means:
+        if self.sharing.is_one_model and (group := self.sharing.groups[0]) in self._means:
             self.state = self._means[group]
 
 

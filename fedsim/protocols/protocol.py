@@ -98,6 +98,10 @@ class Protocol(Component):
         """
         world.check_compute_times()
 
+    def check_tests(self, world: World, on: Sequence[str]) -> None:
+        """Raise `UserError` when it makes no model that could be scored *on* all of these test sets."""
+        return
+
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""
         return {}

@@ -80,6 +80,11 @@ class Sharing:
         """The segments of *table* that are shared."""
         return self._segments.get(table.digest, ())
 
+    @property
+    def is_one_model(self) -> bool:
+        """Whether all clients have all of one model in common."""
+        return len(self.tables) == 1 and len(self.groups) == 1 and self.groups[0].segments == self.tables[0].parts
+
     def layers(self, table: ModelTable) -> int:
         """How many layers that is."""
         begin, found = 0, 0

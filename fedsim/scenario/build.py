@@ -34,7 +34,7 @@ from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories
 
-__all__ = ["LearnerFactory", "Materials", "build_world", "gather_materials"]
+__all__ = ["LearnerFactory", "Materials", "build_world", "check_protocol", "gather_materials"]
 
 _MOST_COMPARED = 1_000
 
@@ -196,9 +196,16 @@ def build_world(
         forgetful=scenario.faults.device_memory == "lost",
         cancel_late=scenario.network.late_transfers == "cancel",
     )
+    check_protocol(scenario, protocol, world)
+    return world
+
+
+def check_protocol(scenario: Scenario, protocol: Protocol, world: World) -> None:
+    """Raise `UserError`, with its key, when *protocol* cannot run in *world*, or makes nothing to score as asked."""
     with scenario.about(*scenario.place_of(protocol)):
         protocol.check(world)
-    return world
+        if scenario.learn:
+            protocol.check_tests(world, scenario.evaluate.on)
 
 
 def _clients(

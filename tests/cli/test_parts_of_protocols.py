@@ -65,6 +65,7 @@ PLAIN = {
 }
 """What each can be without more ado."""
 ONLY_FITS_PARTS = {"hfedms_d": "lasp sends the classifier alone", "fedper": "extractor sends the extractor alone"}
+ONLY_FITS_PARTS["standalone"] = "clients have models of their own"
 """What those say of a softmax, which has its classifier not apart."""
 NET = """
 from torch import nn

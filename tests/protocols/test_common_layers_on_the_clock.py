@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import digit_runs
 import pytest
 from small_worlds import RING, scenario, simulated
 
@@ -165,3 +166,31 @@ def test_describe_tells_what_each_class_has_in_common() -> None:
     kept = facts["protocols"][0]["kept"]["total"]
     means = 58_816 + 37_888 + 37_888
     assert kept == pytest.approx(sum(WHOLE.values()) - sum(SHARED.values()) + means), "a mean is there once"
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        {"name": "standalone", "clients": 3},
+        {"name": "flexifed", "clients": 3, "share_fc": False},
+        {"name": "flexifed", "clients": 3, "common": "round"},
+        {"name": "flexifed", "clients": 3, "init": "own"},
+    ],
+    ids=lambda keys: "-".join(map(str, keys.values())),
+)
+@pytest.mark.parametrize("first", [False, True])
+def test_without_a_model_of_all_only_own_ones_are_scored(protocol: dict[str, Any], first: bool) -> None:
+    """Whichever protocol comes first: all have one model, and yet nobody has all of it from everybody."""
+    others = [{"name": "fedavg", "clients": 3}]
+    protocols = [protocol, *others] if first else [*others, protocol]
+    with pytest.raises(
+        UserError, match=r"protocols\[\d\]: clients have models of their own.* set evaluate.on to \[own\]"
+    ):
+        validate(digit_runs.scenario({"protocols": protocols}))
+
+
+def test_all_alike_may_be_scored_on_any_tests() -> None:
+    changes = {"protocols": [{"name": name, "clients": 3} for name in ("flexifed", "clustered_fl")]}
+    validate(
+        digit_runs.scenario(changes | {"evaluate": {"on": ["global", "clients"]}, "data.client_test_fraction": 0.2})
+    )

@@ -69,6 +69,14 @@ class CommonLayers(Exchange, CommonSettings):
                 problem = f"server rule {rule.name!r} steps from the server's model, and with {key}: {value} {why}"
                 raise Misfit(f"{problem}; choose server: {{name: mean}}", "server")
 
+    def check_tests(self, world: World, on: Sequence[str]) -> None:
+        """There is one model for all only if they have all of it in common, from the beginning."""
+        one = self.sharing([client.model for client in world.clients]).is_one_model
+        if tuple(on) != ("own",) and not (one and self.common == "run" and self.init == "common"):
+            others = ", ".join(name for name in on if name != "own")
+            problem = f"clients have models of their own, and there is no single one to score on {others}"
+            raise Misfit(f"{problem}; set evaluate.on to [own]")
+
     def check_beside(self, objective: Objective, codec: Codec) -> None:
         """No objective may need the server's whole model: there is none."""
         if GLOBAL in objective.receives:

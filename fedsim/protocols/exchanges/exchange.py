@@ -68,6 +68,10 @@ class Exchange(Component):
         """Raise `Misfit` when it does not go together with the server's *rule*."""
         return
 
+    def check_tests(self, world: World, on: Sequence[str]) -> None:
+        """Raise `Misfit` when no model could be scored *on* all of these test sets."""
+        return
+
     def site(self, world: World, rule: ServerRule) -> Site:
         """The cloud, before the first round."""
         return Site(world, rule=rule)
