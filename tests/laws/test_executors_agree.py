@@ -40,7 +40,7 @@ from fedsim.learning.executors import wave as executors_wave
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
-from fedsim.learning.executors.trainer import TensorDict
+from fedsim.learning.executors.trainer import Deliver, TensorDict, as_made
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
@@ -341,8 +341,10 @@ def forgetful(change: Change) -> type[TorchExecutor]:
     """An executor that trains another wave than it was given."""
 
     class Forgetful(PlainTrainer):
-        def train(self, wave: executors_wave.Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
-            return super().train(change(wave), values)
+        def train(
+            self, wave: executors_wave.Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+        ) -> list[dict[str, TensorDict]]:
+            return super().train(change(wave), values, deliver)
 
     return type("Forgetting", (Serial,), {"trainer": Forgetful})
 
@@ -358,9 +360,11 @@ def test_the_law_sees_what_is_forgotten(term: str) -> None:
 
 def test_the_law_sees_a_last_batch_that_is_filled_up() -> None:
     class Filling(PlainTrainer):
-        def train(self, wave: executors_wave.Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+        def train(
+            self, wave: executors_wave.Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+        ) -> list[dict[str, TensorDict]]:
             self._size = wave.trainings[0].about.training.batch_size
-            return super().train(wave, values)
+            return super().train(wave, values, deliver)
 
         def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:
             return super()._loss(scores, y, "sum") / self._size

@@ -17,7 +17,7 @@ from small_learner import table
 
 from fedsim.errors import Misfit
 from fedsim.kernel.streams import Stream
-from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
+from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Made, Training, Wave
 from fedsim.learning.executors.worker_pool import TrainJob, WorkerPool
 from fedsim.learning.executors.workers import Workers
@@ -50,7 +50,9 @@ class Obedient(Trainer):
     def __init__(self, _: str = "") -> None:
         """It needs neither table nor data."""
 
-    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+    def train(
+        self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+    ) -> list[dict[str, TensorDict]]:
         outputs: list[dict[str, TensorDict]] = []
         for training in wave.trainings:
             for what in told_of(training).do:
@@ -62,7 +64,7 @@ class Obedient(Trainer):
                 ]
                 given = outputs[source.training][source.output] if isinstance(source, Made) else values[source]
                 made[name] = {key: tensor + told_of(training).plus for key, tensor in given.items()}
-            outputs.append(made)
+            outputs.append({name: deliver(len(outputs), name, value) for name, value in made.items()})
         for total in wave.sums:
             outputs.append({part: dict(values[at]) for part, at in total.base.items()})
         return outputs

@@ -234,9 +234,9 @@ def test_chains_of_calibrations_are_one_wave(tmp_path: Path, monkeypatch: pytest
     """Of one for each partial sum, in which clients of different groups take their steps together."""
     sizes = []
 
-    def train(self: BatchedTrainer, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+    def train(self: BatchedTrainer, wave: Wave, *others: Any) -> list[dict[str, TensorDict]]:
         sizes.append([len(training.rows) for training in wave.trainings])
-        return trained(self, wave, values)
+        return trained(self, wave, *others)
 
     trained = BatchedTrainer.train
     monkeypatch.setattr(BatchedTrainer, "train", train)

@@ -24,10 +24,12 @@ from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.tensor_dict import by_full_name, made_by
 from fedsim.learning.executors.trainer import (
+    Deliver,
     Score,
     Tally,
     TensorDict,
     Trainer,
+    as_made,
     infinite_unless_finite,
     number_type,
     scores_from,
@@ -55,7 +57,9 @@ class PlainTrainer(Trainer):
         self._module = build(table).to(torch_device, self.dtype)
         self._others: dict[str, PartedModule] = {}
 
-    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+    def train(
+        self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+    ) -> list[dict[str, TensorDict]]:
         """One training after the other; the sums take each model as soon as it is made."""
         totals = [summing(total, values) for total in wave.sums]
         last = set(wave.sums[0].trainings) if wave.sums else set()
@@ -66,6 +70,7 @@ class PlainTrainer(Trainer):
             if number in last:
                 for total in totals:
                     total.add(outputs[-1])
+            outputs[-1] |= {name: deliver(number, name, outputs[-1][name]) for name in training.wanted}
             _forget(outputs, wave, last, done=number)
         return [*outputs, *(total.result() for total in totals)]
 
@@ -107,6 +112,9 @@ class PlainTrainer(Trainer):
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, has)
                     _step(weights, gradients, momenta, settings)
+        momenta.clear()  # as large as the model, as gradients are, and the result is yet to be copied
+        for weight in weights.values():
+            weight.grad = None
         with torch.no_grad():
             remembered = objective.remember(weights, has._replace(right=right, seen=seen))
             result = self._trained(model)

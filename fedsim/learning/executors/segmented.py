@@ -14,7 +14,7 @@ import torch
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.plain import summing
-from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
+from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.train import TrainPartly
@@ -31,7 +31,9 @@ class SegmentedTrainer(Trainer):
         self._table, self._inner = table, inner
         self.dataset, self.torch_device, self.dtype = inner.dataset, inner.torch_device, inner.dtype
 
-    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+    def train(
+        self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+    ) -> list[dict[str, TensorDict]]:
         """As *inner* does, all together if that is how it trains; the sums take each model as soon as it is made."""
         totals = [summing(total, values) for total in wave.sums]
         last = set(wave.sums[0].trainings) if wave.sums else set()
@@ -45,7 +47,7 @@ class SegmentedTrainer(Trainer):
                 if number in last:
                     for total in totals:
                         total.add(pieces)
-                outputs.append({name: pieces[name] for name in training.wanted})
+                outputs.append({name: deliver(number, name, pieces[name]) for name in training.wanted})
         return [*outputs, *(total.result() for total in totals)]
 
     def _joined(self, training: Training, values: list[TensorDict]) -> Training:

@@ -2,7 +2,7 @@
 
 This process alone hands out blocks, and says to the workers which ones to read and to fill. A block is taken for as
 long as anybody in this process holds one of its tensors; the one given back last is handed out first, so only as much
-memory is ever used as was needed at one time.
+memory is ever used as was needed at one time. A large block that is given back goes back to the machine.
 
 Holds what lies exactly as a model's table says; everything else has to travel otherwise. Does not lock: whoever fills
 a block has to be done before another reads it.
@@ -10,7 +10,9 @@ a block has to be done before another reads it.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
+import os
 import weakref
 from collections.abc import KeysView, Mapping
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ from fedsim.models.layers import Shape
 
 __all__ = ["Block", "BlockAddress", "SharedTensors"]
 
+_LARGE = 2**24
+"""Bytes of a block from which on it is quicker to have its pages cleared again than to do without the memory."""
 _ALIGNMENT = 64  # bytes: as PyTorch's own memory, so the same instructions do the arithmetic
 
 
@@ -62,6 +66,10 @@ class _Layout:
     """Bytes from the start of the memory to the first block."""
     block: int
     """Bytes from one block to the next."""
+
+    def start_of(self, number: int) -> int:
+        """Bytes from the start of the memory to a block."""
+        return self.start + number * self.block
 
 
 class SharedTensors:
@@ -115,7 +123,7 @@ class SharedTensors:
         number, besides = divmod(value[layout.largest].data_ptr() - first, layout.block)
         if besides or not 0 <= number < self._blocks:
             return None
-        here = self._start + layout.start + number * layout.block
+        here = self._start + layout.start_of(number)
         whole = all(
             tensor.is_contiguous() and (tensor.data_ptr() == here + layout.tensors[name].start or not tensor.numel())
             for name, tensor in value.items()
@@ -133,7 +141,8 @@ class SharedTensors:
         address = BlockAddress(part, self._free[part].pop())
         memory = self._memory(address)
         # Tensors hold on to `memory`, so it goes when the last of them goes: only then is the block free again.
-        weakref.finalize(memory, self._free[part].append, address.number).atexit = False
+        gone = weakref.finalize(memory, _give_back, self._mapping, self._layouts[part], address, self._free[part])
+        gone.atexit = False
         return Block(address, self._tensors(address, memory))
 
     def tensors(self, address: BlockAddress) -> TensorDict:
@@ -148,8 +157,7 @@ class SharedTensors:
 
     def _memory(self, address: BlockAddress) -> npt.NDArray[np.uint8]:
         layout = self._layouts[address.part]
-        start = layout.start + address.number * layout.block
-        return np.frombuffer(self._mapping, np.uint8, layout.block, start)
+        return np.frombuffer(self._mapping, np.uint8, layout.block, layout.start_of(address.number))
 
     def _tensors(self, address: BlockAddress, memory: npt.NDArray[np.uint8]) -> TensorDict:
         """Each with a storage of its own, as if it had been made by PyTorch."""
@@ -175,10 +183,26 @@ def _rounded_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
+def _give_back(mapping: Any, layout: _Layout, address: BlockAddress, free: list[int]) -> None:
+    """The block is free, and its memory as if nobody had ever touched it, if it is large."""
+    if layout.block >= _LARGE:
+        with contextlib.suppress(OSError):  # where it cannot be given back, it stays for the next model
+            mapping.madvise(mmap.MADV_REMOVE, layout.start_of(address.number), layout.block)
+    free.append(address.number)
+
+
 def _mapped(size: int) -> Any:
-    """Memory that a process has in common with those it forks; none of it is used before it is touched."""
+    """Memory that a process has in common with those it forks; none of it is used, or set aside, before it is touched.
+
+    An anonymous mapping of the same size would be set aside as a whole, which a small machine refuses.
+    """
     try:
-        return mmap.mmap(-1, size)
+        file = os.memfd_create("fedsim")
+        try:
+            os.ftruncate(file, size)
+            return mmap.mmap(file, size)
+        finally:
+            os.close(file)
     except OSError as error:
         raise UserError(
             f"workers need {size / 1e6:,.0f} MB of memory in common, which this machine does not give "

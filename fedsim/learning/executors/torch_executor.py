@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,21 +101,26 @@ class TorchExecutor(Executor):
         """This process alone, or workers; neither holds on to this object."""
         trainer_of, tables, dataset = self.trainer_of, self._tables, self._dataset
         where = self._torch_device, self._precision
+        models = {model.digest: model for model in map(whole, tables.values())}
+
+        @cache
+        def trainer(digest: str) -> Trainer:
+            return trainer_of(models[digest])(models[digest], dataset, *where)
 
         def hire(digest: str) -> Trainer:
-            table, model = tables[digest], whole(tables[digest])
-            trainer = trainer_of(model)(model, dataset, *where)
-            return SegmentedTrainer(table, trainer) if isinstance(table, SegmentedTable) else trainer
+            table = tables[digest]
+            inner = trainer(whole(table).digest)  # of the model in all its ways to be cut into segments
+            return SegmentedTrainer(table, inner) if isinstance(table, SegmentedTable) else inner
 
         def prepare() -> None:
-            for model in map(whole, tables.values()):
+            for model in models.values():
                 trainer_of(model).prepare(model, *where)
 
         if workers == 1:
             return InProcess(hire)
         from fedsim.learning.executors.workers import Workers
 
-        return Workers(hire, workers, tuple(tables.values()), self._dtype, prepare)
+        return Workers(hire, workers, tuple(tables.values()), self._dtype, prepare, dataset.clients)
 
     def chunks(self, nodes: Sequence[Node]) -> list[Sequence[Node]]:
         """Waves of trainings; everything else alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,10 +20,28 @@ from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.operations.extract import LABELS, SAMPLES
 from fedsim.models.table import ModelTable
 
-__all__ = ["Score", "Tally", "TensorDict", "Trainer", "infinite_unless_finite", "number_type", "scores_from"]
+__all__ = [
+    "Deliver",
+    "Score",
+    "Tally",
+    "TensorDict",
+    "Trainer",
+    "as_made",
+    "infinite_unless_finite",
+    "number_type",
+    "scores_from",
+]
 
 Tally = tuple[torch.Tensor, torch.Tensor]
 """A `Score` that may still be on its way: the loss and the number of correct answers."""
+
+Deliver = Callable[[int, str, TensorDict], TensorDict]
+"""Takes an output, by its training and its name, that nothing will change any more; returns it where it lies then."""
+
+
+def as_made(training: int, name: str, value: TensorDict) -> TensorDict:
+    """Leaves it where it was made."""
+    return value
 
 
 class Score(NamedTuple):
@@ -85,11 +103,14 @@ class Trainer(ABC):
         """Make what trainers of that model have in common: once, before processes are forked that have one each."""
 
     @abstractmethod
-    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+    def train(
+        self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+    ) -> list[dict[str, TensorDict]]:
         """For each training of *wave* the outputs that are wanted, then the outputs of its sum, in new memory.
 
         Outputs are the model's parts, and ``state.NAME`` for what a client remembers. *values* are what the wave's
-        inputs point at; they are not changed.
+        inputs point at; they are not changed. A trainer may *deliver* what is wanted of a training when that is done,
+        and need not keep it until all are.
         """
 
     def extract(self, extractor: Mapping[str, TensorDict], extractions: Sequence[Extraction]) -> list[TensorDict]:

@@ -277,17 +277,25 @@ def _done(order: Order, trainer: Trainer, shared: SharedTensors) -> Any:
     job = replace(order.job, values=values)
     if isinstance(job, ScoreJob):
         return job.run(trainer)
+
+    delivered: dict[tuple[int, str], BlockAddress] = {}
+
+    def deliver(number: int, name: str, value: TensorDict) -> TensorDict:
+        address = order.outputs[number].get(name)
+        if address is None or (number, name) in delivered or not shared.fits(address.part, value):
+            return value
+        shared.fill(address, value)
+        delivered[number, name] = address
+        return shared.tensors(address)
+
+    result = job.run(trainer, deliver)
+    for number, outputs in enumerate(result):
+        for name, value in outputs.items():
+            deliver(number, name, value)
     return [
-        {name: _delivered(value, addresses.get(name), shared) for name, value in outputs.items()}
-        for outputs, addresses in zip(job.run(trainer), order.outputs, strict=True)
+        {name: delivered.get((number, name)) or packed(value) for name, value in outputs.items()}
+        for number, outputs in enumerate(result)
     ]
-
-
-def _delivered(value: TensorDict, address: BlockAddress | None, shared: SharedTensors) -> BlockAddress | Packed:
-    if address is None or not shared.fits(address.part, value):
-        return packed(value)
-    shared.fill(address, value)
-    return address
 
 
 def _flush() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.learning.executors.trainer import Score, TensorDict, Trainer
+from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.operations.extract import SEMANTICS
 
@@ -31,9 +31,9 @@ class TrainJob:
         """The digest of its models' table."""
         return self.wave.trainings[0].about.model
 
-    def run(self, trainer: Trainer) -> list[dict[str, TensorDict]]:
+    def run(self, trainer: Trainer, deliver: Deliver = as_made) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
-        return trainer.train(self.wave, self.values)
+        return trainer.train(self.wave, self.values, deliver)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ScoreJob:
     clients: tuple[int | None, ...] | None = None
     """Whose they are, for each batch; None: nobody's who trains."""
 
-    def run(self, trainer: Trainer) -> list[Score]:
+    def run(self, trainer: Trainer, deliver: Deliver = as_made) -> list[Score]:
         """Do the job with *trainer*."""
         return trainer.score(dict(zip(self.parts, self.values, strict=True)), self.batches, self.clients)
 
@@ -69,7 +69,7 @@ class ExtractJob:
         """The digest of the extractor's table."""
         return self.extractions[0].about.model
 
-    def run(self, trainer: Trainer) -> list[dict[str, TensorDict]]:
+    def run(self, trainer: Trainer, deliver: Deliver = as_made) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
         rows = trainer.extract(dict(zip(self.parts, self.values, strict=True)), self.extractions)
         return [{SEMANTICS: some} for some in rows]

@@ -36,7 +36,8 @@ __all__ = ["Workers"]
 _RESERVE = 2 * PARTIAL_SUM + 1
 """Blocks of each part that are for jobs: enough for eight bases, eight models and a sum."""
 _KEPT_PER_WORKER = 6
-"""Blocks of each part that may stay with the models in them, for each worker."""
+_MOST_KEPT = 256
+"""Blocks of each part that may stay with the models in them: for each worker, and for all clients together."""
 _AT_A_TIME = 2
 """Jobs of one worker: one in hand and one waiting, so that it is never idle while this process is busy."""
 
@@ -66,7 +67,7 @@ class Workers(WorkerPool):
 
     In each, *hire* makes the trainer of a table's digest. Before they are forked, *prepare* is called here: what it
     makes, all of them have. *tables* and *dtype* say what parts look like, which are called ``digest/part`` in shared
-    memory. Raises `UserError` where processes cannot be forked.
+    memory; as many *clients* may keep parts there. Raises `UserError` where processes cannot be forked.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Workers(WorkerPool):
         tables: Sequence[ModelTable],
         dtype: torch.dtype,
         prepare: Callable[[], None] | None = None,
+        clients: int = 0,
     ) -> None:
         if sys.platform != "linux":
             raise UserError(
@@ -88,6 +90,7 @@ class Workers(WorkerPool):
             assert isinstance(table, TrainableTable), "no other model can be trained"
             self._shapes |= {f"{table.digest}/{part}": table.state_shapes(part) for part in table.parts}
         self._dtype = dtype
+        self._blocks = _RESERVE + max(_KEPT_PER_WORKER * workers, min(clients, _MOST_KEPT))
         self._memory: SharedTensors | None = None
         self._queue: deque[_Ticket] = deque()
         self._hands: dict[Worker, deque[_Ticket]] = {}
@@ -133,7 +136,7 @@ class Workers(WorkerPool):
     @property
     def _shared(self) -> SharedTensors:
         if self._memory is None:
-            self._memory = SharedTensors(self._shapes, self._dtype, _RESERVE + _KEPT_PER_WORKER * self.workers)
+            self._memory = SharedTensors(self._shapes, self._dtype, self._blocks)
         return self._memory
 
     def _take_in(self, timeout_s: float | None = None) -> None:

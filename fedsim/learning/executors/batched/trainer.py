@@ -28,7 +28,16 @@ from fedsim.learning.executors.batched.support import Architecture, architecture
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.plain import PlainTrainer, summed_behind
 from fedsim.learning.executors.semantics import joined, shuffled
-from fedsim.learning.executors.trainer import Score, Tally, TensorDict, Trainer, number_type, scores_from
+from fedsim.learning.executors.trainer import (
+    Deliver,
+    Score,
+    Tally,
+    TensorDict,
+    Trainer,
+    as_made,
+    number_type,
+    scores_from,
+)
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, ModelTable
 
@@ -77,12 +86,14 @@ class BatchedTrainer(Trainer):
             prepare_factors(block.layer.outputs, block.layer.inputs, dtype, products, first=first)
 
     @torch.no_grad()
-    def train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
+    def train(
+        self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
+    ) -> list[dict[str, TensorDict]]:
         """Group after group; what looks at what models make of batches, or is coded, is trained in the plain loop."""
         about = [training.about for training in wave.trainings]
         if any(one.objective.looks_at_batches or not one.codec.exact for one in about):
             with torch.enable_grad():
-                return self._plain.train(wave, values)
+                return self._plain.train(wave, values, deliver)
         with arithmetic(self.torch_device, self._precision):
             return self._train(wave, values) if len(wave.sums) < 2 else summed_behind(self._train, wave, values)
 
