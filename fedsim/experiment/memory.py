@@ -1,16 +1,22 @@
-"""The memory that a run's clients and server take beside the model, known before anything is trained.
+"""The memory that a run takes, known before anything is trained: what does not fit is refused before it runs.
 
-A client's state may be as large as the model, and there may be hundreds of clients: what does not fit is refused before
-it runs. Left out: what training itself takes, and the semantics of SCC, which are rows and not models.
+A client's state may be as large as the model, and there may be hundreds of clients. What training takes besides is
+known of the plain loop. Left out: the semantics of SCC, which are rows and not models.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from fedsim.errors import UserError
+from fedsim.experiment.training_memory import samples_bytes, training_bytes
+from fedsim.learning.executors.batched.support import why_not
+from fedsim.learning.rules.changes import partial_sums
+from fedsim.models.segmented import whole
 from fedsim.models.table import ModelTable
 from fedsim.protocols.combination import Combination
 from fedsim.protocols.protocol import Protocol
@@ -18,21 +24,25 @@ from fedsim.scenario.build import Materials
 from fedsim.scenario.schema import Scenario
 from fedsim.units import si
 
-__all__ = ["Kept", "check_memory", "free_bytes", "kept_by"]
+__all__ = ["Kept", "Peak", "check_memory", "free_bytes", "kept_by", "peak_of"]
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
+PROGRAM_BYTES = 310e6
+"""Python with all libraries, torch among them."""
+WORKER_BYTES = 90e6
+"""A worker's own, beside what it shares with the process that it was forked from."""
 
 
 class Kept(NamedTuple):
     """Bytes in float32, of one protocol."""
 
     client: float
-    """That each client keeps from one training to the next."""
+    """That each client keeps from one training to the next, in the mean."""
     clients: int
     """How many clients do, at most: those that there are, or that the run's rounds ask."""
     server: float
-    """That the server keeps beside the model."""
+    """That the server keeps beside the model; where it has means of layers, all of these."""
     update: float
     """Of each update, until all of a round are there."""
     updates: int
@@ -44,58 +54,202 @@ class Kept(NamedTuple):
         return self.client * self.clients + self.server + self.update * self.updates
 
 
+class Peak(NamedTuple):
+    """Bytes of a run with some workers when it takes most, roughly; what processes share counts once."""
+
+    workers: int
+    program: float
+    """Of the program in all processes, and of the samples."""
+    kept: float
+    """Of models, and of what clients and the server keep beside them."""
+    waves: float
+    """Of sums of updates, and of new models of clients that still have their old ones."""
+    training: float
+    """Of all processes that train: their modules, gradients, momentum and activations."""
+
+    @property
+    def total(self) -> float:
+        """All of that."""
+        return self.program + self.learning
+
+    @property
+    def learning(self) -> float:
+        """All but the program."""
+        return self.kept + self.waves + self.training
+
+
+class _Kind(NamedTuple):
+    """Clients with the same model."""
+
+    table: ModelTable
+    clients: int
+    in_round: int
+    """Of them, in the mean, rounded up."""
+    private: float
+    """Bytes that each keeps to itself: of the model, and of what its objective remembers."""
+    shared: float
+    """Bytes of the model that are averaged."""
+
+
+class _Round(NamedTuple):
+    """What a protocol trains, of one of the models that follow each other."""
+
+    kinds: list[_Kind]
+    in_round: int
+    """Clients in a round, in the mean, rounded up."""
+    means: float
+    """Bytes of all means of layers."""
+
+    @property
+    def largest(self) -> ModelTable:
+        """The largest of its models."""
+        return max((kind.table for kind in self.kinds), key=lambda table: table.bytes())
+
+
+def _rounds(protocol: Combination, materials: Materials) -> list[_Round]:
+    cohort, exchange, objective, *_ = protocol.parts
+    number = len(materials.topology.sensors)
+    in_round = min(number, math.ceil(cohort.mean_size(number)))
+    if exchange.several_models:
+        adapted = {table.digest: materials.table_for(protocol, table) for table in materials.tables}
+        every = [[adapted[table.digest] for table in materials.client_tables]]
+    else:
+        every = [[table] * number for table in materials.models_for(protocol, materials.table)]
+
+    def kind(table: ModelTable, members: int, clients: Sequence[ModelTable]) -> _Kind:
+        own = exchange.kept_bytes(table, clients)
+        some = math.ceil(members * in_round / number)
+        return _Kind(table, members, some, own + objective.kept_bytes(table), table.bytes() - own)
+
+    rounds = []
+    for clients in every:
+        tables, numbers = {table.digest: table for table in clients}, Counter(table.digest for table in clients)
+        kinds = [kind(tables[digest], members, clients) for digest, members in numbers.items()]
+        rounds.append(_Round(kinds, in_round, exchange.means_bytes(clients, in_round)))
+    return rounds
+
+
 def kept_by(protocol: Protocol, scenario: Scenario, materials: Materials) -> Kept | None:
     """What *protocol* keeps, of the largest of the models that it trains; None where nothing is kept, or not known."""
     if not isinstance(protocol, Combination):
         return None
-    clients = len(materials.topology.sensors)
-    cohort, exchange, objective, _, server = protocol.parts
-    in_round = min(clients, math.ceil(cohort.mean_size(clients)))
-    rounds = (protocol.stop or scenario.stop).rounds
-    asked = clients if rounds is None else min(clients, rounds * in_round)
-    topology = materials.topology
-    at_stations = protocol.when().at_stations
-    updates = len({topology.cell_of(sensor) for sensor in topology.sensors}) if at_stations else in_round
-
-    if exchange.several_models:
-        adapted = {table.digest: materials.table_for(protocol, table) for table in materials.tables}
-        tables = [adapted[table.digest] for table in materials.client_tables]
-        each = exchange.kept_by_all(tables, in_round) / clients + max(map(objective.kept_bytes, adapted.values()))
-        largest = max(adapted.values(), key=lambda table: table.bytes())
-        return Kept(each, clients, server.kept_bytes(largest), server.held_bytes(largest), updates)
-
-    def of(table: ModelTable) -> Kept:
-        of_client = objective.kept_bytes(table) + exchange.kept_bytes(table)
-        return Kept(of_client, asked, server.kept_bytes(table), server.held_bytes(table), updates)
-
-    kept = max(map(of, materials.models_for(protocol, materials.table)), key=lambda one: one.total)
+    kept = max((_kept(protocol, one, scenario, materials) for one in _rounds(protocol, materials)), key=_total)
     return kept if kept.total else None
 
 
-def check_memory(scenario: Scenario, materials: Materials, *, precision: str) -> None:
-    """Raise `UserError` when what a protocol keeps is more than the memory that is free here."""
+def _total(kept: Kept) -> float:
+    return kept.total
+
+
+def _kept(protocol: Combination, one: _Round, scenario: Scenario, materials: Materials) -> Kept:
+    server, rounds = protocol.server, (protocol.stop or scenario.stop).rounds
+    topology = materials.topology
+    number = len(topology.sensors)
+    asked = number if rounds is None else min(number, rounds * one.in_round)
+    has_own = protocol.parts.exchange.several_models  # each client has a model from the beginning
+    at_stations = protocol.when().at_stations
+    updates = len({topology.cell_of(sensor) for sensor in topology.sensors}) if at_stations else one.in_round
+    return Kept(
+        client=sum(kind.private * kind.clients for kind in one.kinds) / number,
+        clients=number if has_own else asked,
+        server=server.kept_bytes(one.largest) + one.means,
+        update=server.held_bytes(one.largest),
+        updates=updates,
+    )
+
+
+def peak_of(
+    protocol: Protocol, scenario: Scenario, materials: Materials, *, executor: str, workers: int
+) -> Peak | None:
+    """What *protocol* takes when an *executor* trains in so many *workers*; None where that is not known.
+
+    It is known where the executor of that name trains in the plain loop.
+    """
+    if not isinstance(protocol, Combination) or not _in_the_plain_loop(protocol, materials, executor):
+        return None
+    _, exchange, objective, *_ = protocol.parts
+    settings, dataset = protocol.training or scenario.training, materials.dataset
+    apart = workers if workers > 1 else 0
+    peaks = []
+    for one in _rounds(protocol, materials):
+        shared = max(kind.shared for kind in one.kinds)
+        each = training_bytes([kind.table for kind in one.kinds], objective, settings, dataset)
+        peaks.append(
+            Peak(
+                workers,
+                program=PROGRAM_BYTES + samples_bytes(dataset) + WORKER_BYTES * apart,
+                kept=_kept(protocol, one, scenario, materials).total + (0.0 if exchange.several_models else shared),
+                waves=_sums(one.kinds) + _made_anew(one.kinds, workers),
+                training=each * workers + shared * apart,  # a worker's own sum, before it is handed over
+            )
+        )
+    return max(peaks, key=lambda peak: peak.total)
+
+
+def _in_the_plain_loop(protocol: Protocol, materials: Materials, executor: str) -> bool:
+    (of_it,) = materials.by_protocol([protocol]).values()
+    return executor != "batched" or of_it.looks_at_batches or all(why_not(whole(table)) for table in of_it.models)
+
+
+def _sums(kinds: Sequence[_Kind]) -> float:
+    """All partial sums of a round, which wait for the last one."""
+    return sum(len(partial_sums(kind.in_round)) * kind.shared for kind in kinds)
+
+
+def _made_anew(kinds: Sequence[_Kind], workers: int) -> float:
+    """What clients keep is there twice while a wave is under way: of the largest waves, one for each worker.
+
+    Where nothing is summed, a wave is one training, and the result of another one may wait for it.
+    """
+    waves: list[float] = []
+    for kind in kinds:
+        sizes = [some.stop - some.start for some in partial_sums(kind.in_round)] if kind.shared else [1] * kind.in_round
+        waves += [size * kind.private for size in sizes]
+    some_sums = any(kind.shared for kind in kinds)
+    under_way = workers if workers == 1 or some_sums else 2 * workers
+    return sum(sorted(waves)[-under_way:])
+
+
+def check_memory(scenario: Scenario, materials: Materials, *, executor: str, workers: int, precision: str) -> None:
+    """Raise `UserError` when a protocol takes more than the memory that is free here.
+
+    That is what it keeps, and what training takes where that is known, when an *executor* trains in so many *workers*.
+    """
     free = free_bytes()
     if free is None:
         return
     larger = 2 if precision == "float64" else 1
     for protocol in scenario.protocols:
         kept = kept_by(protocol, scenario, materials)
-        if kept is None or kept.total * larger <= free:
+        peak = peak_of(protocol, scenario, materials, executor=executor, workers=workers)
+        needed = larger * max(kept.total if kept else 0.0, peak.learning if peak else 0.0)
+        if needed <= free:
             continue
-        client, server, update, total = (
-            si(some * larger, "B") for some in (kept.client, kept.server, kept.update, kept.total)
-        )
-        told = (
-            (f"{kept.clients:,} clients keep {client} each", kept.client),
-            (f"the server keeps {server}", kept.server),
-            (f"{kept.updates:,} updates of {update} wait for each other", kept.update),
-        )
+        told = [*_told_of_kept(kept, larger), *(_told_of_peak(peak, larger) if peak else ())]
+        wayout = "fewer --workers, a smaller model" if peak and workers > 1 else "a smaller model"
         with scenario.about(*scenario.place_of(protocol)):
             raise UserError(
-                f"{protocol.title!r} takes {total} of memory beside its training: "
-                f"{', '.join(text for text, some in told if some)}; {si(free, 'B')} are free here, so choose a smaller "
-                "model, fewer devices or rounds, or a larger machine"
+                f"{protocol.title!r} takes {si(needed, 'B')} of memory: {', '.join(told)}; {si(free, 'B')} are free "
+                f"here, so choose {wayout}, fewer devices or rounds, or a larger machine"
             )
+
+
+def _told_of_kept(kept: Kept | None, larger: int) -> list[str]:
+    if kept is None:
+        return []
+    client, server, update = (si(some * larger, "B") for some in (kept.client, kept.server, kept.update))
+    told = (
+        (f"{kept.clients:,} clients keep {client} each", kept.client),
+        (f"the server keeps {server}", kept.server),
+        (f"{kept.updates:,} updates of {update} wait for each other", kept.update),
+    )
+    return [text for text, some in told if some]
+
+
+def _told_of_peak(peak: Peak, larger: int) -> list[str]:
+    waves, training = (si(some * larger, "B") for some in (peak.waves, peak.training))
+    who = "training takes" if peak.workers == 1 else f"{peak.workers} workers take"
+    return [f"{who} {training}", f"new models and sums take {waves}"]
 
 
 def free_bytes(meminfo: Path = MEMINFO, cgroup: Path = CGROUP) -> float | None:

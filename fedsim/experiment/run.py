@@ -89,7 +89,8 @@ def run(
     protocols = materials.by_protocol(scenario.protocols)
     host = host_for(options, materials.tables, learn=scenario.learn, protocols=protocols)
     if host.training is not None:
-        check_memory(scenario, materials, precision=precision)
+        training = host.training
+        check_memory(scenario, materials, executor=training.choice.name, workers=training.workers, precision=precision)
     known = [*remarks, *host.remarks]
     if observer is None:
         _warn(known)

@@ -193,6 +193,9 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
     yield DescriptionTable(
         pd.DataFrame([_kept_row(one) for one in protocols if one["kept"]]), ("protocol", "memory beside the model")
     )
+    yield DescriptionTable(
+        pd.DataFrame([_peak_row(one) for one in protocols if one["peak_memory"]]), ("protocol", "memory of the run")
+    )
     common = [_common_row(one, of_class) for one in protocols for of_class in one["common_layers"]]
     yield DescriptionTable(pd.DataFrame(common), ("protocol", "common layers of"))
     left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
@@ -227,6 +230,15 @@ def _kept_row(protocol: dict[str, Any]) -> dict[str, str]:
         "clients": f"{kept['clients']:,} x {size(kept['client'])}" if kept["client"] else "",
         "server": size(kept["server"]) if kept["server"] else "",
         "updates of a round": f"{kept['updates']:,} x {size(kept['update'])}" if kept["update"] else "",
+    }
+
+
+def _peak_row(protocol: dict[str, Any]) -> dict[str, str]:
+    peaks = {int(peak["workers"]): peak["total"] for peak in protocol["peak_memory"]}
+    return {
+        "protocol": _label(protocol),
+        "memory of the run": "at the peak, about",
+        **{f"{workers} worker{'s' if workers > 1 else ''}": size(total) for workers, total in peaks.items()},
     }
 
 

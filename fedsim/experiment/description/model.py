@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from fedsim.errors import UserError
+from fedsim.experiment.training_memory import activation_bytes
 from fedsim.learning.executors.choice import AUTO, ByProtocol, choose
 from fedsim.learning.training import TrainingSettings
-from fedsim.models.table import BYTES_PER_PARAMETER, LayerTable, ModelTable
+from fedsim.models.table import ModelTable
 
 __all__ = ["model_facts"]
 
@@ -44,10 +44,7 @@ def model_facts(
         forward, step = table.forward_flops_per_sample, table.training_flops_per_sample
     except UserError:  # only declared, and not needed
         forward = step = None
-    activations = None
-    if isinstance(table, LayerTable):
-        numbers = prod(table.input_shape) + sum(map(prod, table.activation_shapes.values()))
-        activations = float(BYTES_PER_PARAMETER * numbers * training.batch_size)
+    activations = activation_bytes(table, training.batch_size)
     choice = choose(AUTO, tables or [table], "cpu", protocols) if table.trainable else None
     copies = 3 if training.momentum else 2
     return {

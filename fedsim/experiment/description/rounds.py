@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from fedsim.experiment.description.common_layers import common_layer_facts
 from fedsim.experiment.description.simulations import MOST_HOPS, Simulations
 from fedsim.experiment.description.spread import Spread, spread_of
-from fedsim.experiment.memory import kept_by
+from fedsim.experiment.host import cores
+from fedsim.experiment.memory import kept_by, peak_of
 from fedsim.kernel.trace import Outcome, Trace
+from fedsim.learning.executors.choice import AUTO, choose
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
@@ -69,6 +71,7 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
         "mean_cohort": None if form is None else form.mean_cohort(len(simulations.materials.topology.sensors)),
         "reads_learning": protocol.needs_learning,
         "kept": _kept(protocol, simulations),
+        "peak_memory": _peaks(protocol, simulations),
         "common_layers": common_layer_facts(protocol, simulations.materials),
         "rounds": [],
         "parts": {},
@@ -98,6 +101,18 @@ def _kept(protocol: Protocol, simulations: Simulations) -> dict[str, float] | No
     materials = simulations.materials
     kept = kept_by(protocol, simulations.scenario, materials)
     return None if kept is None else {**kept._asdict(), "total": kept.total}
+
+
+def _peaks(protocol: Protocol, simulations: Simulations) -> list[dict[str, float]]:
+    """The memory of a run at its peak, with one worker and with one for each core; empty where it is not known."""
+    scenario, materials = simulations.scenario, simulations.materials
+    if not scenario.learn or not all(table.trainable for table in materials.tables):
+        return []
+    executor = choose(AUTO, materials.tables, "cpu").name
+    peaks = (
+        peak_of(protocol, scenario, materials, executor=executor, workers=workers) for workers in sorted({1, cores()})
+    )
+    return [{**peak._asdict(), "total": peak.total} for peak in peaks if peak is not None]
 
 
 def _at_most(most: int, rounds: int | None) -> int:

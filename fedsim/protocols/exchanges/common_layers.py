@@ -90,22 +90,21 @@ class CommonLayers(Exchange, CommonSettings):
         """What is common to these *clients*."""
         return Sharing(clients, RULES[self.strategy], share_fc=self.share_fc)
 
-    def kept_by_all(self, clients: Sequence[ModelTable], in_round: float) -> float:
-        """Layers of each client's own, once for each, and means, once for each round that somebody was last in."""
-        sharing = self.sharing(clients)
-        own: dict[str, float] = {}
-        members = Counter[Group]()
+    def kept_bytes(self, model: ModelTable, clients: Sequence[ModelTable]) -> float:
+        """The layers that nobody shares with it."""
+        shared = self.sharing(clients).segments(model)
+        return sum(model.bytes(part) for part in model.parts if part not in shared)
+
+    def means_bytes(self, clients: Sequence[ModelTable], in_round: float) -> float:
+        """Each mean once for each round that somebody who has it was last in."""
+        sharing, members = self.sharing(clients), Counter[Group]()
         for table in clients:
-            if table.digest not in own:
-                shared = sharing.segments(table)
-                own[table.digest] = sum(table.bytes(part) for part in table.parts if part not in shared)
             members.update(sharing.of(table))
         share = min(in_round / len(clients), 1.0)
-        means = sum(
+        return sum(
             _versions(number, share) * sum(sharing.first_table(group).bytes(part) for part in group.segments)
             for group, number in members.items()
         )
-        return means + sum(own[table.digest] for table in clients)
 
     def site(self, world: World, rule: ServerRule) -> LayerServer:
         """A server that has a mean of each layer, or of several."""

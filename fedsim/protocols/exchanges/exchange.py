@@ -52,13 +52,19 @@ class Exchange(Component):
         """Raise `Misfit` when it does not go together with *objective* or *codec*."""
         return
 
-    def kept_bytes(self, model: ModelTable) -> float:
-        """Bytes of a *model* that a client keeps to itself between trainings, in float32: as a rule, none."""
+    def kept_bytes(self, model: ModelTable, clients: Sequence[ModelTable]) -> float:
+        """Bytes of a *model* that a client keeps to itself between trainings, in float32: as a rule, none.
+
+        All *clients* have these models.
+        """
         return 0.0
 
-    def kept_by_all(self, clients: Sequence[ModelTable], in_round: float) -> float:
-        """The same of all *clients*, whose models these are, if so many are *in_round*."""
-        return sum(self.kept_bytes(model) for model in clients)
+    def means_bytes(self, clients: Sequence[ModelTable], in_round: float) -> float:
+        """Bytes of all means of layers that are still somebody's, where there is no single model: as a rule, there is.
+
+        The *clients* have these models, and so many are *in_round*.
+        """
+        return 0.0
 
     def columns(self, world: World) -> dict[str, float]:
         """More columns of the summary of a run that has ended in *world*."""

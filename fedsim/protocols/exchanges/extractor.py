@@ -7,6 +7,7 @@ yet, or whose device has lost its memory, has the classifier of the initial mode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -55,7 +56,7 @@ class Extractor(Exchange):
                 "codec",
             )
 
-    def kept_bytes(self, model: ModelTable) -> float:
+    def kept_bytes(self, model: ModelTable, clients: Sequence[ModelTable]) -> float:
         """The classifier."""
         return model.bytes(CLASSIFIER)
 
