@@ -161,11 +161,16 @@ class PlainLearner(Learner):
     def value(self, handle: Handle) -> float:
         raise NotImplementedError("no operation here makes a number")
 
-    def evaluate(self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()) -> dict[str, Any]:
+    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
         self.evaluations.append((round_number, on, text(model)))
         self.when_evaluating(self)
         accuracy = next(self._accuracies, 0.0)
         return {"accuracy": accuracy, "loss": math.inf if accuracy is None else 1 - accuracy}
+
+    def evaluate_own(self, models: Sequence[OwnModel], *, round_number: int) -> dict[int, dict[str, Any]]:
+        return {
+            one.client: {**self.evaluate(one.model, "own", round_number=round_number), "samples": 1} for one in models
+        }
 
     def keep_final(self, *_: Any) -> dict[str, str]:
         return {}

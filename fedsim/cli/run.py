@@ -85,7 +85,8 @@ def add_to(commands: Commands) -> None:
         "--checkpoint-interval-s",
         metavar="S",
         type=positive_seconds,
-        help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option.",
+        help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option. After a "
+        "checkpoint that has taken longer than a quarter of it, four times as long as that.",
     )
     parser.add_argument(
         "--quiet",

@@ -3,7 +3,8 @@
 First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a
 walk goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk, and
 ends in the planned order, though the executor may begin a few chunks ahead. A checkpoint is written between chunks once
-its interval has passed. All walks are loops, so the graph may be any depth.
+its interval has passed; the interval grows where checkpoints take long. All walks are loops, so the graph may be any
+depth.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from fedsim.learning.store import Store
 __all__ = ["Forcer"]
 
 _AHEAD = 64  # chunks that are looked through for what can begin
+_LEAST_PAUSE = 4
+"""Times as long as a checkpoint has taken is the least time until the next: so they take a fifth of a run at most."""
 
 
 class Forcer:
@@ -124,8 +127,10 @@ class Forcer:
         folding.advance(nodes)
 
     def _checkpoint(self) -> None:
+        began_s = self._monotonic()
         self._store.checkpoint(self._graph.live())
-        self._checkpoint_due_s = self._monotonic() + self._interval_s
+        ended_s = self._monotonic()
+        self._checkpoint_due_s = ended_s + max(self._interval_s, _LEAST_PAUSE * (ended_s - began_s))
 
 
 class _Folding:

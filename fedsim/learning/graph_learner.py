@@ -17,7 +17,6 @@ from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Operation, Slot
 from fedsim.learning.operations.train import BYTES, Train, TrainPartly, sent_as, state_as
-from fedsim.learning.spread import spread_of_own
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -134,12 +133,21 @@ class GraphLearner(Learner):
         value: float = handle.value
         return value
 
-    def evaluate(self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()) -> dict[str, Any]:
-        """Metrics on the test set *on* (``global``, ``clients``, ``unseen``, or ``own``: a node for each client)."""
-        data, tests = self._dataset.digest, self._dataset.client_test_ids
-        about: list[tuple[Evaluate, Model]] = [(Evaluate(self._table.digest, data, on), model)]
-        if on == "own":
-            about = [(EvaluateOwn(one.table, data, on, one.client), one.model) for one in own if len(tests[one.client])]
+    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
+        """Metrics on the test set *on*: ``global``, ``clients`` or ``unseen``."""
+        operation = Evaluate(self._table.digest, self._dataset.digest, on)
+        (metrics,) = self._scored([(operation, model)], round_number)
+        return metrics
+
+    def evaluate_own(self, models: Sequence[OwnModel], *, round_number: int) -> dict[int, dict[str, Any]]:
+        """A node for each client."""
+        tests = self._dataset.client_test_ids
+        tested = [one for one in models if len(tests[one.client])]
+        about = [(EvaluateOwn(one.table, self._dataset.digest, "own", one.client), one.model) for one in tested]
+        return dict(zip((one.client for one in tested), self._scored(about, round_number), strict=True))
+
+    def _scored(self, about: Sequence[tuple[Evaluate, Model]], round_number: int) -> list[dict[str, Any]]:
+        """Metrics; what has been noted is computed behind them."""
         tags = self._tags | {"round": round_number}
         handles = [self._graph.node(each, _slots({"model": of}), tags=tags).output(METRICS) for each, of in about]
         new = self._forcer.force(*handles)
@@ -150,12 +158,7 @@ class GraphLearner(Learner):
             for one in large:
                 self._forcer.look_up(one)
         self._soon.clear()
-        if not own:
-            metrics: dict[str, Any] = handles[0].value
-            return metrics
-        clients = [each.client for each, _ in about if isinstance(each, EvaluateOwn)]
-        scores = [handle.value for handle in handles]
-        return spread_of_own(scores) | {"each": dict(zip(clients, scores, strict=True))}
+        return [handle.value for handle in handles]
 
     def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""

@@ -59,10 +59,10 @@ class LocalTraining(NamedTuple):
     """Passes over samples; None: as many as the run's options of training say."""
     stream: str = "batches"
     """What its batches are drawn for."""
-    written: tuple[str, ...] | None = None
-    """The parts that the codec writes, where the others stay with the client; None: all."""
     steps: tuple[JointStep, ...] | None = None
     """The mini-batches that several clients make together, in place of one client's samples."""
+    written: tuple[str, ...] | None = None
+    """The parts that the codec writes, where the others stay with the client; None: all."""
 
 
 class OwnModel(NamedTuple):
@@ -136,12 +136,14 @@ class Learner(ABC):
         """The number that *handle* stands for: this forces it, and all numbers that may be asked for next."""
 
     @abstractmethod
-    def evaluate(
-        self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()
-    ) -> dict[str, Any] | None:
-        """Metrics of *model* now, or with *on* ``own`` of all clients' *own*: this forces the graph.
+    def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any] | None:
+        """Metrics of *model* now: this forces the graph. None when nothing is learned."""
 
-        With ``own``, "each" has them by client. None when nothing is learned.
+    @abstractmethod
+    def evaluate_own(self, models: Sequence[OwnModel], *, round_number: int) -> dict[int, dict[str, Any]] | None:
+        """Metrics of clients' own *models* on their own test samples now, by client, as far as they have any.
+
+        This forces the graph. None when nothing is learned.
         """
 
     @abstractmethod
@@ -168,7 +170,10 @@ class NoLearner(Learner):
         """There is none: whoever needs one cannot run without learning, and was refused before."""
         raise AssertionError(f"{handle!r} without learning")
 
-    def evaluate(self, model: Model, on: str, *, round_number: int, own: Sequence[OwnModel] = ()) -> None:
+    def evaluate(self, model: Model, on: str, *, round_number: int) -> None:
+        """Nothing to evaluate."""
+
+    def evaluate_own(self, models: Sequence[OwnModel], *, round_number: int) -> None:
         """Nothing to evaluate."""
         return
 

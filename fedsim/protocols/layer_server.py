@@ -84,11 +84,6 @@ class LayerServer(Site):
         models = {one.digest: learner.initial_model(one, stream) for one in first.values()}
         return {segment: models[one.digest][segment] for segment, one in first.items() if models[one.digest]}
 
-    def own_model(self, client: Client) -> Model:
-        """The model that *client* has."""
-        kept: Model = client.kept.get(KEPT, {})
-        return kept if len(kept) == len(client.model.parts) else {**self._initial_model(client), **kept}
-
     def keep(self, client: Client, layers: Model) -> None:
         """From now on *client* has these *layers*."""
         if layers:
@@ -115,7 +110,7 @@ class LayerServer(Site):
         """The shared layers that *client* begins a round with, and the bytes of those that are sent for it."""
         table, groups = client.model, self.sharing.of(client.model)
         if self._settings.common == "round":
-            own = self.own_model(client)
+            own = self.world.own_model(client)
             sent = sorted(self._to_deliver.get(client.index, ()))
             shared = {segment: own[segment] for group in groups for segment in group.segments if own}
             return shared, sum(table.bytes(segment) for segment in sent)
@@ -124,7 +119,7 @@ class LayerServer(Site):
         for group in groups:
             if group in self._means:
                 begin |= self._means[group]["model"]
-            elif own := self.own_model(client):
+            elif own := self.world.own_model(client):
                 begin |= {segment: own[segment] for segment in group.segments}
         return begin, sum(table.bytes(segment) for segment in sent)
 
@@ -204,7 +199,7 @@ class LayerTask(Task):
 
     def start(self, world: World, client: Client) -> Model:
         """What it has, and what it was sent."""
-        return {**self.site.own_model(client), **self.model}
+        return {**world.own_model(client), **self.model}
 
     def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
         """The trained layers that are shared; it keeps those that are not."""

@@ -239,16 +239,20 @@ class RunLoop:
 
     def _score(self, done: Round) -> None:
         for name in self._evaluate.on:
-            own = self._scored_models(done.number) if name == "own" else ()
-            metrics = self._learner.evaluate(self.model, name, round_number=done.number, own=own)
-            if metrics is None:
-                continue
-            each: Mapping[int, Mapping[str, Any]] = metrics.pop("each", {}) if name == "own" else {}
-            done.metrics[name] = metrics
-            by_class: dict[str, list[Mapping[str, Any]]] = {}
-            for client, score in each.items() if self.device_classes else ():
-                by_class.setdefault(self.device_classes[client], []).append(score)
-            done.by_class = {kind: spread_of_own(scores) for kind, scores in by_class.items()}
+            if name == "own":
+                self._score_own(done)
+            elif (metrics := self._learner.evaluate(self.model, name, round_number=done.number)) is not None:
+                done.metrics[name] = metrics
+
+    def _score_own(self, done: Round) -> None:
+        scores = self._learner.evaluate_own(self._scored_models(done.number), round_number=done.number)
+        if scores is None:
+            return
+        done.metrics["own"] = spread_of_own([*scores.values()])
+        by_class: dict[str, list[Mapping[str, Any]]] = {}
+        for client, score in scores.items() if self.device_classes else ():
+            by_class.setdefault(self.device_classes[client], []).append(score)
+        done.by_class = {kind: spread_of_own(each) for kind, each in by_class.items()}
 
     def _scored_models(self, number: int) -> Sequence[OwnModel]:
         """Each client's own model, fine-tuned if the scenario says so.

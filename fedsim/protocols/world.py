@@ -161,7 +161,7 @@ class World:
     def _own_models(self) -> list[OwnModel]:
         """Of each client: as it began, but for what was learned together, and for what it alone has learned."""
         if self.initial_model is not None:
-            return [OwnModel(client.index, client.model.digest, self._own_model(client)) for client in self.clients]
+            return [OwnModel(client.index, client.model.digest, self.own_model(client)) for client in self.clients]
         tables = {client.model.digest: client.model for client in self.clients}
         together = {self.model.digest: self.loop.model, **self.loop.further}
         begun = {
@@ -173,7 +173,8 @@ class World:
             for name in [client.model.digest]
         ]
 
-    def _own_model(self, client: Client) -> Model:
+    def own_model(self, client: Client) -> Model:
+        """The model that *client* has, where each has one all along: as it begins, but for what it has kept."""
         kept: Model = client.kept.get("private", {})
         assert self.initial_model is not None
         return kept if kept.keys() == set(client.model.parts) else {**self.initial_model(client), **kept}

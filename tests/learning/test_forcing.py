@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -174,11 +175,26 @@ def test_a_checkpoint_never_falls_into_a_fold(open_bench: OpenBench, monkeypatch
 
 
 def test_checkpoints_keep_their_interval(open_bench: OpenBench) -> None:
-    bench = open_bench(checkpoint_every=100)
-    bench.rounds(
-        40, clients=1
-    )  # 4 chunks a round, and init: 161 looks at the clock; the one at a checkpoint is another
+    bench = open_bench(checkpoint_every=150)
+    bench.rounds(40, clients=1)
+    assert 150 <= bench.executor.steps < 300
     assert sum(row["event"] == "checkpoint" for row in bench.rows()) == 1
+
+
+def test_checkpoints_take_a_fifth_of_the_time_at_most(open_bench: OpenBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes ten seconds, as with models of many gigabytes, where the interval is one."""
+    bench = open_bench(checkpoint_every=1)
+    write, begun = bench.store.checkpoint, []
+
+    def checkpoint(live: Iterable[Handle]) -> None:
+        begun.append(bench.waited_s + bench.executor.steps)
+        bench.waited_s += 10
+        write(live)
+
+    monkeypatch.setattr(bench.store, "checkpoint", checkpoint)
+    bench.rounds(40, clients=1)
+    assert len(begun) == 1 + (bench.executor.steps - 1) // 40
+    assert {int(after - before) for before, after in pairwise(begun)} == {50}
 
 
 def test_after_a_kill_no_more_is_computed_again_than_since_the_last_checkpoint(

@@ -7,7 +7,6 @@ folder are a run and those that go on with it.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import math
 import weakref
@@ -243,13 +242,13 @@ class Bench:
         self.executor = kind(**executor)
         self.graph = Graph(self.executor.family)
         self.store = Store(folder, run, self.executor, label=label, tell=tell)
-        ticks = itertools.count()
+        self.waited_s = 0.0
         self.forcer = Forcer(
             self.graph,
             self.executor,
             self.store,
             checkpoint_interval_s=checkpoint_every,
-            monotonic=lambda: float(next(ticks)),  # a "second" for each look at the clock: one a chunk
+            monotonic=lambda: self.waited_s + self.executor.steps,  # a second for each step
         )
 
     @property

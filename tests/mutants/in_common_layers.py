@@ -69,7 +69,7 @@ FAULTS = (
         "who takes part begins with what it has",
         SERVER,
         "            if group in self._means:\n                begin |=",
-        "            if group in self._means and not self.own_model(client):\n                begin |=",
+        "            if group in self._means and not self.world.own_model(client):\n                begin |=",
         LOOP,
     ),
     Fault(

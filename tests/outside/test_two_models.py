@@ -29,6 +29,7 @@ from fedsim.experiment.validate import validate
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.rules.mean import Mean
+from fedsim.learning.spread import spread_of_own
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.site import Site
 from fedsim.protocols.world import World
@@ -287,9 +288,9 @@ def test_own_is_what_all_have_with_what_one_keeps_and_else_the_beginning(tmp_pat
         assert {id(one.model["extractor"]) for one in own} == {id(world.loop.model["extractor"])}
         world.clients[0].kept.clear()  # as when a device fails that forgets
         assert world.loop.own_models()[0].model["classifier"].node.key == start["classifier"].node.key
-        scored = learner.evaluate({}, "own", round_number=9, own=own)
-        assert scored is not None and set(scored.pop("each")) == {0, 1, 2, 3}
-        assert scored == world.loop.rounds_done[-1].metrics["own"]
+        scored = learner.evaluate_own(own, round_number=9)
+        assert scored is not None and set(scored) == {0, 1, 2, 3}
+        assert spread_of_own([*scored.values()]) == world.loop.rounds_done[-1].metrics["own"]
     first = world.loop.rounds_done[-1].metrics
     assert first["own"]["accuracy_mean"] > first["clients"]["accuracy"], "half of them have a head that fits"
 

@@ -31,12 +31,12 @@ class Update(NamedTuple):
     """What it counts in a mean, beside the others' weights."""
     clients: int = 1
     """How many have trained it."""
-    table: str = ""
-    """The digest of its model's table."""
     gradient_weight: float = 0.0
     """How far a gradient of 1 in all of its steps would have taken it, in learning rates: without momentum, its steps.
 
     FedNova's ``||a_i||_1`` (`fedsim.learning.training.TrainingSettings.gradient_weight`)."""
+    table: str = ""
+    """The digest of its model's table."""
 
     @property
     def model(self) -> Model:
