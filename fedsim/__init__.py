@@ -1,7 +1,7 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
-`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side.
-`Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
+`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
+and `compare_device_classes` their device classes. `Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
 raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fedsim.errors import Remark, UserError
     from fedsim.experiment.compare import compare
+    from fedsim.experiment.compare_device_classes import compare_device_classes
     from fedsim.experiment.figures import plot
     from fedsim.experiment.results import Results, load_results
     from fedsim.experiment.run import run
@@ -20,13 +21,25 @@ if TYPE_CHECKING:
 
     __version__: str
 
-__all__ = ["Remark", "Results", "UserError", "__version__", "compare", "load", "load_results", "plot", "run"]
+__all__ = [
+    "Remark",
+    "Results",
+    "UserError",
+    "__version__",
+    "compare",
+    "compare_device_classes",
+    "load",
+    "load_results",
+    "plot",
+    "run",
+]
 
 _HOMES = {
     "Remark": "fedsim.errors",
     "Results": "fedsim.experiment.results",
     "UserError": "fedsim.errors",
     "compare": "fedsim.experiment.compare",
+    "compare_device_classes": "fedsim.experiment.compare_device_classes",
     "load": "fedsim.scenario.load",
     "load_results": "fedsim.experiment.results",
     "plot": "fedsim.experiment.figures",

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from fedsim import registry
 from fedsim.experiment.compare import compare, run_names
+from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.remarks_after import remarks
 from fedsim.viz.tables import comparison_cells, number_cells
 
@@ -34,6 +35,10 @@ def show_comparison(
     """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error."""
     shown = comparison_cells(compare(results, at=at, target=target), further=() if at is None else (at[0],))
     show_cells(shown, left=("run", "protocol"))
+    of_classes = compare_device_classes(results, at=at, target=target)
+    if len(of_classes):
+        sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
+        show_cells(comparison_cells(of_classes), left=("run", "protocol", "device class"))
     sys.stdout.flush()
     if quiet:
         return

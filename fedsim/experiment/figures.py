@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -10,10 +11,11 @@ import pandas as pd
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
+from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.results import Results, load_several
 from fedsim.scenario.scalars import printable
 from fedsim.viz.names import names_apart
-from fedsim.viz.overview import named_figures, overview
+from fedsim.viz.overview import named_class_figures, named_figures, overview
 from fedsim.viz.save import save_figure
 from fedsim.viz.shown_figure import ShownFigure
 
@@ -33,13 +35,23 @@ def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
 def save_figures(results: Sequence[Results], folder: Path, format: Literal["png", "svg", "pdf"] = "png") -> list[Path]:
     """Draw *results* into files of *folder*, one for each figure and ``overview``; returns their paths.
 
+    A run whose clients' own models were scored, and whose devices are of several classes, has figures by class too;
+    among several runs their names end in the run's number.
+
     Several results share the figures, where a run's name is without the words that all names begin with. A protocol has
     one colour in all runs. Where nothing was learned, there is only what was spent. Raises `UserError` for no results,
     and when a run is among them twice.
     """
-    drawn = named_figures(_together(results, "rounds"), _together(results, "summary"))
+    rounds, summary = _together(results, "rounds"), _together(results, "summary")
+    drawn = [named_figures(rounds, summary)]
+    protocols = dict.fromkeys([*summary["protocol"], *rounds["protocol"]])
+    for number, result in enumerate(results, start=1):
+        of_classes = device_rounds(result)
+        if len(of_classes):
+            ending = f"-{number}" if len(results) > 1 else ""
+            drawn.append((f"{name}{ending}", figure) for name, figure in named_class_figures(of_classes, protocols))
     folder.mkdir(parents=True, exist_ok=True)
-    return [save_figure(figure, folder / f"{name}.{format}") for name, figure in drawn]
+    return [save_figure(figure, folder / f"{name}.{format}") for name, figure in chain.from_iterable(drawn)]
 
 
 def _together(results: Sequence[Results], table: Literal["rounds", "summary"]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import matplotlib as mpl
 import pandas as pd
@@ -16,7 +16,7 @@ from fedsim.viz.series import Looks
 from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.style import RC, looks, plain
 
-__all__ = ["named_figures", "overview"]
+__all__ = ["named_class_figures", "named_figures", "overview"]
 
 _CURVES = (
     figures.accuracy_over_time,
@@ -32,6 +32,8 @@ _ROW = 0.34
 _CURVES_INCHES = 3.4
 _AROUND_BARS = 1.15
 _PANELS_IN_A_ROW = 3
+_CLASSES_IN_A_ROW = 4
+_CLASS_INCHES = 3.6
 _TITLE_LETTERS = 30  # of a line above a panel
 
 
@@ -49,6 +51,21 @@ def named_figures(rounds: pd.DataFrame, summary: pd.DataFrame) -> Iterator[tuple
             bars(summary, figure.add_subplot(), styles)
             yield bars.__name__, figure
         yield "overview", overview(rounds, summary)
+
+
+def named_class_figures(device_rounds: pd.DataFrame, protocols: Iterable[str]) -> Iterator[tuple[str, Figure]]:
+    """Figures of one run with a panel for each device class, by name.
+
+    *device_rounds* is a table of rounds for a device of each class, and *protocols* are all of the run, in order: each
+    looks as in the other figures.
+    """
+    styles = looks(protocols)
+    with mpl.rc_context(RC):
+        for draw, name in (
+            (figures.accuracy_over_time, "class_accuracy_over_time"),
+            (figures.accuracy_over_bytes, "class_accuracy_over_bytes"),
+        ):
+            yield name, _by_class(draw, device_rounds, styles)
 
 
 def overview(rounds: pd.DataFrame, summary: pd.DataFrame) -> ShownFigure:
@@ -80,6 +97,30 @@ def _learned(rounds: pd.DataFrame) -> bool:
 
 def _bars(rounds: pd.DataFrame) -> tuple[_DrawBars, ...]:
     return (figures.accuracy_by_protocol, *_COSTS) if _learned(rounds) else _COSTS
+
+
+def _by_class(draw: Callable[..., Axes], rounds: pd.DataFrame, styles: Looks) -> Figure:
+    """A panel for each device class, with the legend below."""
+    series = figures.curves_of(rounds, styles)
+    classes = list(dict.fromkeys(rounds["device_class"]))
+    across = min(len(classes), _CLASSES_IN_A_ROW)
+    lines = -(-len(classes) // across)
+    width = min(_WIDE, _CLASS_INCHES * across)
+    figure = Figure(figsize=(width, 2.8 * lines + 0.4 + series.legend_inches(width)), layout="constrained")
+    panels = figure.subplots(lines, across, sharey=True, squeeze=False).flat
+    titles = fitted(classes, _TITLE_LETTERS)
+    for place, (kind, ax) in enumerate(zip(classes, panels, strict=False)):
+        draw(rounds[rounds["device_class"] == kind], ax, styles, legend=False)
+        title = ax.get_title(loc="left")
+        ax.set_title(plain(titles[kind]))
+        ax.set_xlabel(ax.get_xlabel().replace("by clients", "by a device"))
+        if place % across:
+            ax.set_ylabel("")
+    for ax in list(panels):
+        ax.set_axis_off()
+    figure.suptitle(f"{title}, by device class", x=0.01, horizontalalignment="left", fontweight="bold")
+    series.legend_below(figure)
+    return figure
 
 
 def _curves(draw: Callable[..., Axes], rounds: pd.DataFrame, styles: Looks) -> Figure:

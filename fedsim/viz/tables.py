@@ -114,6 +114,8 @@ _COLUMNS = (
 def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) -> pd.DataFrame:
     """What `fedsim.compare` returned, as text: a column for each metric that any row has, and some *further* ones.
 
+    The same of `compare_device_classes`, which has a device class in each row.
+
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
     """
@@ -122,6 +124,8 @@ def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) ->
         cells["run"] = comparison["run"]
     formula = comparison["accounting"] == "formula"
     cells["protocol"] = comparison["protocol"] + formula.map({True: " (formula)", False: ""})
+    if "device_class" in comparison:
+        cells["device class"] = comparison["device_class"]
     if (comparison["n"] > 1).any():
         cells["seeds"] = comparison["n"].astype(str)
     for column in _COLUMNS:

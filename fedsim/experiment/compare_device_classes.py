@@ -1,0 +1,62 @@
+"""Device classes side by side: what a device of each class sends, receives and reaches, by protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from fedsim.experiment.compare import Budget, run_names, summary_at
+from fedsim.experiment.means_over_seeds import means_over_seeds
+from fedsim.experiment.results import Results, load_several
+
+__all__ = ["compare_device_classes", "device_rounds"]
+
+
+def compare_device_classes(
+    results: Sequence[Results | Path | str], *, at: Budget | None = None, target: float | None = None
+) -> pd.DataFrame:
+    """A row for each run, protocol and device class, in this order, with the columns of `fedsim.compare`.
+
+    Accuracies are those of the clients' own models on their own test samples, all of a class together. Bytes are means
+    over its devices, and time is that of the run. *at* and *target* are as there: the budget is the run's, and a class
+    reaches the target by itself. Runs whose clients' own models were not scored, or whose devices are all of one class,
+    have no rows: then it may be empty.
+
+    Raises `UserError` as `fedsim.compare` does.
+    """
+    opened = load_several(results)
+    rows = [
+        row for name, result in zip(run_names(opened), opened, strict=True) for row in _rows(name, result, at, target)
+    ]
+    return pd.DataFrame(rows)
+
+
+def device_rounds(results: Results) -> pd.DataFrame:
+    """A row for each protocol, seed, round and device class, like those of `Results.rounds`, for the mean device.
+
+    It has no rows where clients' own models were not scored, or where all devices are of one class.
+    """
+    if not (results.folder / "device_classes.csv").exists():
+        return pd.DataFrame()
+    table = results.device_classes
+    scores = table[[name for name in ("accuracy", "rmse") if name in table]]
+    if not scores.notna().any(axis=None):
+        return pd.DataFrame()
+    for name in ("uplink_bytes", "downlink_bytes"):
+        table = table.assign(**{name: table[name] / table["clients"]})
+    return table.assign(transfer_bytes=table["uplink_bytes"] + table["downlink_bytes"])
+
+
+def _rows(name: str, results: Results, at: Budget | None, target: float | None) -> Iterator[dict[str, object]]:
+    table = device_rounds(results)
+    if table.empty:
+        return
+    if at is not None:
+        ends = summary_at(results.rounds, at)[["protocol", "seed", "rounds"]]
+        table = table.merge(ends, how="left").query("round <= rounds")
+    for _, of_protocol in table.groupby("protocol", sort=False):
+        for kind, of_kind in of_protocol.groupby("device_class", sort=False):
+            for row in means_over_seeds(name, summary_at(of_kind, target=target)):
+                yield {"run": row.pop("run"), "protocol": row.pop("protocol"), "device_class": kind, **row}

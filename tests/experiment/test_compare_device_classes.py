@@ -1,0 +1,98 @@
+"""Device classes side by side: bytes of one device, and what the models of a class have reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tiny_results import rounds_of, write_results
+
+import fedsim
+from fedsim import Results
+from fedsim.cli import main
+from fedsim.experiment.compare_device_classes import device_rounds
+from fedsim.experiment.figures import save_figures
+from fedsim.viz.tables import comparison_cells
+
+KINDS = {"sensor": (4, [0.2, 0.4, 0.6, 0.6, 0.6, 0.6]), "camera": (2, [0.1, 0.2, 0.3, 0.4, 0.6, 0.6])}
+"""Class -> devices, and accuracies by round."""
+
+
+def of_classes(protocol: str, seed: int, shift: float = 0.0) -> pd.DataFrame:
+    """All devices of a class send as much; cameras twice as much as sensors."""
+    tables = []
+    for place, (kind, (devices, accuracies)) in enumerate(KINDS.items(), 1):
+        rounds = rounds_of(protocol, seed, [one + shift for one in accuracies], round_bytes=devices * place * 3e6)
+        columns = ["protocol", "seed", "round", "sim_time_s", "uplink_bytes", "downlink_bytes", "accuracy", "loss"]
+        tables.append(rounds[columns].assign(device_class=kind, clients=devices, compute_s=rounds["round"] * 5.0))
+    return pd.concat(tables, ignore_index=True)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    runs = {("max", seed): 0.02 * (seed - 1) for seed in (1, 2)} | {("alone", 1): -0.1, ("alone", 2): -0.1}
+    rounds = [
+        rounds_of(protocol, seed, [0.3 + shift] * 6, round_bytes=24e6) for (protocol, seed), shift in runs.items()
+    ]
+    made = write_results(tmp_path / "run", rounds)
+    table = pd.concat(of_classes(*run, shift) for run, shift in runs.items())
+    table.to_csv(tmp_path / "run/device_classes.csv", index=False)
+    return made
+
+
+def test_bytes_are_of_one_device_and_accuracies_of_its_class(results: Results) -> None:
+    table = fedsim.compare_device_classes([results]).set_index(["protocol", "device_class"])
+    assert [*table.index] == [("max", "sensor"), ("max", "camera"), ("alone", "sensor"), ("alone", "camera")]
+    assert table.loc[("max", "sensor"), "uplink_bytes_mean"] == pytest.approx(6 * 2e6)
+    assert table.loc[("max", "camera"), "downlink_bytes_mean"] == pytest.approx(6 * 2e6)
+    assert table.loc[("max", "camera"), "transfer_bytes_mean"] == pytest.approx(6 * 6e6)
+    assert table["final_accuracy_mean"].to_list() == pytest.approx([0.61, 0.61, 0.5, 0.5])
+    assert (table["n"] == 2).all()
+
+
+def test_each_class_reaches_a_target_by_itself(results: Results) -> None:
+    table = fedsim.compare_device_classes([results], target=0.59).set_index(["protocol", "device_class"])
+    assert table.loc[("max", "sensor"), "rounds_to_target_mean"] == 3
+    assert table.loc[("max", "sensor"), "bytes_to_target_mean"] == pytest.approx(3 * 3e6)
+    assert table.loc[("max", "sensor"), "time_to_target_s_mean"] == 30
+    assert table.loc[("max", "camera"), "rounds_to_target_n"] == 0, "nothing comes after it to confirm it"
+    assert table.loc["alone", "rounds_to_target_n"].to_list() == [0, 0]
+
+
+def test_a_budget_is_the_runs(results: Results) -> None:
+    table = fedsim.compare_device_classes([results], at=("transfer_bytes", 24e6 * 3.5))
+    assert (table["rounds_mean"] == 3).all()
+    assert table["final_accuracy_mean"].to_list() == pytest.approx([0.61, 0.31, 0.5, 0.2])
+
+
+def test_there_is_nothing_without_classes_or_without_scores(results: Results, tmp_path: Path) -> None:
+    plain = write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5])])
+    assert fedsim.compare_device_classes([plain]).empty
+    unscored = write_results(tmp_path / "unscored", [rounds_of("max", 1, [0.5])])
+    of_classes("max", 1).assign(accuracy=float("nan")).to_csv(tmp_path / "unscored/device_classes.csv", index=False)
+    assert device_rounds(unscored).empty
+    both = fedsim.compare_device_classes([plain, results])
+    assert len(both) == 4
+
+
+def test_compare_prints_it_below(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(results.folder), "--target", "0.59"]) == 0
+    above, below = capsys.readouterr().out.split("By device class: own models, and bytes of one device\n\n")
+    assert "device class" not in above
+    (row,) = [line for line in below.splitlines() if line.startswith("| max      | sensor")]
+    assert "12 MB" in row and "0.610" in row and "30 s" in row and "9 MB" in row
+    cells = comparison_cells(fedsim.compare_device_classes([results]))
+    assert [*cells][:3] == ["protocol", "device class", "seeds"]
+    write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5])])
+    assert main(["compare", str(tmp_path / "plain")]) == 0
+    assert "device class" not in capsys.readouterr().out
+
+
+def test_a_panel_for_each_class_is_drawn(results: Results, tmp_path: Path) -> None:
+    names = {path.name for path in save_figures([results], tmp_path / "figures")}
+    assert {"class_accuracy_over_time.png", "class_accuracy_over_bytes.png"} <= names
+    other = write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5, 0.6])], name="plain")
+    names = {path.name for path in save_figures([other, results], tmp_path / "both")}
+    assert "class_accuracy_over_time-2.png" in names
+    assert not {"class_accuracy_over_time.png", "class_accuracy_over_time-1.png"} & names
