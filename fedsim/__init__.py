@@ -1,8 +1,9 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
 `load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
-and `compare_device_classes` their device classes. `Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
-raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
+and `compare_device_classes` their device classes. `Results` is what they give and take, `Remark` a warning about a
+scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for: ``import
+fedsim`` loads no library.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fedsim.units import si
+from fedsim.viz.describe_memory import memory_tables
 from fedsim.viz.human import duration, number, size
 from fedsim.viz.tables import DescriptionTable, Show, count, many, pairs, rate, spreads
 
@@ -190,12 +191,7 @@ def _protocols(protocols: list[dict[str, Any]], clients: int) -> Iterator[Descri
         pd.DataFrame([row for one in protocols for row in _part_rows(one)]), ("protocol", "a device's part")
     )
     yield DescriptionTable(pd.DataFrame([_run_row(one) for one in protocols]), ("protocol", "estimate of the run"))
-    yield DescriptionTable(
-        pd.DataFrame([_kept_row(one) for one in protocols if one["kept"]]), ("protocol", "memory beside the model")
-    )
-    yield DescriptionTable(
-        pd.DataFrame([_peak_row(one) for one in protocols if one["peak_memory"]]), ("protocol", "memory of the run")
-    )
+    yield from memory_tables([{**one, "protocol": _label(one)} for one in protocols])
     common = [_common_row(one, of_class) for one in protocols for of_class in one["common_layers"]]
     yield DescriptionTable(pd.DataFrame(common), ("protocol", "common layers of"))
     left_out = [(_label(one), one["not_simulated"]) for one in protocols if one["not_simulated"] is not None]
@@ -219,26 +215,6 @@ def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
         "one round": size(first["downlink_bytes"] + first["uplink_bytes"]),
         "first takes": duration(first["seconds"]),
         "next takes": duration(later["seconds"]) if len(rounds) > 1 else "",
-    }
-
-
-def _kept_row(protocol: dict[str, Any]) -> dict[str, str]:
-    kept = protocol["kept"]
-    return {
-        "protocol": _label(protocol),
-        "memory beside the model": size(kept["total"]),
-        "clients": f"{kept['clients']:,} x {size(kept['client'])}" if kept["client"] else "",
-        "server": size(kept["server"]) if kept["server"] else "",
-        "updates of a round": f"{kept['updates']:,} x {size(kept['update'])}" if kept["update"] else "",
-    }
-
-
-def _peak_row(protocol: dict[str, Any]) -> dict[str, str]:
-    peaks = {int(peak["workers"]): peak["total"] for peak in protocol["peak_memory"]}
-    return {
-        "protocol": _label(protocol),
-        "memory of the run": "at the peak, about",
-        **{f"{workers} worker{'s' if workers > 1 else ''}": size(total) for workers, total in peaks.items()},
     }
 
 

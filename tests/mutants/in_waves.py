@@ -82,8 +82,8 @@ FAULTS = (
     Fault(
         "a block is free while somebody holds one of its tensors",
         SHARED_TENSORS,
-        "weakref.finalize(memory, self._free[part].append, address.number)",
-        "weakref.finalize(self._tensors, self._free[part].append, address.number)",
+        "weakref.finalize(memory, _give_back,",
+        "weakref.finalize(self._tensors, _give_back,",
         (TEST_SHARED_TENSORS,),
     ),
     Fault(

@@ -26,45 +26,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from fedsim.errors import UserError
+from fedsim.learning.executors.packed import Packed, packed, unpacked
 from fedsim.learning.executors.shared_tensors import BlockAddress, SharedTensors
 from fedsim.learning.executors.trainer import TensorDict, Trainer
 from fedsim.learning.executors.worker_pool import Job, ScoreJob
 
-__all__ = ["Answer", "Failure", "Order", "Packed", "PackedTensor", "Worker", "packed", "uninterrupted", "unpacked"]
-
-
-class PackedTensor(NamedTuple):
-    """A tensor of any type, as its bytes."""
-
-    dtype: torch.dtype
-    shape: tuple[int, ...]
-    content: npt.NDArray[np.uint8]
-
-
-Packed = dict[str, PackedTensor]
-"""A part that travels with its message."""
-
-
-def packed(value: TensorDict) -> Packed:
-    """Copy a part into a message."""
-    return {
-        name: PackedTensor(
-            tensor.dtype, tuple(tensor.shape), tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
-        )
-        for name, tensor in value.items()
-    }
-
-
-def unpacked(value: Packed) -> TensorDict:
-    """The part in a message."""
-    return {name: torch.from_numpy(content).view(dtype).view(shape) for name, (dtype, shape, content) in value.items()}
+__all__ = ["Answer", "Failure", "Order", "Worker", "uninterrupted"]
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,10 @@ from typing import Any
 import torch
 
 from fedsim.errors import RunFailedError, UserError
+from fedsim.learning.executors.packed import Packed, packed, unpacked
 from fedsim.learning.executors.shared_tensors import Block, BlockAddress, SharedTensors
 from fedsim.learning.executors.trainer import TensorDict, Trainer
-from fedsim.learning.executors.worker import Answer, Order, Packed, Worker, packed, uninterrupted, unpacked
+from fedsim.learning.executors.worker import Answer, Order, Worker, uninterrupted
 from fedsim.learning.executors.worker_pool import ExtractJob, Job, ScoreJob, WorkerPool
 from fedsim.learning.operations.extract import SEMANTICS
 from fedsim.learning.rules.changes import PARTIAL_SUM
