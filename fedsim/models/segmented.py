@@ -176,11 +176,14 @@ def whole(table: ModelTable) -> ModelTable:
     return table.whole if isinstance(table, SegmentedTable) else table
 
 
-def segmented(table: ModelTable, others: Iterable[ModelTable], *, connected_apart: bool = False) -> ModelTable:
+def segmented(
+    table: ModelTable, others: Iterable[ModelTable], *, connected_apart: bool = False, layers: int | None = None
+) -> ModelTable:
     """*table* cut wherever it may share what is before, and not what is behind, with the models of *others*.
 
     That is where the layers end that it has in common with another model, and where a part of either ends before. With
-    *connected_apart* it is cut before its first fully connected layer, too. As it is, when nothing is to be cut.
+    *connected_apart* it is cut before its first fully connected layer, too, and behind so many *layers*, if any are
+    given and there are more. As it is, when nothing is to be cut.
     """
     if not isinstance(table, LayerTable):
         return table
@@ -196,6 +199,8 @@ def segmented(table: ModelTable, others: Iterable[ModelTable], *, connected_apar
             cuts |= {start, *(end for end in _part_ends(other) if end <= start)}
     if connected_apart and (connected := first_connected(own)) is not None:
         cuts.add(connected)
+    if layers is not None and layers < len(own):
+        cuts.add(layers)
     cuts.discard(0)
     return SegmentedTable(whole=table, ends=tuple(sorted(cuts))) if shares or cuts != set(parts) else table
 

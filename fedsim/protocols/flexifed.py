@@ -41,9 +41,8 @@ class FlexiFed(LayerWise, CommonSettings):
 
     def exchanged(self) -> CommonLayers:
         """Common layers, by the strategy."""
-        return CommonLayers(
-            strategy=self.strategy, common=self.common, upload=self.upload, share_fc=self.share_fc, init=self.init
-        )
+        keys = {key: getattr(self, key) for key in CommonSettings.model_fields}
+        return CommonLayers(strategy=self.strategy, **keys)
 
 
 class ClusteredFL(LayerWise):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from annotated_types import Interval
 
 from fedsim.grouping.common_layers import Rule, partners
 from fedsim.models.segmented import SegmentedTable, whole
@@ -26,6 +28,8 @@ class CommonSettings(Settings):
     share_fc: bool = True
     """Whether fully connected layers can be common, which they are in identical models only. false: nothing is from the
     first fully connected layer on."""
+    layers: Annotated[int, Interval(ge=1, le=10**6)] | None = None
+    """At most so many layers are common, from the first one on, as in the paper's study; left out, all that can be."""
     init: Literal["common", "own"] = "common"
     """common: layers that models have in common start alike in all; own: each client draws all of its own."""
 
@@ -41,7 +45,9 @@ class Group(NamedTuple):
 class Sharing:
     """By *rule*, among clients whose models' *tables* these are."""
 
-    def __init__(self, tables: Iterable[ModelTable], rule: Rule, *, share_fc: bool) -> None:
+    def __init__(
+        self, tables: Iterable[ModelTable], rule: Rule, *, share_fc: bool = True, layers: int | None = None
+    ) -> None:
         counted = list(tables)
         clients = Counter(table.digest for table in counted)
         self.tables = tuple({table.digest: table for table in counted}.values())
@@ -54,11 +60,11 @@ class Sharing:
         self._groups: dict[str, tuple[Group, ...]] = {}
         for table in self.tables:
             model = models[table.digest]
-            limit = first_connected(model) if not share_fc else None
+            limits = [first_connected(model) if not share_fc else None, layers]
             found: list[Group] = []
             for segment, end in _ends(table):
                 some = with_whom[model][end - 1]
-                if sum(number[one] for one in some) < 2 or (limit is not None and end > limit):
+                if sum(number[one] for one in some) < 2 or any(end > limit for limit in limits if limit is not None):
                     continue
                 if found and found[-1].models == some:
                     found[-1] = Group((*found[-1].segments, segment), some)

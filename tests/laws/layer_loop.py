@@ -25,8 +25,11 @@ Widths = tuple[int, ...]
 """Of a model, from its samples to its scores."""
 
 
-def recursion(strategy: str, models: Mapping[int, Widths]) -> dict[int, list[frozenset[int]]]:
-    """For each client, layer by layer, whom it is averaged with, itself included (algorithms 1, 2 and 3)."""
+def recursion(strategy: str, models: Mapping[int, Widths], most: int | None = None) -> dict[int, list[frozenset[int]]]:
+    """For each client, layer by layer, whom it is averaged with, itself included (algorithms 1, 2 and 3).
+
+    Of each model, at *most* so many layers are averaged with others.
+    """
     layers = {client: [*pairwise(widths)] for client, widths in models.items()}
     made = {client: [frozenset([client])] * len(own) for client, own in layers.items()}
 
@@ -57,19 +60,28 @@ def recursion(strategy: str, models: Mapping[int, Widths]) -> dict[int, list[fro
     if strategy in ("clustered", "clustered_fl"):
         for architecture in set(models.values()):
             common([one for one in everybody if models[one] == architecture], end if strategy == "clustered" else 0)
+    for client in everybody if most is not None else ():
+        made[client][most:] = [frozenset([client])] * len(made[client][most:])
     return made
 
 
 class LayerLoop:
     """Clients whose models have these *widths*, in double precision."""
 
-    def __init__(self, scenario: Scenario, widths: Sequence[Widths], *, own_start: bool = False) -> None:
-        self.scenario, self.widths = scenario, list(widths)
+    def __init__(
+        self, scenario: Scenario, widths: Sequence[Widths], *, own_start: bool = False, layers: int | None = None
+    ) -> None:
+        self.scenario, self.widths, self.layers = scenario, list(widths), layers
         self.data = gather_materials(scenario, seed=1).dataset
         self.x, self.y = torch.tensor(self.data.x).double(), torch.tensor(self.data.y)
         self.uses = [0] * len(self.widths)
         self.has = [
-            _start(own, client if own_start else None, alone=all(one == own or one[:2] != own[:2] for one in widths))
+            _start(
+                own,
+                client if own_start else None,
+                alone=(layers or len(own)) >= len(own) - 2  # where the last part begins, or behind it: no further cut
+                and all(one == own or one[:2] != own[:2] for one in widths),
+            )
             for client, own in enumerate(self.widths)
         ]
 
@@ -82,12 +94,12 @@ class LayerLoop:
         """
         means: dict[tuple[int, frozenset[int]], Layer] = {}
         if server:
-            for client, layers in recursion(strategy, dict(enumerate(self.widths))).items():
+            for client, layers in recursion(strategy, dict(enumerate(self.widths)), self.layers).items():
                 means |= {(at, some): self.has[client][at] for at, some in enumerate(layers) if len(some) > 1}
         accuracies = []
         for asked in rounds:
             among = [one.client for one in asked] if by_round else range(len(self.widths))
-            whom = recursion(strategy, {client: self.widths[client] for client in among})
+            whom = recursion(strategy, {client: self.widths[client] for client in among}, self.layers)
             trained = {}
             for client, _ in sorted(asked):
                 begin = [

@@ -99,6 +99,8 @@ CASES: dict[str, tuple[dict[str, Any], str, dict[str, bool]]] = {
     "basic by round": ({"name": "flexifed", "common": "round", "strategy": "basic"}, "basic", {"by_round": True}),
     "uploads what is common": ({"name": "flexifed", "upload": "common"}, "max", {}),
     "all layers are fully connected": ({"name": "flexifed", "share_fc": False}, "standalone", {}),
+    "one layer": ({"name": "flexifed", "layers": 1}, "max", {}),
+    "two layers of those who are alike": ({"name": "flexifed", "strategy": "clustered", "layers": 2}, "clustered", {}),
     "own starts": ({"name": "flexifed", "init": "own"}, "max", {"server": False}),
 }
 
@@ -110,7 +112,7 @@ def test_it_is_its_plain_loop(tmp_path: Path, case: str, kinds: str, executor: s
     keys, strategy, how = CASES[case]
     scenario = digit_runs.scenario(changes(kinds, protocols=[{**keys, "clients": 6}]))
     results = run(scenario, out=tmp_path, executor=executor, workers=1, precision="float64")
-    loop = LayerLoop(scenario, widths_of(kinds), own_start=keys.get("init") == "own")
+    loop = LayerLoop(scenario, widths_of(kinds), own_start=keys.get("init") == "own", layers=keys.get("layers"))
     accuracies = loop.run(strategy, selected(3, 6), **how)
     assert scored(results) == pytest.approx(by_hand(accuracies), abs=1e-12)
     check_models(results, keys["name"], loop, 1e-10)

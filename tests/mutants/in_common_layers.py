@@ -61,8 +61,15 @@ FAULTS = (
     Fault(
         "fully connected layers are shared all the same",
         SHARING,
-        "limit = first_connected(model) if not share_fc else None",
-        "limit = None",
+        "limits = [first_connected(model) if not share_fc else None, layers]",
+        "limits = [layers]",
+        LOOP,
+    ),
+    Fault(
+        "all layers can be common all the same",
+        SHARING,
+        "limits = [first_connected(model) if not share_fc else None, layers]",
+        "limits = [first_connected(model) if not share_fc else None]",
         LOOP,
     ),
     Fault(

@@ -173,6 +173,7 @@ def test_describe_tells_what_each_class_has_in_common() -> None:
     [
         {"name": "standalone", "clients": 3},
         {"name": "flexifed", "clients": 3, "share_fc": False},
+        {"name": "flexifed", "clients": 3, "layers": 1},
         {"name": "flexifed", "clients": 3, "common": "round"},
         {"name": "flexifed", "clients": 3, "init": "own"},
     ],

@@ -47,11 +47,11 @@ class CommonLayers(Exchange, CommonSettings):
     @property
     def keeps_parts(self) -> bool:
         """Whether clients with the same model keep some of it to themselves."""
-        return self.strategy == "nobody" or not self.share_fc
+        return self.strategy == "nobody" or not self.share_fc or self.layers is not None
 
     def adapted(self, table: ModelTable, clients: Sequence[ModelTable]) -> ModelTable:
         """The model in segments, where it begins as another one does."""
-        return segmented(table, clients, connected_apart=not self.share_fc)
+        return segmented(table, clients, connected_apart=not self.share_fc, layers=self.layers)
 
     def check_rule(self, rule: ServerRule, world: World) -> None:
         """It must go tensor by tensor, and needs a model to begin with."""
@@ -88,7 +88,7 @@ class CommonLayers(Exchange, CommonSettings):
 
     def sharing(self, clients: Sequence[ModelTable]) -> Sharing:
         """What is common to these *clients*."""
-        return Sharing(clients, RULES[self.strategy], share_fc=self.share_fc)
+        return Sharing(clients, RULES[self.strategy], share_fc=self.share_fc, layers=self.layers)
 
     def kept_bytes(self, model: ModelTable, clients: Sequence[ModelTable]) -> float:
         """The layers that nobody shares with it."""
