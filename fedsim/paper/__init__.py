@@ -9,4 +9,5 @@ REGISTRY = {
     "fedgs_fig5": "fedsim.paper.published:fedgs_fig5",
     "fedgs_fig5_5_factories": "fedsim.paper.published:fedgs_fig5_5_factories",
     "fedgs_fig5_20_factories": "fedsim.paper.published:fedgs_fig5_20_factories",
+    "flexifed_table1": "fedsim.paper.flexifed:flexifed_table1",
 }
