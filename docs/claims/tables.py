@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from flexifed import by_model, by_study, speed_ups
 from judging import BUDGETS, Claim, chance, in_short, judged, reached, significant, targets
 
 import fedsim
 from fedsim.experiment.compare import Spent, difference, summary_at
+from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
@@ -27,6 +29,7 @@ from fedsim.units import TIB_BYTES
 HERE = Path(__file__).resolve().parent
 SCENARIOS = HERE.parents[1] / "scenarios/paper"
 KEPT = ["protocol", "seed", "round", *CUMULATIVE]
+KEPT_OF_CLASSES = ["protocol", "seed", "round", "device_class", "sim_time_s", "transfer_bytes", "accuracy"]
 SCORES = ["accuracy", "loss", "accuracy_unseen", "loss_unseen"]
 SYSTEMS = {"FedAvg": "fedavg", "FedProx": "fedprox", "HFedMS-S": "hfedms_s", "HFedMS-D": "hfedms_d"}
 ENDS = {"final_accuracy": "%", "loss": "loss"}
@@ -36,9 +39,13 @@ Rounds = dict[str, pd.DataFrame]
 """Scenario, or data set -> its evaluated rounds."""
 
 STREAMS, SKEW, STATIC = ("femnist", "glyphs"), ("skew",), ("writers", "three classes")
+OWN = ("iid", "shards")
+"""Whose "pooled" test set is all clients' own test samples, each for its client's own model."""
+SHARDS = "claims-flexifed-shards"
 SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "writers": "claims-fedgs-femnist",
     "three classes": "claims-fedgs-skew",
+    "iid": "claims-flexifed",
 }
 TABLE2 = {"FedAvg": "fedavg", "FedAdam": "fedadam", "FedGS": "fedgs"}
 AXES: dict[str, Spent] = {
@@ -57,6 +64,12 @@ FEDGS_CLAIMS = tuple(
     if at == "rounds" or other != "fedgs_random"  # the two cost the same, but for the counts of classes
 )
 FEDGS_CLAIMS += (Claim("FedGS section IV", "fedgs_random", "fedavg, as many steps", "rounds", STATIC),)
+FLEXIFED_CLAIMS = (
+    Claim("FlexiFed Table 1", "basic", "standalone", "rounds", ("iid",)),
+    Claim("FlexiFed Table 1", "clustered", "clustered_fl", "rounds", ("iid",)),
+    Claim("FlexiFed Table 1", "max", "clustered", "rounds", ("iid",)),
+    Claim("FlexiFed Table 1", "max", "clustered_fl", "rounds", OWN),
+)
 CLAIMS = (
     Claim("HFedMS Table III", "hfedms_d", "fedavg", "rounds", STREAMS),
     Claim("HFedMS Table III", "hfedms_d", "fedprox", "rounds", STREAMS),
@@ -77,12 +90,14 @@ CLAIMS = (
     Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "rounds", SKEW),
     Claim("FedGSP Table 1", "fedgsp", "fedavg", "rounds", SKEW),
     *FEDGS_CLAIMS,
+    *FLEXIFED_CLAIMS,
 )
 
 
-def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
-    """Every table that follows from the evaluated rounds of the scenarios, by the name of its file."""
+def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
+    """Every table that follows from the evaluated rounds of the scenarios, and of their device *classes*, by file."""
     rounds = {data: kept[scenario] for data, scenario in SCENARIO_OF.items()}
+    rounds["shards"] = pd.concat([kept[SHARDS], kept[f"{SHARDS}-more"]])
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
     judgements = verdicts(rounds)
     made = {
@@ -98,6 +113,10 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
         "fedgs_rates.csv": ends(
             {"writers": kept["claims-fedgs-rates-femnist"], "three classes": kept["claims-fedgs-rates-skew"]}
         ),
+        "flexifed_in_short.csv": in_short(judgements, OWN),
+        "flexifed_speed_ups.csv": speed_ups({data: rounds[data] for data in OWN}),
+        "flexifed_models.csv": by_model({"iid": classes["claims-flexifed"], "shards": classes[SHARDS]}),
+        "flexifed_studied.csv": by_study(pd.read_csv(HERE / "flexifed_studies.csv")),
         "chance.csv": chance(judgements),
         "hfedms_table3.csv": beside("hfedms_table3", SYSTEMS, {data: rounds[data] for data in STREAMS}),
         "hfedms_table4.csv": beside_table4(rounds),
@@ -114,7 +133,8 @@ def tables(kept: Rounds) -> dict[str, pd.DataFrame]:
     for data, table in rounds.items():
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
             made[f"{data} equal {at}.csv".replace(" ", "_")] = reached(table, at)
-        made[f"{data} targets.csv".replace(" ", "_")] = targets(table)
+        if data not in OWN:  # whose models are below every target
+            made[f"{data} targets.csv".replace(" ", "_")] = targets(table)
     return made
 
 
@@ -236,9 +256,9 @@ def scenario_of(name: str) -> Scenario:
     return fedsim.load(SCENARIOS / f"{name.replace('-', '_')}.yaml")
 
 
-def kept_rounds() -> Rounds:
+def kept_rounds(folder: str = "rounds") -> Rounds:
     """The evaluated rounds that are kept here, by scenario."""
-    return {path.stem: pd.read_csv(path) for path in sorted((HERE / "rounds").glob("*.csv"))}
+    return {path.stem: pd.read_csv(path) for path in sorted((HERE / folder).glob("*.csv"))}
 
 
 def keep_rounds(folders: Sequence[str]) -> None:
@@ -247,8 +267,13 @@ def keep_rounds(folders: Sequence[str]) -> None:
     A run may be in several folders, each with some of its protocols or seeds.
     """
     found: dict[str, list[pd.DataFrame]] = {}
+    classes: dict[str, list[pd.DataFrame]] = {}
     for results in map(fedsim.load_results, folders):
         found.setdefault(results.name, []).append(results.rounds)
+        if len(of_devices := device_rounds(results)):
+            classes.setdefault(results.name, []).append(of_devices)
+    for name, parts in classes.items():
+        write(f"device_classes/{name}.csv", pd.concat(parts)[KEPT_OF_CLASSES].round(6))
     for name, parts in found.items():
         rounds = pd.concat(parts)
         if rounds.duplicated(["protocol", "seed", "round"]).any():
@@ -269,5 +294,5 @@ def write(name: str, table: pd.DataFrame) -> None:
 
 if __name__ == "__main__":
     keep_rounds(sys.argv[1:])
-    for name, table in tables(kept_rounds()).items():
+    for name, table in tables(kept_rounds(), kept_rounds("device_classes")).items():
         write(name, table)

@@ -29,7 +29,7 @@ def script() -> ModuleType:
 
 @pytest.mark.long
 def test_every_table_is_what_its_rounds_give() -> None:
-    made = script().tables(script().kept_rounds())
+    made = script().tables(script().kept_rounds(), script().kept_rounds("device_classes"))
     assert len(made) >= 8
     for name, table in made.items():
         written = table.to_csv(index=False, lineterminator="\n")
@@ -50,6 +50,7 @@ def test_what_is_said_in_short_follows_from_the_verdicts() -> None:
     made = {
         "in_short.csv": script().in_short(verdicts, (*script().STREAMS, *script().SKEW)),
         "fedgs_in_short.csv": script().in_short(verdicts, script().STATIC),
+        "flexifed_in_short.csv": script().in_short(verdicts, script().OWN),
         "chance.csv": script().chance(verdicts),
     }
     for name, table in made.items():
@@ -58,7 +59,9 @@ def test_what_is_said_in_short_follows_from_the_verdicts() -> None:
 
 def test_a_claim_has_one_verdict_in_short_only_where_all_its_tests_agree() -> None:
     verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
-    short = pd.concat(pd.read_csv(CLAIMS / name) for name in ("in_short.csv", "fedgs_in_short.csv"))
+    short = pd.concat(
+        pd.read_csv(CLAIMS / name) for name in ("in_short.csv", "fedgs_in_short.csv", "flexifed_in_short.csv")
+    )
     short = short.set_index(["claim", "at equal"])["verdict"]
     for claim, rows in verdicts.groupby(["claim", "at equal"]):
         given = set(rows[["pooled verdict", "unseen verdict"]].stack().dropna())
