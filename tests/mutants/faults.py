@@ -19,6 +19,7 @@ from mutants import (
     in_grouping,
     in_groups,
     in_half_duplex,
+    in_memory,
     in_messages,
     in_models,
     in_outages,
@@ -43,6 +44,7 @@ from mutants.fault import Fault
 __all__ = ["FAULTS", "Fault"]
 
 FAULTS: tuple[Fault, ...] = (
+    *in_memory.FAULTS,
     *in_messages.FAULTS,
     *in_channels.FAULTS,
     *in_fair_sharing.FAULTS,
