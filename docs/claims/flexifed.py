@@ -56,6 +56,7 @@ def by_model(classes: dict[str, pd.DataFrame]) -> pd.DataFrame:
                 theirs = printed[f"{STRATEGIES[str(protocol)]}, {FAMILY}-{depth}"]
                 accuracy = f"{100 * of_kind['accuracy'].mean():.1f}"
                 row[f"ResNet-{depth}"] = f"{accuracy} ({theirs})" if data == EQUAL else accuracy
+            row["all"] = f"{100 * of_protocol['accuracy'].mean():.1f}"
             rows.append(row)
     return pd.DataFrame(rows)
 

@@ -1,4 +1,5 @@
-"""Draws docs/images/hfedms_*.png, fedgsp_*.png and fedgs_systems.png: the papers' figures, from docs/claims/rounds.
+"""Draws docs/images/hfedms_*.png, fedgsp_*.png, fedgs_systems.png and flexifed_*.png: the papers' figures, from
+docs/claims.
 
 ``python docs/pictures/claims.py [NAME ...]``; without names, all are drawn.
 """
@@ -20,6 +21,7 @@ import fedsim
 from fedsim.experiment.compare import summary_at
 from fedsim.viz import figures
 from fedsim.viz.group_figures import groups_over_rounds
+from fedsim.viz.overview import named_class_figures
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC, looks
 
@@ -137,6 +139,42 @@ def fedgs_systems() -> Figure:
     return figure
 
 
+def flexifed_systems() -> Figure:
+    """FlexiFed's five strategies over rounds, with equal shards and with two shards for each client."""
+    figure = Figure(figsize=(11, 4.4), layout="constrained")
+    titles = {"claims-flexifed": "equal shards, three seeds", "claims-flexifed-shards": "one or two classes, one seed"}
+    for axes, (scenario, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
+        rounds = rounds_of(scenario)
+        figures.accuracy_over_rounds(rounds, axes, legend=False).set(title=title, ylabel="accuracy on own tests")
+    figures.curves_of(rounds_of("claims-flexifed")).legend_below(figure)
+    return figure
+
+
+def flexifed_classes() -> Figure:
+    """What a device of each class has sent and received, and what its class has reached."""
+    table = pd.read_csv(DOCS / "claims/device_classes/claims-flexifed.csv")
+    return dict(named_class_figures(table, table["protocol"].unique()))["class_accuracy_over_bytes"]
+
+
+def flexifed_studies() -> Figure:
+    """FlexiFed by the number of versions, of clients and of common layers: the last accuracy on own tests."""
+    table = pd.read_csv(DOCS / "claims/flexifed_studies.csv")
+    figure = Figure(figsize=(11, 3.8), layout="constrained")
+    labels = {"versions": "versions of the model", "clients": "clients", "common layers": "most layers in common"}
+    styles = looks(table["protocol"])
+    for axes, (study, label) in zip(figure.subplots(1, 3, sharey=True), labels.items(), strict=True):
+        for protocol, runs in table[table["study"] == study].groupby("protocol", sort=False):
+            look, points = styles[str(protocol)], runs.groupby("number")["accuracy"].agg(["mean", "min", "max"])
+            line = {"color": look.colour, "linestyle": look.line, "marker": look.marker}
+            axes.plot(points.index, points["mean"], label=protocol, **line)
+            axes.fill_between(points.index, points["min"], points["max"], color=look.colour, alpha=0.18, linewidth=0)
+        axes.set(xlabel=label, xticks=sorted(points.index), title=study)
+    figure.axes[0].set_ylabel("accuracy on own tests")
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, title="mean and range over three seeds")
+    return figure
+
+
 def groups() -> Figure:
     """HFedMS Fig. 8d: groups over 500 rounds, and how long they are; simulated without training."""
     overrides = ["learn=false", "protocols=[{name: hfedms_s}]"]
@@ -156,6 +194,9 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "fedgsp_sampling": fedgsp_sampling,
     "growths": growths,
     "fedgs_systems": fedgs_systems,
+    "flexifed_systems": flexifed_systems,
+    "flexifed_classes": flexifed_classes,
+    "flexifed_studies": flexifed_studies,
     "groups": groups,
 }
 
