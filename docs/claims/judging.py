@@ -184,4 +184,6 @@ def significant(value: float, digits: int = 3) -> str:
     """
     if math.isnan(value):
         return ""
+    if value == 0:
+        return "0"
     return f"{value:.{max(digits - 1 - math.floor(math.log10(value)), 0)}f}"

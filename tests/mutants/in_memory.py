@@ -56,10 +56,10 @@ FAULTS = (
         ("tests/learning/test_forcing.py",),
     ),
     Fault(
-        "a block that is delivered early is filled with what comes last",
+        "what is in its block travels with the message too",
         "fedsim/learning/executors/worker.py",
-        "if address is None or (number, name) in delivered or not",
-        "if address is None or not",
+        "delivered.get((number, name)) or packed(value)",
+        "packed(value)",
         ("tests/learning/test_memory_of_workers.py",),
     ),
     Fault(
