@@ -94,7 +94,7 @@ def small(folder: Path, *, checkpoint_every_s: float = math.inf, executor: Execu
     graph = Graph(executor.family)
     learner = OfTheLinearModel(
         graph=graph,
-        forcer=Forcer(graph, executor, store, checkpoint_interval_s=checkpoint_every_s, monotonic=lambda: 0.0),
+        forcer=Forcer(graph, executor, store, checkpoint_interval_s=checkpoint_every_s),
         store=store,
         table=table(),
         dataset=data(),

@@ -86,7 +86,7 @@ def add_to(commands: Commands) -> None:
         metavar="S",
         type=positive_seconds,
         help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option. After a "
-        "checkpoint that has taken longer than a quarter of it, four times as long as that.",
+        "checkpoint that has taken more than a second, at least four times as long as that.",
     )
     parser.add_argument(
         "--quiet",

@@ -23,8 +23,9 @@ from fedsim.learning.store import Store
 __all__ = ["Forcer"]
 
 _AHEAD = 64  # chunks that are looked through for what can begin
+_LONG_S = 1.0
 _LEAST_PAUSE = 4
-"""Times as long as a checkpoint has taken is the least time until the next: so they take a fifth of a run at most."""
+"""Times as long as a long checkpoint has taken is the least time until the next: so they take a fifth at most."""
 
 
 class Forcer:
@@ -130,7 +131,9 @@ class Forcer:
         began_s = self._monotonic()
         self._store.checkpoint(self._graph.live())
         ended_s = self._monotonic()
-        self._checkpoint_due_s = ended_s + max(self._interval_s, _LEAST_PAUSE * (ended_s - began_s))
+        took_s = ended_s - began_s
+        pause_s = _LEAST_PAUSE * took_s if took_s > _LONG_S else 0.0
+        self._checkpoint_due_s = ended_s + max(self._interval_s, pause_s)
 
 
 class _Folding:

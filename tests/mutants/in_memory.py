@@ -51,8 +51,8 @@ FAULTS = (
     Fault(
         "checkpoints may take all the time",
         "fedsim/learning/forcing.py",
-        "max(self._interval_s, _LEAST_PAUSE * (ended_s - began_s))",
-        "self._interval_s",
+        "ended_s + max(self._interval_s, pause_s)",
+        "ended_s + self._interval_s",
         ("tests/learning/test_forcing.py",),
     ),
     Fault(

@@ -70,7 +70,9 @@ class PlainTrainer(Trainer):
             if number in last:
                 for total in totals:
                     total.add(outputs[-1])
-            outputs[-1] |= {name: deliver(number, name, outputs[-1][name]) for name in training.wanted}
+            outputs[-1] |= {
+                name: deliver(number, name, value) for name, value in outputs[-1].items() if name in training.wanted
+            }
             _forget(outputs, wave, last, done=number)
         return [*outputs, *(total.result() for total in totals)]
 
