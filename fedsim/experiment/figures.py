@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pandas as pd
 
@@ -20,6 +20,8 @@ from fedsim.viz.save import save_figure
 from fedsim.viz.shown_figure import ShownFigure
 
 __all__ = ["plot", "save_figures"]
+
+_Drawn = TypeVar("_Drawn")
 
 
 def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
@@ -49,9 +51,13 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
         of_classes = device_rounds(result)
         if len(of_classes):
             ending = f"-{number}" if len(results) > 1 else ""
-            drawn.append((f"{name}{ending}", figure) for name, figure in named_class_figures(of_classes, protocols))
+            drawn.append(_ending_in(ending, named_class_figures(of_classes, protocols)))
     folder.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, folder / f"{name}.{format}") for name, figure in chain.from_iterable(drawn)]
+
+
+def _ending_in(ending: str, figures: Iterable[tuple[str, _Drawn]]) -> Iterator[tuple[str, _Drawn]]:
+    return ((f"{name}{ending}", figure) for name, figure in figures)
 
 
 def _together(results: Sequence[Results], table: Literal["rounds", "summary"]) -> pd.DataFrame:

@@ -96,3 +96,8 @@ def test_a_panel_for_each_class_is_drawn(results: Results, tmp_path: Path) -> No
     names = {path.name for path in save_figures([other, results], tmp_path / "both")}
     assert "class_accuracy_over_time-2.png" in names
     assert not {"class_accuracy_over_time.png", "class_accuracy_over_time-1.png"} & names
+    again = write_results(tmp_path / "again", [rounds_of("max", 1, [0.5, 0.6])], name="again")
+    of_classes("max", 1).to_csv(tmp_path / "again/device_classes.csv", index=False)
+    paths = save_figures([results, again], tmp_path / "two")
+    assert len(set(paths)) == len(paths), "each run has files of its own"
+    assert {f"class_accuracy_over_bytes-{number}.png" for number in (1, 2)} <= {path.name for path in paths}
