@@ -46,7 +46,10 @@ def add_to(commands: Commands) -> None:
         help="Tell what this accuracy cost, whatever target the runs had, as in --target 0.8.",
     )
     parser.add_argument(
-        "--csv", metavar="FILE", type=Path, help="Write the numbers, all of them and in full, to this file."
+        "--csv",
+        metavar="FILE",
+        type=Path,
+        help="Write the numbers of the protocols, all of them and in full, to this file.",
     )
     parser.set_defaults(execute=_execute)
 

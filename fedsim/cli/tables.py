@@ -33,12 +33,13 @@ def show_comparison(
     results: Sequence[Results], *, at: Budget | None = None, target: float | None = None, quiet: bool = False
 ) -> None:
     """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error."""
-    shown = comparison_cells(compare(results, at=at, target=target), further=() if at is None else (at[0],))
+    further = () if at is None else (at[0],)
+    shown = comparison_cells(compare(results, at=at, target=target), further)
+    of_classes = compare_device_classes(results, at=at, target=target)  # before anything is printed: it may be damaged
     show_cells(shown, left=("run", "protocol"))
-    of_classes = compare_device_classes(results, at=at, target=target)
     if len(of_classes):
         sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
-        show_cells(comparison_cells(of_classes), left=("run", "protocol", "device class"))
+        show_cells(comparison_cells(of_classes, further), left=("run", "protocol", "device class"))
     sys.stdout.flush()
     if quiet:
         return
@@ -52,7 +53,7 @@ def show_paper_table(name: str, results: Results) -> None:
     table: pd.DataFrame = registry.load("paper_tables", name)(results)
     sys.stdout.write(f"\n{registry.first_sentence('paper_tables', name)}\n\n")
     if table.empty:
-        sys.stdout.write("No protocol of this run is in it.\n")
+        sys.stdout.write("Nothing of this run is in it.\n")
     else:
         show_cells(number_cells(table), left=("system", "quantity", "unit"))
 

@@ -63,8 +63,8 @@ def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | N
             raise UserError(
                 f"these rounds have no column {at[0]!r}: an older fedsim wrote them; run the scenario again"
             )
-    if target is not None and not 0 < target < 1:
-        raise UserError(f"target={target:g} must be an accuracy between 0 and 1, as in 0.8")
+    if target is not None and not (_is_number(target) and 0 < target < 1):
+        raise UserError(f"target={target!r} must be an accuracy between 0 and 1, as in 0.8")
     return pd.DataFrame(
         {"protocol": protocol, "seed": seed, **event_row(run if at is None else _within(run, at), target)}
         for (protocol, seed), run in rounds.groupby(["protocol", "seed"], sort=False)
@@ -107,11 +107,17 @@ def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:
 
 
 def _check(at: Budget) -> None:
+    if not (isinstance(at, tuple | list) and len(at) == 2 and isinstance(at[0], str)):
+        raise UserError(f'at={at!r} must be a column and an amount, as in ("transfer_bytes", 4e9)')
     column, amount = at
     if column not in BUDGETS:
         raise UserError(f"{column!r} is no budget; there is {', '.join(BUDGETS)}{nearest(column, BUDGETS)}")
-    if not (math.isfinite(amount) and amount > 0):
-        raise UserError(f"{column}={amount:g} must be a finite number above 0")
+    if not (_is_number(amount) and math.isfinite(amount) and amount > 0):
+        raise UserError(f"{column}={amount!r} must be a finite number above 0")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def compare(

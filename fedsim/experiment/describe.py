@@ -55,7 +55,7 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
             "class_models": {
                 name: model_facts(kind.model.name, materials.class_tables[name], *about_training)
                 for name, kind in scenario.devices.classes.items()
-                if kind.model is not None
+                if kind.model is not None and name in materials.class_tables
             },
             "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops, fresh),
         }

@@ -91,7 +91,7 @@ class _Kind(NamedTuple):
     """Bytes of the model that are averaged."""
 
 
-class _Round(NamedTuple):
+class _Stage(NamedTuple):
     """What a protocol trains, of one of the models that follow each other."""
 
     kinds: list[_Kind]
@@ -106,7 +106,7 @@ class _Round(NamedTuple):
         return max((kind.table for kind in self.kinds), key=lambda table: table.bytes())
 
 
-def _rounds(protocol: Combination, materials: Materials) -> list[_Round]:
+def _stages(protocol: Combination, materials: Materials) -> list[_Stage]:
     cohort, exchange, objective, *_ = protocol.parts
     number = len(materials.topology.sensors)
     in_round = min(number, math.ceil(cohort.mean_size(number)))
@@ -121,19 +121,19 @@ def _rounds(protocol: Combination, materials: Materials) -> list[_Round]:
         some = math.ceil(members * in_round / number)
         return _Kind(table, members, some, own + objective.kept_bytes(table), table.bytes() - own)
 
-    rounds = []
+    stages = []
     for clients in every:
         tables, numbers = {table.digest: table for table in clients}, Counter(table.digest for table in clients)
         kinds = [kind(tables[digest], members, clients) for digest, members in numbers.items()]
-        rounds.append(_Round(kinds, in_round, exchange.means_bytes(clients, in_round)))
-    return rounds
+        stages.append(_Stage(kinds, in_round, exchange.means_bytes(clients, in_round)))
+    return stages
 
 
 def kept_by(protocol: Protocol, scenario: Scenario, materials: Materials) -> Kept | None:
     """What *protocol* keeps, of the largest of the models that it trains; None where nothing is kept, or not known."""
     if not isinstance(protocol, Combination):
         return None
-    kept = max((_kept(protocol, one, scenario, materials) for one in _rounds(protocol, materials)), key=_total)
+    kept = max((_kept(protocol, one, scenario, materials) for one in _stages(protocol, materials)), key=_total)
     return kept if kept.total else None
 
 
@@ -141,7 +141,7 @@ def _total(kept: Kept) -> float:
     return kept.total
 
 
-def _kept(protocol: Combination, one: _Round, scenario: Scenario, materials: Materials) -> Kept:
+def _kept(protocol: Combination, one: _Stage, scenario: Scenario, materials: Materials) -> Kept:
     server, rounds = protocol.server, (protocol.stop or scenario.stop).rounds
     topology = materials.topology
     number = len(topology.sensors)
@@ -171,7 +171,7 @@ def peak_of(
     settings, dataset = protocol.training or scenario.training, materials.dataset
     apart = workers if workers > 1 else 0
     peaks = []
-    for one in _rounds(protocol, materials):
+    for one in _stages(protocol, materials):
         shared = max(kind.shared for kind in one.kinds)
         each = training_bytes([kind.table for kind in one.kinds], objective, settings, dataset)
         peaks.append(
@@ -226,11 +226,11 @@ def check_memory(scenario: Scenario, materials: Materials, *, executor: str, wor
         if needed <= free:
             continue
         told = [*_told_of_kept(kept, larger), *(_told_of_peak(peak, larger) if peak else ())]
-        wayout = "fewer --workers, a smaller model" if peak and workers > 1 else "a smaller model"
+        way_out = "fewer --workers, a smaller model" if peak and workers > 1 else "a smaller model"
         with scenario.about(*scenario.place_of(protocol)):
             raise UserError(
                 f"{protocol.title!r} takes {si(needed, 'B')} of memory: {', '.join(told)}; {si(free, 'B')} are free "
-                f"here, so choose {wayout}, fewer devices or rounds, or a larger machine"
+                f"here, so choose {way_out}, fewer devices or rounds, or a larger machine"
             )
 
 

@@ -202,6 +202,7 @@ DEVICE_CLASSES = Columns(
     text=("protocol", "device_class"),
     whole=("seed", "round", "clients"),
     numbers=("sim_time_s", "uplink_bytes", "downlink_bytes", "compute_s", "accuracy", "loss"),
+    infinite=("loss",),
 )
 GROUPS = Columns(text=("protocol", "client"), whole=("seed", "round", "group", "position"), numbers=())
 

@@ -30,7 +30,7 @@ from fedsim.experiment.trained_model import model_of_client, trained_model
 from fedsim.files import read_own_file
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
-from fedsim.scenario.scalars import printable
+from fedsim.scenario.scalars import printable, show
 
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
@@ -97,7 +97,9 @@ class Results:
         path = self.folder / "device_classes.csv"
         if not path.exists():
             raise UserError(f"{printable(str(path))} was not written: all devices of this run are of one class")
-        return read_table(path, DEVICE_CLASSES)
+        table = read_table(path, DEVICE_CLASSES)
+        _check_device_classes(table, self.rounds, path)
+        return table
 
     def __repr__(self) -> str:
         try:
@@ -198,6 +200,16 @@ class Results:
         raise UserError(f"{printable(str(path))}: {problem}; {AGAIN}")
 
 
+def _check_device_classes(table: pd.DataFrame, rounds: pd.DataFrame, path: Path) -> None:
+    """Raise `UserError` unless each of the *rounds* has a row for each class, which has a client at least."""
+    each = ["protocol", "seed", "round"]
+    expected = rounds[each].merge(table[["device_class"]].drop_duplicates(), how="cross")
+    matched = table[[*each, "device_class"]].merge(expected)
+    if not len(table) == len(expected) == len(matched) or table.empty != rounds.empty or (table["clients"] < 1).any():
+        problem = "not each round of rounds.parquet has one row for each class, with a client at least"
+        raise UserError(f"{printable(str(path))} is no table of a run ({problem}); {AGAIN}")
+
+
 def load_results(folder: Path | str) -> Results:
     """The results in a run folder.
 
@@ -232,4 +244,7 @@ def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
         raise UserError("runs are given as a list, also a single one: write [...] around it")
     if not results:
         raise UserError("at least one run is needed, and the list of runs is empty")
+    for result in results:
+        if not isinstance(result, Results | Path | str):
+            raise UserError(f"a run is its results or its folder, and not {show(result)}")
     return [result if isinstance(result, Results) else load_results(result) for result in results]

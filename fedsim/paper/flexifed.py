@@ -35,8 +35,8 @@ _MODELS = {"vgg": "VGG", "resnet": "ResNet", "char_cnn": "CharCNN", "vdcnn": "VD
 def flexifed_table1(results: Results) -> pd.DataFrame:
     """FlexiFed Table 1: accuracy of clients' own models, by strategy, data set and model.
 
-    A model is that of a device class of the run. Its accuracy is the last one of the class, on all own test samples
-    together; several seeds count by their mean.
+    A row needs the paper's data set, one of its models in a device class of the run, and ``own`` in ``evaluate.on``.
+    Accuracy is the last one of the class, on all own test samples together; several seeds count by their mean.
     """
     scenario = load(results.folder / "scenario.yaml")
     printed = published(TABLE).set_index("system")["value"].astype(float)

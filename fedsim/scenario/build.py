@@ -51,7 +51,7 @@ class Materials:
     device_classes: tuple[str, ...]
     """Of each sensor, in order."""
     class_tables: Mapping[str, ModelTable]
-    """Of device classes with a model of their own, by class."""
+    """Of device classes of some sensor that have a model of their own, by class."""
     trained: Mapping[str, ModelTable]
     """What the clients of the scenario's protocols train: these models as they are, or adapted; by digest."""
 
@@ -96,13 +96,15 @@ def gather_materials(scenario: Scenario, seed: int) -> Materials:
     table = _table(scenario, dataset, scenario.model, "model")
     by_digest, names = {table.digest: table}, {table.digest: scenario.model.name}
     class_tables = {}
+    with scenario.about():
+        classes = tuple(_device_class(scenario, topology, name) for name in topology.sensors)
     for name, kind in scenario.devices.classes.items():
         if kind.model is not None:
             own = _table(scenario, dataset, kind.model, "devices", "classes", name, "model")
-            class_tables[name] = by_digest.setdefault(own.digest, own)
-            names.setdefault(own.digest, kind.model.name)
+            if name in classes:  # nobody trains the model of a class that no sensor is of
+                class_tables[name] = by_digest.setdefault(own.digest, own)
+                names.setdefault(own.digest, kind.model.name)
     with scenario.about():
-        classes = tuple(_device_class(scenario, topology, name) for name in topology.sensors)
         check_that_learning_fits(scenario, dataset, tables=len(by_digest))
     of_clients = tuple(class_tables.get(name, table) for name in classes)
     trained: dict[str, ModelTable] = {}

@@ -55,7 +55,7 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, t
         raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}", "data")
     if tables > 1 and scenario.evaluate.on != ("own",):
         problem = f"device classes have {tables} models, so there is no single one to score"
-        raise Misfit(f"{problem}; set evaluate.on to own", "evaluate", "on")
+        raise Misfit(f"{problem}; set evaluate.on to [own]", "evaluate", "on")
     _check_test_sets(scenario, dataset)
     _check_targets(scenario, dataset)
     _check_stream(dataset)

@@ -160,7 +160,7 @@ def test_a_published_table_follows_the_comparison(tmp_path: Path, capsys: Captur
 def test_a_run_without_the_tables_systems_says_so(tmp_path: Path, capsys: Capture) -> None:
     more = "paper_table: hfedms_table4\n"
     assert run(tmp_path, "--no-training", "--quiet", "--only", "fedprox", more=more) == 0
-    assert capsys.readouterr().out.endswith("\n\nNo protocol of this run is in it.\n")
+    assert capsys.readouterr().out.endswith("\n\nNothing of this run is in it.\n")
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])

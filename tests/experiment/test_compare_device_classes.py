@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ from tiny_results import rounds_of, write_results
 import fedsim
 from fedsim import Results
 from fedsim.cli import main
+from fedsim.errors import UserError
 from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.figures import save_figures
 from fedsim.viz.tables import comparison_cells
@@ -69,7 +71,7 @@ def test_a_budget_is_the_runs(results: Results) -> None:
 def test_there_is_nothing_without_classes_or_without_scores(results: Results, tmp_path: Path) -> None:
     plain = write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5])])
     assert fedsim.compare_device_classes([plain]).empty
-    unscored = write_results(tmp_path / "unscored", [rounds_of("max", 1, [0.5])])
+    unscored = write_results(tmp_path / "unscored", [rounds_of("max", 1, [0.5] * 6)])
     of_classes("max", 1).assign(accuracy=float("nan")).to_csv(tmp_path / "unscored/device_classes.csv", index=False)
     assert device_rounds(unscored).empty
     both = fedsim.compare_device_classes([plain, results])
@@ -96,8 +98,64 @@ def test_a_panel_for_each_class_is_drawn(results: Results, tmp_path: Path) -> No
     names = {path.name for path in save_figures([other, results], tmp_path / "both")}
     assert "class_accuracy_over_time-2.png" in names
     assert not {"class_accuracy_over_time.png", "class_accuracy_over_time-1.png"} & names
-    again = write_results(tmp_path / "again", [rounds_of("max", 1, [0.5, 0.6])], name="again")
+    again = write_results(tmp_path / "again", [rounds_of("max", 1, [0.5] * 6)], name="again")
     of_classes("max", 1).to_csv(tmp_path / "again/device_classes.csv", index=False)
     paths = save_figures([results, again], tmp_path / "two")
     assert len(set(paths)) == len(paths), "each run has files of its own"
     assert {f"class_accuracy_over_bytes-{number}.png" for number in (1, 2)} <= {path.name for path in paths}
+
+
+DAMAGE = {
+    "a protocol that the run lacks": lambda table: table.replace({"protocol": {"alone": "other"}}),
+    "rows that are missing": lambda table: table.drop(index=table.index[3]),
+    "rows that stand twice": lambda table: pd.concat([table, table.iloc[:1]]),
+    "a header alone": lambda table: table.iloc[:0],
+    "a class of no clients": lambda table: table.assign(clients=0),
+    "a round that the run lacks": lambda table: table.replace({"round": {6: 7}}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_what_does_not_fit_the_rounds_is_refused_before_anything_is_printed(
+    results: Results, tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results.folder / "device_classes.csv"
+    DAMAGE[damage](pd.read_csv(path)).to_csv(path, index=False)
+    for command in (["compare"], ["plot", "--out", str(tmp_path / "figures")]):
+        assert main([command[0], str(results.folder), *command[1:]]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "device_classes.csv is no table of a run (not each round of rounds.parquet" in said.err
+
+
+def test_the_loss_of_a_class_may_be_infinite(results: Results) -> None:
+    """As when the models of one class have diverged."""
+    path = results.folder / "device_classes.csv"
+    table = pd.read_csv(path)
+    lost = (table["device_class"] == "camera") & (table["round"] == 6) & (table["protocol"] == "max")
+    table.loc[lost, ["accuracy", "loss"]] = [float("nan"), float("inf")]
+    table.to_csv(path, index=False)
+    found = fedsim.compare_device_classes([results]).set_index(["protocol", "device_class"])
+    assert found.loc[("max", "camera"), "loss_mean"] == float("inf")
+    assert found.loc[("max", "sensor"), "loss_mean"] < 1
+
+
+@pytest.mark.parametrize("compared", [fedsim.compare, fedsim.compare_device_classes])
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"at": "round=2"}, r"at='round=2' must be a column and an amount"),
+        ({"at": ("round",)}, "must be a column and an amount"),
+        ({"at": 5}, "at=5 must be a column"),
+        ({"at": (None, 2)}, "must be a column and an amount"),
+        ({"at": ("round", "2")}, "round='2' must be a finite number above 0"),
+        ({"at": ("round", True)}, "must be a finite number above 0"),
+        ({"target": "0.5"}, "target='0.5' must be an accuracy between 0 and 1"),
+        ({"target": [0.5]}, "must be an accuracy between 0 and 1"),
+    ],
+)
+def test_bad_arguments_are_the_users(results: Results, compared: Any, keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        compared([results], **keys)
+    with pytest.raises(UserError, match="a run is its results or its folder, and not"):
+        compared([None])

@@ -74,7 +74,7 @@ def resnets(**changes: Any) -> Any:
 
 
 def run_of(folder: Path, scenario: Any) -> Any:
-    rounds = [rounds_of(title, 1, [0.5]) for title in ("clustered_fl", "ours", "fedavg")]
+    rounds = [rounds_of(title, seed, [0.4, 0.5]) for title in ("clustered_fl", "ours", "fedavg") for seed in (1, 2)]
     results = write_results(folder, rounds)
     accuracies = {"small": 0.71, "deep": 0.8}
     table = pd.concat(

@@ -190,6 +190,15 @@ def test_without_a_model_of_all_only_own_ones_are_scored(protocol: dict[str, Any
         validate(digit_runs.scenario({"protocols": protocols}))
 
 
+def test_the_model_of_a_class_that_no_device_has_counts_for_nothing() -> None:
+    """It is checked all the same."""
+    unused = {"devices.default": "sensor", "devices.classes.camera": digit_runs.INSTANT}
+    changes = {**unused, "protocols": [{"name": "flexifed", "clients": 3}], "evaluate": {"on": ["global"]}}
+    validate(digit_runs.scenario({**changes, "devices.classes.camera.model": {"name": "mlp", "hidden": [16, 12]}}))
+    with pytest.raises(UserError, match=r"devices.classes.camera.model: .*needs"):
+        validate(digit_runs.scenario({**changes, "devices.classes.camera.model": {"name": "vgg"}}))
+
+
 def test_all_alike_may_be_scored_on_any_tests() -> None:
     changes = {"protocols": [{"name": name, "clients": 3} for name in ("flexifed", "clustered_fl")]}
     validate(

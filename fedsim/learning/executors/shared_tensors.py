@@ -30,7 +30,8 @@ from fedsim.models.layers import Shape
 __all__ = ["Block", "BlockAddress", "SharedTensors"]
 
 _LARGE = 2**24
-"""Bytes of a block from which on it is quicker to have its pages cleared again than to do without the memory."""
+"""Bytes of a block from which on it goes back to the machine: whoever fills it again waits until its pages are cleared,
+which takes little beside the training of so large a model."""
 _ALIGNMENT = 64  # bytes: as PyTorch's own memory, so the same instructions do the arithmetic
 
 
