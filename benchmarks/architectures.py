@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """A round of four architectures against four rounds of one each: does it cost more to train them side by side?
 
 ``python -m benchmarks.architectures [--workers N]`` trains two clients of each of ResNet-20, 32, 44 and 56, on digits

@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """How time and memory of a network study grow with the number of sensors: one process for each size, one table.
 
     python benchmarks/network_growth.py [--sensors 1000,10000] [--rounds 10] [--repeat 1] [--set KEY=VALUE]
