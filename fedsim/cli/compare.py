@@ -78,6 +78,7 @@ def _remarks(
 ) -> Iterator[str]:
     """What a reader of the table could miss."""
     from fedsim.experiment.compare import run_names
+    from fedsim.learning.target import CONFIRMING_EVALUATIONS, TOLERANCE
 
     if at is not None:
         for name, result in zip(run_names(results), results, strict=True):
@@ -86,7 +87,8 @@ def _remarks(
     if target is not None and not numbers["best_accuracy_n"].any():
         yield f"there is no accuracy here that could reach {target:g}"
     elif target is not None and not numbers["rounds_to_target_n"].any():
-        yield f"no run reached {target:g} with as many evaluations after it as it takes to confirm that"
+        below = f"at most {100 * TOLERANCE:g} points below it"
+        yield f"no run reached {target:g} and then averaged {below} in {CONFIRMING_EVALUATIONS} more evaluations"
 
 
 def _remarks_on(rounds: pd.DataFrame, at: Budget) -> Iterator[str]:

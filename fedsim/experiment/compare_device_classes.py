@@ -10,6 +10,7 @@ import pandas as pd
 from fedsim.experiment.compare import Budget, run_names, summary_at
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_several
+from fedsim.metrics.tables import event_row
 
 __all__ = ["compare_device_classes", "device_rounds"]
 
@@ -53,10 +54,12 @@ def _rows(name: str, results: Results, at: Budget | None, target: float | None) 
     table = device_rounds(results)
     if table.empty:
         return
-    if at is not None:
-        ends = summary_at(results.rounds, at)[["protocol", "seed", "rounds"]]
-        table = table.merge(ends, how="left").query("round <= rounds")
-    for _, of_protocol in table.groupby("protocol", sort=False):
+    ends = summary_at(results.rounds, at, target).set_index(["protocol", "seed"])["rounds"]
+    for protocol, of_protocol in table.groupby("protocol", sort=False):
         for kind, of_kind in of_protocol.groupby("device_class", sort=False):
-            for row in means_over_seeds(name, summary_at(of_kind, target=target)):
+            seeds = pd.DataFrame(
+                {"protocol": protocol, "seed": seed, **event_row(run[run["round"] <= ends[protocol, seed]], target)}
+                for seed, run in of_kind.groupby("seed", sort=False)
+            )
+            for row in means_over_seeds(name, seeds):
                 yield {"run": row.pop("run"), "protocol": row.pop("protocol"), "device_class": kind, **row}

@@ -237,6 +237,8 @@ def _read_parquet(file: BinaryIO, size_bytes: int) -> pd.DataFrame:
 def _read_csv(file: BinaryIO, size_bytes: int) -> pd.DataFrame:
     """Names stay text, also when a protocol is called 1 or NA; an empty cell is not known."""
     header = file.readline(LONGEST_HEADER)
+    if not header:
+        raise ValueError("it is empty")
     if len(header) == LONGEST_HEADER or header.count(b",") >= MOST_COLUMNS:
         raise ValueError("too many columns")
     file.seek(max(0, size_bytes - 1))

@@ -68,6 +68,14 @@ def test_a_budget_is_the_runs(results: Results) -> None:
     assert table["final_accuracy_mean"].to_list() == pytest.approx([0.61, 0.31, 0.5, 0.2])
 
 
+def test_what_has_nothing_within_a_budget_has_a_row_without_numbers(results: Results) -> None:
+    table = fedsim.compare_device_classes([results], at=("sim_time_s", 9.0))
+    assert table["device_class"].to_list() == ["sensor", "camera"] * 2
+    assert (table["rounds_mean"] == 0).all()
+    assert table["final_accuracy_mean"].isna().all()
+    assert table["uplink_bytes_mean"].isna().all()
+
+
 def test_there_is_nothing_without_classes_or_without_scores(results: Results, tmp_path: Path) -> None:
     plain = write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5])])
     assert fedsim.compare_device_classes([plain]).empty
@@ -138,6 +146,12 @@ def test_the_loss_of_a_class_may_be_infinite(results: Results) -> None:
     found = fedsim.compare_device_classes([results]).set_index(["protocol", "device_class"])
     assert found.loc[("max", "camera"), "loss_mean"] == float("inf")
     assert found.loc[("max", "sensor"), "loss_mean"] < 1
+
+
+def test_an_empty_file_is_said_to_be_empty(results: Results) -> None:
+    (results.folder / "device_classes.csv").write_text("")
+    with pytest.raises(UserError, match=r"device_classes\.csv is no table of a run \(it is empty\)"):
+        fedsim.compare_device_classes([results])
 
 
 @pytest.mark.parametrize("compared", [fedsim.compare, fedsim.compare_device_classes])

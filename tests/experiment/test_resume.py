@@ -14,6 +14,7 @@ from typing import Any
 
 import digit_runs
 import pytest
+from killed_runs import killed_again_and_again
 from run_server import INTERRUPTED, REFUSED, RunServer, last_message
 from signals import At, computed
 from tiers import FULL, mostly_long
@@ -185,16 +186,8 @@ def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer,
 @pytest.mark.parametrize("executor", mostly_long(["serial", "batched"], now=["serial"]))
 def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer, tmp_path: Path, executor: str) -> None:
     """Semantics, and the extractors that they fit, are values of the store like every other."""
-    whole, rng = tmp_path / "whole", random.Random(7)
-    assert server.run(REMEMBERED, whole, executor=executor) == 0
-    expressions, out = len(computed(whole)), tmp_path / "run"
-    for part in range(3):
-        at = At(int(expressions * rng.uniform(part, part + 0.9) / 3))
-        options: dict[str, Any] = {"resume": True, "executor": executor, "looks": True, "checkpoint_interval_s": 2}
-        assert server.run(REMEMBERED, out, at=at, **options) == -signal.SIGKILL
-    killed_at = len(rows(out))
-    assert server.run(REMEMBERED, out, resume=True, executor=executor) == 0
-    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
+    killed_at = killed_again_and_again(server, REMEMBERED, tmp_path, kills=3, executor=executor)
+    out = tmp_path / "run"
     operation = {row["key"]: row["operation"] for row in rows(out) if row["event"] == "computed"}
     loaded = {operation[row["key"]] for row in rows(out) if row["event"] == "loaded"}
     assert loaded >= {"add", "extract", "compensate"}

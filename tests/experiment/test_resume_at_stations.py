@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,10 @@ from typing import Any
 import digit_runs
 import pandas as pd
 import pytest
+from killed_runs import killed_again_and_again
 from run_server import RunServer
-from signals import At, computed
 from tiers import FULL, mostly_long
 
-from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
 from fedsim.scenario.schema import Scenario
 
@@ -27,7 +24,6 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
     "a part of the model": {**STEPS, "fused": False, "exchange": {"name": "lasp"}, "inner_codec": SPARSE},
     "edge rounds": {"name": "hierarchical", "clients": 7, "edge_rounds": 2, "codec": SPARSE, "move_share": 0.2},
 }
-OPTIONS: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
 
 
 def scenario(label: str) -> dict[str, Any]:
@@ -57,15 +53,8 @@ def server() -> Iterator[RunServer]:
 def test_a_killed_run_at_stations_goes_on_byte_for_byte(
     server: RunServer, tmp_path: Path, label: str, executor: str
 ) -> None:
-    whole, out, rng = tmp_path / "whole", tmp_path / "run", random.Random(5)
-    assert server.run(scenario(label), whole, executor=executor, workers=1) == 0
-    expressions = len(computed(whole))
-    for part in range(2 if FULL else 1):
-        at = At(int(expressions * rng.uniform(part, part + 0.9) / 2), rng.randrange(6))
-        assert server.run(scenario(label), out, at=at, executor=executor, workers=1, **OPTIONS) == -signal.SIGKILL
-    assert server.run(scenario(label), out, resume=True, executor=executor, workers=1) == 0
-    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
-    assert Results(out).rounds.equals(Results(whole).rounds)
+    kills = 2 if FULL else 1
+    killed_again_and_again(server, scenario(label), tmp_path, kills=kills, executor=executor, workers=1)
 
 
 def test_what_a_station_reports_has_the_size_that_its_codec_measures(tmp_path: Path) -> None:

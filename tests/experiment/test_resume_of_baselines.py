@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import random
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import digit_runs
 import pytest
+from killed_runs import killed_again_and_again
 from run_server import RunServer
-from signals import At, computed
 from tiers import mostly_long
 
-from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
 from fedsim.scenario.schema import Scenario
 
@@ -31,7 +28,6 @@ OTHERS = (
 KEYS: dict[str, dict[str, Any]] = {"cgau": {"pretraining_rounds": 2, "units": 8}}
 """What a protocol cannot do without."""
 EXECUTORS = ("serial", "batched")
-OPTIONS: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
 
 
 def scenario(name: str) -> dict[str, Any]:
@@ -46,25 +42,10 @@ def server() -> Iterator[RunServer]:
         yield running
 
 
-def killed_and_resumed(server: RunServer, folder: Path, name: str, executor: str) -> int:
-    """Kill a run three times, and hold its end against that of a whole one; the ledger's lines at the last kill."""
-    whole, out, rng = folder / "whole", folder / "run", random.Random(11)
-    assert server.run(scenario(name), whole, executor=executor, workers=1) == 0
-    expressions = len(computed(whole))
-    for part in range(3):
-        at = At(int(expressions * rng.uniform(part, part + 0.9) / 3), rng.randrange(6))
-        assert server.run(scenario(name), out, at=at, executor=executor, workers=1, **OPTIONS) == -signal.SIGKILL
-    killed_at = len(digit_runs.ledger(out / "store"))
-    assert server.run(scenario(name), out, resume=True, executor=executor, workers=1) == 0
-    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
-    assert Results(out).rounds.equals(Results(whole).rounds)
-    return killed_at
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_other_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path: Path, name: str) -> None:
-    killed_and_resumed(server, tmp_path, name, "batched")
+    killed_again_and_again(server, scenario(name), tmp_path, kills=3, executor="batched", workers=1)
 
 
 @pytest.mark.slow
@@ -76,7 +57,7 @@ def test_every_other_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path:
     ),
 )
 def test_a_killed_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path: Path, name: str, executor: str) -> None:
-    killed_at = killed_and_resumed(server, tmp_path, name, executor)
+    killed_at = killed_again_and_again(server, scenario(name), tmp_path, kills=3, executor=executor, workers=1)
     ledger = digit_runs.ledger(tmp_path / "run" / "store")
     operation = {row["key"]: row["operation"] for row in ledger if row["event"] == "computed"}
     assert any(row["event"] == "loaded" for row in ledger[killed_at:])

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import random
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import digit_runs
 import pytest
+from killed_runs import killed_again_and_again
 from run_server import RunServer
-from signals import At, computed
 from tiers import mostly_long
-
-from fedsim.experiment.results import Results
 
 HIDDEN = {"a": [16], "b": [16, 12], "c": [16, 12, 8], "d": [16, 12, 8, 8]}
 KINDS = "abcdabcdabcc"
-OPTIONS: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2}
 
 
 def scenario(protocol: dict[str, Any]) -> dict[str, Any]:
@@ -56,13 +51,5 @@ def server() -> Iterator[RunServer]:
 def test_a_killed_run_goes_on_byte_for_byte(
     server: RunServer, tmp_path: Path, strategy: str, executor: str, workers: int, kills: int
 ) -> None:
-    content, how = scenario({"name": "flexifed", "strategy": strategy}), {"executor": executor, "workers": workers}
-    whole, out, rng = tmp_path / "whole", tmp_path / "run", random.Random(7)
-    assert server.run(content, whole, **how) == 0
-    expressions = len(computed(whole))
-    for part in range(kills):
-        at = At(int(expressions * rng.uniform(part, part + 0.9) / kills), rng.randrange(6))
-        assert server.run(content, out, at=at, **how, **OPTIONS) == -signal.SIGKILL
-    assert server.run(content, out, resume=True, **how) == 0
-    assert digit_runs.outcome(out) == digit_runs.outcome(whole)
-    assert Results(out).rounds.equals(Results(whole).rounds)
+    content = scenario({"name": "flexifed", "strategy": strategy})
+    killed_again_and_again(server, content, tmp_path, kills=kills, executor=executor, workers=workers)

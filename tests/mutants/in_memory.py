@@ -72,8 +72,8 @@ FAULTS = (
     Fault(
         "a budget does not cut a class off",
         CLASSES,
-        '.query("round <= rounds")',
-        "",
+        'run[run["round"] <= ends[protocol, seed]]',
+        "run",
         BY_CLASS,
     ),
 )
