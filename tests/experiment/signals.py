@@ -68,8 +68,9 @@ def send_itself(at: At, out: Path) -> None:
         known.update(row["key"].encode() for row in rows if row.get("event") == "computed")
 
     def hook(event: str, about: tuple[Any, ...]) -> None:
-        changes = event in CHANGES or (event == "open" and about[2] & TO_WRITE and not isinstance(about[0], int))
-        if changes and os.fsdecode(about[0]).startswith(str(out)) and is_now():
+        changes = event in CHANGES or (event == "open" and about[2] & TO_WRITE)
+        is_path = changes and not isinstance(about[0], int)  # a number is a file that is open: shared memory, a pipe
+        if is_path and os.fsdecode(about[0]).startswith(str(out)) and is_now():
             os.kill(os.getpid(), at.signal)
 
     _LineFile.append = watched  # type: ignore[method-assign]
