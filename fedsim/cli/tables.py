@@ -39,7 +39,8 @@ def show_comparison(
     show_cells(shown, left=("run", "protocol"))
     if len(of_classes):
         sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
-        show_cells(comparison_cells(of_classes, further), left=("run", "protocol", "device class"))
+        cells = comparison_cells(of_classes, further).drop(columns="rounds")  # the run's: they stand above
+        show_cells(cells, left=("run", "protocol", "device class"))
     sys.stdout.flush()
     if quiet:
         return

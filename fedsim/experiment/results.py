@@ -201,12 +201,12 @@ class Results:
 
 
 def _check_device_classes(table: pd.DataFrame, rounds: pd.DataFrame, path: Path) -> None:
-    """Raise `UserError` unless each of the *rounds* has a row for each class, which has a client at least."""
+    """Raise `UserError` unless each of the *rounds* has a row for each class, and each class has a client."""
     each = ["protocol", "seed", "round"]
     expected = rounds[each].merge(table[["device_class"]].drop_duplicates(), how="cross")
     matched = table[[*each, "device_class"]].merge(expected)
     if not len(table) == len(expected) == len(matched) or table.empty != rounds.empty or (table["clients"] < 1).any():
-        problem = "not each round of rounds.parquet has one row for each class, with a client at least"
+        problem = "not each round of rounds.parquet has one row for each class, with at least one client"
         raise UserError(f"{printable(str(path))} is no table of a run ({problem}); {AGAIN}")
 
 

@@ -175,7 +175,6 @@ class NoLearner(Learner):
 
     def evaluate_own(self, models: Sequence[OwnModel], *, round_number: int) -> None:
         """Nothing to evaluate."""
-        return
 
     def keep_final(self, model: Model) -> dict[str, str]:
         """Nothing to keep."""

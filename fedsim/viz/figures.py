@@ -46,13 +46,19 @@ def accuracy_over_time(
 
 
 def accuracy_over_bytes(
-    rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
+    rounds: pd.DataFrame,
+    ax: Axes,
+    styles: Looks | None = None,
+    *,
+    legend: bool = True,
+    run: str | None = None,
+    sender: str = "clients",
 ) -> Axes:
-    """Test accuracy (or error) over the bytes that the clients have sent and received."""
+    """Test accuracy (or error) over the bytes that the clients, or another *sender*, have sent and received."""
     score = _score(rounds)
     _curves(rounds, ax, "transfer_bytes", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over traffic", ylabel=score.label)
-    return scaled_x(rounds, ax, "transfer_bytes", "sent and received by clients", "bytes")
+    return scaled_x(rounds, ax, "transfer_bytes", f"sent and received by {sender}", "bytes")
 
 
 def accuracy_over_rounds(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import matplotlib as mpl
 import pandas as pd
@@ -63,7 +64,7 @@ def named_class_figures(device_rounds: pd.DataFrame, protocols: Iterable[str]) -
     with mpl.rc_context(RC):
         for draw, name in (
             (figures.accuracy_over_time, "class_accuracy_over_time"),
-            (figures.accuracy_over_bytes, "class_accuracy_over_bytes"),
+            (partial(figures.accuracy_over_bytes, sender="a device"), "class_accuracy_over_bytes"),
         ):
             yield name, _by_class(draw, device_rounds, styles)
 
@@ -113,7 +114,6 @@ def _by_class(draw: Callable[..., Axes], rounds: pd.DataFrame, styles: Looks) ->
         draw(rounds[rounds["device_class"] == kind], ax, styles, legend=False)
         title = ax.get_title(loc="left")
         ax.set_title(plain(titles[kind]))
-        ax.set_xlabel(ax.get_xlabel().replace("by clients", "by a device"))
         if place % across:
             ax.set_ylabel("")
     for ax in list(panels):

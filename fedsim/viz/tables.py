@@ -114,7 +114,7 @@ _COLUMNS = (
 def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) -> pd.DataFrame:
     """What `fedsim.compare` returned, as text: a column for each metric that any row has, and some *further* ones.
 
-    The same of `compare_device_classes`, which has a device class in each row.
+    What `fedsim.compare_device_classes` returned has one column more, for the device class.
 
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.

@@ -92,6 +92,7 @@ def test_compare_prints_it_below(results: Results, tmp_path: Path, capsys: pytes
     assert "device class" not in above
     (row,) = [line for line in below.splitlines() if line.startswith("| max      | sensor")]
     assert "12 MB" in row and "0.610" in row and "30 s" in row and "9 MB" in row
+    assert "rounds" in above and "rounds" not in below
     cells = comparison_cells(fedsim.compare_device_classes([results]))
     assert [*cells][:3] == ["protocol", "device class", "seeds"]
     write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5])])
