@@ -44,8 +44,8 @@ def server() -> Iterator[RunServer]:
 @pytest.mark.parametrize(
     ("strategy", "executor", "workers", "kills"),
     mostly_long(
-        [("max", "batched", 2, 3), ("max", "serial", 1, 10), ("max", "batched", 2, 10), ("basic", "batched", 1, 10)],
-        now=[("max", "batched", 2, 3)],
+        [("max", "batched", 2, 1), ("max", "serial", 1, 10), ("max", "batched", 2, 10), ("basic", "batched", 1, 10)],
+        now=[("max", "batched", 2, 1)],
     ),
 )
 def test_a_killed_run_goes_on_byte_for_byte(

@@ -146,6 +146,17 @@ def test_a_class_learns_what_it_learns_alone(tmp_path: Path, executor: str) -> N
             assert path.read_bytes() == both[f"{place}{part}"].read_bytes()
 
 
+def test_a_class_that_names_the_scenarios_model_once_more_has_that_one(tmp_path: Path) -> None:
+    again = {"camera": digit_runs.INSTANT | {"model": digit_runs.scenario().model}, "sensor": digit_runs.INSTANT}
+    scenario = digit_runs.scenario(
+        LEARNED | {"devices.classes": again, "protocols": [{"name": "fedavg", "clients": 2}]}
+    )
+    materials = gather_materials(scenario, 1)
+    assert all(table is materials.table for table in materials.client_tables)
+    (run,) = fedsim.run(scenario, out=tmp_path).manifest["runs"]
+    assert "model" not in run, "what it trains is not adapted"
+
+
 def test_a_run_of_two_models_goes_on_from_its_store(tmp_path: Path) -> None:
     scenario, store = digit_runs.scenario(LEARNED), tmp_path / "store"
     cold = fedsim.run(scenario, out=tmp_path / "cold", store=store, executor="batched")
