@@ -50,8 +50,8 @@ FAULTS = (
     Fault(
         "a chain weighs as much as its last member",
         RELAY,
-        "samples=so_far.samples + update.samples",
-        "samples=update.samples",
+        "weight=so_far.weight + update.weight",
+        "weight=update.weight",
         (f"{TEST_RELAY}::test_groups_weigh_the_same_or_as_many_samples_as_they_were_trained_on",),
     ),
     Fault(
