@@ -30,6 +30,7 @@ KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REG
     "objectives": "fedsim.learning.objectives",
     "rules": "fedsim.learning.rules",
     "codecs": "fedsim.learning.codecs",
+    "selections": "fedsim.learning.selections",
     "topologies": "fedsim.topology",
     "radios": "fedsim.radio",
     "snrs": "fedsim.radio.snr",

@@ -69,12 +69,18 @@ class FederatedDataset:
     """How samples come and go; None when every client keeps all of its own."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way from the source, in sentences for people."""
+    held_back: int = 0
+    """What was asked of `fedsim.data.held_back` to make this of another data set; 0: nothing is held back."""
+    held_back_samples: NDArray[np.int64] | None = None
+    """(clients,) how many samples of its own each client does not train on; None: all train on all of theirs."""
+    held_back_ids: tuple[NDArray[np.int64], ...] = ()
+    """One array for each client, where something is: these samples."""
 
     def __post_init__(self) -> None:
         """Freeze the arrays, and check them."""
         for name in ("client_samples", "y", "test_ids"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-        for name in ("train_ids", "client_test_ids", "unseen_test_ids"):
+        for name in ("train_ids", "client_test_ids", "unseen_test_ids", "held_back_ids"):
             object.__setattr__(self, name, tuple(map(_read_only, getattr(self, name))))
         for fault in _faults(self):
             raise ValueError(f"data set {self.name!r}: {fault}")
@@ -216,7 +222,8 @@ def _faults_of_targets(data: FederatedDataset, samples: int) -> Iterable[str]:
 
 
 def _faults_of_ids(data: FederatedDataset, samples: int) -> Iterable[str]:
-    groups = (*data.train_ids, *data.client_test_ids, *data.unseen_test_ids, data.test_ids)
+    apart = (*data.client_test_ids, *data.unseen_test_ids, *data.held_back_ids, data.test_ids)
+    groups = (*data.train_ids, *apart)
     if len(data.train_ids) != data.clients or len(data.client_test_ids) != data.clients:
         yield f"train_ids and client_test_ids must hold one array for each of {data.clients} clients"
     if not all(_is(ids, np.int64, 1) for ids in groups):

@@ -260,7 +260,7 @@ class Learners:
             forcer=Forcer(graph, executor, store, checkpoint_interval_s=host.checkpoint_interval_s),
             store=store,
             table=materials.table_for(protocol, materials.table),
-            dataset=materials.dataset,
+            dataset=materials.data_for(protocol),
             training=training,
             streams=Streams(materials.seed),
             tags={"protocol": protocol.title, "seed": materials.seed},

@@ -119,7 +119,8 @@ def _stages(protocol: Combination, materials: Materials) -> list[_Stage]:
     def kind(table: ModelTable, members: int, clients: Sequence[ModelTable]) -> _Kind:
         own = exchange.kept_bytes(table, clients)
         some = math.ceil(members * in_round / number)
-        return _Kind(table, members, some, own + objective.kept_bytes(table), table.bytes() - own)
+        remembered = objective.kept_bytes(table) + exchange.remembered_bytes(table)
+        return _Kind(table, members, some, own + remembered, table.bytes() - own)
 
     stages = []
     for clients in every:
@@ -188,7 +189,7 @@ def peak_of(
 
 def _in_the_plain_loop(protocol: Protocol, materials: Materials, executor: str) -> bool:
     (of_it,) = materials.by_protocol([protocol]).values()
-    return executor != "batched" or of_it.looks_at_batches or all(why_not(whole(table)) for table in of_it.models)
+    return executor != "batched" or of_it.trains_alone or all(why_not(whole(table)) for table in of_it.models)
 
 
 def _sums(kinds: Sequence[_Kind]) -> float:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fedsim.data.captures import Capture, capture_samples, changes_to_samples
 from fedsim.data.dataset import POOL, FederatedDataset
+from fedsim.data.held_back import holding_back
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.joint_steps import SeenTogether, joint_mini_batches
 from fedsim.learning.training import TrainingSettings
@@ -21,6 +22,7 @@ __all__ = [
     "POOL",
     "BatchSizes",
     "Seen",
+    "SeenPartly",
     "batches",
     "mini_batches",
     "samples_seen",
@@ -104,17 +106,36 @@ class Seen:
     def of(cls, dataset: FederatedDataset, client: int, capture: Capture | None = None) -> Seen:
         """A *capture* of the client's stream; None: all training samples of its own."""
         if capture is None:
-            return cls(dataset.digest, client, len(training_samples(dataset, client)))
-        return cls(dataset.digest, client, capture.samples, capture, *changes_to_samples(dataset))
+            seen = cls(dataset.digest, client, len(training_samples(dataset, client)))
+        else:
+            seen = cls(dataset.digest, client, capture.samples, capture, *changes_to_samples(dataset))
+        return SeenPartly(**vars(seen), held_back=dataset.held_back) if dataset.held_back else seen
+
+    def of_it(self, dataset: FederatedDataset, seed: int) -> FederatedDataset:
+        """The *dataset*, as the client has it on that *seed*."""
+        return dataset
+
+
+@dataclass(frozen=True)
+class SeenPartly(Seen):
+    """The same where clients hold some of their samples back."""
+
+    held_back: int = 0
+    """As it is asked of `fedsim.data.held_back.holding_back`."""
+
+    def of_it(self, dataset: FederatedDataset, seed: int) -> FederatedDataset:
+        """Without what is held back."""
+        return holding_back(dataset, self.held_back, seed)
 
 
 def samples_seen(dataset: FederatedDataset, seen: Seen, streams: Streams) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Decoded samples and labels, in the order in which they came."""
-    assert dataset.y is not None
+    own = seen.of_it(dataset, streams.seed)
+    assert own.y is not None
     if seen.capture is not None:
-        return capture_samples(dataset, seen.client, seen.capture, streams)
-    ids = training_samples(dataset, seen.client)
-    return dataset.samples(ids), dataset.y[ids]
+        return capture_samples(own, seen.client, seen.capture, streams)
+    ids = training_samples(own, seen.client)
+    return own.samples(ids), own.y[ids]
 
 
 def mini_batches(
@@ -128,10 +149,11 @@ def mini_batches(
         yield from joint_mini_batches(dataset, seen, Streams(stream.seed))
         return
     order = partial(batches, batch_size=training.batch_size, epochs=training.epochs, rng=stream.generator())
-    assert dataset.y is not None
+    y = dataset.y
+    assert y is not None
     if seen.capture is None:
-        for ids in order(training_samples(dataset, seen.client)):
-            yield dataset.samples(ids), dataset.y[ids]
+        for ids in order(training_samples(seen.of_it(dataset, stream.seed), seen.client)):
+            yield dataset.samples(ids), y[ids]
         return
     x, y = samples_seen(dataset, seen, Streams(stream.seed))
     for rows in order(np.arange(len(y))):

@@ -16,7 +16,16 @@ from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Tra
 from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Operation, Slot
-from fedsim.learning.operations.train import BYTES, Train, TrainPartly, sent_as, state_as
+from fedsim.learning.operations.train import (
+    BYTES,
+    KEPT,
+    SELECTED,
+    Train,
+    TrainPartly,
+    TrainSelecting,
+    sent_as,
+    state_as,
+)
 from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
@@ -67,8 +76,8 @@ class GraphLearner(Learner):
         """A node for one local training; batches come from ``batches/client/use``, or a stream of another name."""
         client, objective, rows = task.client, task.objective, task.rows
         epochs = task.epochs if rows is None else rows.epochs
-        partly = task.written is not None and not task.codec.exact
-        operation: Train = (TrainPartly if partly else Train)(
+        kind, more = _kind_of(task)
+        operation: Train = kind(
             model=task.table or self._table.digest,
             training=self._training if epochs is None else self._training.model_copy(update={"epochs": epochs}),
             objective=objective,
@@ -79,7 +88,7 @@ class GraphLearner(Learner):
                 else SeenTogether.of(self._dataset, task.steps)
             ),
             rows=None if rows is None else rows.number,
-            **({"written": task.written} if partly else {}),
+            **more,
         )
         inputs: dict[str, Model | Sequence[Model]] = {"model": model, "state": state}
         inputs |= {name: further[name] for name in objective.receives}
@@ -91,15 +100,22 @@ class GraphLearner(Learner):
             stream=self._streams(task.stream, client, task.use),
             tags=self._tags | {"round": task.round_number, "client": client},
         )
-        names = (*objective.remembers, *task.codec.remembers)
-        size = None if task.codec.exact else node.output(BYTES)
+        selection = task.selecting.selection if task.selecting else None
+        names = (*objective.remembers, *task.codec.remembers, *(selection.remembers if selection else ()))
+        size = None
+        if not task.codec.exact or (selection and selection.reads_learning):
+            size = node.output(BYTES)
         if size is not None:
             self._asked_next.append(weakref.ref(size))
         remembered = {name: node.output(state_as(name)) for name in names}
         self.compute_soon(remembered)  # the updates of a client that is always late would all wait, with their models
-        beside = {name: {part: node.output(sent_as(name, part)) for part in model} for name in objective.sends}
+        about = [part for part in model if objective.part in (None, part)]
+        beside = {name: {part: node.output(sent_as(name, part)) for part in about} for name in objective.sends}
         beside |= {name: {name: node.output(name)} for name in objective.tells}
-        return Trained({part: node.output(part) for part in model}, remembered, size, beside)
+        made = Trained({part: node.output(part) for part in model}, remembered, size, beside)
+        if selection is None:
+            return made
+        return made._replace(beside={**beside, KEPT: {KEPT: node.output(KEPT)}}, selected=node.output(SELECTED))
 
     def apply(
         self,
@@ -133,6 +149,12 @@ class GraphLearner(Learner):
         value: float = handle.value
         return value
 
+    def facts(self, handle: Handle) -> Mapping[str, float]:
+        """Forces them."""
+        self._forcer.force(handle)
+        facts: Mapping[str, float] = handle.value
+        return facts
+
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
         """Metrics on the test set *on*: ``global``, ``clients`` or ``unseen``."""
         operation = Evaluate(self._table.digest, self._dataset.digest, on)
@@ -165,6 +187,15 @@ class GraphLearner(Learner):
         for handle in model.values():
             self._forcer.force(handle)
         return self._store.keep_final(model)
+
+
+def _kind_of(task: LocalTraining) -> tuple[type[Train], dict[str, Any]]:
+    """What a local training is, and its further fields."""
+    if task.selecting is not None:
+        return TrainSelecting, {"selecting": task.selecting}
+    if task.written is not None and not task.codec.exact:
+        return TrainPartly, {"written": task.written}
+    return Train, {}
 
 
 def _slots(inputs: Mapping[str, Model | Sequence[Model]]) -> dict[Slot, Handle]:

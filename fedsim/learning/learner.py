@@ -19,6 +19,7 @@ from fedsim.learning.graph import Handle
 from fedsim.learning.joint_steps import JointStep
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
+from fedsim.learning.selections.selection import Selecting
 from fedsim.models.table import ModelTable
 
 __all__ = ["NOTHING", "Learner", "LocalTraining", "Model", "NoLearner", "OwnModel", "Rows", "Trained"]
@@ -63,6 +64,8 @@ class LocalTraining(NamedTuple):
     """The mini-batches that several clients make together, in place of one client's samples."""
     written: tuple[str, ...] | None = None
     """The parts that the codec writes, where the others stay with the client; None: all."""
+    selecting: Selecting | None = None
+    """Which filters are sent; None: all."""
 
 
 class OwnModel(NamedTuple):
@@ -80,9 +83,11 @@ class Trained(NamedTuple):
     model: Model
     state: Model
     bytes: Handle | None = None
-    """How large the update is on the wire, where its codec measures that."""
+    """How large the update is on the wire, where its codec, or a selection, measures that."""
     beside: Mapping[str, Model] = {}
     """What goes up beside the model, by name."""
+    selected: Handle | None = None
+    """What a selection tells of itself, in numbers."""
 
 
 NOTHING = Trained({}, {})
@@ -136,6 +141,10 @@ class Learner(ABC):
         """The number that *handle* stands for: this forces it, and all numbers that may be asked for next."""
 
     @abstractmethod
+    def facts(self, handle: Handle) -> Mapping[str, float]:
+        """The numbers, by name, that *handle* stands for: this forces it."""
+
+    @abstractmethod
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any] | None:
         """Metrics of *model* now: this forces the graph. None when nothing is learned."""
 
@@ -168,6 +177,10 @@ class NoLearner(Learner):
 
     def value(self, handle: Handle) -> float:
         """There is none: whoever needs one cannot run without learning, and was refused before."""
+        raise AssertionError(f"{handle!r} without learning")
+
+    def facts(self, handle: Handle) -> Mapping[str, float]:
+        """There are none."""
         raise AssertionError(f"{handle!r} without learning")
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> None:

@@ -10,4 +10,6 @@ REGISTRY = {
     "fedgs_fig5_5_factories": "fedsim.paper.published:fedgs_fig5_5_factories",
     "fedgs_fig5_20_factories": "fedsim.paper.published:fedgs_fig5_20_factories",
     "flexifed_table1": "fedsim.paper.flexifed:flexifed_table1",
+    "spatl_table1": "fedsim.paper.spatl:spatl_table1",
+    "spatl_table2": "fedsim.paper.spatl:spatl_table2",
 }

@@ -28,7 +28,7 @@ from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.task import GLOBAL
 from fedsim.protocols.world import World
-from fedsim.settings import Component, OneOf, Settings
+from fedsim.settings import Component, NonNegativeInt, OneOf, Settings
 
 __all__ = ["Combination", "picked"]
 
@@ -49,6 +49,9 @@ class Combination(Protocol):
     """How updates are written on the wire."""
     server: Annotated[ServerRule, OneOf("rules")] = Mean()
     """How updates become the next model."""
+    hold_back: NonNegativeInt | None = None
+    """Training samples of its own that each client holds back and does not train on: at most so many, and at most a
+    fifth. Left out, as many as the protocol needs: as a rule, none."""
 
     @abstractmethod
     def who(self) -> Cohort:
@@ -74,10 +77,17 @@ class Combination(Protocol):
 
     @property
     def measured_size(self) -> tuple[str, ...]:
-        """That of a codec: of updates for the cloud, or of those that clients write for others."""
+        """That of a codec or of an exchange: of updates for the cloud, or of those that clients write for others."""
         if self.codec.reads_learning:
             return ("codec",)
+        if of_exchange := self.parts.exchange.measured_size:
+            return (*self._key("exchange"), *of_exchange)
         return (*self._key("schedule"), "inner_codec") if self.when().client_codec(self.codec).reads_learning else ()
+
+    @property
+    def held_back(self) -> int:
+        """As the scenario says, or as its exchange needs it."""
+        return self.parts.exchange.held_back if self.hold_back is None else self.hold_back
 
     @property
     def learning_rates(self) -> tuple[str, ...]:
@@ -86,9 +96,9 @@ class Combination(Protocol):
         return (*own, *super().learning_rates)
 
     @property
-    def looks_at_batches(self) -> bool:
+    def trains_alone(self) -> bool:
         """As its objective does."""
-        return self.parts.objective.looks_at_batches
+        return self.parts.objective.alone
 
     def models(self, table: ModelTable, clients: Sequence[ModelTable]) -> tuple[ModelTable, ...]:
         """One, as its objective and its exchange have it."""
@@ -126,6 +136,11 @@ class Combination(Protocol):
                 check_that_features_are_learned(world.model)
         with within(*self._key("exchange")):
             exchange.check(world)
+            if exchange.held_back and self.hold_back == 0:
+                raise Misfit("0, and the selection needs samples that clients hold back; leave it out", "hold_back")
+            if exchange.selects and cohort.in_sequence:
+                problem = "filters are chosen from what one client has trained, and in a group several train"
+                raise Misfit(f"{problem}; {self._way('cohort', ['random'])}")
             if exchange.several_models and cohort.in_sequence:
                 problem = f"with exchange {exchange.name!r} each client trains its own model, and in a group one model"
                 raise Misfit(f"{problem} is trained in sequence; {self._way('cohort', ['random'])}")
@@ -133,6 +148,8 @@ class Combination(Protocol):
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
         exchange.check_beside(objective, theirs)
+        with within("server"):
+            server.check(world.model)
         exchange.check_rule(server, world)
         with within(*self._key("schedule")):
             schedule.check_beside(world, parts)
@@ -155,20 +172,24 @@ class Combination(Protocol):
         received = [name for name in objective.receives if name != GLOBAL]
         if lacking := [name for name in received if name not in server.provides]:
             problem = f"objective {objective.name!r} receives {lacking[0]!r}, and server rule {server.name!r} has none"
-            rules = [name for name in registry.names("rules") if lacking[0] in registry.load("rules", name).provides]
-            raise Misfit(f"{problem}; {self._way('server', rules)}", "server")
+            raise Misfit(f"{problem}; {self._way('server', _rules_for(objective, lacking[0]))}", "server")
         if lacking := [name for name in server.needs if name not in beside]:
             problem = f"server rule {server.name!r} needs {lacking[0]!r} of each client"
-            way = self._way("objective", _objectives_that_send(lacking[0]))
+            way = self._way("objective", _objectives_for(server, lacking[0]))
             raise Misfit(f"{problem}, and objective {objective.name!r} sends none; {way}", "server")
+        if received and objective.part != server.part:
+            problem = f"objective {objective.name!r} is about {_about(objective.part)}"
+            theirs = f"server rule {server.name!r} about {_about(server.part)}"
+            way = self._way("server", _rules_for(objective, received[0]))
+            raise Misfit(f"{problem}, and {theirs}; {way}", "server")
         interval = schedule.block_length()
         if objective.tells and not exchange.always_trains(interval):
             problem = f"objective {objective.name!r} tells {objective.tells[0]!r} of each training"
             where = f"with these keys of exchange {exchange.name!r} some clients send without training"
             ways = "choose scc: {without_history: calibrate}, or exchange: {name: whole}"
             raise Misfit(f"{problem}, and {where}; {ways}", *self._key("exchange"))
-        if objective.sends and not exchange.is_whole(interval):
-            problem = f"objective {objective.name!r} goes by the gradients of the whole model"
+        if objective.sends and not exchange.always_sends(objective.part, interval):
+            problem = f"objective {objective.name!r} goes by the gradients of {_about(objective.part)}"
             where = f"with exchange {exchange.name!r} not all of it is trained and sent in each round"
             raise Misfit(f"{problem}, and {where}; {self._way('exchange', ['whole'])}", *self._key("exchange"))
 
@@ -227,7 +248,17 @@ class Combination(Protocol):
         return cohort.steady and (one_kind or isinstance(exchange, Whole))
 
 
-def _objectives_that_send(name: str) -> list[str]:
-    """The registered objectives that send or tell *name*."""
+def _about(part: str | None) -> str:
+    return f"the {part}" if part else "the whole model"
+
+
+def _rules_for(objective: Objective, name: str) -> list[str]:
+    """The registered rules that provide *name* of what *objective* is about."""
+    rules = {known: registry.load("rules", known) for known in registry.names("rules")}
+    return [known for known, rule in rules.items() if name in rule.provides and rule.part == objective.part]
+
+
+def _objectives_for(rule: ServerRule, name: str) -> list[str]:
+    """The registered objectives that send or tell *name* of what *rule* is about."""
     objectives = {known: registry.load("objectives", known) for known in registry.names("objectives")}
-    return [known for known, objective in objectives.items() if name in (*objective.sends, *objective.tells)]
+    return [known for known, one in objectives.items() if name in (*one.sends, *one.tells) and one.part == rule.part]

@@ -48,8 +48,13 @@ class Protocol(Component):
         return ()
 
     @property
-    def looks_at_batches(self) -> bool:
-        """Whether its clients' objective looks at what models make of each mini-batch."""
+    def held_back(self) -> int:
+        """How many of its training samples each client holds back and does not train on, at most."""
+        return 0
+
+    @property
+    def trains_alone(self) -> bool:
+        """Whether its clients train in the plain loop, one by one, as their objective needs it."""
         return False
 
     @property

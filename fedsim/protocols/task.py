@@ -10,6 +10,7 @@ from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import NOTHING, LocalTraining, Model, Rows, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.update import Update
+from fedsim.learning.selections.selection import Selecting
 from fedsim.models.table import FORWARDS_PER_TRAINING_STEP, ModelTable
 from fedsim.protocols.message import Message
 from fedsim.protocols.world import Client, World
@@ -18,6 +19,10 @@ __all__ = ["GLOBAL", "Task"]
 
 GLOBAL = "global"
 """The further model that an objective receives when it looks at the round's whole global model."""
+
+
+KEEPERS = ("objective", "codec", "selection")
+"""Who remembers something of a training, as `fedsim.protocols.world.Client.kept` calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,8 @@ class Task:
     """Of what comes back, as declared; a codec may measure more."""
     table: ModelTable
     """Of the model that is trained."""
+    selecting: Selecting | None = None
+    """Which filters of what is trained are sent; None: all."""
 
     @property
     def model(self) -> Model:
@@ -66,7 +73,11 @@ class Task:
     def effort(self, world: World, client: Client, samples: int) -> float:
         """How many samples the device could train on once with as many operations as this takes."""
         passes, samples = self.objective.forward_passes(self.table), samples * world.training.epochs
-        return samples * (1 + passes / FORWARDS_PER_TRAINING_STEP) if passes else samples
+        effort = samples * (1 + passes / FORWARDS_PER_TRAINING_STEP) if passes else samples
+        if self.selecting is not None:
+            rated = self.selecting.selection.rated(self.round_number, world.held_back(client))
+            effort += rated / FORWARDS_PER_TRAINING_STEP
+        return effort
 
     def steps(self, world: World, client: Client, samples: int) -> int:
         """Of SGD, one for each mini-batch."""
@@ -78,7 +89,12 @@ class Task:
 
     def begin(self, world: World, client: Client, capture: Capture | None) -> Trained | None:
         """What the client is about to learn, where its size is measured: so all sizes of a round are made together."""
-        return self._train(world, client, capture) if self.codec.reads_learning else None
+        return self._train(world, client, capture) if self._measures else None
+
+    @property
+    def _measures(self) -> bool:
+        """Whether the size of what comes back is known only once it was learned."""
+        return self.codec.reads_learning or (self.selecting is not None and self.selecting.selection.reads_learning)
 
     def learn(self, world: World, client: Client, capture: Capture | None, begun: Trained | None) -> Message:
         """What comes back. Called once, when the device has done the work."""
@@ -98,9 +114,10 @@ class Task:
             rows,
             self.table.digest,
             written=self.written,
+            selecting=self.selecting,
         )
         kept = client.kept
-        state = {**kept.get("objective", {}), **kept.get("codec", {})} if kept else {}
+        state = {name: handle for keeper in KEEPERS for name, handle in kept.get(keeper, {}).items()} if kept else {}
         return world.learner.train(asked, begin, state=state, further=self.down.models)
 
     def _message(self, client: Client, trained: Trained) -> Message:
@@ -108,8 +125,11 @@ class Task:
         sent, state = {**trained.beside, "model": trained.model}, trained.state
         if state:
             by_codec = {name: handle for name, handle in state.items() if name in self.codec.remembers}
-            by_objective = {name: handle for name, handle in state.items() if name not in by_codec}
-            both = {"objective": by_objective, "codec": by_codec}
-            client.kept.update({keeper: kept for keeper, kept in both.items() if kept})
-        measured = None if trained.bytes is None or not self.codec.reads_learning else trained.bytes
-        return Message(sent, self.up_bytes, measured)
+            chosen = self.selecting.selection.remembers if self.selecting else ()
+            by_selection = {name: handle for name, handle in state.items() if name in chosen}
+            by_objective = {name: handle for name, handle in state.items() if name not in {*by_codec, *by_selection}}
+            every = dict(zip(KEEPERS, (by_objective, by_codec, by_selection), strict=True))
+            client.kept.update({keeper: kept for keeper, kept in every.items() if kept})
+        if trained.selected is not None:
+            client.kept["selected"] = trained.selected
+        return Message(sent, self.up_bytes, trained.bytes if self._measures else None)

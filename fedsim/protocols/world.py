@@ -222,6 +222,11 @@ class World:
                 raise NobodyLeft(f"{client.name!r} is needed, and can never be reached again ({fate})")
             yield self.outages.changed
 
+    def held_back(self, client: Client) -> int:
+        """Training samples that *client* holds back, and does not train on."""
+        held = self.dataset.held_back_samples
+        return 0 if held is None else int(held[client.index])
+
     def check_compute_times(self) -> None:
         """Raise `UserError` unless every client has one; looks at the clients once."""
         if not self.compute_times_checked:

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.held_back import holding_back
 from fedsim.data.raw_dataset import Clients
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import Misfit, nearest
@@ -65,6 +66,10 @@ class Materials:
         """The scenario's own, each once."""
         return tuple({table.digest: table for table in (self.table, *self.class_tables.values())}.values())
 
+    def data_for(self, protocol: Protocol) -> FederatedDataset:
+        """The data set as the clients of *protocol* have it."""
+        return holding_back(self.dataset, protocol.held_back, self.seed)
+
     def table_for(self, protocol: Protocol, table: ModelTable) -> ModelTable:
         """What the clients of *protocol* train first in place of *table*; equal ones are one object."""
         return self.models_for(protocol, table)[0]
@@ -77,7 +82,7 @@ class Materials:
     def by_protocol(self, protocols: Iterable[Protocol]) -> dict[str, ByProtocol]:
         """What each trains, by title."""
         return {
-            protocol.title: ByProtocol(self.models_for(protocol, self.table), protocol.looks_at_batches)
+            protocol.title: ByProtocol(self.models_for(protocol, self.table), protocol.trains_alone)
             for protocol in protocols
         }
 
@@ -160,6 +165,8 @@ def build_world(
     with scenario.about("network"):
         wires = Wires(env, materials.topology, scenario.network, streams, lambda index: kinds[classes[index]])
         _check_weights(scenario)
+    with scenario.about(*scenario.place_of(protocol)):
+        dataset = materials.data_for(protocol)
     with scenario.about():
         clients = _clients(scenario, protocol, materials, wires, classes)
     network = Network(env, trace, streams, wires.links, scenario.network.transport)
@@ -189,7 +196,7 @@ def build_world(
         wires=wires,
         clients=clients,
         cloud=Cloud(cloud.compute if cloud else None, scenario.devices.aggregation_s),
-        dataset=materials.dataset,
+        dataset=dataset,
         models=materials.models_for(protocol, materials.table),
         training=training,
         learner=learner,
@@ -215,7 +222,7 @@ def _clients(
 ) -> tuple[Client, ...]:
     common = materials.table_for(protocol, materials.table)
     own = {name: materials.table_for(protocol, table) for name, table in materials.class_tables.items()}
-    dataset, known_size = materials.dataset, materials.dataset.sample_bytes is not None
+    dataset, known_size = materials.data_for(protocol), materials.dataset.sample_bytes is not None
     held = dataset.client_samples.tolist()
     raw_bytes = {samples: dataset.raw_bytes(index) for index, samples in enumerate(held)} if known_size else {}
     return tuple(

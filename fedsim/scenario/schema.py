@@ -252,8 +252,9 @@ class Scenario(Settings):
                 )
             if protocol.needs_learning:
                 key: KeyPath = ("protocols", position, *protocol.measured_size)
+                declared = "declared_keep" if key[-1] == "selection" else "declared_bytes"
                 raise Misfit(
-                    "the size of its updates is measured on what was learned; give declared_bytes to run with learn: "
+                    f"the size of its updates is measured on what was learned; give {declared} to run with learn: "
                     "false (--no-training)",
                     *key,
                 )

@@ -418,7 +418,7 @@ def test_batched_says_when_a_model_goes_to_the_plain_loop() -> None:
 
 
 SMALL = SmallCnn().table((1, 28, 28), 10)
-FUSED = {"fusing": ByProtocol((fused(SMALL, "multi"),), looks_at_batches=True)}
+FUSED = {"fusing": ByProtocol((fused(SMALL, "multi"),), trains_alone=True)}
 IN_THE_PLAIN_LOOP = (
     "batched trains in the plain loop, client by client: fusing (batched cannot take its model: it has no arithmetic "
     "for layer fusion (fusion(channels=32, operator=multi)))"
@@ -431,13 +431,13 @@ def test_a_model_that_a_protocol_has_adapted_changes_the_remark_and_no_choice(as
     tables = [table("small_cnn")]
     without, choice = choose(asked, tables, torch_device), choose(asked, tables, torch_device, FUSED)
     assert choice == without._replace(remark=IN_THE_PLAIN_LOOP)
-    as_it_is = {"as it is": ByProtocol((tables[0],), looks_at_batches=False)}
+    as_it_is = {"as it is": ByProtocol((tables[0],), trains_alone=False)}
     assert choose(asked, tables, torch_device, as_it_is) == without
     for names, whose in (("ab", "a, b (their"), ("a", "a (its")):
-        look = {name: ByProtocol((SMALL,), looks_at_batches=True) for name in names}
+        look = {name: ByProtocol((SMALL,), trains_alone=True) for name in names}
         assert choose(asked, tables, torch_device, look).remark == (
             f"batched trains in the plain loop, client by client: {whose} objective looks at what models make of "
-            "mini-batches)"
+            "mini-batches, or moves weights)"
         )
     assert choose("serial", tables, torch_device, FUSED) == choose("serial", tables, torch_device)
     assert choose("auto", [table("gru")], "cpu", FUSED) == choose("auto", [table("gru")], "cpu")
@@ -455,8 +455,8 @@ def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
     ("others", "named"), [(["a"], "a"), (["a", "b"], "a,b"), (["one of two", "b"], "'one of two,b'")]
 )
 def test_protocols_that_have_the_precision_can_run_alone(others: list[str], named: str) -> None:
-    protocols = FUSED | {"looking": ByProtocol((SMALL,), looks_at_batches=True)}
-    protocols |= {name: ByProtocol((SMALL,), looks_at_batches=False) for name in others}
+    protocols = FUSED | {"looking": ByProtocol((SMALL,), trains_alone=True)}
+    protocols |= {name: ByProtocol((SMALL,), trains_alone=False) for name in others}
     with pytest.raises(UserError) as refusal:
         host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=protocols)
     assert str(refusal.value).endswith(f"; leave --precision out, or run the others alone with --only {named}")

@@ -103,8 +103,8 @@ FAULTS = (
     Fault(
         "batched training leaves codecs out",
         EXECUTORS + "batched/trainer.py",
-        "one.objective.looks_at_batches or not one.codec.exact",
-        "one.objective.looks_at_batches",
+        "one.objective.alone or not one.codec.exact",
+        "one.objective.alone",
         (TEST_CODECS,),
     ),
     Fault(

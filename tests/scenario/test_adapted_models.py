@@ -49,7 +49,7 @@ def test_a_world_is_of_the_model_that_its_protocol_trains_and_equal_ones_are_one
     assert materials.tables == (fedavg,)
     by_protocol = materials.by_protocol(whole.protocols)
     assert [one.models for one in by_protocol.values()] == [(fedavg,), (multi,), (multi,), (conv,), (fedavg,)]
-    assert [one.looks_at_batches for one in by_protocol.values()] == [False, True, True, True, False]
+    assert [one.trains_alone for one in by_protocol.values()] == [False, True, True, True, False]
 
 
 def test_every_protocol_is_checked_in_its_own_world(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,8 @@ class ByProtocol(NamedTuple):
     """What a protocol trains."""
 
     models: tuple[ModelTable, ...]
-    looks_at_batches: bool
-    """Whether its objective looks at what models make of each mini-batch."""
+    trains_alone: bool
+    """Whether its objective needs the plain loop."""
 
 
 class Choice(NamedTuple):
@@ -78,8 +78,10 @@ def _in_the_plain_loop(protocols: Mapping[str, ByProtocol]) -> str | None:
         lack = next((lack for table in of_it.models if (lack := why_not(table))), None)
         if lack is not None:
             whose.setdefault(("batched cannot take ", f" model: {lack}"), []).append(title)
-        elif of_it.looks_at_batches:
-            whose.setdefault(("", " objective looks at what models make of mini-batches"), []).append(title)
+        elif of_it.trains_alone:
+            whose.setdefault(("", " objective looks at what models make of mini-batches, or moves weights"), []).append(
+                title
+            )
     told = "; ".join(
         f"{', '.join(titles)} ({before}{'its' if len(titles) == 1 else 'their'}{after})"
         for (before, after), titles in whose.items()
@@ -100,6 +102,6 @@ def protocols_in(
     return [
         title
         for title, of_it in protocols.items()
-        if not of_it.looks_at_batches
+        if not of_it.trains_alone
         and all(precision in executor.trainer_of(table).precisions for table in (*tables, *of_it.models))
     ]

@@ -52,7 +52,7 @@ class PlainTrainer(Trainer):
         assert dataset.x is not None and dataset.y is not None
         self.dtype = number_type(precision)
         self.torch_device, self._precision = torch_device, precision
-        self._table = table
+        self.table = table
         self.dataset = dataset
         self._module = build(table).to(torch_device, self.dtype)
         self._others: dict[str, PartedModule] = {}
@@ -114,6 +114,7 @@ class PlainTrainer(Trainer):
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, has)
                     _step(weights, gradients, momenta, settings)
+                    objective.move(weights, has)
         momenta.clear()  # as large as the model, as gradients are, and the result is yet to be copied
         for weight in weights.values():
             weight.grad = None
@@ -127,7 +128,7 @@ class PlainTrainer(Trainer):
     def _frozen(self, role: str, model: Mapping[str, TensorDict]) -> PartedModule:
         """A further model, as in tests, in a module of its own."""
         if role not in self._others:
-            self._others[role] = build(self._table).to(self.torch_device, self.dtype).eval()
+            self._others[role] = build(self.table).to(self.torch_device, self.dtype).eval()
         for part, tensors in model.items():
             self._others[role].load(part, tensors)
         return self._others[role]
@@ -181,7 +182,7 @@ class PlainTrainer(Trainer):
             self._module.load(part, tensors)
         return {
             f"{part}.{name}": parameter
-            for part in self._table.parts
+            for part in self.table.parts
             if part in model
             for name, parameter in self._module.part_parameters(part).items()
         }

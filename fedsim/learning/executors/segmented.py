@@ -28,7 +28,8 @@ class SegmentedTrainer(Trainer):
     """Gives the models of *table*, whole, to *inner*."""
 
     def __init__(self, table: SegmentedTable, inner: Trainer) -> None:
-        self._table, self._inner = table, inner
+        self.table = self._segments = table
+        self._inner = inner
         self.dataset, self.torch_device, self.dtype = inner.dataset, inner.torch_device, inner.dtype
 
     def train(
@@ -54,25 +55,27 @@ class SegmentedTrainer(Trainer):
         """The same by parts; their tensors are appended to *values*, once for each model."""
         found = training.sources.model("model")
         assert all(isinstance(source, int) for source in found.values()), "nobody hands a model in segments on"
-        model = self._table.joined({name: values[source] for name, source in found.items() if isinstance(source, int)})
+        model = self._segments.joined(
+            {name: values[source] for name, source in found.items() if isinstance(source, int)}
+        )
         inputs = {slot: source for slot, source in training.inputs.items() if slot.role != "model"}
         for part, tensors in model.items():
             at = next((at for at, value in enumerate(values) if _same(value, tensors)), len(values))
             if at == len(values):
                 values.append(tensors)
             inputs[Slot("model", part=part)] = at
-        others = [name for name in training.wanted if name not in self._table.segments]
-        about = replace(training.about, model=self._table.whole.digest)
+        others = [name for name in training.wanted if name not in self._segments.segments]
+        about = replace(training.about, model=self._segments.whole.digest)
         if isinstance(about, TrainPartly):
-            segments = [segment for name, segment in self._table.segments.items() if about.writes(name)]
+            segments = [segment for name, segment in self._segments.segments.items() if about.writes(name)]
             written = tuple(f"{segment.part}.{state}" for segment in segments for state in segment.names.values())
             about = replace(about, written=written)
         return replace(training, about=about, inputs=inputs, wanted=(*model, *others))
 
     def _cut(self, made: Mapping[str, TensorDict]) -> dict[str, TensorDict]:
         """A model by segment, and whatever else was made."""
-        parts = self._table.whole.parts
-        return {name: value for name, value in made.items() if name not in parts} | self._table.pieces(made)
+        parts = self._segments.whole.parts
+        return {name: value for name, value in made.items() if name not in parts} | self._segments.pieces(made)
 
     def features(self, extractor: Mapping[str, TensorDict], samples: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Nobody asks for them: an extractor alone is no segment."""
@@ -85,7 +88,7 @@ class SegmentedTrainer(Trainer):
         clients: Sequence[int | None] | None = None,
     ) -> list[Score]:
         """The whole model's."""
-        return self._inner.score(self._table.joined(model), batches, clients)
+        return self._inner.score(self._segments.joined(model), batches, clients)
 
 
 def _same(value: TensorDict, other: TensorDict) -> bool:

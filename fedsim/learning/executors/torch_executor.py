@@ -37,7 +37,7 @@ from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Value
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
-from fedsim.learning.operations.train import BYTES, Train
+from fedsim.learning.operations.train import BYTES, SELECTED, Train
 from fedsim.learning.spread import spread
 from fedsim.models.segmented import SegmentedTable, whole
 from fedsim.models.table import ModelTable
@@ -149,6 +149,8 @@ class TorchExecutor(Executor):
                 for made in outputs:
                     if BYTES in made:
                         made[BYTES] = int(made[BYTES][BYTES])
+                    if SELECTED in made:
+                        made[SELECTED] = {name: number.item() for name, number in made[SELECTED].items()}
                 return outputs
             case Evaluate() as evaluation:
                 return [{METRICS: self._metrics(evaluation, self._tickets.pop(node))}]

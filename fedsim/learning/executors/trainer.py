@@ -78,6 +78,8 @@ def number_type(precision: str) -> torch.dtype:
 class Trainer(ABC):
     """Trains waves of clients and scores samples with one model; its numbers depend on nothing but what it is given."""
 
+    table: ModelTable
+    """Of its model."""
     dataset: FederatedDataset
     torch_device: str
     dtype: torch.dtype

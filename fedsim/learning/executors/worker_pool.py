@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fedsim.learning.executors.selecting import selects, trained_and_selected
 from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.operations.extract import SEMANTICS
@@ -33,7 +34,8 @@ class TrainJob:
 
     def run(self, trainer: Trainer, deliver: Deliver = as_made) -> list[dict[str, TensorDict]]:
         """Do the job with *trainer*."""
-        return trainer.train(self.wave, self.values, deliver)
+        train = trained_and_selected if selects(self.wave) else type(trainer).train
+        return train(trainer, self.wave, self.values, deliver)
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,13 @@ class ControlVariates(Objective):
             if own is not None:
                 gradient.sub_(own[name])
 
+    def weight_of_gradients(self, given: Given) -> float:
+        """a_i: how far steps of gradient 1 take a weight, in learning rates."""
+        return given.training.gradient_weight(given.steps)
+
     def remember(self, weights: Tensors, given: Given) -> Mapping[str, Tensors]:
         """``c_i+ = c_i - c + (w - y) / (a_i eta)``, and what that is more than ``c_i``."""
-        way = given.training.gradient_weight(given.steps) * given.training.learning_rate
+        way = self.weight_of_gradients(given) * given.training.learning_rate
         control, own = given.models[CONTROL], given.state.get(OWN)
         change = {name: (start - weights[name]).div_(way).sub_(control[name]) for name, start in given.start.items()}
         kept = {name: tensor + own[name] if own is not None else tensor.clone() for name, tensor in change.items()}

@@ -50,6 +50,8 @@ class Objective(Component):
     """Names of the further models that it needs: whoever sends the model sends them too."""
     sends: ClassVar[tuple[str, ...]] = ()
     """Names of what goes up beside the trained model, shaped like its trained parameters."""
+    part: ClassVar[str | None] = None
+    """The part of the model that this is about; None: all of it."""
     tells: ClassVar[tuple[str, ...]] = ()
     """Names of numbers that go up beside it."""
     counts_right: ClassVar[bool] = False
@@ -83,6 +85,21 @@ class Objective(Component):
         return bool(self.scores or self.features or self.fuses)
 
     @property
+    def moves(self) -> bool:
+        """Whether it moves weights after each step, beside the optimiser; then, too, a client trains alone."""
+        return False
+
+    @property
+    def alone(self) -> bool:
+        """Whether a client trains alone, in the plain loop."""
+        return self.looks_at_batches or self.moves
+
+    @property
+    def rebuilt(self) -> tuple[str, ...]:
+        """Those among ``sends`` that the server works out from the update itself, so that they take no bytes."""
+        return ()
+
+    @property
     def pull(self) -> float | None:
         """The number k if the term's gradient is ``k (w - w_start)``, and `push` if it `pushes`; None if it is not."""
         return None
@@ -113,6 +130,9 @@ class Objective(Component):
 
     def add_gradient(self, gradients: Tensors, weights: Tensors, given: Given) -> None:
         """Add this term's gradient to *gradients*, in place."""
+
+    def move(self, weights: Tensors, given: Given) -> None:
+        """Move *weights*, in place, after a step of the optimiser."""
 
     def loss(self, scores: Any, others: Mapping[str, Any]) -> Any:
         """A term of the loss of a mini-batch from its *scores*, (samples, classes), and those of other models."""

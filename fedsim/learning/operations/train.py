@@ -10,12 +10,17 @@ from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.joint_steps import JointSizes, SeenTogether
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.operations.operation import Operation
+from fedsim.learning.selections.selection import Selecting
 from fedsim.learning.training import TrainingSettings
 
-__all__ = ["BYTES", "Train", "TrainPartly", "sent_as", "state_as"]
+__all__ = ["BYTES", "KEPT", "SELECTED", "Train", "TrainPartly", "TrainSelecting", "sent_as", "state_as"]
 
 BYTES = "bytes"
-"""Its output that is a number: how large the update is on the wire, by a codec that is not exact."""
+"""Its output that is a number: how large the update is on the wire, by a codec that is not exact, or by a selection."""
+KEPT = "kept"
+"""Its output that says which filters a selection has kept: (filters,) truth values by the name of each convolution."""
+SELECTED = "selected"
+"""Its output that tells of a selection in numbers."""
 
 
 def state_as(name: str) -> str:
@@ -72,3 +77,22 @@ class TrainPartly(Train):
     def writes(self, name: str) -> bool:
         """Whether it is one of them."""
         return name in self.written or name.partition(".")[0] in self.written
+
+
+@dataclass(frozen=True)
+class TrainSelecting(Train):
+    """The same where a client sends some filters of the model only.
+
+    What is handed on of the part that is chosen from is what the server makes of it: whatever is not sent is as the
+    client has received it. What the objective sends and the server rebuilds is zero there. Further outputs: "bytes" of
+    that part on the wire, "kept", and "selected".
+    """
+
+    scalars: ClassVar[frozenset[str]] = frozenset({BYTES, SELECTED})
+    selecting: Selecting | None = None
+
+    @property
+    def chosen(self) -> Selecting:
+        """How filters are chosen."""
+        assert self.selecting is not None
+        return self.selecting

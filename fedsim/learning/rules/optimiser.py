@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fedsim.learning.learner import Learner
+from fedsim.learning.learner import Learner, Model
 from fedsim.learning.operations.operation import Inputs, Operation, Value
 from fedsim.learning.rules.changes import base_of, weighted_change
 from fedsim.learning.rules.rule import Aggregation, ServerRule, State
@@ -54,10 +54,14 @@ class Optimiser(ServerRule):
         """Its moments, of what is trained."""
         return float(BYTES_PER_PARAMETER * table.parameters() * len(self.moments))
 
+    def change(self, learner: Learner, base: Model, updates: Sequence[Update], at: Aggregation) -> Model:
+        """What the step is made from: as a rule, the mean change."""
+        return weighted_change(learner, base, updates, round_number=at.round_number)
+
     def apply(self, learner: Learner, state: State, updates: Sequence[Update], at: Aggregation) -> State:
-        """A step from the mean change of the round's parts."""
+        """A step from the `change` of the round's parts."""
         base = base_of(state, updates)
-        change = weighted_change(learner, base, updates, round_number=at.round_number)
+        change = self.change(learner, base, updates, at)
         remembered = {name: state.get(name, {}) for name in self.moments}
         before = {name: {part: kept[part] for part in base if part in kept} for name, kept in remembered.items()}
         outputs = {name: {part: f"{name}.{part}" for part in base} for name in self.moments}

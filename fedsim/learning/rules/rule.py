@@ -45,6 +45,13 @@ class ServerRule(Component):
     by_tensor: ClassVar[bool] = True
     """Whether what becomes of a tensor depends on that tensor in the updates alone, and on the updates' weights."""
 
+    part: ClassVar[str | None] = None
+    """The part of the model that what it provides is about; None: all of it."""
+
+    def check(self, table: ModelTable) -> None:
+        """Raise `Misfit` when a server cannot have it with a model of *table*."""
+        return
+
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of what an objective must send beside the model."""

@@ -40,6 +40,29 @@ class Exchange(Component):
         """Whether the whole model is trained and sent in each round, where blocks have *interval* rounds."""
         return False
 
+    def always_sends(self, part: str | None, interval: int) -> bool:
+        """Whether *part* of the model, or all of it, is trained and sent in each round."""
+        return self.is_whole(interval)
+
+    @property
+    def held_back(self) -> int:
+        """How many training samples each client has to hold back for it, at most."""
+        return 0
+
+    @property
+    def selects(self) -> bool:
+        """Whether a client may leave out some of what it has trained."""
+        return False
+
+    def remembered_bytes(self, model: ModelTable) -> float:
+        """Bytes, in float32, that a client keeps for it beside its *model* between trainings."""
+        return 0.0
+
+    @property
+    def measured_size(self) -> tuple[str, ...]:
+        """Its key by which the size of an update depends on what was learned; empty where it does not."""
+        return ()
+
     def always_trains(self, interval: int) -> bool:
         """Whether each client that takes part in a round trains in it, where blocks have *interval* rounds."""
         return True

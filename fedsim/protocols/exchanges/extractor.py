@@ -33,6 +33,10 @@ class Extractor(Exchange):
     name: Literal["extractor"] = "extractor"
     shared: ClassVar[str | None] = EXTRACTOR
 
+    def always_sends(self, part: str | None, interval: int) -> bool:
+        """The extractor."""
+        return part == EXTRACTOR
+
     def check(self, world: World) -> None:
         """The model must have both parts."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:

@@ -66,6 +66,9 @@ class CompoundSteps(Stations, CompoundStepsSettings):
         if training.momentum:
             problem = f"training.momentum={training.momentum:g} has no effect, as each single step begins without any"
             raise Misfit(f"{problem}; give this protocol training: {{..., momentum: 0.0}}")
+        if world.dataset.held_back:
+            problem = f"{world.dataset.held_back} samples are held back, and single steps draw from all of a device's"
+            raise Misfit(f"{problem}; leave hold_back out")
         if training.batch_size > (samples := int(world.dataset.client_samples.sum())):
             problem = f"training.batch_size={training.batch_size:,} samples in the mini-batch of one device"
             raise Misfit(f"{problem}, and all devices together have {samples:,}; write a smaller one")

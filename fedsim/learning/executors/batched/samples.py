@@ -81,7 +81,7 @@ class Samples:
 
     def _ids(self, seen: Seen, stream: Stream) -> npt.NDArray[np.int64] | None:
         """What a training sees, as ids of samples; None where ids do not say all of it."""
-        dataset = self._dataset
+        dataset = seen.of_it(self._dataset, stream.seed)
         if seen.capture is None:
             return training_samples(dataset, seen.client)
         if dataset.stream is not None and dataset.stream.augmentation is not None:

@@ -56,7 +56,7 @@ class BatchedTrainer(Trainer):
     """What records groups that come again; None: CUDA graphs, on ``cuda``."""
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
-        self._table, self.torch_device, self._precision = table, torch_device, precision
+        self.table, self.torch_device, self._precision = table, torch_device, precision
         self._products = _products(precision)
         self.dataset, self.dtype = dataset, number_type(precision)
         stacked, dtype = self.stacked or torch_device == "cuda", self.dtype
@@ -89,9 +89,9 @@ class BatchedTrainer(Trainer):
     def train(
         self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
     ) -> list[dict[str, TensorDict]]:
-        """Group after group; what looks at what models make of batches, or is coded, is trained in the plain loop."""
+        """Group after group; what an objective needs it for, or is coded, is trained in the plain loop."""
         about = [training.about for training in wave.trainings]
-        if any(one.objective.looks_at_batches or not one.codec.exact for one in about):
+        if any(one.objective.alone or not one.codec.exact for one in about):
             with torch.enable_grad():
                 return self._plain.train(wave, values, deliver)
         with arithmetic(self.torch_device, self._precision):
@@ -99,7 +99,7 @@ class BatchedTrainer(Trainer):
 
     @cached_property
     def _plain(self) -> PlainTrainer:
-        return PlainTrainer(self._table, self.dataset, self.torch_device, self._precision)
+        return PlainTrainer(self.table, self.dataset, self.torch_device, self._precision)
 
     def _train(self, wave: Wave, values: Sequence[TensorDict]) -> list[dict[str, TensorDict]]:
         outputs: list[dict[str, TensorDict]] = [{} for _ in wave.trainings]

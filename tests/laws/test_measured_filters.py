@@ -1,0 +1,49 @@
+"""A measured update of chosen filters is as large as what is kept, on every hop, and the summary says what that was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import digit_runs
+import pytest
+from asked import with_worlds
+
+from fedsim.models.convolutions import skeleton
+from fedsim.models.table import EXTRACTOR
+
+AGENT: dict[str, Any] = {"name": "gnn_ppo", "episodes": 4, "finetune_rounds": 1, "pretrained": False}
+LEARNS: dict[str, Any] = {
+    "topology.devices": 3,
+    "network.link.rate_bps": 8e6,
+    "network.cell.radio": {"name": "fixed", "uplink_bps": 1e6, "downlink_bps": 1e6},
+    "data": {"name": "digits", "partition": {"name": "iid"}, "client_test_fraction": 0.2},
+    "model": {"name": "small_cnn"},
+    "evaluate": {"on": ["own"]},
+    "stop.rounds": 2,
+}
+
+
+@pytest.mark.parametrize("selection", [AGENT, {"name": "l2_global", "keep": 0.4}], ids=["gnn_ppo", "l2_global"])
+def test_a_measured_update_has_the_bytes_of_what_is_kept_on_every_hop(
+    tmp_path: Path, selection: dict[str, Any]
+) -> None:
+    protocols = [{"name": "spatl", "fraction": 1.0, "selection": selection}]
+    results, worlds = with_worlds(digit_runs.scenario(LEARNS | {"protocols": protocols}), tmp_path)
+    world = worlds["spatl"]
+    bones = skeleton(world.model)
+    hops = world.trace.hops.array()
+    last = hops[hops["start_s"] >= world.trace.rounds.array()["start_s"][-1]]
+    for client in world.clients:
+        facts = world.learner.facts(client.kept["selected"])
+        kept = [int(facts[f"filters.{one.name}"]) for one in bones.convolutions]
+        rest = world.model.bytes(EXTRACTOR) - 4 * sum(one.filters * one.filter_numbers for one in bones.convolutions)
+        numbers = sum(number * one.filter_numbers for number, one in zip(kept, bones.convolutions, strict=True))
+        size = rest + 4 * numbers + 4 * sum(kept)
+        assert facts["bytes"] == size and facts["filters_share"] == sum(kept) / bones.filters
+        own = last[(last["client"] == client.index) & last["uplink"]]
+        assert own["bytes"].tolist() == [size, size]
+    (row,) = results.summary.to_dict("records")
+    facts = [world.learner.facts(client.kept["selected"]) for client in world.clients]
+    for name in ("filters_share", "flops_share", "present_share"):
+        assert row[name] == pytest.approx(sum(one[name] for one in facts) / 3) and 0 < row[name] < 1
