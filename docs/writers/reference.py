@@ -33,6 +33,7 @@ WHAT = {
     "objectives": "What a client minimises beside the loss on its samples; a part of a protocol.",
     "rules": "How updates become the next model; a part of a protocol.",
     "codecs": "How an update is written on the wire; a part of a protocol.",
+    "selections": "Which filters of a trained extractor a client sends; a part of some protocols.",
     "topologies": "Who stands where and is linked to whom.",
     "radios": "The rates between sensors and their base station.",
     "snrs": "Where the signal-to-noise ratios of the radio `shannon` come from.",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Block, Conv1d, Conv2d, Layer, Residual, Shape
 from fedsim.models.table import EXTRACTOR, LayerTable, ModelTable
 
-__all__ = ["Convolution", "Masks", "Skeleton", "skeleton"]
+__all__ = ["SAMPLES", "Convolution", "Masks", "Skeleton", "left_of", "skeleton", "strongest"]
 
 Masks: TypeAlias = Sequence[npt.NDArray[np.bool_]]
 """For each convolution, (filters,): which of its filters are kept."""
@@ -135,6 +135,26 @@ class Skeleton:
 
 SAMPLES = "samples"
 """The node from which a model's graph begins."""
+
+
+def left_of(filters: int, share: float) -> int:
+    """How many of *filters* are left when a *share* is kept: ``C - round((1 - share) C)``, one at least.
+
+    >>> [left_of(16, share) for share in (1.0, 0.7, 0.5, 0.01)]  # 16 less 0, 5, 8 and 16, of which one stays
+    [16, 11, 8, 1]
+    """
+    return max(filters - round((1 - share) * filters), 1)
+
+
+def strongest(norms: npt.NDArray[np.float64], number: int) -> npt.NDArray[np.bool_]:
+    """(filters,) the *number* filters of the largest norms; of equal ones, the first.
+
+    >>> strongest(np.array([2.0, 3.0, 2.0, 1.0]), 2).tolist()
+    [True, True, False, False]
+    """
+    mask = np.zeros(len(norms), np.bool_)
+    mask[np.argsort(-norms, kind="stable")[:number]] = True
+    return mask
 
 
 def skeleton(table: ModelTable) -> Skeleton:

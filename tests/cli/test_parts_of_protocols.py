@@ -15,6 +15,10 @@ NEEDED = dict.fromkeys(OWN_RULE, "fraction: 0.5") | {
     "fedavg": "fraction: 0.5",
     "fedprox": "fraction: 0.5, mu: 0.1",
     "fedper": "fraction: 0.5",
+    "spatl": "fraction: 0.5",
+    "spatl_no_selection": "fraction: 0.5",
+    "spatl_no_control": "fraction: 0.5",
+    "spatl_shared_predictor": "fraction: 0.5",
     "flexifed": "fraction: 0.5",
     "clustered_fl": "fraction: 0.5",
     "standalone": "fraction: 0.5",
@@ -45,6 +49,8 @@ PARTS = [
     if key in (fields := registry.load("protocols", name).model_fields)
     if any(isinstance(mark, OneOf) for mark in fields[key].metadata)
 ]
+SPATL = tuple(name for name in NEEDED if name.startswith("spatl"))
+"""They have a rule and an exchange of their own, and say what is minimised."""
 AT_STATIONS = ("hierarchical", "fedgs", "fedgs_random")
 """They say who waits for whom, and leave the rest open."""
 OF_TWO_PARTS = ("cgau",)
@@ -65,6 +71,9 @@ PLAIN = {
 }
 """What each can be without more ado."""
 ONLY_FITS_PARTS = {"hfedms_d": "lasp sends the classifier alone", "fedper": "extractor sends the extractor alone"}
+ONLY_FITS_PARTS |= dict.fromkeys(
+    [name for name in NEEDED if name.startswith("spatl")], "extractor sends the extractor alone"
+)
 ONLY_FITS_PARTS["standalone"] = "clients have models of their own"
 """What those say of a softmax, which has its classifier not apart."""
 NET = """
@@ -91,8 +100,8 @@ def test_who_has_which_part() -> None:
     every = set(registry.names("protocols")) - {"centralised"}
     having = {key: {name for name, of_it in PARTS if of_it == key} for key in MISSPELT}
     assert having["codec"] == every
-    assert having["server"] == every - set(OWN_RULE)
-    assert having["objective"] == every - {"fedprox", "scaffold", "ida_intrac", *OF_TWO_PARTS} - OF_FEATURES
+    assert having["server"] == every - set(OWN_RULE) - set(SPATL)
+    assert having["objective"] == every - {"fedprox", "scaffold", "ida_intrac", *OF_TWO_PARTS, *SPATL} - OF_FEATURES
     assert having["cohort"] == having["schedule"] == {"composed"}
     assert having["exchange"] == {"fedavg", "fedprox", "stp", "composed", *OWN_RULE, *AT_STATIONS} | OF_FEATURES
 

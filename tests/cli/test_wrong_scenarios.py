@@ -384,7 +384,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "misspelt part": (
         {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: laps}}\n"},
         "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'laps'; did you mean 'lasp'? "
-        "(known: whole, extractor, common_layers, lasp)",
+        "(known: whole, extractor, salient_filters, common_layers, lasp)",
     ),
     "other groups than a protocol's own": (
         {FEDAVG: "  - {name: fedgsp, grouping: {name: random}}\n"},

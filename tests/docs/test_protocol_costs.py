@@ -11,21 +11,25 @@ from pages import ROOT
 from small_worlds import NO_TIME, simulated
 
 from fedsim import registry
+from fedsim.models.convolutions import skeleton
 from fedsim.models.small_cnn import SmallCnn
 
 PAGE = ROOT / "docs/protocols/README.md"
-TERM = re.compile(r"(?:(?P<times>\d+) )?(?P<letter>[MPECK])(?P<squared><sup>2</sup>)?|(?P<bytes>\d+)")
+TERM = re.compile(r"(?:(?P<times>\d+) )?(?P<letter>[MPECKF])(?P<squared><sup>2</sup>)?|(?P<bytes>\d+)")
 MODEL = SmallCnn().table((1, 8, 8), 10)
 LETTERS = {
     "M": MODEL.bytes(),
     "P": MODEL.bytes(),
     "E": MODEL.bytes("extractor"),
     "C": MODEL.bytes("classifier"),
+    "F": float(skeleton(MODEL).filters),
     "K": float(MODEL.activation_shapes["pool2"][0]),
 }
 REPORT = 40.0
 """The bytes of a client's counts of ten classes."""
 NEEDED: dict[str, dict[str, Any]] = {"fedprox": {"mu": 0.1}, "cgau": {"pretraining_rounds": 1}}
+EVERYTHING = {"selection": {"name": "gnn_ppo", "declared_keep": 1.0}}
+NEEDED |= dict.fromkeys(("spatl", "spatl_no_control", "spatl_shared_predictor"), EVERYTHING)
 WITH_BYTES = [name for name in registry.names("protocols") if name not in ("composed", "centralised")]
 
 

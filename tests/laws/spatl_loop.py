@@ -25,7 +25,7 @@ from fedsim.scenario.schema import Scenario
 
 Weights = dict[str, torch.Tensor]
 
-CHANNELS, HIDDEN, CLASSES = (5, 7), 12, 10
+CHANNELS, HIDDEN, CLASSES = (12, 16), 12, 10
 MODELS: dict[str, dict[str, Any]] = {
     "small_cnn": {"name": "small_cnn", "channels": list(CHANNELS), "hidden": HIDDEN},
     "resnet": {"name": "resnet", "depth": 20},
@@ -160,15 +160,22 @@ class SpatlLoop:
         self.predictors: dict[int, Weights] = {}
         self.uses = dict.fromkeys(range(DEVICES), 0)
         self.steps_seen: set[int] = set()
+        self.disputed = 0
+        """Filters of a round that some have sent and some have not."""
 
-    def run(self, rounds: Sequence[Sequence[Asked]]) -> list[list[float]]:
-        """The accuracy of each client's own model on its own tests after each round."""
+    def run(self, rounds: Sequence[Sequence[Asked]], *, score: bool = True) -> list[list[float]]:
+        """The accuracy of each client's own model on its own tests after each round, if somebody wants the *score*."""
         accuracies = []
         for asked in rounds:
             uploads = [(self.trained_by(client), arrives) for client, arrives in sorted(asked)]
             if arrived := [upload for upload, arrives in uploads if arrives]:
                 self.w, self.c = self.averaged(arrived), self.corrected(arrived)
-            accuracies.append([self.accuracy_of(client) for client in range(DEVICES)])
+                self.disputed += sum(
+                    0 < sum(one.sends(conv, row) for one in arrived) < len(arrived)
+                    for conv in self.filters
+                    for row in range(len(self.w[conv]))
+                )
+            accuracies.append([self.accuracy_of(client) for client in range(DEVICES if score else 0)])
         return accuracies
 
     def trained_by(self, client: int) -> Upload:
@@ -226,7 +233,9 @@ class SpatlLoop:
         if kind == "random":
             ranked = {conv: chance.permutation(len(own)).tolist() for conv, own in norms.items()}
         if kind == "l2_global":
-            every = sorted((-norm, place, at) for place, own in enumerate(norms.values()) for at, norm in enumerate(own))
+            every = sorted(
+                (-norm, place, at) for place, own in enumerate(norms.values()) for at, norm in enumerate(own)
+            )
             sent = {(place, at) for _, place, at in every[: left(len(every), keep)]}
             kept = {
                 conv: frozenset([best[0], *(at for at in best if (place, at) in sent)])
@@ -246,7 +255,9 @@ class SpatlLoop:
             step = 1.0 if name in self.statistics else self.server.get("learning_rate", 1.0)
             rows = []
             for row, before in enumerate(w):
-                sent = [(p, one.weights[name][row]) for p, one in zip(counts, uploads, strict=True) if one.sends(name, row)]
+                sent = [
+                    (p, one.weights[name][row]) for p, one in zip(counts, uploads, strict=True) if one.sends(name, row)
+                ]
                 over = sum(p for p, _ in sent) if self.server.get("denominator") == "count" else sum(counts)
                 rows.append(before + step * sum((p / over * (w_k - before) for p, w_k in sent), torch.zeros(())))
             made[name] = torch.stack(rows)

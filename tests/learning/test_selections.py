@@ -14,8 +14,8 @@ from fedsim.learning.executors.selecting import decoded, pruned
 from fedsim.learning.selections.at_random import Random
 from fedsim.learning.selections.by_norm import L2Global, Uniform
 from fedsim.learning.selections.gnn_ppo import AGENT, GnnPpo
-from fedsim.learning.selections.selection import Asked, NoSelection, Selection, bytes_kept, left_of
-from fedsim.models.convolutions import Skeleton, skeleton
+from fedsim.learning.selections.selection import Asked, NoSelection, Selection, bytes_kept
+from fedsim.models.convolutions import Skeleton, left_of, skeleton
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.resnet import ResNet
 from fedsim.models.table import EXTRACTOR, LayerTable
@@ -103,7 +103,7 @@ def test_any_filters_are_drawn_anew_and_every_one_in_its_turn() -> None:
     assert all(np.any([masks[place] for masks in drawn], axis=0).all() for place in range(len(BONES.convolutions)))
 
 
-# -- the agent -----------------------------------------------------------------------------------------------------------
+# -- the agent --------------------------------------------------------------------------------------------------------
 
 
 def test_the_agent_takes_what_its_best_episode_ended_with() -> None:

@@ -54,8 +54,8 @@ FAULTS = (
     Fault(
         "a client forgets what its codec has left out",
         TASK,
-        '**kept.get("codec", {})}',
-        "}",
+        "for keeper in KEEPERS for name",
+        'for keeper in ("objective",) for name',
         (TEST_SEAMS,),
     ),
     Fault(

@@ -12,8 +12,7 @@ import torch
 from fedsim.learning.agent.network import ACTOR, CRITIC, Agent
 from fedsim.learning.agent.ppo import DEVIATION, Adam, Step, entropy, log_probability, loss, normalised_returns
 from fedsim.learning.agent.state import State, Viewer, stacked
-from fedsim.learning.selections.selection import left_of
-from fedsim.models.convolutions import Skeleton
+from fedsim.models.convolutions import Skeleton, left_of
 
 __all__ = ["MISSED", "Budget", "Found", "Search"]
 

@@ -7,7 +7,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from annotated_types import Interval
 
-from fedsim.learning.selections.selection import Asked, Chosen, Selection, left_of, strongest
+from fedsim.learning.selections.selection import Asked, Chosen, Selection
+from fedsim.models.convolutions import left_of, strongest
 
 __all__ = ["L2Global", "Uniform"]
 

@@ -16,8 +16,8 @@ from annotated_types import Interval
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import Misfit
 from fedsim.kernel.streams import Stream
-from fedsim.learning.selections.selection import Asked, Chosen, Selection, strongest
-from fedsim.models.convolutions import Skeleton
+from fedsim.learning.selections.selection import Asked, Chosen, Selection
+from fedsim.models.convolutions import Skeleton, strongest
 from fedsim.settings import Count, NonNegativeInt
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from annotated_types import Interval
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.learning.objectives.objective import State, Tensors
-from fedsim.models.convolutions import Masks, Skeleton
+from fedsim.models.convolutions import Masks, Skeleton, left_of
 from fedsim.settings import Component
 
-__all__ = ["Asked", "Chosen", "NoSelection", "Selecting", "Selection", "bytes_kept", "left_of", "strongest"]
+__all__ = ["Asked", "Chosen", "NoSelection", "Selecting", "Selection", "bytes_kept"]
 
 INDEX_BYTES = 4
 """Of a filter's number in its convolution, which is sent with it."""
@@ -156,26 +156,6 @@ class Selecting(NamedTuple):
     """As `Selection.learns_in` has it."""
     basis: str
     """As `Selection.basis` has it."""
-
-
-def left_of(filters: int, share: float) -> int:
-    """How many of *filters* are left when a *share* is kept: ``C - round((1 - share) C)``, one at least.
-
-    >>> [left_of(16, share) for share in (1.0, 0.7, 0.5, 0.01)]  # 16 less 0, 5, 8 and 16, of which one stays
-    [16, 11, 8, 1]
-    """
-    return max(filters - round((1 - share) * filters), 1)
-
-
-def strongest(norms: npt.NDArray[np.float64], number: int) -> npt.NDArray[np.bool_]:
-    """(filters,) the *number* filters of the largest norms; of equal ones, the first.
-
-    >>> strongest(np.array([2.0, 3.0, 2.0, 1.0]), 2).tolist()
-    [True, True, False, False]
-    """
-    mask = np.zeros(len(norms), np.bool_)
-    mask[np.argsort(-norms, kind="stable")[:number]] = True
-    return mask
 
 
 def bytes_kept(skeleton: Skeleton, part_bytes: float, kept: Sequence[int]) -> float:

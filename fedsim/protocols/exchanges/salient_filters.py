@@ -74,10 +74,8 @@ class SalientFilters(Extractor, SalientSettings):
     def check(self, world: World) -> None:
         """The model must have both parts, and convolutions to choose from."""
         super().check(world)
-        if not self.selection.selects:
-            return
         with within("selection"):
-            if not skeleton(world.model).convolutions:
+            if self.selection.selects and not skeleton(world.model).convolutions:
                 raise Misfit(
                     f"{self.selection.name!r} chooses filters of convolutions, and fedsim knows none in this model's "
                     "extractor; choose a model with convolutions, such as small_cnn or resnet, or {name: none}"
@@ -99,20 +97,16 @@ class SalientFilters(Extractor, SalientSettings):
 
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train the whole model, and send some filters."""
-        private = self.keeps_parts
-        part, kind = (EXTRACTOR, WithOwnClassifier) if private else (None, Task)
+        part, kind = (EXTRACTOR, WithOwnClassifier) if self.keeps_parts else (None, Task)
         task = site.task(at.number, objective, codec, part=part, kind=kind)
         selection, table = self.selection, site.table
         if not selection.selects:
             return task
-        if selection.reads_learning:
-            size = 0.0  # it is measured
-        else:
-            bones = skeleton(table)
-            size = bytes_kept(bones, table.bytes(EXTRACTOR), selection.kept(bones))
+        bones, whole = skeleton(table), table.bytes(EXTRACTOR)
+        size = 0.0 if selection.reads_learning else bytes_kept(bones, whole, selection.kept(bones))
         return replace(
             task,
-            up_bytes=task.up_bytes - table.bytes(EXTRACTOR) + size,
+            up_bytes=task.up_bytes - whole + size,
             selecting=Selecting(selection, EXTRACTOR, selection.learns_in(at.number), selection.basis),
         )
 

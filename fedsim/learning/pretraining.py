@@ -1,4 +1,4 @@
-"""Make the graph networks that come with fedsim: ``python -m fedsim.learning.agent.pretrain OUT``.
+"""Make the graph networks that come with fedsim: ``python -m fedsim.learning.pretraining OUT``.
 
 An agent learns to prune a ResNet-56 that was trained on the handwritten digits of scikit-learn: it has to leave out
 half of its FLOPs. What it has learned of graphs is kept; the layers behind belong to that model.
@@ -35,9 +35,8 @@ from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.train import Train
-from fedsim.learning.selections.selection import strongest
 from fedsim.learning.training import TrainingSettings
-from fedsim.models.convolutions import Skeleton, skeleton
+from fedsim.models.convolutions import Skeleton, skeleton, strongest
 from fedsim.models.resnet import ResNet
 from fedsim.models.table import EXTRACTOR, LayerTable
 from fedsim.models.torch_module import initial_parameters
