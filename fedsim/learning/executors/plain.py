@@ -114,7 +114,8 @@ class PlainTrainer(Trainer):
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, has)
                     _step(weights, gradients, momenta, settings)
-                    objective.move(weights, has)
+                    if objective.moves:
+                        objective.move(weights, has)
         momenta.clear()  # as large as the model, as gradients are, and the result is yet to be copied
         for weight in weights.values():
             weight.grad = None

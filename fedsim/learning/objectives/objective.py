@@ -132,7 +132,7 @@ class Objective(Component):
         """Add this term's gradient to *gradients*, in place."""
 
     def move(self, weights: Tensors, given: Given) -> None:
-        """Move *weights*, in place, after a step of the optimiser."""
+        """Move *weights*, in place, after a step of the optimiser. Only who `moves` is asked."""
 
     def loss(self, scores: Any, others: Mapping[str, Any]) -> Any:
         """A term of the loss of a mini-batch from its *scores*, (samples, classes), and those of other models."""
