@@ -140,9 +140,9 @@ class Learner(ABC):
     def value(self, handle: Handle) -> float:
         """The number that *handle* stands for: this forces it, and all numbers that may be asked for next."""
 
-    @abstractmethod
     def facts(self, handle: Handle) -> Mapping[str, float]:
-        """The numbers, by name, that *handle* stands for: this forces it."""
+        """The numbers, by name, that *handle* stands for: this forces it. Without learning there are none."""
+        raise AssertionError(f"{handle!r} tells nothing")
 
     @abstractmethod
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any] | None:
@@ -177,10 +177,6 @@ class NoLearner(Learner):
 
     def value(self, handle: Handle) -> float:
         """There is none: whoever needs one cannot run without learning, and was refused before."""
-        raise AssertionError(f"{handle!r} without learning")
-
-    def facts(self, handle: Handle) -> Mapping[str, float]:
-        """There are none."""
         raise AssertionError(f"{handle!r} without learning")
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> None:

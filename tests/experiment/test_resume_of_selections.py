@@ -1,4 +1,4 @@
-"""Filters that an agent has chosen: a known size is not trained for again, and a killed run ends with the same bytes."""
+"""Chosen filters: a known size is not trained for again, and a killed run ends with the same bytes."""
 
 from __future__ import annotations
 

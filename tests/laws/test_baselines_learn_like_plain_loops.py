@@ -79,7 +79,7 @@ def test_every_server_rule_is_held_to_its_paper() -> None:
     """Or its preset is missing here, or in another file of loops."""
     presets = {name: registry.load("protocols", name).model_fields.get("server") for name in SERVERS}
     rules = {server.default.name for server in presets.values() if server is not None}
-    assert rules | {"mean", "gate_average"} == set(registry.names("rules"))
+    assert rules | {"mean", "gate_average", "salient_mean"} == set(registry.names("rules"))
 
 
 @pytest.mark.parametrize("label", CASES)

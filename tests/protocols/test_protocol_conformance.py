@@ -17,6 +17,10 @@ KEYS: dict[str, dict[str, Any]] = {
     "fedavg": AVERAGING,
     "fedprox": {**AVERAGING, "mu": 0.1},
     "fedper": AVERAGING,
+    "spatl": {**AVERAGING, "selection": {"name": "gnn_ppo", "declared_keep": 0.5}},
+    "spatl_no_selection": {**AVERAGING, "control": {"change": "sent"}, "server": {"denominator": "count"}},
+    "spatl_no_control": {**AVERAGING, "selection": {"name": "random", "keep": 0.5}, "interval": 3},
+    "spatl_shared_predictor": {**AVERAGING, "selection": {"name": "uniform", "keep": 0.5}, "busy": "abort"},
     "flexifed": AVERAGING,
     "clustered_fl": AVERAGING,
     "standalone": {"fraction": 0.5, "deadline_s": 40.0},
@@ -58,6 +62,14 @@ LABELLED = {
 }
 """Some protocols go by classes, some by parts of a model."""
 
+OF_FILTERS = {
+    "model": {"name": "small_cnn"},
+    "network.cell.radio": {"name": "fixed", "uplink_bps": 100_000, "downlink_bps": 200_000},
+    "network.link.rate_bps": 1e6,
+    "network.transport": {"payload_bytes": 100_000, "header_bytes": 40},
+}
+"""A model with convolutions is a hundred times as large as what others send here: so are packets, and rates."""
+
 PARTS = ("extractor", "classifier")
 
 AT_STATIONS = ("hierarchical", "fedgs", "fedgs_random")
@@ -70,7 +82,8 @@ EVERY_PROTOCOL = pytest.mark.parametrize("name", registry.names("protocols"))
 def changes(name: str) -> dict[str, Any]:
     cloud = {"devices.cloud": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}}}
     stream = {} if name == "centralised" else {"data.stream": {"samples": 10}}
-    return EVERYTHING_HAPPENS | LABELLED | stream | cloud | {"protocols": [{"name": name, **KEYS[name]}]}
+    filters = OF_FILTERS if "selection" in KEYS[name] else {}
+    return EVERYTHING_HAPPENS | LABELLED | filters | stream | cloud | {"protocols": [{"name": name, **KEYS[name]}]}
 
 
 @EVERY_PROTOCOL

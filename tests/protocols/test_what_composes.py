@@ -34,6 +34,8 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 }
 EXCHANGES: dict[str, dict[str, Any]] = {
     "extractor": {"name": "extractor"},
+    "salient_filters": {"name": "salient_filters", "selection": {"name": "uniform", "keep": 0.5}},
+    "salient_filters, shared": {"name": "salient_filters", "predictor": "shared"},
     "common_layers": {"name": "common_layers"},
     "whole": {"name": "whole"},
     "lasp": {"name": "lasp"},
@@ -48,6 +50,8 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
     "fednova": ({"name": "fednova"}, "plain"),
     "fednova, as papers count": ({"name": "fednova", "accounting": "paper"}, "plain"),
     "scaffold": ({"name": "scaffold"}, "control_variates"),
+    "salient_mean": ({"name": "salient_mean"}, "extractor_control"),
+    "salient_mean, without control": ({"name": "salient_mean", "denominator": "count"}, "plain"),
     "inverse_distance": ({"name": "inverse_distance"}, "plain"),
     "inverse_distance, INTRAC": ({"name": "inverse_distance", "accuracy": True}, "tells_accuracy"),
     "gate_average": ({"name": "gate_average"}, "plain"),
@@ -90,9 +94,9 @@ BESIDE = (
 )
 
 
-def partly(exchange: str) -> str:
+def partly(exchange: str, objective: str = "control_variates", about: str = "whole model") -> str:
     return (
-        "protocols[0].exchange: objective 'control_variates' goes by the gradients of the whole model, and with "
+        f"protocols[0].exchange: objective '{objective}' goes by the gradients of the {about}, and with "
         f"exchange '{exchange}' not all of it is trained and sent in each round; choose exchange: {{name: whole}}"
     )
 
@@ -102,22 +106,38 @@ UNTRAINED = (
     "exchange 'lasp' some clients send without training; choose scc: {without_history: calibrate}, or exchange: "
     "{name: whole}"
 )
+CHOSEN = (
+    "protocols[0].exchange: filters are chosen from what one client has trained, and in a group several train; choose "
+    "cohort: {name: random}"
+)
 OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
 STATIONS = ("at stations", "super_nodes", "super nodes that train")
 OF_STATIONS = set(product(STATIONS, EXCHANGES))
 REFUSED: dict[str, dict[tuple[str, str], str]] = {
-    rule: {(cohort, name): in_part(name) for cohort in STATIONS for name in ("extractor", "common_layers")}
-    | {("grouped", "common_layers"): IN_SEQUENCE}
+    rule: {
+        (cohort, name): in_part(name)
+        for cohort in STATIONS
+        for name in ("extractor", "common_layers", "salient_filters")
+    }
+    | {("grouped", "common_layers"): IN_SEQUENCE, ("grouped", "salient_filters"): CHOSEN}
     for rule in RULES
 }
 REFUSED["fednova, as papers count"]["random", "common_layers"] = BESIDE
 REFUSED["inverse_distance"]["random", "common_layers"] = WHOLE_MODELS
 REFUSED |= {
     "scaffold": {
-        ("random", exchange): partly(keys["name"]) for exchange, keys in EXCHANGES.items() if exchange != "whole"
+        ("random", exchange): partly(keys["name"])
+        for exchange, keys in EXCHANGES.items()
+        if exchange not in ("whole", "salient_filters, shared")
     }
     | dict.fromkeys(OF_GROUPS, sequence("control_variates", "control_change"))
     | dict.fromkeys(OF_STATIONS, station("control_variates", "control_change")),
+    "salient_mean": {
+        ("random", exchange): partly(EXCHANGES[exchange]["name"], "extractor_control", "extractor")
+        for exchange in ("common_layers", "lasp", "lasp, untrained")
+    }
+    | dict.fromkeys(OF_GROUPS, sequence("extractor_control", "control_change"))
+    | dict.fromkeys(OF_STATIONS, station("extractor_control", "control_change")),
     "inverse_distance, INTRAC": {("random", "lasp, untrained"): UNTRAINED, ("random", "common_layers"): WHOLE_MODELS}
     | dict.fromkeys(OF_GROUPS, sequence("tells_accuracy", "accuracy"))
     | dict.fromkeys(OF_STATIONS, station("tells_accuracy", "accuracy")),
@@ -159,7 +179,7 @@ def test_a_combination_runs_or_is_refused_for_a_reason(rule: str, cohort: str, e
     changes = {key: value for key, value in NO_TIME.items() if not key.startswith("model")} | {
         "data": {"name": "digits", "partition": {"name": "iid"}},
         "topology.devices": 4,
-        "model": {"name": "mlp", "hidden": [3]},
+        "model": {"name": "small_cnn"} if exchange == "salient_filters" else {"name": "mlp", "hidden": [3]},
         "protocols": [composed(rule, cohort, exchange)],
         "stop.rounds": ROUNDS,
     }
@@ -180,6 +200,7 @@ def test_what_runs_learns_too(executor: str, tmp_path: Path) -> None:
     those = [those for those in product(RULES, COHORTS, EXCHANGES) if those[1:] not in REFUSED.get(those[0], {})]
     protocols = [composed(*combination) | {"label": f"number {n}"} for n, combination in enumerate(those)]
     changes = {"protocols": protocols, "stop.rounds": ROUNDS, "topology.devices": 6, "data.stream": {"samples": 20}}
+    changes |= {"model": {"name": "small_cnn"}}
     rounds = run(digit_runs.scenario(changes), out=tmp_path, executor=executor, workers=1).rounds
     assert len(rounds) == ROUNDS * len(those)
     assert (rounds["participants"] == 6).all()
