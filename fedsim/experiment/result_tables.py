@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -50,8 +50,8 @@ class ResultTables:
     _transfers: pq.ParquetWriter | None = None
     _file: BinaryIO | None = None
 
-    def add(self, protocol: Protocol, seed: int, world: World) -> None:
-        """Measure a world in which *protocol* has ended."""
+    def add(self, protocol: Protocol, seed: int, world: World, more: Mapping[str, float]) -> None:
+        """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary."""
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
         rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on)
         in_flight = world.network.in_flight
@@ -68,7 +68,7 @@ class ResultTables:
         if self.scenario.save_transfers:
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
             self._append_transfers(_with_columns(first, transfers))
-        self.summary += [first | row for row in self._summary_rows(protocol, world, rounds)]
+        self.summary += [first | row for row in self._summary_rows(protocol, world, rounds, more)]
 
     def save(self) -> None:
         """Write all tables but the transfers anew."""
@@ -105,10 +105,12 @@ class ResultTables:
             self._transfers = pq.ParquetWriter(self._file, table.schema)
         self._transfers.write_table(table)
 
-    def _summary_rows(self, protocol: Protocol, world: World, rounds: pd.DataFrame) -> Sequence[dict[str, Any]]:
+    def _summary_rows(
+        self, protocol: Protocol, world: World, rounds: pd.DataFrame, more: Mapping[str, float]
+    ) -> Sequence[dict[str, Any]]:
         own = protocol.stop.target_accuracy if protocol.stop else None
         event = event_row(rounds, self.scenario.stop.target_accuracy if own is None else own)
-        event |= stream_columns(world.clients) | protocol.columns(world)
+        event |= stream_columns(world.clients) | protocol.columns(world) | dict(more)
         rows = {"event": event}
         form = closed_form(protocol)
         if self.scenario.formula is not None and form is not None:

@@ -27,7 +27,7 @@ from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
-from fedsim.experiment.simulate import simulate
+from fedsim.experiment.simulate import join, simulate
 from fedsim.experiment.validate import validate
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
@@ -181,6 +181,7 @@ def _run_one(
     on_round = partial(observer.round_done, protocol, seed)
     world = build_world(scenario, protocol, materials, learners.make, on_round)
     simulate(world, protocol, stop)
+    joined = join(world, scenario.newcomers) if scenario.newcomers else {}
     models = dict(world.loop.model)
     for name, table in materials.class_tables.items():
         own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
@@ -192,7 +193,7 @@ def _run_one(
             models |= {f"{name}/{part}": handle for part, handle in one.model.items()}
             owners |= {name: materials.device_classes[one.client]} if one.model else {}
     final = world.learner.keep_final(models)
-    tables.add(protocol, seed, world)
+    tables.add(protocol, seed, world, joined)
     observer.end(protocol, seed)
     return {
         "protocol": protocol.title,

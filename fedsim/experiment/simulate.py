@@ -6,11 +6,12 @@ from simpy import AnyOf, Event
 
 from fedsim.experiment.gc_policy import set_aside
 from fedsim.kernel.gather import at_the_end_of
+from fedsim.protocols.newcomers import Joining, NewcomersSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import NobodyLeft, Stop
 from fedsim.protocols.world import World
 
-__all__ = ["simulate"]
+__all__ = ["join", "simulate"]
 
 
 def simulate(world: World, protocol: Protocol, stop: Stop) -> None:
@@ -24,3 +25,10 @@ def simulate(world: World, protocol: Protocol, stop: Stop) -> None:
     except NobodyLeft as reason:
         world.loop.cut_short = str(reason)
     world.loop.conclude()
+
+
+def join(world: World, settings: NewcomersSettings) -> dict[str, float]:
+    """Let the newcomers of a run that has ended in *world* train; columns of its summary."""
+    joining = Joining(world, settings)
+    world.env.run(until=world.env.process(joining.run()))
+    return joining.columns()

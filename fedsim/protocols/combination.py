@@ -23,6 +23,7 @@ from fedsim.models.table import ModelTable
 from fedsim.protocols.cohorts.cohort import Cohort
 from fedsim.protocols.exchanges.exchange import Exchange
 from fedsim.protocols.exchanges.whole import Whole
+from fedsim.protocols.newcomers import NewcomersSettings
 from fedsim.protocols.open_keys import open_kind, protocol_that_takes
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.schedules.schedule import Parts, Schedule
@@ -153,6 +154,11 @@ class Combination(Protocol):
         exchange.check_rule(server, world)
         with within(*self._key("schedule")):
             schedule.check_beside(world, parts)
+
+    def check_newcomers(self, world: World, newcomers: NewcomersSettings) -> None:
+        """All must have one model, and the cloud must say whom it asks."""
+        several = self.parts.exchange.several_models
+        newcomers.check(world, several_models=several, at_stations=self.when().at_stations)
 
     def check_tests(self, world: World, on: Sequence[str]) -> None:
         """As its exchange has it."""

@@ -12,10 +12,8 @@ from typing import Any
 
 from simpy import Event
 
-from fedsim.kernel.trace import Outcome
-from fedsim.kernel.trip import Abandoned
+from fedsim.protocols.aside import train_aside
 from fedsim.protocols.exchanges.exchange import Exchange
-from fedsim.protocols.message import Message
 from fedsim.protocols.site import Site
 from fedsim.protocols.world import Client, World
 
@@ -40,19 +38,6 @@ def fine_tune(
 
 def _journey(world: World, client: Client, size: float, epochs: int, round_number: int) -> Generator[Any, Any, None]:
     """The model comes down, and the device works on all samples that the client holds."""
-    if size:
-        yield world.send(client.index, client.downlink, Message({}, size))
-    passes, begin_s = client.samples * epochs, world.env.now
-    seconds = world.compute_seconds(client, passes, world.streams("finetune/compute", client.index, round_number))
-    client.work = passes  # so that a device that fails meanwhile gives it up
-    try:
-        yield world.env.timeout(seconds)
-    except Abandoned:
-        _note(world, client, begin_s, passes, Outcome.CANCELLED)
-        raise
-    _note(world, client, begin_s, passes, Outcome.ARRIVED)
-
-
-def _note(world: World, client: Client, begin_s: float, passes: int, outcome: Outcome) -> None:
-    client.work = None
-    world.trace.work.append((client.index, begin_s, world.env.now, passes, outcome))
+    passes = client.samples * epochs
+    stream = world.streams("finetune/compute", client.index, round_number)
+    yield from train_aside(world, client, size, passes, passes, stream)

@@ -9,8 +9,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 from simpy import Event
 
+from fedsim.errors import Misfit
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
+from fedsim.protocols.newcomers import NewcomersSettings
 from fedsim.protocols.run_loop import Stop
 from fedsim.protocols.world import World
 from fedsim.settings import Component
@@ -102,6 +104,10 @@ class Protocol(Component):
         By default: every client needs a compute time.
         """
         world.check_compute_times()
+
+    def check_newcomers(self, world: World, newcomers: NewcomersSettings) -> None:
+        """Raise `UserError` when it learns nothing that *newcomers* could be given."""
+        raise Misfit(f"{self.name} has no rounds after which newcomers could join; leave newcomers out")
 
     def check_tests(self, world: World, on: Sequence[str]) -> None:
         """Raise `UserError` when it makes no model that could be scored *on* all of these test sets."""

@@ -125,6 +125,8 @@ class World:
     """That of `models` which they train now; a client's own is ``client.model``."""
     initial_model: Callable[[Client], Model] | None = None
     """What each client begins with, where it has a model of its own all along; None: as the protocol's models begin."""
+    newcomers: int = 0
+    """How many clients, the last ones, are asked in no round."""
     compute_times_checked: bool = False
     """Whether each client is known to have one, which all protocols on one seed have in common."""
     _before_change: tuple[int, ModelTable] = field(init=False)
@@ -137,6 +139,11 @@ class World:
         self._at_the_end_of_a_journey = self._journey_ended  # once, not for each of a million journeys
         self.outages.on_device_failure = self._device_failed
         self.loop.own_models = self._own_models
+
+    @property
+    def asked(self) -> Sequence[Client]:
+        """The clients that rounds may ask."""
+        return self.clients[: len(self.clients) - self.newcomers] if self.newcomers else self.clients
 
     def change_model(self, table: ModelTable) -> None:
         """From now on all clients train the model of *table*, and forget what they keep of the one before.

@@ -204,6 +204,7 @@ def build_world(
         outages=outages,
         forgetful=scenario.faults.device_memory == "lost",
         cancel_late=scenario.network.late_transfers == "cancel",
+        newcomers=scenario.newcomers.clients if scenario.newcomers else 0,
     )
     check_protocol(scenario, protocol, world)
     return world
@@ -213,6 +214,8 @@ def check_protocol(scenario: Scenario, protocol: Protocol, world: World) -> None
     """Raise `UserError`, with its key, when *protocol* cannot run in *world*, or makes nothing to score as asked."""
     with scenario.about(*scenario.place_of(protocol)):
         protocol.check(world)
+        if scenario.newcomers:
+            protocol.check_newcomers(world, scenario.newcomers)
         if scenario.learn:
             protocol.check_tests(world, scenario.evaluate.on)
 

@@ -19,6 +19,7 @@ from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.settings import ModelSettings
 from fedsim.network.faults.settings import FaultsSettings
 from fedsim.network.settings import NetworkSettings
+from fedsim.protocols.newcomers import NewcomersSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import EvaluateSettings, Stop
 from fedsim.scenario.closed_forms import closed_form
@@ -143,6 +144,8 @@ class Scenario(Settings):
     """When a run ends: whichever comes first."""
     evaluate: EvaluateSettings = EvaluateSettings()
     """When and on what models are evaluated."""
+    newcomers: NewcomersSettings | None = None
+    """What clients that never took part do when the rounds are over; left out, nothing."""
     topology: Annotated[TopologySettings, OneOf("topologies"), AfterValidator(self_contained)]
     """The network's nodes and wires: one of the topologies, or a path to a file (.yaml, .json, .graphml)."""
     network: NetworkSettings
@@ -237,6 +240,16 @@ class Scenario(Settings):
                     "it; use protocols that go in rounds, or leave it out",
                     *("evaluate", "finetune_timed"),
                 )
+
+    @key_rule
+    def _newcomers_come_after_the_last_round(self) -> None:
+        if self.newcomers is None:
+            return
+        for position, stop in enumerate([self.stop, *(protocol.stop for protocol in self.protocols)]):
+            if stop is not None and stop.sim_time_s is not None:
+                path: KeyPath = ("protocols", position - 1, "stop") if position else ("stop",)
+                problem = "newcomers come when the last round is over, and at a simulated time a round is under way"
+                raise Misfit(f"{problem}; end the run by rounds or transfer_bytes", *path, "sim_time_s")
 
     @key_rule
     def _can_end_without_learning(self) -> None:

@@ -127,9 +127,8 @@ def eligible_clients(world: World, *, even_if_busy: bool = False) -> Generator[E
     """
     while True:
         yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free
-        eligible = [
-            client for client in world.clients if client.attachment.reachable and (even_if_busy or not client.busy)
-        ]
+        clients = world.asked
+        eligible = [client for client in clients if client.attachment.reachable and (even_if_busy or not client.busy)]
         if eligible:
             return eligible
         yield _somebody_may_be_free(world)
@@ -137,7 +136,7 @@ def eligible_clients(world: World, *, even_if_busy: bool = False) -> Generator[E
 
 def _somebody_may_be_free(world: World) -> Event:
     """The next time that a journey ends, or that somebody may be reachable. Raises `NobodyLeft` without hope."""
-    clients, fate_of = world.clients, world.outages.fate
+    clients, fate_of = world.asked, world.outages.fate
     if not any(client.busy for client in clients) and all(fate_of(client.attachment) for client in clients):
         fates = Counter(fate_of(client.attachment) for client in clients)
         counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
