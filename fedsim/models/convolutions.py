@@ -50,10 +50,19 @@ class Convolution:
         return sum(numbers for _, numbers in self.states)
 
     @property
+    def weights(self) -> int:
+        """Of a filter, for each of its channels: k^2, or k in a series."""
+        return int(self.layer.kernel ** (1 if isinstance(self.layer, Conv1d) else 2))
+
+    @property
     def flops(self) -> int:
-        """Of one sample: ``cells C_out (C_in (2 k^2 - 1) + 1)``, as SPATL's authors count; k, not k^2, in a series."""
-        weights = self.layer.kernel ** (1 if isinstance(self.layer, Conv1d) else 2)
-        return self.cells * self.filters * (self.layer.in_channels * (2 * weights - 1) + 1)
+        """Of one sample: ``cells C_out (C_in (2 k^2 - 1) + 1)``, as SPATL's authors count."""
+        return self.cells * self.filters * (self.layer.in_channels * (2 * self.weights - 1) + 1)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one sample, as the model's table counts them."""
+        return self.cells * self.filters * self.layer.in_channels * self.weights
 
 
 @dataclass(frozen=True)

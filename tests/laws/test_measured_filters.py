@@ -10,7 +10,7 @@ import pytest
 from asked import with_worlds
 
 from fedsim.models.convolutions import skeleton
-from fedsim.models.table import EXTRACTOR
+from fedsim.models.table import EXTRACTOR, LayerTable
 
 AGENT: dict[str, Any] = {"name": "gnn_ppo", "episodes": 4, "finetune_rounds": 1, "pretrained": False}
 LEARNS: dict[str, Any] = {
@@ -21,6 +21,7 @@ LEARNS: dict[str, Any] = {
     "model": {"name": "small_cnn"},
     "evaluate": {"on": ["own"]},
     "stop.rounds": 2,
+    "devices.classes.sensor": {"compute": {"name": "flops", "flops_per_s": 1e9}},
 }
 
 
@@ -45,5 +46,13 @@ def test_a_measured_update_has_the_bytes_of_what_is_kept_on_every_hop(
         assert own["bytes"].tolist() == [size, size]
     (row,) = results.summary.to_dict("records")
     facts = [world.learner.facts(client.kept["selected"]) for client in world.clients]
-    for name in ("filters_share", "flops_share", "present_share"):
+    for name in ("filters_share", "flops_share", "present_share", "kept_accuracy"):
+        if name == "kept_accuracy" and selection is not AGENT:
+            assert name not in row, "nothing is held back"
+            continue
         assert row[name] == pytest.approx(sum(one[name] for one in facts) / 3) and 0 < row[name] < 1
+    macs = sum(one.macs for one in bones.convolutions)
+    table, share = world.model, row["present_share"]
+    assert isinstance(table, LayerTable) and row["inference_s"] == pytest.approx(table.forward_flops_per_sample / 1e9)
+    rest = table.forward_macs() - macs
+    assert row["kept_inference_s"] == pytest.approx(2 * (rest + share * macs) / 1e9)

@@ -91,6 +91,8 @@ def _selected(
         if (sent := sent_as(name, part)) in made:
             nothing = {key: torch.zeros_like(tensor) for key, tensor in made[sent].items()}
             made[sent] = decoded(made[sent], nothing, bones, chosen.masks)
+    if samples and not trainer.dataset.regression:
+        chosen = chosen._replace(facts={**chosen.facts, "kept_accuracy": accuracy(chosen.masks) / 100})
     kept = [int(mask.sum()) for mask in chosen.masks]
     size = int(bytes_kept(bones, trainer.table.bytes(part), kept))
     made |= {state_as(name): dict(value) for name, value in chosen.state.items()}

@@ -20,6 +20,7 @@ from fedsim.learning.selections.selection import NoSelection, Selecting, Selecti
 from fedsim.models.convolutions import skeleton
 from fedsim.models.table import EXTRACTOR, ModelTable
 from fedsim.protocols.block import BlockRound
+from fedsim.protocols.exchanges.chosen import chosen_columns
 from fedsim.protocols.exchanges.extractor import Extractor, WithOwnClassifier
 from fedsim.protocols.site import Site
 from fedsim.protocols.task import Task
@@ -111,8 +112,5 @@ class SalientFilters(Extractor, SalientSettings):
         )
 
     def columns(self, world: World) -> dict[str, float]:
-        """What clients have chosen last, in the mean: ``filters_share``, ``flops_share`` and ``present_share``."""
-        handles = [client.kept["selected"] for client in world.clients if "selected" in client.kept]
-        told = [world.learner.facts(handle) for handle in handles]
-        names = ("filters_share", "flops_share", "present_share", *self.selection.tells)
-        return {name: sum(each[name] for each in told) / len(told) for name in names if told}
+        """What clients have chosen last."""
+        return chosen_columns(world, self.selection.tells)
