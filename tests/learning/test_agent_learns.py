@@ -1,4 +1,4 @@
-"""SPATL's agent on models that are really trained: it learns what to keep, and its graph network is made by a script."""
+"""SPATL's agent on models that are really trained: it learns what to keep; a script makes its graph network."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ FAULTS = (
     Fault(
         "fine-tuning takes the time that the next training draws",
         FINETUNING,
-        ', world.streams("finetune/compute", client.index, round_number))',
-        ")",
+        'stream = world.streams("finetune/compute", client.index, round_number)',
+        "stream = world.streams('training/compute', client.index, client.attempts)",
         TIMED,
     ),
     Fault(
@@ -119,7 +119,7 @@ FAULTS = (
     ),
     Fault(
         "who fails while it fine-tunes goes on",
-        FINETUNING,
+        "fedsim/protocols/aside.py",
         "    client.work = passes  # so that a device that fails meanwhile gives it up\n",
         "",
         TIMED,
