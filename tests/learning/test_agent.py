@@ -23,7 +23,7 @@ from fedsim.learning.agent.ppo import Adam, Step, entropy, log_probability, loss
 from fedsim.learning.agent.search import MISSED, Budget, Search
 from fedsim.learning.agent.state import FEATURES, NodeFeatures, State, Viewer, stacked
 from fedsim.learning.selections.gnn_ppo import HEADS
-from fedsim.models.convolutions import SAMPLES, Skeleton, skeleton
+from fedsim.models.convolutions import SAMPLES, Skeleton, left_of, skeleton
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.resnet import ResNet
 from fedsim.models.vgg import Vgg
@@ -303,3 +303,14 @@ def test_it_learns_which_convolutions_matter() -> None:
     search = search_for(RESNET, lambda kept: 100.0 * sum(kept[:7]) / (7 * 16), target=0.4)
     rewards = [search.explore().reward for _ in range(300)]
     assert np.mean(rewards[-60:]) > np.mean(rewards[:60]) + 10
+
+
+def test_what_is_left_out_adds_up_over_the_steps_of_an_episode() -> None:
+    """Every mean action is a twentieth: shares are 0.95, 0.95^2 and 0.95^3, and the last is enough."""
+    search = search_for(RESNET, lambda kept: 50.0)
+    search.agent.parameters["actor.mlp2.weight"].zero_()
+    search.agent.parameters["actor.mlp2.bias"].fill_(math.atanh(0.05))
+    shares = [0.95**step for step in (1, 2, 3)]
+    left = [[left_of(one.filters, share) for one in RESNET.convolutions] for share in shares]
+    assert [RESNET.flops_share(kept) <= 0.8 for kept in left] == [False, False, True]
+    assert search.look().kept == left[-1]
