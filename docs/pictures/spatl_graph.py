@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedsim.models.convolutions import SAMPLES, skeleton
+from fedsim.models.convolutions import SAMPLES, skeleton_of
 from fedsim.models.resnet import ResNet
 from fedsim.viz.save import save_figure
 from fedsim.viz.style import GREY, RC
@@ -26,7 +26,7 @@ SHOWN = 3
 
 def draw_model(axes: Axes) -> None:
     """Feature maps in two lines, the second from right to left."""
-    graph = skeleton(ResNet(depth=20).table((3, 32, 32), 10)).graph()
+    graph = skeleton_of(ResNet(depth=20).table((3, 32, 32), 10)).graph()
     half = len(graph) // 2
     at = {
         node: (place, 0.0) if place < half else (2 * half - 1 - place, -1.0) for place, node in enumerate(graph.nodes)

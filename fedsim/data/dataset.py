@@ -69,6 +69,10 @@ class FederatedDataset:
     """How samples come and go; None when every client keeps all of its own."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way from the source, in sentences for people."""
+    whole: FederatedDataset | None = None
+    """The data set of which this is a view, with the same samples; None: it is one of its own."""
+    told_apart_by: str = ""
+    """What tells this view from others of the same data set."""
     held_back: int = 0
     """What was asked of `fedsim.data.held_back` to make this of another data set; 0: nothing is held back."""
     held_back_samples: NDArray[np.int64] | None = None
@@ -88,12 +92,16 @@ class FederatedDataset:
     @cached_property
     def x(self) -> NDArray[Any] | None:
         """(samples, ...) uint8, int16 or float32, as stored; `samples` decodes them. Made when it is first read."""
+        if self.whole is not None:
+            return self.whole.x
         return None if self.stored is None else _read_only(np.asarray(self.stored))
 
     @cached_property
     def digest(self) -> str:
         """Address of all samples that training and tests can see (not the name, the bytes on the wire, or the
         stream)."""
+        if self.whole is not None:
+            return hashlib.sha256(f"{self.whole.digest} {self.told_apart_by}".encode()).hexdigest()
         return _content_digest(self)
 
     @property
@@ -122,6 +130,8 @@ class FederatedDataset:
 
     def rows(self, ids: NDArray[np.int64]) -> NDArray[Any]:
         """(ids, ...) samples as stored; while ``x`` is not made, only these are made."""
+        if self.whole is not None:
+            return self.whole.rows(ids)
         if isinstance(self.stored, Later) and "x" not in vars(self):
             return self.stored.make_rows(ids)
         assert self.x is not None, "only declared"

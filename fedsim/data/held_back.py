@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -44,15 +43,13 @@ def _view(dataset: FederatedDataset, most: int, seed: int) -> FederatedDataset:
         np.sort(Stream(seed, "data/held_back", client).generator().choice(own, number, replace=False))
         for client, (own, number) in enumerate(zip(own_ids, numbers, strict=bool(own_ids)))
     )
-    view = replace(
+    return replace(
         dataset,
+        whole=dataset,
+        told_apart_by=f"without {most} by {seed}",
         client_samples=dataset.client_samples - numbers,
         train_ids=tuple(np.setdiff1d(own, some) for own, some in zip(own_ids, held, strict=True)),
         held_back=most,
         held_back_samples=numbers,
         held_back_ids=held,
     )
-    if own_ids:  # of a data set that is only declared there is nothing to share
-        vars(view)["x"] = dataset.x
-        vars(view)["digest"] = hashlib.sha256(f"{dataset.digest} without {most} by {seed}".encode()).hexdigest()
-    return view

@@ -149,12 +149,13 @@ def _kept(protocol: Combination, one: _Stage, scenario: Scenario, materials: Mat
     asked = number if rounds is None else min(number, rounds * one.in_round)
     has_own = protocol.parts.exchange.several_models  # each client has a model from the beginning
     at_stations = protocol.when().at_stations
+    waits = max(kind.shared for kind in one.kinds) if protocol.measured_size else 0.0  # its size is asked for before
     updates = len({topology.cell_of(sensor) for sensor in topology.sensors}) if at_stations else one.in_round
     return Kept(
         client=sum(kind.private * kind.clients for kind in one.kinds) / number,
         clients=number if has_own else asked,
         server=server.kept_bytes(one.largest) + one.means,
-        update=server.held_bytes(one.largest),
+        update=server.held_bytes(one.largest) + waits,
         updates=updates,
     )
 

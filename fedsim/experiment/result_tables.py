@@ -110,7 +110,7 @@ class ResultTables:
     ) -> Sequence[dict[str, Any]]:
         own = protocol.stop.target_accuracy if protocol.stop else None
         event = event_row(rounds, self.scenario.stop.target_accuracy if own is None else own)
-        event |= stream_columns(world.clients) | protocol.columns(world) | dict(more)
+        event |= stream_columns(world.clients) | dict(more)
         rows = {"event": event}
         form = closed_form(protocol)
         if self.scenario.formula is not None and form is not None:

@@ -181,7 +181,9 @@ def _run_one(
     on_round = partial(observer.round_done, protocol, seed)
     world = build_world(scenario, protocol, materials, learners.make, on_round)
     simulate(world, protocol, stop)
-    joined = join(world, scenario.newcomers) if scenario.newcomers else {}
+    columns = protocol.columns(world)
+    if scenario.newcomers:
+        columns |= join(world, scenario.newcomers)
     models = dict(world.loop.model)
     for name, table in materials.class_tables.items():
         own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
@@ -193,7 +195,7 @@ def _run_one(
             models |= {f"{name}/{part}": handle for part, handle in one.model.items()}
             owners |= {name: materials.device_classes[one.client]} if one.model else {}
     final = world.learner.keep_final(models)
-    tables.add(protocol, seed, world, joined)
+    tables.add(protocol, seed, world, columns)
     observer.end(protocol, seed)
     return {
         "protocol": protocol.title,

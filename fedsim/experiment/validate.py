@@ -96,12 +96,15 @@ def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table:
 def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *_: None) -> None:
     """The world of one seed is built once: for the first protocol, which checks it, and then for the others.
 
-    A protocol whose clients train another model has a world of its own.
+    A protocol whose clients train another model, or hold samples back, has a world of its own.
     """
     first, *others = scenario.protocols
     world = build_world(scenario, first, materials, lambda *_: NoLearner())
     for protocol in others:
-        if materials.table_for(protocol, materials.table) is world.model:
+        if (
+            materials.table_for(protocol, materials.table) is world.model
+            and materials.data_for(protocol) is world.dataset
+        ):
             check_protocol(scenario, protocol, seen_by(protocol, world, scenario))
         else:
             build_world(scenario, protocol, materials, lambda *_: NoLearner())
@@ -110,7 +113,7 @@ def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *
 
 
 def seen_by(protocol: Protocol, world: World, scenario: Scenario) -> World:
-    """The *world* of another protocol that trains the same model, as it would have been built for *protocol*."""
+    """The *world* of another protocol that trains the same model on the same data, as it would be of *protocol*."""
     loop = RunLoop(
         world.env,
         world.trace,

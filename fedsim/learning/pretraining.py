@@ -36,7 +36,7 @@ from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings
-from fedsim.models.convolutions import Skeleton, skeleton, strongest
+from fedsim.models.convolutions import Skeleton, skeleton_of, strongest
 from fedsim.models.resnet import ResNet
 from fedsim.models.table import EXTRACTOR, LayerTable
 from fedsim.models.torch_module import initial_parameters
@@ -57,7 +57,7 @@ class Task:
         streams = Streams(seed)
         self._data: FederatedDataset = Digits().load(Clients(1), lambda purpose: streams(purpose).generator())
         self._trainer = PlainTrainer(table, self._data, "cpu", "float32")
-        self.skeleton: Skeleton = skeleton(table)
+        self.skeleton: Skeleton = skeleton_of(table)
         held = holding_back(self._data, HELD_BACK, seed)
         self._ids, seen = held.held_back_ids[0], Seen.of(held, 0)
         begun = initial_parameters(table, streams("model/init").generator())

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Block, Conv1d, Conv2d, Layer, Residual, Shape
 from fedsim.models.table import EXTRACTOR, LayerTable, ModelTable
 
-__all__ = ["SAMPLES", "Convolution", "Masks", "Skeleton", "left_of", "skeleton", "strongest"]
+__all__ = ["SAMPLES", "Convolution", "Masks", "Skeleton", "left_of", "skeleton_of", "strongest"]
 
 Masks: TypeAlias = Sequence[npt.NDArray[np.bool_]]
 """For each convolution, (filters,): which of its filters are kept."""
@@ -90,7 +90,7 @@ class Skeleton:
         ``kind``: "convolution", or "shortcut", whose feature maps are added.
 
         >>> from fedsim.models.resnet import ResNet
-        >>> graph = skeleton(ResNet(depth=20).table((3, 32, 32), 10)).graph()
+        >>> graph = skeleton_of(ResNet(depth=20).table((3, 32, 32), 10)).graph()
         >>> len(graph), graph.number_of_edges()  # 19 convolutions, and the shortcuts of 9 blocks
         (20, 28)
         """
@@ -166,7 +166,7 @@ def strongest(norms: npt.NDArray[np.float64], number: int) -> npt.NDArray[np.boo
     return mask
 
 
-def skeleton(table: ModelTable) -> Skeleton:
+def skeleton_of(table: ModelTable) -> Skeleton:
     """The convolutions of *table*'s extractor; none of a model that is not made of layers, or has no extractor."""
     return _skeleton(table) if isinstance(table, LayerTable) and EXTRACTOR in table.parts else Skeleton((), ())
 

@@ -78,12 +78,13 @@ class Combination(Protocol):
 
     @property
     def measured_size(self) -> tuple[str, ...]:
-        """That of a codec or of an exchange: of updates for the cloud, or of those that clients write for others."""
+        """Of a codec or of an exchange: for updates for the cloud, or for those that clients write for others."""
         if self.codec.reads_learning:
-            return ("codec",)
+            return ("codec", "declared_bytes")
         if of_exchange := self.parts.exchange.measured_size:
             return (*self._key("exchange"), *of_exchange)
-        return (*self._key("schedule"), "inner_codec") if self.when().client_codec(self.codec).reads_learning else ()
+        measures = self.when().client_codec(self.codec).reads_learning
+        return (*self._key("schedule"), "inner_codec", "declared_bytes") if measures else ()
 
     @property
     def held_back(self) -> int:
@@ -99,7 +100,7 @@ class Combination(Protocol):
     @property
     def trains_alone(self) -> bool:
         """As its objective does."""
-        return self.parts.objective.alone
+        return self.parts.objective.trains_alone
 
     def models(self, table: ModelTable, clients: Sequence[ModelTable]) -> tuple[ModelTable, ...]:
         """One, as its objective and its exchange have it."""
@@ -137,8 +138,6 @@ class Combination(Protocol):
                 check_that_features_are_learned(world.model)
         with within(*self._key("exchange")):
             exchange.check(world)
-            if exchange.held_back and self.hold_back == 0:
-                raise Misfit("0, and the selection needs samples that clients hold back; leave it out", "hold_back")
             if exchange.selects and cohort.in_sequence:
                 problem = "filters are chosen from what one client has trained, and in a group several train"
                 raise Misfit(f"{problem}; {self._way('cohort', ['random'])}")
@@ -148,7 +147,14 @@ class Combination(Protocol):
             if schedule.at_stations and (exchange.keeps_parts or exchange.several_models):
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
+        if exchange.held_back and self.hold_back == 0:
+            raise Misfit("0, and the selection needs samples that clients hold back; leave it out", "hold_back")
         exchange.check_beside(objective, theirs)
+        if objective.rebuilt and not theirs.exact:
+            problem = f"objective {objective.name!r} has the server work out {objective.rebuilt[0]!r} from the update"
+            raise Misfit(
+                f"{problem}, and codec {theirs.name!r} changes that; write change: sent", *self._key("objective")
+            )
         with within("server"):
             server.check(world.model)
         exchange.check_rule(server, world)
@@ -175,6 +181,9 @@ class Combination(Protocol):
         if schedule.at_stations:
             why = "a base station reports its model alone"
             self._check_that_nothing_goes_beside(objective, server, why, "schedule", "rounds")
+            if server.looks_at:
+                problem = f"server rule {server.name!r} looks at {server.looks_at[0]!r} of each client"
+                raise Misfit(f"{problem}, and {why}; choose denominator: clients", "server")
         received = [name for name in objective.receives if name != GLOBAL]
         if lacking := [name for name in received if name not in server.provides]:
             problem = f"objective {objective.name!r} receives {lacking[0]!r}, and server rule {server.name!r} has none"

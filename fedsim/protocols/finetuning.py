@@ -12,8 +12,8 @@ from typing import Any
 
 from simpy import Event
 
-from fedsim.protocols.aside import train_aside
 from fedsim.protocols.exchanges.exchange import Exchange
+from fedsim.protocols.outside_rounds import train_outside_rounds
 from fedsim.protocols.site import Site
 from fedsim.protocols.world import Client, World
 
@@ -30,7 +30,7 @@ def fine_tune(
         return
     trips = [
         world.start(client, _journey(world, client, exchange.fine_tuned_bytes(site, client), epochs, round_number))
-        for client in world.clients
+        for client in world.asked
         if client.attachment.reachable and not client.busy
     ]
     yield from site.collect(trips, deadline_s=deadline_s)
@@ -40,4 +40,4 @@ def _journey(world: World, client: Client, size: float, epochs: int, round_numbe
     """The model comes down, and the device works on all samples that the client holds."""
     passes = client.samples * epochs
     stream = world.streams("finetune/compute", client.index, round_number)
-    yield from train_aside(world, client, size, passes, passes, stream)
+    yield from train_outside_rounds(world, client, size, passes, passes, stream)

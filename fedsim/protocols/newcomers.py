@@ -18,8 +18,9 @@ from fedsim.kernel.gather import gather
 from fedsim.learning.learner import LocalTraining, Model, OwnModel, Rows
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, FORWARDS_PER_TRAINING_STEP
-from fedsim.protocols.aside import train_aside
+from fedsim.network.hop import Direction
 from fedsim.protocols.exchanges.memory import extracted
+from fedsim.protocols.outside_rounds import train_outside_rounds
 from fedsim.protocols.world import Client, World
 from fedsim.settings import Count, NonNegativeInt, Settings
 
@@ -66,17 +67,24 @@ class Joining:
     """Those who were reached, and have trained."""
     seconds: float = 0.0
     """From the end of the last round to that of the last one's training."""
+    bytes: float = 0.0
+    """That came down to them, on their own hops."""
     models: dict[int, Model] = field(default_factory=dict)
     """Of each of them."""
 
     def run(self) -> Generator[Event, Any, None]:
         """All at the same time."""
         world, begin_s = self.world, self.world.env.now
-        asked = [client for client in world.clients if client.attachment.reachable and not client.attempts]
+        if not world.loop.rounds_done:
+            return  # nothing was learned
+        sent = world.network.access_bytes[Direction.DOWNLINK]
+        free = [client for client in world.clients if client.attachment.reachable and not client.busy]
+        asked = [client for client in free if not client.attempts]
         trips = [world.start(client, self._journey(client)) for client in asked]
         yield gather(world.env, trips)
         self.newcomers = [client for client in asked if client.index in self.models]
         self.seconds = world.env.now - begin_s
+        self.bytes = world.network.access_bytes[Direction.DOWNLINK] - sent
 
     def _journey(self, client: Client) -> Generator[Any, Any, None]:
         world, epochs, table = self.world, self.settings.epochs, client.model
@@ -87,7 +95,7 @@ class Joining:
             flops = client.samples * table.part_flops(EXTRACTOR) + trained
             effort = flops / table.training_flops_per_sample
         stream = world.streams("newcomers/compute", client.index)
-        yield from train_aside(world, client, table.bytes(EXTRACTOR), effort, passes, stream)
+        yield from train_outside_rounds(world, client, table.bytes(EXTRACTOR), effort, passes, stream)
         self.models[client.index] = self._learn(client)
 
     def _learn(self, client: Client) -> Model:
@@ -110,13 +118,13 @@ class Joining:
     def columns(self) -> dict[str, float]:
         """Of a run's summary: how many there were, how long it took, what was sent, and how good their models are.
 
-        ``newcomers_accuracy`` is the mean over clients with tests of their own, each counted once.
+        ``newcomers_accuracy`` (``newcomers_rmse`` of numbers) is the mean over clients with tests of their own, each
+        counted once; it is not there if nobody has any.
         """
-        world = self.world
-        sent = sum(client.model.bytes(EXTRACTOR) for client in self.newcomers)
-        facts = {"newcomers": len(self.newcomers), "newcomers_s": self.seconds, "newcomers_bytes": sent}
+        world, score = self.world, "rmse" if self.world.dataset.regression else "accuracy"
+        facts = {"newcomers": len(self.newcomers), "newcomers_s": self.seconds, "newcomers_bytes": self.bytes}
         own = [OwnModel(client.index, client.model.digest, self.models[client.index]) for client in self.newcomers]
         number = len(world.loop.rounds_done)
         scores = world.learner.evaluate_own(own, round_number=number) if own and all(one.model for one in own) else {}
-        values = [float(score["accuracy"]) for score in (scores or {}).values() if score.get("accuracy") is not None]
-        return facts | ({"newcomers_accuracy": sum(values) / len(values)} if values else {})
+        values = [float(each[score]) for each in (scores or {}).values() if each.get(score) is not None]
+        return facts | ({f"newcomers_{score}": sum(values) / len(values)} if values else {})

@@ -46,7 +46,7 @@ class Protocol(Component):
 
     @property
     def measured_size(self) -> tuple[str, ...]:
-        """The key of what measures the size of an update on what was learned; empty where nothing does."""
+        """The key that would declare the size of an update, where that is measured on what was learned; else empty."""
         return ()
 
     @property

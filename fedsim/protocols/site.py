@@ -182,7 +182,7 @@ class Site:
         yield self.world.env.timeout(self.world.cloud.aggregation_s)
         if rule is not None and self.state["model"]:  # without learning there is nothing to be made
             world = self.world
-            about = (self.table, len(world.clients), world.dataset.classes)
+            about = (self.table, len(world.asked), world.dataset.classes)
             self.state = rule.apply(world.learner, self.state, updates, Aggregation(round_number, *about))
         self.version += 1
         if self.backbone is None:

@@ -95,7 +95,7 @@ class SpatlWithSharedPredictor(_Spatl, _Controls, _Selects):
 
     def exchanged(self) -> SalientFilters:
         """The filters that are selected, and the classifier."""
-        return SalientFilters(selection=self.selection, predictor="shared")
+        return SalientFilters(selection=self.selection, classifier="shared")
 
     def local_objective(self) -> Objective:
         """The loss, with corrected gradients of the extractor."""

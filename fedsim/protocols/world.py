@@ -168,7 +168,7 @@ class World:
     def _own_models(self) -> list[OwnModel]:
         """Of each client: as it began, but for what was learned together, and for what it alone has learned."""
         if self.initial_model is not None:
-            return [OwnModel(client.index, client.model.digest, self.own_model(client)) for client in self.clients]
+            return [OwnModel(client.index, client.model.digest, self.own_model(client)) for client in self.asked]
         tables = {client.model.digest: client.model for client in self.clients}
         together = {self.model.digest: self.loop.model, **self.loop.further}
         begun = {
@@ -176,7 +176,7 @@ class World:
         }
         return [
             OwnModel(client.index, name, {**begun[name], **client.kept.get("private", {})})
-            for client in self.clients
+            for client in self.asked
             for name in [client.model.digest]
         ]
 

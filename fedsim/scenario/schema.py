@@ -264,12 +264,12 @@ class Scenario(Settings):
                     position,
                 )
             if protocol.needs_learning:
-                key: KeyPath = ("protocols", position, *protocol.measured_size)
-                declared = "declared_keep" if key[-1] == "selection" else "declared_bytes"
+                *key, declared = protocol.measured_size
+                where: KeyPath = ("protocols", position, *key)
                 raise Misfit(
                     f"the size of its updates is measured on what was learned; give {declared} to run with learn: "
                     "false (--no-training)",
-                    *key,
+                    *where,
                 )
             stop = protocol.stop or self.stop
             if stop.rounds is None and stop.sim_time_s is None and stop.transfer_bytes is None:

@@ -11,7 +11,7 @@ from pages import ROOT
 from small_worlds import NO_TIME, simulated
 
 from fedsim import registry
-from fedsim.models.convolutions import skeleton
+from fedsim.models.convolutions import skeleton_of
 from fedsim.models.small_cnn import SmallCnn
 
 PAGE = ROOT / "docs/protocols/README.md"
@@ -22,7 +22,7 @@ LETTERS = {
     "P": MODEL.bytes(),
     "E": MODEL.bytes("extractor"),
     "C": MODEL.bytes("classifier"),
-    "F": float(skeleton(MODEL).filters),
+    "F": float(skeleton_of(MODEL).filters),
     "K": float(MODEL.activation_shapes["pool2"][0]),
 }
 REPORT = 40.0

@@ -29,7 +29,7 @@ from fedsim.experiment.run import run
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.selecting import decoded
 from fedsim.models.conv1d import Conv1dModel
-from fedsim.models.convolutions import skeleton
+from fedsim.models.convolutions import skeleton_of
 from fedsim.models.resnet import ResNet
 from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import EXTRACTOR, LayerTable
@@ -328,9 +328,9 @@ def owner(name: str) -> str | None:
 @pytest.mark.parametrize("model", TABLES)
 def test_the_mean_of_what_is_decoded_is_equation_12_filter_by_filter(model: str) -> None:
     table, number = TABLES[model], 100 if FULL or model == "small_cnn" else 4
-    bones, draw = skeleton(table), np.random.default_rng(12)
+    skeleton, draw = skeleton_of(table), np.random.default_rng(12)
     shapes = table.state_shapes(EXTRACTOR)
-    assert {one.name for one in bones.convolutions} == {owner(name) for name in shapes} - {None}
+    assert {one.name for one in skeleton.convolutions} == {owner(name) for name in shapes} - {None}
     for _ in range(number):
         w_g = {name: torch.tensor(draw.standard_normal(shape), dtype=torch.float32) for name, shape in shapes.items()}
         uploads = []
@@ -338,9 +338,9 @@ def test_the_mean_of_what_is_decoded_is_equation_12_filter_by_filter(model: str)
             w_k = {
                 name: w + torch.tensor(draw.standard_normal(w.shape), dtype=torch.float32) for name, w in w_g.items()
             }
-            masks = {one.name: draw.random(one.filters) < draw.random() for one in bones.convolutions}
+            masks = {one.name: draw.random(one.filters) < draw.random() for one in skeleton.convolutions}
             uploads.append((w_k, masks))
-        made = [decoded(w_k, w_g, bones, [*masks.values()]) for w_k, masks in uploads]
+        made = [decoded(w_k, w_g, skeleton, [*masks.values()]) for w_k, masks in uploads]
         for name, w in w_g.items():
             mean = w + sum((one[name] - w) / len(made) for one in made)
             for row in range(len(w)):

@@ -23,17 +23,17 @@ from fedsim.learning.agent.ppo import Adam, Step, entropy, log_probability, loss
 from fedsim.learning.agent.search import MISSED, Budget, Search
 from fedsim.learning.agent.state import FEATURES, NodeFeatures, State, Viewer, stacked
 from fedsim.learning.selections.gnn_ppo import HEADS
-from fedsim.models.convolutions import SAMPLES, Skeleton, left_of, skeleton
+from fedsim.models.convolutions import SAMPLES, Skeleton, left_of, skeleton_of
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.resnet import ResNet
 from fedsim.models.vgg import Vgg
 
-RESNET = skeleton(ResNet(depth=20).table((3, 32, 32), 10))
-SMALL = skeleton(LeafCnn().table(None, None))
+RESNET = skeleton_of(ResNet(depth=20).table((3, 32, 32), 10))
+SMALL = skeleton_of(LeafCnn().table(None, None))
 MODELS = {
     "resnet": RESNET,
-    "projected": skeleton(ResNet(depth=20, shortcut="projection").table((3, 16, 16), 10)),
-    "vgg": skeleton(Vgg(head="narrow").table((3, 32, 32), 10)),
+    "projected": skeleton_of(ResNet(depth=20, shortcut="projection").table((3, 16, 16), 10)),
+    "vgg": skeleton_of(Vgg(head="narrow").table((3, 32, 32), 10)),
     "leaf_cnn": SMALL,
 }
 
@@ -42,18 +42,18 @@ def numbers(shapes: dict[str, tuple[int, ...]]) -> int:
     return sum(map(prod, shapes.values()))
 
 
-def agent_for(bones: Skeleton, seed: int = 1) -> Agent:
-    shapes = graph_network_shapes(ACTOR) | graph_network_shapes(CRITIC) | head_shapes(len(bones.convolutions))
-    return Agent(bones, drawn_agent(shapes, np.random.default_rng(seed)))
+def agent_for(skeleton: Skeleton, seed: int = 1) -> Agent:
+    shapes = graph_network_shapes(ACTOR) | graph_network_shapes(CRITIC) | head_shapes(len(skeleton.convolutions))
+    return Agent(skeleton, drawn_agent(shapes, np.random.default_rng(seed)))
 
 
-def viewer_for(bones: Skeleton, node_features: NodeFeatures = "sizes", target: float = 0.2) -> Viewer:
-    norms = [np.linspace(1.0, 2.0, one.filters) for one in bones.convolutions]
-    return Viewer(bones, norms, target, node_features, np.random.default_rng(2))
+def viewer_for(skeleton: Skeleton, node_features: NodeFeatures = "sizes", target: float = 0.2) -> Viewer:
+    norms = [np.linspace(1.0, 2.0, one.filters) for one in skeleton.convolutions]
+    return Viewer(skeleton, norms, target, node_features, np.random.default_rng(2))
 
 
-def everything(bones: Skeleton) -> list[int]:
-    return [one.filters for one in bones.convolutions]
+def everything(skeleton: Skeleton) -> list[int]:
+    return [one.filters for one in skeleton.convolutions]
 
 
 # -- sizes -------------------------------------------------------------------------------------------------------------
@@ -89,11 +89,11 @@ def layer(agent: Agent, name: str, x: torch.Tensor) -> torch.Tensor:
     return torch.tanh(agent.parameters[f"{name}.weight"] @ x + agent.parameters[f"{name}.bias"])
 
 
-def embedded_by_definition(agent: Agent, bones: Skeleton, state: State) -> torch.Tensor:
+def embedded_by_definition(agent: Agent, skeleton: Skeleton, state: State) -> torch.Tensor:
     """One node after the other, on graphs of networkx."""
     gates: dict[tuple[object, object], torch.Tensor] = {}
-    names = [SAMPLES, *(one.name for one in bones.convolutions)]
-    for place, one in enumerate(bones.convolutions):
+    names = [SAMPLES, *(one.name for one in skeleton.convolutions)]
+    for place, one in enumerate(skeleton.convolutions):
         graph, x = nx.DiGraph(), {"source": state.sources[place], "sink": state.sinks[place]}
         alike = [int(number) for number in state.alike[place]]
         channels = [at for at, number in enumerate(alike) for _ in range(number)]
@@ -102,9 +102,9 @@ def embedded_by_definition(agent: Agent, bones: Skeleton, state: State) -> torch
             x |= {("in", channel): state.channels[place, at], ("out", channel): state.outputs[place, at]}
         made = convolved(graph, x, {})
         pooled = torch.stack([layer(agent, "actor.channels", each) for each in made.values()]).mean(dim=0)
-        source = SAMPLES if one.source is None else bones.convolutions[one.source].name
+        source = SAMPLES if one.source is None else skeleton.convolutions[one.source].name
         gates[source, one.name] = layer(agent, "actor.embedding", pooled)
-    maps = convolved(bones.graph(), dict(zip(names, state.maps, strict=True)), gates)
+    maps = convolved(skeleton.graph(), dict(zip(names, state.maps, strict=True)), gates)
     mean = torch.stack([layer(agent, "actor.maps", each) for each in maps.values()]).mean(dim=0)
     return layer(agent, "actor.graph", mean)
 
@@ -112,23 +112,23 @@ def embedded_by_definition(agent: Agent, bones: Skeleton, state: State) -> torch
 @pytest.mark.parametrize("node_features", ["sizes", "random"])
 @pytest.mark.parametrize("model", ["leaf_cnn", "resnet"])
 def test_a_model_is_embedded_as_the_graphs_of_networkx_say(model: str, node_features: NodeFeatures) -> None:
-    bones = MODELS[model]
-    agent, viewer = agent_for(bones), viewer_for(bones, node_features)
-    kept = [max(number // (2 + place % 3), 1) for place, number in enumerate(everything(bones))]
+    skeleton = MODELS[model]
+    agent, viewer = agent_for(skeleton), viewer_for(skeleton, node_features)
+    kept = [max(number // (2 + place % 3), 1) for place, number in enumerate(everything(skeleton))]
     state = viewer.state(kept, 0.4)
-    assert agent.embedded(ACTOR, state) == pytest.approx(embedded_by_definition(agent, bones, state), abs=1e-5)
+    assert agent.embedded(ACTOR, state) == pytest.approx(embedded_by_definition(agent, skeleton, state), abs=1e-5)
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_states_together_are_embedded_as_each_alone(model: str) -> None:
-    bones = MODELS[model]
-    agent, viewer = agent_for(bones), viewer_for(bones)
-    states = [viewer.state([max(number // some, 1) for number in everything(bones)], 1 / some) for some in (1, 2, 3)]
+    skeleton = MODELS[model]
+    agent, viewer = agent_for(skeleton), viewer_for(skeleton)
+    states = [viewer.state([max(number // some, 1) for number in everything(skeleton)], 1 / some) for some in (1, 2, 3)]
     together = agent.embedded(CRITIC, stacked(states))
     assert together.shape == (3, 50)
     for one, state in zip(together, states, strict=True):
         assert one == pytest.approx(agent.embedded(CRITIC, state), abs=1e-6)
-    assert agent.means(together).shape == (3, len(bones.convolutions)) and agent.values(together).shape == (3,)
+    assert agent.means(together).shape == (3, len(skeleton.convolutions)) and agent.values(together).shape == (3,)
 
 
 def test_sizes_say_what_is_kept_and_random_numbers_do_not() -> None:
@@ -237,16 +237,16 @@ def test_adam_steps_by_its_paper() -> None:
 
 
 def search_for(
-    bones: Skeleton, reward, *, target: float = 0.2, most: int = 10, graphs_too: bool = False, seed: int = 1
+    skeleton: Skeleton, reward, *, target: float = 0.2, most: int = 10, graphs_too: bool = False, seed: int = 1
 ):
-    agent = agent_for(bones, seed)
+    agent = agent_for(skeleton, seed)
     trained: Tensors = {
         name: one for name, one in agent.parameters.items() if graphs_too or name.split(".")[1] in HEADS
     }
     budget = Budget(target, steps=most, least=0.1, update_steps=10, update_epochs=20)
     generator = np.random.default_rng(seed)
-    viewer = viewer_for(bones, target=target)
-    return Search(agent, bones, viewer, budget, reward, generator, list(trained.values()), graphs_too=graphs_too)
+    viewer = viewer_for(skeleton, target=target)
+    return Search(agent, skeleton, viewer, budget, reward, generator, list(trained.values()), graphs_too=graphs_too)
 
 
 def test_an_episode_ends_when_enough_is_left_out_and_is_rewarded_only_then() -> None:

@@ -15,14 +15,14 @@ from fedsim.learning.selections.at_random import Random
 from fedsim.learning.selections.by_norm import L2Global, Uniform
 from fedsim.learning.selections.gnn_ppo import AGENT, GnnPpo
 from fedsim.learning.selections.selection import Asked, NoSelection, Selection, bytes_kept
-from fedsim.models.convolutions import Skeleton, left_of, skeleton
+from fedsim.models.convolutions import Skeleton, left_of, skeleton_of
 from fedsim.models.leaf_cnn import LeafCnn
 from fedsim.models.resnet import ResNet
 from fedsim.models.table import EXTRACTOR, LayerTable
 from fedsim.models.vgg import Vgg
 
 TABLE = ResNet(depth=20).table((3, 32, 32), 10)
-BONES = skeleton(TABLE)
+BONES = skeleton_of(TABLE)
 CHOICES: dict[str, Selection] = {
     "none": NoSelection(),
     "uniform": Uniform(keep=0.6),
@@ -41,12 +41,12 @@ def weights_of(table: LayerTable = TABLE, seed: int = 1) -> dict[str, torch.Tens
 def asked(
     weights: dict[str, torch.Tensor] | None = None,
     *,
-    bones: Skeleton = BONES,
+    skeleton: Skeleton = BONES,
     accuracy: Callable[[Any], float] = lambda masks: 50.0,
     **more: Any,
 ) -> Asked:
     given = {"state": {}, "learns": True, "seed": 1, "generator": np.random.default_rng(1)} | more
-    return Asked(bones, weights or weights_of(), accuracy=accuracy, **given)
+    return Asked(skeleton, weights or weights_of(), accuracy=accuracy, **given)
 
 
 # -- which ones --------------------------------------------------------------------------------------------------------
@@ -154,24 +154,24 @@ def test_who_cannot_meet_the_target_says_so() -> None:
 @EVERY
 def test_bytes_are_those_of_what_is_kept_counted_one_by_one(name: str) -> None:
     for table in (TABLE, LeafCnn().table(None, None), Vgg(head="narrow").table((3, 32, 32), 10)):
-        bones, weights = skeleton(table), weights_of(table)
-        masks = CHOICES[name].choose(asked(weights, bones=bones)).masks
+        skeleton, weights = skeleton_of(table), weights_of(table)
+        masks = CHOICES[name].choose(asked(weights, skeleton=skeleton)).masks
         numbers = 0
-        for one, mask in zip(bones.convolutions, masks, strict=True):
+        for one, mask in zip(skeleton.convolutions, masks, strict=True):
             for state, _ in one.states:
                 numbers += sum(row.numel() for row, keep in zip(weights[state], mask, strict=True) if keep)
         kept = [int(mask.sum()) for mask in masks]
-        assert bytes_kept(bones, table.bytes(EXTRACTOR), kept) == 4 * numbers + 4 * sum(kept)
+        assert bytes_kept(skeleton, table.bytes(EXTRACTOR), kept) == 4 * numbers + 4 * sum(kept)
 
 
 def test_a_declared_size_is_that_of_the_filters_that_will_be_kept() -> None:
     for selection in (Uniform(keep=0.6), Random(keep=0.6), NoSelection()):
         kept = [int(mask.sum()) for mask in selection.choose(asked()).masks]
-        assert selection.kept(BONES) == kept and not selection.reads_learning
+        assert [selection.keeps(one.filters) for one in BONES.convolutions] == kept and not selection.reads_learning
     for selection in (L2Global(keep=0.6), GnnPpo()):
         assert selection.reads_learning
         declared = selection.model_copy(update={"declared_keep": 0.5})
-        assert not declared.reads_learning and declared.kept(BONES) == [one.filters // 2 for one in BONES.convolutions]
+        assert not declared.reads_learning and [declared.keeps(number) for number in (16, 32)] == [8, 16]
 
 
 @EVERY
@@ -199,5 +199,15 @@ def test_numbers_to_predict_have_no_accuracy() -> None:
         regression = True
 
     with pytest.raises(Misfit, match="numbers to predict"):
-        GnnPpo().check(Regression())  # type: ignore[arg-type]
-    GnnPpo(finetune_rounds=0).check(Regression())  # type: ignore[arg-type]
+        GnnPpo().check(BONES, Regression())  # type: ignore[arg-type]
+    GnnPpo(finetune_rounds=0).check(BONES, Regression())  # type: ignore[arg-type]
+
+
+def test_a_target_out_of_reach_is_refused() -> None:
+    class Classes:
+        regression = False
+
+    GnnPpo(target=0.98).check(BONES, Classes())  # type: ignore[arg-type]
+    for keys in ({"target": 0.99}, {"target": 0.8, "least_keep": 0.5}, {"least_keep": 1.0}):
+        with pytest.raises(Misfit, match="can be left out; write less, or a smaller least_keep"):
+            GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]

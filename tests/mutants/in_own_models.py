@@ -119,7 +119,7 @@ FAULTS = (
     ),
     Fault(
         "who fails while it fine-tunes goes on",
-        "fedsim/protocols/aside.py",
+        "fedsim/protocols/outside_rounds.py",
         "    client.work = passes  # so that a device that fails meanwhile gives it up\n",
         "",
         TIMED,

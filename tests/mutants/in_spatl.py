@@ -112,8 +112,8 @@ FAULTS = (
     Fault(
         "every denominator is that of the clients",
         SERVER,
-        'if self.denominator == "clients" or any(',
-        "if True or any(",
+        'if self.denominator == "clients" or KEPT not in updates[0].models:',
+        "if True:",
         LOOP,
     ),
     Fault(

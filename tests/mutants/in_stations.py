@@ -260,8 +260,8 @@ FAULTS = (
     Fault(
         "a codec inside may measure without learning",
         "fedsim/protocols/combination.py",
-        "if self.when().client_codec(self.codec).reads_learning else ()",
-        "if False else ()",
+        "measures = self.when().client_codec(self.codec).reads_learning",
+        "measures = False",
         (f"{CLOCK}::test_a_measured_size_needs_learning_whoever_writes_it",),
     ),
 )

@@ -103,8 +103,8 @@ FAULTS = (
     Fault(
         "batched training leaves codecs out",
         EXECUTORS + "batched/trainer.py",
-        "one.objective.alone or not one.codec.exact",
-        "one.objective.alone",
+        "one.objective.trains_alone or not one.codec.exact",
+        "one.objective.trains_alone",
         (TEST_CODECS,),
     ),
     Fault(

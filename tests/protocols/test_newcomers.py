@@ -48,6 +48,37 @@ def test_whoever_was_never_drawn_is_a_newcomer_too() -> None:
     assert columns["newcomers_s"] == pytest.approx(3.2 + 5.0), "all at the same time"
 
 
+def test_a_device_that_is_still_at_work_joins_nobody() -> None:
+    """A round ends at 2 s, when all are still receiving; then they are late, and no newcomers."""
+    changes = PARTED | {"protocols": [{"name": "fedavg", "fraction": 1.0, "deadline_s": 2.0}]}
+    world = simulated(changes | {"network.late_transfers": "finish"})
+    assert join(world, NewcomersSettings(epochs=1, trains="all"))["newcomers"] == 0
+
+
+def test_nobody_joins_where_no_round_was_finished() -> None:
+    world = simulated(PARTED | {"faults": {"scheduled": [{"node": "station", "at_s": 0.0}]}})
+    assert not world.loop.rounds_done
+    columns = join(world, NewcomersSettings(epochs=1, trains="all"))
+    assert columns == {"newcomers": 0, "newcomers_s": 0.0, "newcomers_bytes": 0.0}
+
+
+def test_groups_that_are_formed_once_have_no_newcomers_either() -> None:
+    naive = {"name": "naive_gsp", "groups": 2, "sampling_rate": 1.0}
+    world = simulated(PARTED | {"newcomers": {"clients": 1, "epochs": 1}, "stop.rounds": 2, "protocols": [naive]})
+    assert [client.attempts for client in world.clients] == [2, 2, 2, 2, 0]
+
+
+def test_own_models_are_those_of_clients_that_rounds_may_ask(tmp_path: Path) -> None:
+    """With an untrained classifier, newcomers would lower the mean; N of SCAFFOLD's server is without them, too."""
+    data = {"name": "digits", "partition": {"name": "iid"}, "client_test_fraction": 0.3}
+    changes = {"topology.devices": 4, "data": data, "evaluate": {"on": ["own"]}, "stop.rounds": 3}
+    changes |= {"protocols": [{"name": "fedper", "fraction": 1.0}], "newcomers": {"clients": 2, "epochs": 1}}
+    results = fedsim.run(digit_runs.scenario(changes), out=tmp_path / "run", executor="serial")
+    computed = [row["operation"] for row in digit_runs.ledger(tmp_path / "run/store") if row["event"] == "computed"]
+    assert computed.count("evaluate_own") == 3 * 2 + 2
+    assert results.rounds["participants"].tolist() == [2] * 3
+
+
 def test_a_classifier_alone_takes_its_own_operations_and_one_pass_of_the_extractor() -> None:
     """mlp on 64 pixels: an extractor of 64 x 3 and a classifier of 3 x 10 multiply-accumulates."""
     changes = PARTED | {

@@ -11,13 +11,13 @@ from small_worlds import NO_CONTENTION, RING, simulated
 
 from fedsim.errors import UserError
 from fedsim.experiment.validate import validate
-from fedsim.models.convolutions import skeleton
+from fedsim.models.convolutions import skeleton_of
 from fedsim.models.resnet import ResNet
 from fedsim.models.table import EXTRACTOR
 from fedsim.protocols.world import World
 
 TABLE = ResNet(depth=20).table(None, None)
-BONES = skeleton(TABLE)
+BONES = skeleton_of(TABLE)
 DOWN, TRAINED = TABLE.bytes(EXTRACTOR), 4.0 * TABLE.parameters(EXTRACTOR)
 CLASSIFIER = TABLE.bytes("classifier")
 HALF = {"name": "uniform", "keep": 0.5}
@@ -167,6 +167,25 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "protocols[0].server: objective 'extractor_control' is about the extractor, and server rule 'scaffold' about "
         "the whole model; choose server: {name: salient_mean}",
     ),
+    "of the second protocol": (
+        {
+            "topology.devices": 400,
+            "protocols": [{"name": "fedavg", "fraction": 0.1}, {"name": "fedper", "fraction": 0.1, "hold_back": 5}],
+            "data": {"name": "digits", "partition": {"name": "iid"}},
+            "evaluate": {"on": ["global"]},
+        },
+        "protocols[1]: client 0 has 3 training samples, and at most one in 5 is held back",
+    ),
+    "masks at stations": (
+        {
+            "evaluate": {"on": ["global"]},
+            "protocols": [
+                {"name": "hierarchical", "fraction": 1.0, "server": {"name": "salient_mean", "denominator": "count"}}
+            ],
+        },
+        "protocols[0].server: server rule 'salient_mean' looks at 'kept' of each client, and a base station reports its "
+        "model alone; choose denominator: clients",
+    ),
     "in sequence": (
         {
             "protocols": [
@@ -186,3 +205,11 @@ def test_what_cannot_be_is_refused_with_its_reason(case: str) -> None:
     with pytest.raises((UserError, ValidationError)) as refused:
         validate(digit_runs.scenario(LEARNS | changes))
     assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "size"), [("spatl", DOWN), ("spatl_shared_predictor", DOWN + CLASSIFIER)])
+def test_before_a_timed_fine_tuning_goes_down_what_clients_have_in_common(name: str, size: float) -> None:
+    tuned = {"evaluate": {"on": ["own"], "finetune_epochs": 1, "finetune_timed": True}, "stop.rounds": 1}
+    changes = RING_OF_FOUR | tuned | {"protocols": [{"name": name, "fraction": 1.0, "selection": HALF}]}
+    hops = simulated(changes).trace.hops.array()
+    assert sorted(set(hops["bytes"][~hops["uplink"]].tolist())) == sorted({size, size + TRAINED})

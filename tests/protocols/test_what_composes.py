@@ -35,7 +35,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 EXCHANGES: dict[str, dict[str, Any]] = {
     "extractor": {"name": "extractor"},
     "salient_filters": {"name": "salient_filters", "selection": {"name": "uniform", "keep": 0.5}},
-    "salient_filters, shared": {"name": "salient_filters", "predictor": "shared"},
+    "salient_filters, shared": {"name": "salient_filters", "classifier": "shared"},
     "common_layers": {"name": "common_layers"},
     "whole": {"name": "whole"},
     "lasp": {"name": "lasp"},

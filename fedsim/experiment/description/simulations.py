@@ -107,8 +107,11 @@ class Simulations:
         return f"describe simulates at most {self.most:,} for all protocols together; more with --most-hops"
 
     def _has_one_for(self, protocol: Protocol) -> bool:
-        """Whether a fresh world is of the model that *protocol* trains."""
-        return bool(self.fresh) and self.fresh[-1].model is self.materials.table_for(protocol, self.materials.table)
+        """Whether a fresh world is of the model that *protocol* trains, and of what its clients train on."""
+        if not self.fresh:
+            return False
+        world, table = self.fresh[-1], self.materials.table_for(protocol, self.materials.table)
+        return world.model is table and world.dataset is self.materials.data_for(protocol)
 
     def _world_hops(self, protocol: Protocol) -> int:
         return 0 if self._has_one_for(protocol) else WORLD_HOPS + NODE_HOPS * len(self.materials.topology.graph)

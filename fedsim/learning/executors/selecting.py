@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from fedsim.learning.batches import Seen
@@ -16,8 +18,8 @@ from fedsim.learning.executors.plain import summing
 from fedsim.learning.executors.trainer import Deliver, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.operations.train import BYTES, KEPT, SELECTED, TrainSelecting, sent_as, state_as
-from fedsim.learning.selections.selection import Asked, Chosen, bytes_kept
-from fedsim.models.convolutions import Masks, Skeleton, skeleton
+from fedsim.learning.selections.selection import Asked, Chosen, Selecting, bytes_kept
+from fedsim.models.convolutions import Masks, Skeleton, skeleton_of
 
 __all__ = ["decoded", "pruned", "selects", "trained_and_selected"]
 
@@ -53,92 +55,97 @@ def _needed(training: Training) -> tuple[str, ...]:
     """The outputs of a training before its choice: the whole model, and whatever else is wanted of it."""
     model = training.sources.model("model")
     assert all(isinstance(source, int) for source in model.values()), "nobody hands on what it has chosen from"
-    selection = _about(training).chosen.selection
-    made_here = {BYTES, KEPT, SELECTED, *map(state_as, selection.remembers)}
+    made_here = {BYTES, KEPT, SELECTED, *map(state_as, _selecting(training).selection.remembers)}
     return tuple(dict.fromkeys((*model, *(name for name in training.wanted if name not in made_here))))
 
 
-def _about(training: Training) -> TrainSelecting:
-    assert isinstance(training.about, TrainSelecting), "in a wave all choose filters, or nobody does"
-    return training.about
+def _selecting(training: Training) -> Selecting:
+    about = training.about
+    assert isinstance(about, TrainSelecting) and about.selecting, "in a wave all choose filters, or nobody does"
+    return about.selecting
 
 
 def _selected(
     trainer: Trainer, training: Training, trained: dict[str, TensorDict], values: Sequence[TensorDict]
 ) -> dict[str, TensorDict]:
     """The outputs behind the choice."""
-    about, sources = _about(training), training.sources
-    selection, part, learns, _ = about.chosen
-    bones, stream = skeleton(trainer.table), training.stream
+    about, sources = training.about, training.sources
+    selection, part, learns, _ = _selecting(training)
+    skeleton, stream = skeleton_of(trainer.table), training.stream
     model = {name: trained[name] for name in sources.model("model")}
     state = {name: values[at] for name, at in sources.model("state").items() if isinstance(at, int)}
+    assert len(state) == len(sources.model("state")), "a client's trainings that choose filters are no chain"
     assert isinstance(about.seen, Seen), "nobody chooses from what several have trained together"
-    samples = about.seen.of_it(trainer.dataset, stream.seed).held_back_ids
+    client = about.seen.client
+    held_back = about.seen.of_it(trainer.dataset, stream.seed).held_back_ids
 
-    def accuracy(masks: Masks) -> float:
-        ids = samples[about.seen.client]
+    def accuracy(masks: Masks, ids: npt.NDArray[np.int64]) -> float:
         batches = [ids[first : first + SCORED_TOGETHER] for first in range(0, len(ids), SCORED_TOGETHER)]
-        tried = {**model, part: pruned(model[part], bones, masks)}
-        scores = trainer.score(tried, batches, [about.seen.client] * len(batches))
+        tried = {**model, part: pruned(model[part], skeleton, masks)}
+        scores = trainer.score(tried, batches, [client] * len(batches))
         return 100.0 * sum(score.correct for score in scores) / len(ids)
 
+    def rated(masks: Masks) -> float:
+        return accuracy(masks, held_back[client])
+
     chance = replace(stream, purpose=f"{stream.purpose}/selection").generator()
-    chosen = selection.choose(Asked(bones, model[part], state, learns, accuracy, stream.seed, chance))
+    chosen = selection.choose(Asked(skeleton, model[part], state, learns, rated, stream.seed, chance))
     received = sources.model("model")[part]
     assert isinstance(received, int)
-    made = {**trained, part: decoded(model[part], values[received], bones, chosen.masks)}
+    made = {**trained, part: decoded(model[part], values[received], skeleton, chosen.masks)}
     for name in about.objective.rebuilt:
         if (sent := sent_as(name, part)) in made:
             nothing = {key: torch.zeros_like(tensor) for key, tensor in made[sent].items()}
-            made[sent] = decoded(made[sent], nothing, bones, chosen.masks)
-    if samples and not trainer.dataset.regression:
-        chosen = chosen._replace(facts={**chosen.facts, "kept_accuracy": accuracy(chosen.masks) / 100})
+            made[sent] = decoded(made[sent], nothing, skeleton, chosen.masks)
+    tests = trainer.dataset.client_test_ids[client]
+    if len(tests) and not trainer.dataset.regression:  # for people only: no choice ever depends on it
+        chosen = chosen._replace(facts={**chosen.facts, "kept_accuracy": accuracy(chosen.masks, tests) / 100})
     kept = [int(mask.sum()) for mask in chosen.masks]
-    size = int(bytes_kept(bones, trainer.table.bytes(part), kept))
+    size = int(bytes_kept(skeleton, trainer.table.bytes(part), kept))
     made |= {state_as(name): dict(value) for name, value in chosen.state.items()}
     return made | {
         BYTES: {BYTES: torch.tensor(size, dtype=torch.int64)},
         KEPT: {
             one.name: torch.from_numpy(mask.copy()).to(trainer.torch_device)
-            for one, mask in zip(bones.convolutions, chosen.masks, strict=True)
+            for one, mask in zip(skeleton.convolutions, chosen.masks, strict=True)
         },
-        SELECTED: _facts(bones, chosen, kept, size),
+        SELECTED: _facts(skeleton, chosen, kept, size),
     }
 
 
-def _facts(bones: Skeleton, chosen: Chosen, kept: Sequence[int], size: int) -> TensorDict:
+def _facts(skeleton: Skeleton, chosen: Chosen, kept: Sequence[int], size: int) -> TensorDict:
     facts: dict[str, float] = {
         "bytes": size,
-        "filters_share": sum(kept) / bones.filters,
-        "flops_share": bones.flops_share(kept),
-        "present_share": bones.present_share(chosen.masks),
+        "filters_share": sum(kept) / skeleton.filters,
+        "flops_share": skeleton.flops_share(kept),
+        "present_share": skeleton.present_share(chosen.masks),
         **chosen.facts,
-        **{f"filters.{one.name}": number for one, number in zip(bones.convolutions, kept, strict=True)},
+        **{f"filters.{one.name}": number for one, number in zip(skeleton.convolutions, kept, strict=True)},
     }
     return {name: torch.tensor(number, dtype=torch.float64) for name, number in facts.items()}
 
 
-def decoded(sent: TensorDict, received: Mapping[str, torch.Tensor], bones: Skeleton, masks: Masks) -> TensorDict:
+def decoded(sent: TensorDict, received: Mapping[str, torch.Tensor], skeleton: Skeleton, masks: Masks) -> TensorDict:
     """``where(kept, sent, received)``, filter by filter, in new memory: what the server has of a client's model."""
     made = {name: tensor.clone() for name, tensor in sent.items()}
-    for name, keep in _rows(sent, bones, masks):
+    for name, keep in _rows(sent, skeleton, masks):
         made[name] = torch.where(keep, sent[name], received[name])
     return made
 
 
-def pruned(part: TensorDict, bones: Skeleton, masks: Masks) -> TensorDict:
+def pruned(part: TensorDict, skeleton: Skeleton, masks: Masks) -> TensorDict:
     """The part without the filters that are left out: they make zeros, whatever they are given."""
     made = dict(part)
-    for name, keep in _rows(part, bones, masks):
+    for name, keep in _rows(part, skeleton, masks):
         if name.rpartition(".")[2] in ("weight", "bias"):  # running statistics may stay: zero times anything
             made[name] = part[name] * keep
     return made
 
 
-def _rows(part: TensorDict, bones: Skeleton, masks: Masks) -> list[tuple[str, torch.Tensor]]:
+def _rows(part: TensorDict, skeleton: Skeleton, masks: Masks) -> list[tuple[str, torch.Tensor]]:
     """The tensors that have a row for each filter, with what is kept of them, in a shape that goes with theirs."""
     found = []
-    for one, mask in zip(bones.convolutions, masks, strict=True):
+    for one, mask in zip(skeleton.convolutions, masks, strict=True):
         for name, _ in one.states:
             if name in part:
                 tensor = part[name]

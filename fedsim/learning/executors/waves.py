@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from fedsim.learning.graph import Handle, Node
 from fedsim.learning.operations.extract import Extract
 from fedsim.learning.operations.partial_sum import TERM
-from fedsim.learning.operations.train import Train
+from fedsim.learning.operations.train import Train, TrainSelecting
 
 __all__ = ["waves"]
 
@@ -99,8 +99,11 @@ class _Planner:
     def _handed_on_from(self, node: Node) -> Node | None:
         """The one training that made parts of the model that *node* starts from, if the others stay as they were.
 
-        It has the same options and objective: a chain follows one recipe.
+        It has the same options and objective: a chain follows one recipe. What is sent of a training that chooses
+        filters is no model that another one could go on from.
         """
+        if isinstance(node.operation, TrainSelecting):
+            return None
         model = node.sources.model("model")
         before = {handle.node for handle in model.values() if self._is_training(handle.node)}
         if len(before) != 1:

@@ -90,7 +90,7 @@ class Objective(Component):
         return False
 
     @property
-    def alone(self) -> bool:
+    def trains_alone(self) -> bool:
         """Whether a client trains alone, in the plain loop."""
         return self.looks_at_batches or self.moves
 

@@ -90,9 +90,3 @@ class TrainSelecting(Train):
 
     scalars: ClassVar[frozenset[str]] = frozenset({BYTES, SELECTED})
     selecting: Selecting | None = None
-
-    @property
-    def chosen(self) -> Selecting:
-        """How filters are chosen."""
-        assert self.selecting is not None
-        return self.selecting

@@ -48,6 +48,11 @@ class ServerRule(Component):
     part: ClassVar[str | None] = None
     """The part of the model that what it provides is about; None: all of it."""
 
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        """Names of what it takes from an update beside the model, if it is there."""
+        return ()
+
     def check(self, table: ModelTable) -> None:
         """Raise `Misfit` when a server cannot have it with a model of *table*."""
         return

@@ -22,7 +22,7 @@ from fedsim.learning.rules.optimiser import Optimiser
 from fedsim.learning.rules.rule import Aggregation, State
 from fedsim.learning.rules.scaffold import ControlledMean
 from fedsim.learning.rules.update import Update
-from fedsim.models.convolutions import skeleton
+from fedsim.models.convolutions import skeleton_of
 from fedsim.models.table import BYTES_PER_PARAMETER, EXTRACTOR, ModelTable
 
 __all__ = ["SalientMean"]
@@ -41,6 +41,11 @@ class SalientMean(ControlledMean):
     def needs(self) -> tuple[str, ...]:
         """Nothing: without gradient control there is none."""
         return ()
+
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        """Which filters were kept."""
+        return (KEPT,) if self.denominator == "count" else ()
 
     def check(self, table: ModelTable) -> None:
         """The model must have an extractor."""
@@ -65,11 +70,11 @@ class SalientMean(ControlledMean):
     def change(self, learner: Learner, base: Model, updates: Sequence[Update], at: Aggregation) -> Model:
         """The mean change, of each filter over all clients or over those who have sent it."""
         change = super().change(learner, base, updates, at)
-        masks = [update.models.get(KEPT) for update in updates]
-        if self.denominator == "clients" or any(mask is None for mask in masks):
+        if self.denominator == "clients" or KEPT not in updates[0].models:  # where nobody selects, all send all
             return change
+        masks = [update.models[KEPT] for update in updates]
         weights = [update.weight for update in updates]
-        states = tuple((one.name, tuple(name for name, _ in one.states)) for one in skeleton(at.table).convolutions)
+        states = tuple((one.name, tuple(name for name, _ in one.states)) for one in skeleton_of(at.table).convolutions)
         given: dict[str, Any] = {"change": change, "kept": masks}
         operation = PerUpload(tuple(weight / sum(weights) for weight in weights), states)
         return learner.apply(operation, given, change, round_number=at.round_number)

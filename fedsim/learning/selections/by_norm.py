@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Interval
 
-from fedsim.learning.selections.selection import Asked, Chosen, Selection
+from fedsim.learning.selections.selection import Asked, Chosen, MeasuredSelection, Selection
 from fedsim.models.convolutions import left_of, strongest
 
 __all__ = ["L2Global", "Uniform"]
@@ -29,11 +29,10 @@ class Uniform(Selection):
         return Chosen([strongest(norms, self.keeps(len(norms))) for norms in asked.norms()])
 
 
-class L2Global(Selection):
+class L2Global(MeasuredSelection):
     """A share of all filters, those of the largest L2 norm in the whole extractor."""
 
     name: Literal["l2_global"] = "l2_global"
-    measured: ClassVar[bool] = True
     keep: Annotated[float, Interval(gt=0, le=1)]
     """Share of all filters that is sent; each convolution sends one at least."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from hashlib import sha256
 from importlib import resources
+from math import prod
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Interval
@@ -16,8 +17,8 @@ from annotated_types import Interval
 from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import Misfit
 from fedsim.kernel.streams import Stream
-from fedsim.learning.selections.selection import Asked, Chosen, Selection
-from fedsim.models.convolutions import Skeleton, strongest
+from fedsim.learning.selections.selection import Asked, Chosen, MeasuredSelection
+from fedsim.models.convolutions import Skeleton, left_of, strongest
 from fedsim.settings import Count, NonNegativeInt
 
 if TYPE_CHECKING:
@@ -31,11 +32,10 @@ AGENT = "agent"
 PRETRAINED = "pretrained.safetensors"
 
 
-class GnnPpo(Selection):
+class GnnPpo(MeasuredSelection):
     """SPATL's agent: a graph network, trained by reinforcement, says how much of each convolution to keep."""
 
     name: Literal["gnn_ppo"] = "gnn_ppo"
-    measured: ClassVar[bool] = True
     remembers: ClassVar[tuple[str, ...]] = (AGENT,)
     tells: ClassVar[tuple[str, ...]] = ("target_met",)
 
@@ -74,10 +74,16 @@ class GnnPpo(Selection):
         """The digest of the graph networks that come with fedsim."""
         return sha256(_pretrained()).hexdigest() if self.pretrained else ""
 
-    def check(self, dataset: FederatedDataset) -> None:
-        """Classes are needed for an accuracy."""
+    def check(self, skeleton: Skeleton, dataset: FederatedDataset) -> None:
+        """Classes are needed for an accuracy, and the target must be within reach."""
         if self.finetune_rounds and dataset.regression:
             raise Misfit("'gnn_ppo' rates by accuracy, and this data set has numbers to predict; choose uniform")
+        least = [left_of(one.filters, self.least_keep) for one in skeleton.convolutions]
+        if (most := 1 - skeleton.flops_share(least)) < self.target:
+            problem = (
+                f"{self.target:g} of the FLOPs, and with least_keep={self.least_keep:g} at most {most:.3f} of them"
+            )
+            raise Misfit(f"{problem} can be left out; write less, or a smaller least_keep", "target")
 
     def learns_in(self, round_number: int) -> bool:
         """In the first ones."""
@@ -89,11 +95,12 @@ class GnnPpo(Selection):
 
     def kept_bytes(self, skeleton: Skeleton) -> float:
         """Four for each number that it trains."""
-        from math import prod
+        from fedsim.learning.agent.network import ACTOR, CRITIC, graph_network_shapes, head_shapes
 
-        from fedsim.learning.agent.network import head_shapes
-
-        return 4.0 * sum(map(prod, head_shapes(len(skeleton.convolutions)).values()))
+        shapes = head_shapes(len(skeleton.convolutions))
+        if self.trains == "all":
+            shapes |= graph_network_shapes(ACTOR) | graph_network_shapes(CRITIC)
+        return 4.0 * sum(map(prod, shapes.values()))
 
     def choose(self, asked: Asked) -> Chosen:
         """What the best episode ends with, if agents learn in that round; else what one pass of mean actions does."""
@@ -101,13 +108,13 @@ class GnnPpo(Selection):
         from fedsim.learning.agent.search import Budget, Search
         from fedsim.learning.agent.state import Viewer
 
-        bones, norms = asked.skeleton, asked.norms()
-        agent = Agent(bones, self._parameters(asked))
+        skeleton, norms = asked.skeleton, asked.norms()
+        agent = Agent(skeleton, self._parameters(asked))
         trained = [name for name in agent.parameters if self.trains == "all" or name.split(".")[1] in HEADS]
         search = Search(
             agent,
-            bones,
-            Viewer(bones, norms, self.target, self.node_features, asked.generator),
+            skeleton,
+            Viewer(skeleton, norms, self.target, self.node_features, asked.generator),
             Budget(self.target, self.steps, self.least_keep, self.update_steps, self.update_epochs),
             lambda kept: asked.accuracy([strongest(*one) for one in zip(norms, kept, strict=True)]),
             asked.generator,

@@ -21,7 +21,7 @@ from fedsim.learning.objectives.objective import State, Tensors
 from fedsim.models.convolutions import Masks, Skeleton, left_of
 from fedsim.settings import Component
 
-__all__ = ["Asked", "Chosen", "NoSelection", "Selecting", "Selection", "bytes_kept"]
+__all__ = ["Asked", "Chosen", "MeasuredSelection", "NoSelection", "Selecting", "Selection", "bytes_kept"]
 
 INDEX_BYTES = 4
 """Of a filter's number in its convolution, which is sent with it."""
@@ -65,14 +65,8 @@ class Selection(Component):
 
     version: ClassVar[int] = 1
     """Belongs to the numbers that it makes."""
-    measured: ClassVar[bool] = False
-    """Whether it depends on values how many filters are kept."""
     remembers: ClassVar[tuple[str, ...]] = ()
     """Names of what a client keeps from one choice to the next."""
-
-    declared_keep: Annotated[float, Interval(gt=0, le=1)] | None = None
-    """Share of each convolution's filters, from which the size of an update is worked out in place of the filters that
-    are kept; where their number depends on what was learned, it is not known without training."""
 
     tells: ClassVar[tuple[str, ...]] = ()
     """Names among its facts that stand in the summary of a run, as means over clients."""
@@ -85,7 +79,7 @@ class Selection(Component):
     @property
     def reads_learning(self) -> bool:
         """Whether the size of an update is known only once it was learned."""
-        return self.measured and self.declared_keep is None
+        return False
 
     @property
     def held_back(self) -> int:
@@ -97,8 +91,8 @@ class Selection(Component):
         """The digest of whatever comes with fedsim and goes into its choices."""
         return ""
 
-    def check(self, dataset: FederatedDataset) -> None:
-        """Raise `Misfit` when it cannot choose with such data."""
+    def check(self, skeleton: Skeleton, dataset: FederatedDataset) -> None:
+        """Raise `Misfit` when it cannot choose from such convolutions, or with such data."""
         return
 
     def learns_in(self, round_number: int) -> bool:
@@ -113,18 +107,36 @@ class Selection(Component):
         """Bytes that a client keeps for it."""
         return 0.0
 
-    def keeps(self, filters: int) -> int:
-        """How many of so many *filters* of a convolution are kept, where that is known; of a measured one, none."""
-        return 0
+    def size(self, skeleton: Skeleton, part_bytes: float) -> float:
+        """Bytes of an update of a part that has *part_bytes* in all, with the numbers of filters; 0 if it is measured."""
+        if self.reads_learning:
+            return 0.0
+        return bytes_kept(skeleton, part_bytes, [self.keeps(one.filters) for one in skeleton.convolutions])
 
-    def kept(self, skeleton: Skeleton) -> list[int]:
-        """How many filters of each convolution are in an update, for its declared size."""
-        share, all_of_them = self.declared_keep, [one.filters for one in skeleton.convolutions]
-        return [self.keeps(number) if share is None else left_of(number, share) for number in all_of_them]
+    @abstractmethod
+    def keeps(self, filters: int) -> int:
+        """How many of so many *filters* of a convolution an update has, for its size; 0 where that is measured."""
 
     @abstractmethod
     def choose(self, asked: Asked) -> Chosen:
         """Which filters are kept, one of each convolution at least. Nothing that it is given is changed."""
+
+
+class MeasuredSelection(Selection):
+    """One whose number of filters depends on what was learned."""
+
+    declared_keep: Annotated[float, Interval(gt=0, le=1)] | None = None
+    """Share of each convolution's filters, from which the size of an update is worked out in place of the filters that
+    are kept: a run without training needs it."""
+
+    @property
+    def reads_learning(self) -> bool:
+        """Unless it is declared."""
+        return self.declared_keep is None
+
+    def keeps(self, filters: int) -> int:
+        """As declared."""
+        return 0 if self.declared_keep is None else left_of(filters, self.declared_keep)
 
 
 class NoSelection(Selection):

@@ -140,7 +140,7 @@ class _GroupedDraw(Draw):
     def _form(self, world: World, at: BlockRound) -> Generator[Event, Any, list[Group]]:
         """Groups of all clients, or of those whose report has arrived; none when none has."""
         if not self.settings.grouping.needs_counts and self.settings.grouping.once:
-            clients: Sequence[Client] = world.clients
+            clients: Sequence[Client] = world.asked
             counts = np.zeros((len(clients), 1), np.int64)
         else:
             clients, counts = yield from self._reported(world, at)

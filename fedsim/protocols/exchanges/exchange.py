@@ -22,10 +22,13 @@ __all__ = ["Exchange"]
 class Exchange(Component):
     """Registered under "exchanges"."""
 
-    shared: ClassVar[str | None] = None
-    """The part of the model that clients have in common; each keeps what is left to itself. None: all of it."""
     several_models: ClassVar[bool] = False
     """Whether clients' models may differ, as their device classes have it."""
+
+    @property
+    def shared(self) -> str | None:
+        """The part of the model that clients have in common; each keeps what is left to itself. None: all of it."""
+        return None
 
     @property
     def keeps_parts(self) -> bool:
@@ -60,7 +63,7 @@ class Exchange(Component):
 
     @property
     def measured_size(self) -> tuple[str, ...]:
-        """Its key by which the size of an update depends on what was learned; empty where it does not."""
+        """The key of its own that would declare the size of an update, where that is measured; else empty."""
         return ()
 
     def always_trains(self, interval: int) -> bool:

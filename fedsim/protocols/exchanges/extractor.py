@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from fedsim.data.captures import Capture
 from fedsim.errors import Misfit
@@ -31,7 +31,11 @@ class Extractor(Exchange):
     """The extractor is sent, trained and sent back in every round; each client keeps a classifier of its own."""
 
     name: Literal["extractor"] = "extractor"
-    shared: ClassVar[str | None] = EXTRACTOR
+
+    @property
+    def shared(self) -> str | None:
+        """The extractor."""
+        return EXTRACTOR
 
     def always_sends(self, part: str | None, interval: int) -> bool:
         """The extractor."""
@@ -41,7 +45,7 @@ class Extractor(Exchange):
         """The model must have both parts."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
             raise Misfit(
-                "extractor sends the extractor alone, and this model has one part only; choose a model with an "
+                f"{self.name} sends the extractor alone, and this model has one part only; choose a model with an "
                 "extractor, such as hfedms_cnn, or declare model.classifier_parameters"
             )
 
@@ -49,14 +53,14 @@ class Extractor(Exchange):
         """No objective may need the server's whole model, and what the client keeps may not be written by a codec."""
         if GLOBAL in objective.receives:
             raise Misfit(
-                f"{objective.name!r} needs the whole global model, and with exchange 'extractor' the server has no "
-                "classifier that anybody has trained; choose another objective",
+                f"{objective.name!r} needs the whole global model, and with exchange {self.name!r} the server has "
+                "no classifier that anybody has trained; choose another objective",
                 "objective",
             )
         if not codec.exact:
             raise Misfit(
-                f"{codec.name!r} would write the classifier too, which stays on the client with exchange 'extractor'; "
-                "choose float32",
+                f"{codec.name!r} would write the classifier too, which stays on the client with exchange "
+                f"{self.name!r}; choose float32",
                 "codec",
             )
 

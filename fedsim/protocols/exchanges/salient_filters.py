@@ -16,38 +16,33 @@ from typing import Annotated, Literal
 from fedsim.errors import Misfit, within
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.selections.selection import NoSelection, Selecting, Selection, bytes_kept
-from fedsim.models.convolutions import skeleton
+from fedsim.learning.selections.selection import NoSelection, Selecting, Selection
+from fedsim.models.convolutions import skeleton_of
 from fedsim.models.table import EXTRACTOR, ModelTable
 from fedsim.protocols.block import BlockRound
-from fedsim.protocols.exchanges.chosen import chosen_columns
 from fedsim.protocols.exchanges.extractor import Extractor, WithOwnClassifier
+from fedsim.protocols.exchanges.kept_filters import kept_columns
 from fedsim.protocols.site import Site
 from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
-from fedsim.settings import OneOf, Settings
+from fedsim.settings import OneOf
 
-__all__ = ["SalientFilters", "SalientSettings"]
-
-
-class SalientSettings(Settings):
-    """The keys of what is sent of a trained model."""
-
-    selection: Annotated[Selection, OneOf("selections")] = NoSelection()
-    """Which filters of the trained extractor a client sends."""
-    predictor: Literal["private", "shared"] = "private"
-    """Whether each client keeps the classifier, which SPATL calls predictor, to itself, or sends it as in FedAvg."""
+__all__ = ["SalientFilters"]
 
 
-class SalientFilters(Extractor, SalientSettings):
+class SalientFilters(Extractor):
     """Some filters of the extractor are sent back, chosen anew in each update (SPATL)."""
 
     name: Literal["salient_filters"] = "salient_filters"  # type: ignore[assignment]
+    selection: Annotated[Selection, OneOf("selections")] = NoSelection()
+    """Which filters of the trained extractor a client sends."""
+    classifier: Literal["private", "shared"] = "private"
+    """Whether each client keeps the classifier, which SPATL calls predictor, to itself, or sends it as in FedAvg."""
 
     @property
-    def keeps_parts(self) -> bool:
-        """Clients keep the classifier where it is private."""
-        return self.predictor == "private"
+    def shared(self) -> str | None:
+        """The extractor, where classifiers are private."""
+        return EXTRACTOR if self.classifier == "private" else None
 
     @property
     def selects(self) -> bool:
@@ -62,11 +57,11 @@ class SalientFilters(Extractor, SalientSettings):
     @property
     def measured_size(self) -> tuple[str, ...]:
         """That of the selection."""
-        return ("selection",) if self.selection.reads_learning else ()
+        return ("selection", "declared_keep") if self.selection.reads_learning else ()
 
     def is_whole(self, interval: int) -> bool:
         """Where nothing stays with the client; what is left out of an update stands there as it was received."""
-        return self.predictor == "shared"
+        return self.classifier == "shared"
 
     def always_sends(self, part: str | None, interval: int) -> bool:
         """The extractor, or all of it."""
@@ -76,17 +71,19 @@ class SalientFilters(Extractor, SalientSettings):
         """The model must have both parts, and convolutions to choose from."""
         super().check(world)
         with within("selection"):
-            if self.selection.selects and not skeleton(world.model).convolutions:
+            if self.selection.selects and not skeleton_of(world.model).convolutions:
                 raise Misfit(
                     f"{self.selection.name!r} chooses filters of convolutions, and fedsim knows none in this model's "
                     "extractor; choose a model with convolutions, such as small_cnn or resnet, or {name: none}"
                 )
-            self.selection.check(world.dataset)
+            self.selection.check(skeleton_of(world.model), world.dataset)
 
     def check_beside(self, objective: Objective, codec: Codec) -> None:
         """No objective may need the server's whole model where it is none, and no codec may write the rest."""
-        if self.keeps_parts or not codec.exact:
+        if self.keeps_parts:
             super().check_beside(objective, codec)
+        elif self.selects and not codec.exact:
+            raise Misfit(f"{codec.name!r} would write filters that are not sent; choose float32", "codec")
 
     def kept_bytes(self, model: ModelTable, clients: Sequence[ModelTable]) -> float:
         """The classifier, where it is private."""
@@ -94,23 +91,22 @@ class SalientFilters(Extractor, SalientSettings):
 
     def remembered_bytes(self, model: ModelTable) -> float:
         """What the selection remembers."""
-        return self.selection.kept_bytes(skeleton(model))
+        return self.selection.kept_bytes(skeleton_of(model))
 
     def task(self, site: Site, at: BlockRound, objective: Objective, codec: Codec) -> Task:
         """Train the whole model, and send some filters."""
-        part, kind = (EXTRACTOR, WithOwnClassifier) if self.keeps_parts else (None, Task)
-        task = site.task(at.number, objective, codec, part=part, kind=kind)
+        kind = WithOwnClassifier if self.keeps_parts else Task
+        task = site.task(at.number, objective, codec, part=self.shared, kind=kind)
         selection, table = self.selection, site.table
         if not selection.selects:
             return task
-        bones, whole = skeleton(table), table.bytes(EXTRACTOR)
-        size = 0.0 if selection.reads_learning else bytes_kept(bones, whole, selection.kept(bones))
+        left_out = table.bytes(EXTRACTOR) - selection.size(skeleton_of(table), table.bytes(EXTRACTOR))
         return replace(
             task,
-            up_bytes=task.up_bytes - whole + size,
+            up_bytes=task.up_bytes - left_out,
             selecting=Selecting(selection, EXTRACTOR, selection.learns_in(at.number), selection.basis),
         )
 
     def columns(self, world: World) -> dict[str, float]:
         """What clients have chosen last."""
-        return chosen_columns(world, self.selection.tells)
+        return kept_columns(world, self.selection.tells)

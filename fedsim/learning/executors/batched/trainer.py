@@ -91,7 +91,7 @@ class BatchedTrainer(Trainer):
     ) -> list[dict[str, TensorDict]]:
         """Group after group; what an objective needs it for, or is coded, is trained in the plain loop."""
         about = [training.about for training in wave.trainings]
-        if any(one.objective.alone or not one.codec.exact for one in about):
+        if any(one.objective.trains_alone or not one.codec.exact for one in about):
             with torch.enable_grad():
                 return self._plain.train(wave, values, deliver)
         with arithmetic(self.torch_device, self._precision):

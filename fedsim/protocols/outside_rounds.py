@@ -11,10 +11,10 @@ from fedsim.kernel.trip import Abandoned
 from fedsim.protocols.message import Message
 from fedsim.protocols.world import Client, World
 
-__all__ = ["train_aside"]
+__all__ = ["train_outside_rounds"]
 
 
-def train_aside(
+def train_outside_rounds(
     world: World, client: Client, size: float, effort: float, passes: int, stream: Stream
 ) -> Generator[Any, Any, None]:
     """So many bytes come down, and the device works, as long as training on *effort* samples takes it.
