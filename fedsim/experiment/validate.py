@@ -101,10 +101,9 @@ def _check_world(scenario: Scenario, materials: Materials, look: Look = lambda *
     first, *others = scenario.protocols
     world = build_world(scenario, first, materials, lambda *_: NoLearner())
     for protocol in others:
-        if (
-            materials.table_for(protocol, materials.table) is world.model
-            and materials.data_for(protocol) is world.dataset
-        ):
+        with scenario.about(*scenario.place_of(protocol)):
+            dataset = materials.data_for(protocol)
+        if materials.table_for(protocol, materials.table) is world.model and dataset is world.dataset:
             check_protocol(scenario, protocol, seen_by(protocol, world, scenario))
         else:
             build_world(scenario, protocol, materials, lambda *_: NoLearner())

@@ -119,8 +119,8 @@ FAULTS = (
     Fault(
         "a private predictor is sent",
         EXCHANGE,
-        'return self.predictor == "private"',
-        "return False",
+        'return EXTRACTOR if self.classifier == "private" else None',
+        "return None",
         CLOCK,
     ),
     Fault(

@@ -64,7 +64,9 @@ def test_nobody_joins_where_no_round_was_finished() -> None:
 
 def test_groups_that_are_formed_once_have_no_newcomers_either() -> None:
     naive = {"name": "naive_gsp", "groups": 2, "sampling_rate": 1.0}
-    world = simulated(PARTED | {"newcomers": {"clients": 1, "epochs": 1}, "stop.rounds": 2, "protocols": [naive]})
+    world = simulated(
+        PARTED | {"newcomers": {"clients": 1, "epochs": 1, "trains": "all"}, "stop.rounds": 2, "protocols": [naive]}
+    )
     assert [client.attempts for client in world.clients] == [2, 2, 2, 2, 0]
 
 

@@ -174,7 +174,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
             "data": {"name": "digits", "partition": {"name": "iid"}},
             "evaluate": {"on": ["global"]},
         },
-        "protocols[1]: client 0 has 3 training samples, and at most one in 5 is held back",
+        "protocols[1]: client 0 has 4 training samples, and at most one in 5 is held back",
     ),
     "masks at stations": (
         {
@@ -183,8 +183,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
                 {"name": "hierarchical", "fraction": 1.0, "server": {"name": "salient_mean", "denominator": "count"}}
             ],
         },
-        "protocols[0].server: server rule 'salient_mean' looks at 'kept' of each client, and a base station reports its "
-        "model alone; choose denominator: clients",
+        "protocols[0].server: server rule 'salient_mean' looks at 'kept' of each client, and a base station reports "
+        "its model alone; choose denominator: clients",
     ),
     "in sequence": (
         {

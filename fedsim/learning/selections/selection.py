@@ -108,7 +108,7 @@ class Selection(Component):
         return 0.0
 
     def size(self, skeleton: Skeleton, part_bytes: float) -> float:
-        """Bytes of an update of a part that has *part_bytes* in all, with the numbers of filters; 0 if it is measured."""
+        """Bytes of an update of a part of *part_bytes*, with the numbers of its filters; 0 if that is measured."""
         if self.reads_learning:
             return 0.0
         return bytes_kept(skeleton, part_bytes, [self.keeps(one.filters) for one in skeleton.convolutions])
