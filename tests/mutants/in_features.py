@@ -118,15 +118,15 @@ FAULTS = (
     Fault(
         "a protocol is described in the world of another model",
         SIMULATIONS,
-        "return bool(self.fresh) and self.fresh[-1].model is self.materials.table_for(protocol, self.materials.table)",
-        "return bool(self.fresh)",
+        "return world.model is table and ",
+        "return ",
         (TEST_ADAPTED,),
     ),
     Fault(
         "a protocol is checked in the world of another model",
         VALIDATE,
-        "if materials.table_for(protocol, materials.table) is world.model:",
-        "if world.model:",
+        "if materials.table_for(protocol, materials.table) is world.model and ",
+        "if ",
         (TEST_ADAPTED,),
     ),
     Fault(
