@@ -12,7 +12,7 @@ from fedsim.experiment.compare import Spent, difference, summary_at
 from fedsim.metrics.intervals import CONFIDENCE, half_width
 
 TARGETS = (0.5, 0.6, 0.65, 0.7)
-TEST_SETS = {"final_accuracy": "pooled", "final_accuracy_unseen": "unseen"}
+TEST_SETS = {"final_accuracy": "pooled", "final_accuracy_unseen": "unseen", "final_accuracy_mean": "by client"}
 VERDICTS = {1: "confirmed", 0: "undecided", -1: "contradicted"}
 BETWEEN = "between evaluations"
 

@@ -31,6 +31,8 @@ SCENARIOS = HERE.parents[1] / "scenarios/paper"
 KEPT = ["protocol", "seed", "round", *CUMULATIVE]
 KEPT_OF_CLASSES = ["protocol", "seed", "round", "device_class", "sim_time_s", "transfer_bytes", "accuracy", "loss"]
 SCORES = ["accuracy", "loss", "accuracy_unseen", "loss_unseen"]
+OWN_SCORES = ("claims-spatl", "claims-spatl-tuned", "claims-spatl-arms")
+"""Runs whose papers count each client's accuracy on its own tests once."""
 SYSTEMS = {"FedAvg": "fedavg", "FedProx": "fedprox", "HFedMS-S": "hfedms_s", "HFedMS-D": "hfedms_d"}
 ENDS = {"final_accuracy": "%", "loss": "loss"}
 TABLE4 = {"rounds": "rounds", "transfer_bytes": "TiB", "sim_time_s": "hours"}
@@ -39,13 +41,16 @@ Rounds = dict[str, pd.DataFrame]
 """Scenario, or data set -> its evaluated rounds."""
 
 STREAMS, SKEW, STATIC = ("femnist", "glyphs"), ("skew",), ("writers", "three classes")
-OWN = ("iid",)
+OWN, DIRICHLET = ("iid",), ("dirichlet",)
 """Whose "pooled" test set is all clients' own test samples, each for its client's own model."""
 SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "writers": "claims-fedgs-femnist",
     "three classes": "claims-fedgs-skew",
     "iid": "claims-flexifed",
+    "dirichlet": "claims-spatl",
 }
+TUNED = "claims-spatl-tuned"
+"""More of the runs on "dirichlet": a fair baseline that has to be scored in another way."""
 TABLE2 = {"FedAvg": "fedavg", "FedAdam": "fedadam", "FedGS": "fedgs"}
 AXES: dict[str, Spent] = {
     "rounds": "round",
@@ -68,6 +73,15 @@ FLEXIFED_CLAIMS = (
     Claim("FlexiFed Table 1", "clustered", "clustered_fl", "rounds", OWN),
     Claim("FlexiFed Table 1", "max", "clustered", "rounds", OWN),
     Claim("FlexiFed Table 1", "max", "clustered_fl", "rounds", OWN),
+)
+SPATL_CLAIMS = tuple(
+    Claim(source, "spatl", other, at, DIRICHLET)
+    for source, other in [
+        ("SPATL Table II", "fedavg"),
+        ("fair baseline", "fedper"),
+        ("fair baseline", "fedavg, fine-tuned"),
+    ]
+    for at in ("rounds", "bytes on air")
 )
 FLEXIFED = {"iid": "claims-flexifed", "shards": "claims-flexifed-shards"}
 """Shards -> scenario. Two shards for each client have one seed only, and so no verdict."""
@@ -92,12 +106,14 @@ CLAIMS = (
     Claim("FedGSP Table 1", "fedgsp", "fedavg", "rounds", SKEW),
     *FEDGS_CLAIMS,
     *FLEXIFED_CLAIMS,
+    *SPATL_CLAIMS,
 )
 
 
 def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     """Every table that follows from the evaluated rounds of the scenarios, and of their device *classes*, by file."""
     rounds = {data: kept[scenario] for data, scenario in SCENARIO_OF.items()}
+    rounds["dirichlet"] = pd.concat([rounds["dirichlet"], kept[TUNED]])
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
     judgements = verdicts(rounds)
@@ -115,6 +131,10 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
             {"writers": kept["claims-fedgs-rates-femnist"], "three classes": kept["claims-fedgs-rates-skew"]}
         ),
         "flexifed_in_short.csv": in_short(judgements, OWN),
+        "spatl_in_short.csv": in_short(judgements, DIRICHLET),
+        "spatl_arms.csv": pd.concat(
+            reached(kept["claims-spatl-arms"], at).assign(**{"at equal": at}) for at in ("rounds", "bytes on air")
+        ),
         "flexifed_speed_ups.csv": speed_ups(flexifed),
         "flexifed_models.csv": by_model({data: classes[name] for data, name in FLEXIFED.items()}),
         "flexifed_studied.csv": by_study(pd.read_csv(HERE / "flexifed_studies.csv")),
@@ -134,7 +154,7 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     for data, table in rounds.items():
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
             made[f"{data} equal {at}.csv".replace(" ", "_")] = reached(table, at)
-        if data not in OWN:  # whose models are below every target
+        if data not in (*OWN, *DIRICHLET):  # whose models are below every target
             made[f"{data} targets.csv".replace(" ", "_")] = targets(table)
     return made
 
@@ -284,7 +304,8 @@ def keep_rounds(folders: Sequence[str]) -> None:
         last = rounds.groupby(["protocol", "seed"])["round"].max().reset_index()
         if unlike := expected ^ set(last.itertuples(index=False, name=None)):
             raise SystemExit(f"this is no whole run of {name}: {sorted(unlike)[0]} is in one of them only")
-        kept = rounds[[*KEPT, *(score for score in SCORES if score in rounds)]].dropna(subset=["accuracy"])
+        scores = [*SCORES, *(["accuracy_mean"] if name in OWN_SCORES else [])]
+        kept = rounds[[*KEPT, *(score for score in scores if score in rounds)]].dropna(subset=["accuracy"])
         write(f"rounds/{name}.csv", kept.assign(sim_time_s=kept["sim_time_s"].round(3)).round(6))
 
 

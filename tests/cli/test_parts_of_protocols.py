@@ -72,7 +72,7 @@ PLAIN = {
 """What each can be without more ado."""
 ONLY_FITS_PARTS = {"hfedms_d": "lasp sends the classifier alone", "fedper": "extractor sends the extractor alone"}
 ONLY_FITS_PARTS |= dict.fromkeys(
-    [name for name in NEEDED if name.startswith("spatl")], "extractor sends the extractor alone"
+    [name for name in NEEDED if name.startswith("spatl")], "salient_filters sends the extractor alone"
 )
 ONLY_FITS_PARTS["standalone"] = "clients have models of their own"
 """What those say of a softmax, which has its classifier not apart."""

@@ -51,6 +51,7 @@ def test_what_is_said_in_short_follows_from_the_verdicts() -> None:
         "in_short.csv": script().in_short(verdicts, (*script().STREAMS, *script().SKEW)),
         "fedgs_in_short.csv": script().in_short(verdicts, script().STATIC),
         "flexifed_in_short.csv": script().in_short(verdicts, script().OWN),
+        "spatl_in_short.csv": script().in_short(verdicts, script().DIRICHLET),
         "chance.csv": script().chance(verdicts),
     }
     for name, table in made.items():
@@ -60,11 +61,11 @@ def test_what_is_said_in_short_follows_from_the_verdicts() -> None:
 def test_a_claim_has_one_verdict_in_short_only_where_all_its_tests_agree() -> None:
     verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
     short = pd.concat(
-        pd.read_csv(CLAIMS / name) for name in ("in_short.csv", "fedgs_in_short.csv", "flexifed_in_short.csv")
+        pd.read_csv(CLAIMS / f"{name}in_short.csv") for name in ("", "fedgs_", "flexifed_", "spatl_")
     )
     short = short.set_index(["claim", "at equal"])["verdict"]
     for claim, rows in verdicts.groupby(["claim", "at equal"]):
-        given = set(rows[["pooled verdict", "unseen verdict"]].stack().dropna())
+        given = set(rows[["pooled verdict", "unseen verdict", "by client verdict"]].stack().dropna())
         assert short[claim] == (given.pop() if len(given) == 1 else "mixed"), claim
 
 

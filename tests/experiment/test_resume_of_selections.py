@@ -82,12 +82,12 @@ def test_another_graph_network_is_another_training(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("executor", mostly_long(["serial", "batched", "processes"], now=["batched"]))
+@pytest.mark.parametrize("executor", mostly_long(["serial", "batched", "processes"], now=["serial"]))
 def test_killed_between_a_selection_and_its_upload(server: RunServer, tmp_path: Path, executor: str) -> None:
     scenario, whole, out = digit_runs.data(CHANGES), tmp_path / "whole", tmp_path / "run"
     assert server.run(scenario, whole, executor=executor) == 0
     often: dict[str, Any] = {"resume": True, "looks": True, "checkpoint_interval_s": 2, "executor": executor}
-    for sizes in (1, 2, 3, 4, 5, 6, 8, 9, 11, SIZES) if executor != "batched" else (1, 6, SIZES):
+    for sizes in (6,) if executor == "serial" else (1, 2, 3, 4, 5, 6, 8, 9, 11, SIZES):
         assert server.run(scenario, out, at=At(0, sizes=sizes), **often) == -signal.SIGKILL
         assert not (out / "rounds.csv").exists()
     assert server.run(scenario, out, resume=True, executor=executor) == 0

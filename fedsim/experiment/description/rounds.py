@@ -65,10 +65,12 @@ def protocol_facts(
 def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
     """Those of the first rounds."""
     stop, form = protocol.stop or simulations.scenario.stop, closed_form(protocol)
+    sensors, newcomers = len(simulations.materials.topology.sensors), simulations.scenario.newcomers
+    kept_out = newcomers.clients if newcomers else 0
     facts: dict[str, Any] = {
         "protocol": protocol.title,
         "name": protocol.name,
-        "mean_cohort": None if form is None else form.mean_cohort(len(simulations.materials.topology.sensors)),
+        "mean_cohort": None if form is None else min(form.mean_cohort(sensors), sensors - kept_out),
         "reads_learning": protocol.needs_learning,
         "kept": _kept(protocol, simulations),
         "peak_memory": _peaks(protocol, simulations),
