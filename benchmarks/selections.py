@@ -50,7 +50,7 @@ def scenario(selection: dict[str, Any]) -> Scenario:
                 "cell": {"radio": {"name": "fixed", "uplink_bps": 1e9, "downlink_bps": 1e9}},
                 "link": {"rate_bps": 1e9},
             },
-            "devices": {"classes": {"camera": {"compute": {"name": "per_sample", "seconds_per_sample": 0.0}}}},
+            "devices": {"classes": {"camera": {"compute": {"name": "per_sample", "seconds_per_sample": 0.01}}}},
             "data": {"name": "digits", "pixels": 16, "partition": {"name": "iid"}, "client_test_fraction": 0.1},
             "model": {"name": "resnet"},
             "training": {"learning_rate": 0.01, "momentum": 0.9, "batch_size": 32, "epochs": 2},

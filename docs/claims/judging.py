@@ -160,7 +160,7 @@ def told(judgement: pd.Series, whole: bool) -> str:
 def chance(judgements: pd.DataFrame) -> pd.DataFrame:
     """How many verdicts of which kind there are, and how many would be false by chance if no difference were real."""
     rows = []
-    for title, tests in {**{test: [test] for test in TEST_SETS.values()}, "both": [*TEST_SETS.values()]}.items():
+    for title, tests in {**{test: [test] for test in TEST_SETS.values()}, "all": [*TEST_SETS.values()]}.items():
         given = pd.concat([judgements[f"{test} verdict"] for test in tests]).dropna()
         row = {"test set": title, "verdicts": len(given), "false by chance": f"{(1 - CONFIDENCE) * len(given):.1f}"}
         rows.append(row | {verdict: int((given == verdict).sum()) for verdict in (*VERDICTS.values(), BETWEEN)})

@@ -133,7 +133,8 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
         "flexifed_in_short.csv": in_short(judgements, OWN),
         "spatl_in_short.csv": in_short(judgements, DIRICHLET),
         "spatl_arms.csv": pd.concat(
-            reached(kept["claims-spatl-arms"], at).assign(**{"at equal": at}) for at in ("rounds", "bytes on air")
+            reached(kept["claims-spatl-arms"], at).filter(regex=r"^(?!\+/-)").assign(**{"at equal": at})
+            for at in ("rounds", "bytes on air")
         ),
         "flexifed_speed_ups.csv": speed_ups(flexifed),
         "flexifed_models.csv": by_model({data: classes[name] for data, name in FLEXIFED.items()}),

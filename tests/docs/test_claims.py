@@ -71,9 +71,10 @@ def test_a_claim_has_one_verdict_in_short_only_where_all_its_tests_agree() -> No
 
 def test_one_test_in_twenty_is_false_by_chance() -> None:
     verdicts = pd.DataFrame({"pooled verdict": ["confirmed"] * 40, "unseen verdict": ["undecided"] * 20 + [None] * 20})
+    verdicts["by client verdict"] = None
     counted = script().chance(verdicts).set_index("test set")
-    assert counted["verdicts"].to_dict() == {"pooled": 40, "unseen": 20, "both": 60}
-    assert counted["false by chance"].to_dict() == {"pooled": "2.0", "unseen": "1.0", "both": "3.0"}
+    assert counted["verdicts"].to_dict() == {"pooled": 40, "unseen": 20, "by client": 0, "all": 60}
+    assert counted["false by chance"].to_dict() == {"pooled": "2.0", "unseen": "1.0", "by client": "0.0", "all": "3.0"}
     assert counted.loc["both", ["confirmed", "undecided", "contradicted"]].to_list() == [40, 20, 0]
 
 
