@@ -60,9 +60,7 @@ def test_what_is_said_in_short_follows_from_the_verdicts() -> None:
 
 def test_a_claim_has_one_verdict_in_short_only_where_all_its_tests_agree() -> None:
     verdicts = pd.read_csv(CLAIMS / "verdicts.csv", dtype=str)
-    short = pd.concat(
-        pd.read_csv(CLAIMS / f"{name}in_short.csv") for name in ("", "fedgs_", "flexifed_", "spatl_")
-    )
+    short = pd.concat(pd.read_csv(CLAIMS / f"{name}in_short.csv") for name in ("", "fedgs_", "flexifed_", "spatl_"))
     short = short.set_index(["claim", "at equal"])["verdict"]
     for claim, rows in verdicts.groupby(["claim", "at equal"]):
         given = set(rows[["pooled verdict", "unseen verdict", "by client verdict"]].stack().dropna())
@@ -75,7 +73,7 @@ def test_one_test_in_twenty_is_false_by_chance() -> None:
     counted = script().chance(verdicts).set_index("test set")
     assert counted["verdicts"].to_dict() == {"pooled": 40, "unseen": 20, "by client": 0, "all": 60}
     assert counted["false by chance"].to_dict() == {"pooled": "2.0", "unseen": "1.0", "by client": "0.0", "all": "3.0"}
-    assert counted.loc["both", ["confirmed", "undecided", "contradicted"]].to_list() == [40, 20, 0]
+    assert counted.loc["all", ["confirmed", "undecided", "contradicted"]].to_list() == [40, 20, 0]
 
 
 def runs(protocol: str, *finals: float, round_bytes: float = 1e6) -> pd.DataFrame:
