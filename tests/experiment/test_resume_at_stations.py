@@ -47,7 +47,7 @@ def server() -> Iterator[RunServer]:
     ("label", "executor"),
     mostly_long(
         [(label, executor) for label in PROTOCOLS for executor in ("serial", "batched")],
-        now=[("fused", "batched")],
+        now=[],
     ),
 )
 def test_a_killed_run_at_stations_goes_on_byte_for_byte(

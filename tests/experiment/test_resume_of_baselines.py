@@ -53,7 +53,7 @@ def test_every_other_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path:
     ("name", "executor"),
     mostly_long(
         [(name, executor) for name in PROTOCOLS for executor in EXECUTORS],
-        now=[("scaffold", "batched")],
+        now=[],
     ),
 )
 def test_a_killed_baseline_goes_on_byte_for_byte(server: RunServer, tmp_path: Path, name: str, executor: str) -> None:
