@@ -138,6 +138,21 @@ def test_after_the_rounds_in_which_it_learns_an_agent_is_asked_once_and_nothing_
     assert "reward" not in chosen.facts
 
 
+@pytest.mark.parametrize("learns", [False, True])
+def test_a_model_that_has_diverged_is_sent_whole_and_teaches_an_agent_nothing(learns: bool) -> None:
+    selection, begun = GnnPpo(episodes=2), asked(learns=False)
+    weights = weights_of()
+    next(iter(weights.values()))[0] = torch.nan
+
+    def accuracy(masks: list[np.ndarray]) -> float:
+        raise AssertionError("nothing is rated")
+
+    chosen = selection.choose(asked(weights=weights, learns=learns, accuracy=accuracy))
+    assert all(mask.all() for mask in chosen.masks) and chosen.facts == {"target_met": 0.0}
+    before = selection.choose(begun).state[AGENT]
+    assert all(torch.equal(tensor, before[name]) for name, tensor in chosen.state[AGENT].items())
+
+
 def test_all_of_an_agent_is_trained_if_asked() -> None:
     chosen = GnnPpo(episodes=12, pretrained=False, trains="all").choose(asked())
     assert len(chosen.state[AGENT]) == 8 + 8 + 6

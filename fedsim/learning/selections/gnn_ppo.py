@@ -12,6 +12,7 @@ from importlib import resources
 from math import prod
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+import numpy as np
 from annotated_types import Interval
 
 from fedsim.data.dataset import FederatedDataset
@@ -103,7 +104,10 @@ class GnnPpo(MeasuredSelection):
         return 4.0 * sum(map(prod, shapes.values()))
 
     def choose(self, asked: Asked) -> Chosen:
-        """What the best episode ends with, if agents learn in that round; else what one pass of mean actions does."""
+        """What the best episode ends with, if agents learn in that round; else what one pass of mean actions does.
+
+        Of a model that has diverged everything is kept: an agent can neither look at it nor learn from it.
+        """
         from fedsim.learning.agent.network import Agent
         from fedsim.learning.agent.search import Budget, Search
         from fedsim.learning.agent.state import Viewer
@@ -111,6 +115,9 @@ class GnnPpo(MeasuredSelection):
         skeleton, norms = asked.skeleton, asked.norms()
         agent = Agent(skeleton, self._parameters(asked))
         trained = [name for name in agent.parameters if self.trains == "all" or name.split(".")[1] in HEADS]
+        if not all(np.isfinite(some).all() for some in norms):
+            untouched = {AGENT: {name: agent.parameters[name] for name in trained}}
+            return Chosen([np.ones(len(some), np.bool_) for some in norms], untouched, {"target_met": 0.0})
         search = Search(
             agent,
             skeleton,
