@@ -12,6 +12,7 @@ from fedsim.learning.learner import NoLearner
 from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.table import ModelTable
 from fedsim.protocols.combination import Combination
+from fedsim.protocols.newcomers import NewcomersSettings
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import RunLoop
 from fedsim.protocols.world import World
@@ -48,7 +49,7 @@ def validate(scenario: Scenario, look: Look = lambda *_: None, *, every_seed: bo
     materials = gather_materials(scenario, first)
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
-            _check_cohort(protocol, len(materials.topology.sensors))
+            _check_cohort(protocol, len(materials.topology.sensors), scenario.newcomers)
     _check_world(scenario, materials, look)
     for protocol in scenario.protocols:
         with scenario.about(*scenario.place_of(protocol)):
@@ -69,10 +70,15 @@ def seeds_tried(scenario: Scenario, materials: Materials) -> int:
     return min(max(min(MOST_SEEDS, by_clients, by_samples), 1), len(scenario.seeds))
 
 
-def _check_cohort(protocol: Protocol, clients: int) -> None:
-    if isinstance(protocol, Combination) and (size := protocol.who().mean_size(clients)) > clients:
-        key = (*protocol.cohort_key, "clients")
+def _check_cohort(protocol: Protocol, clients: int, newcomers: NewcomersSettings | None) -> None:
+    if not isinstance(protocol, Combination):
+        return
+    key, size = (*protocol.cohort_key, "clients"), protocol.who().mean_size(clients)
+    if size > clients:
         raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", *key)
+    left = clients - newcomers.clients if newcomers else clients  # none: that is said where newcomers are checked
+    if size > left > 0 and getattr(protocol.who(), "clients", None) is not None:  # a fraction is of all
+        raise Misfit(f"{size:g} must be at most {left}, as {clients - left} of {clients} clients are newcomers", *key)
 
 
 def _check_formula(protocol: Protocol, formula: CostModelSettings | None, table: ModelTable) -> None:

@@ -154,6 +154,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"newcomers": {"epochs": 1}, "stop": {"sim_time_s": 5.0}},
         "newcomers come when the last round is over, and at a simulated time a round is under way; end the run by",
     ),
+    "fewer are left": (
+        {"newcomers": {"clients": 18, "epochs": 1}, "protocols": [{"name": "fedavg", "clients": 3}]},
+        "clients: 3 must be at most 2, as 18 of 20 clients are newcomers",
+    ),
     "one part": ({"newcomers": {"epochs": 1}, "model": {"name": "softmax"}}, "this model has none"),
     "in the cloud": (
         {"newcomers": {"epochs": 1}, "protocols": [{"name": "centralised"}]},
