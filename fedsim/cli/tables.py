@@ -16,7 +16,7 @@ from fedsim import registry
 from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.remarks_after import remarks
-from fedsim.viz.tables import comparison_cells, number_cells
+from fedsim.viz.tables import comparison_cells, further_tables, number_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,13 +34,17 @@ def show_comparison(
 ) -> None:
     """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error."""
     further = () if at is None else (at[0],)
-    shown = comparison_cells(compare(results, at=at, target=target), further)
+    compared = compare(results, at=at, target=target)
+    shown = comparison_cells(compared, further)
     of_classes = compare_device_classes(results, at=at, target=target)  # before anything is printed: it may be damaged
     show_cells(shown, left=("run", "protocol"))
     if len(of_classes):
         sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
         cells = comparison_cells(of_classes, further).drop(columns="rounds")  # the run's: they stand above
         show_cells(cells, left=("run", "protocol", "device class"))
+    for title, cells in further_tables(compared):
+        sys.stdout.write(f"\n{title}\n\n")
+        show_cells(cells, left=("run", "protocol"))
     sys.stdout.flush()
     if quiet:
         return

@@ -161,7 +161,11 @@ def _summary(result: Results, at: Budget | None, target: float | None) -> pd.Dat
         raise UserError(f"{printable(str(result.folder))} has closed forms only, which are of whole runs")
     if result.rounds.empty:
         return events.assign(rounds=0)
-    every_run = events.merge(summary_at(result.rounds, at, target), how="left")
+    found = summary_at(result.rounds, at, target)
+    if at is None:  # all else is as it was
+        others = [column for column in result.summary if column not in found or column in events]
+        events = result.summary.loc[events.index, others]
+    every_run = events.merge(found, how="left")
     return every_run.assign(rounds=every_run["rounds"].fillna(0))  # some had no round at all
 
 

@@ -17,6 +17,7 @@ from fedsim.experiment.description.simulations import MOST_HOPS
 from fedsim.experiment.gc_policy import rare_collections
 from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.validate import validate
+from fedsim.models.table import EXTRACTOR
 from fedsim.protocols.world import World
 from fedsim.scenario.build import Materials
 from fedsim.scenario.schema import Scenario
@@ -27,9 +28,9 @@ __all__ = ["MOST_HOPS", "describe", "plain"]
 def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[str, Any], Materials]:
     """The facts about *scenario* on its first seed, section by section, and the materials that they are about.
 
-    Sections are ``scenario``, ``seed``, ``data``, ``network``, ``model``,
-    ``class_models`` (by device class) and ``protocols``; a fact that is not known is
-    None. Messages are simulated over at most *most_hops* hops, for all protocols together.
+    Sections are ``scenario``, ``seed``, ``data``, ``network``, ``model``, ``class_models`` (by device class),
+    ``newcomers`` (None without any) and ``protocols``; a fact that is not known is None. Messages are simulated over at
+    most *most_hops* hops, for all protocols together.
 
     Raises `UserError` for everything that a run would refuse on that seed.
     """
@@ -57,12 +58,21 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
                 for name, kind in scenario.devices.classes.items()
                 if kind.model is not None and name in materials.class_tables
             },
+            "newcomers": _newcomers(scenario, materials),
             "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops, fresh),
         }
     if fresh:
         fresh.clear()
         gc.collect()  # nothing was simulated in it, and tables need room too
     return facts, materials
+
+
+def _newcomers(scenario: Scenario, materials: Materials) -> dict[str, Any] | None:
+    """Of those who are kept for the end; who else comes is known only then."""
+    newcomers = scenario.newcomers
+    if newcomers is None:
+        return None
+    return {**newcomers.model_dump(), "downlink_bytes": newcomers.clients * materials.table.bytes(EXTRACTOR)}
 
 
 def plain(facts: Any) -> Any:

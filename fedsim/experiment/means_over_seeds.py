@@ -39,6 +39,18 @@ METRICS = (
     "rounds_to_target",
     "communication_s",
     "computation_s",
+    "filters_share",
+    "flops_share",
+    "present_share",
+    "kept_accuracy",
+    "inference_s",
+    "kept_inference_s",
+    "target_met",
+    "newcomers",
+    "newcomers_accuracy",
+    "newcomers_rmse",
+    "newcomers_s",
+    "newcomers_bytes",
 )
 """Columns of a summary that are averaged over seeds."""
 

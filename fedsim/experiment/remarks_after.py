@@ -34,6 +34,8 @@ def remarks(results: Results) -> list[str]:
             rounds.get((row.protocol, row.seed)),
             runs.get((row.protocol, row.seed), {}),
             results.manifest.get("classes"),
+            leaves_out=getattr(row, "filters_share", 1.0) < 1,
+            newcomers=getattr(row, "newcomers", math.nan),
         )
     ]
     return of_runs + [
@@ -50,8 +52,13 @@ def diverged_at(rounds: pd.DataFrame) -> int | None:
     return None if found.empty else int(found.iloc[0])
 
 
-def _of_one(rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | None) -> Iterator[str]:
-    """Of one *run*, a row of the manifest, and its *rounds*."""
+def _of_one(
+    rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | None, *, leaves_out: bool, newcomers: float
+) -> Iterator[str]:
+    """Of one *run*, a row of the manifest, and its *rounds*.
+
+    *leaves_out* says whether clients send some filters only, and *newcomers* how many there were (NaN: none wanted).
+    """
     cut_short, learning_rates = run.get("cut_short"), run.get("learning_rates") or LEARNING_RATES
     if cut_short is not None:
         done = 0 if rounds is None else len(rounds)
@@ -59,6 +66,11 @@ def _of_one(rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | 
     if rounds is None:
         yield "no round ended before the run did, so there is nothing to compare"
         return
+    if newcomers == 0:
+        yield (
+            "no newcomer has trained: each client had been asked in a round, or could not be reached after the last "
+            "one; newcomers.clients keeps some for the end"
+        )
     in_vain = int((rounds["participants"] == 0).sum()) if "participants" in rounds else 0
     if in_vain == len(rounds):
         yield f"no update arrived in time in any of {in_vain} rounds, so the model was never trained"
@@ -73,15 +85,18 @@ def _of_one(rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | 
     if scored.empty:
         return
     first, last = scored.iloc[0], scored.iloc[-1]
+    advice = f"try {{}} {' or '.join(learning_rates)}"
+    if leaves_out:
+        advice = f"filters that nobody has sent yet are as they started, so go on for more rounds, or {advice}"
     if classes is not None and _is_far_above_chance(last["loss"], last["accuracy"], classes):
         yield (
             f"a loss of {last['loss']:.3g} (accuracy {last['accuracy']:.3g}) is far above ln {classes} = "
-            f"{math.log(classes):.3g}, which guessing gives; try a tenth of {' or '.join(learning_rates)}, and look "
+            f"{math.log(classes):.3g}, which guessing gives; {advice.format('a tenth of')}, and look "
             "whether labels and the scale of samples are right"
         )
     elif last["loss"] > first["loss"] and not last["accuracy"] > first["accuracy"]:
         change = f"loss {_two_losses(first['loss'], last['loss'])}"
-        yield f"the model got worse with training ({change}); try a smaller {' or '.join(learning_rates)}"
+        yield f"the model got worse with training ({change}); {advice.format('a smaller')}"
 
 
 def _two_losses(first: float, last: float) -> str:

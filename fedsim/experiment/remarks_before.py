@@ -55,6 +55,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         *_slow_wires(scenario, materials),
         *_classifiers_that_nobody_scores(scenario),
         *_phases_that_never_begin(scenario),
+        *_sizes_that_are_declared(scenario),
     )
     return said + [scenario.written.remark(text, path) for path, text in others]
 
@@ -218,6 +219,17 @@ def _phases_that_never_begin(scenario: Scenario) -> Said:
                 scenario.place_of(protocol),
                 f"{protocol.title!r} trains its last model from round {first} on, and its run has {rounds}: it ends "
                 "with an earlier model",
+            )
+
+
+def _sizes_that_are_declared(scenario: Scenario) -> Said:
+    """Where a run that learns could measure the sizes of updates, and is told them."""
+    for protocol in scenario.protocols:
+        if scenario.learn and isinstance(protocol, Combination) and (key := protocol.declared_size):
+            yield (
+                (*scenario.place_of(protocol), *key),
+                "sizes of updates, and so bytes and seconds, are as declared here, and not those of what is learned; "
+                "leave it out to measure them",
             )
 
 

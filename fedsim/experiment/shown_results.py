@@ -11,15 +11,17 @@ import pandas as pd
 
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.scenario.scalars import printable
-from fedsim.viz.tables import WIDTH, comparison_cells
+from fedsim.viz.tables import WIDTH, comparison_cells, further_tables
 
 __all__ = ["as_html", "as_text"]
 
 
 def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
     """Lines of at most 100 columns, unless a protocol's name is very long: what is wider goes on below."""
-    cells = _cells(name, summary).set_index("protocol").rename_axis(None)
-    lines = [f"{name}, in {_short(folder)}", cells.to_string(line_width=WIDTH)]
+    means = pd.DataFrame(means_over_seeds(name, summary))
+    lines = [f"{name}, in {_short(folder)}", _as_lines(comparison_cells(means))]
+    for title, cells in further_tables(means):
+        lines += [title, _as_lines(cells)]
     for remark in remarks:
         lines += textwrap.wrap(f"Remark: {remark}", WIDTH, subsequent_indent="  ")
     return "\n".join(line.rstrip() for line in "\n".join(lines).split("\n"))
@@ -28,12 +30,15 @@ def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[st
 def as_html(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
     """A heading, a table and the remarks, without any style of their own."""
     heading = f"<div><strong>{escape(name)}</strong>, in <code>{escape(_short(folder))}</code></div>"
-    table = _cells(name, summary).to_html(index=False, border=0)
+    means = pd.DataFrame(means_over_seeds(name, summary))
+    table = comparison_cells(means).to_html(index=False, border=0)
+    for title, cells in further_tables(means):
+        table += f"<div>{escape(title)}</div>{cells.to_html(index=False, border=0)}"
     return heading + table + "".join(f"<div>Remark: {escape(remark)}</div>" for remark in remarks)
 
 
-def _cells(name: str, summary: pd.DataFrame) -> pd.DataFrame:
-    return comparison_cells(pd.DataFrame(means_over_seeds(name, summary)))
+def _as_lines(cells: pd.DataFrame) -> str:
+    return cells.set_index("protocol").rename_axis(None).to_string(line_width=WIDTH)
 
 
 def _short(folder: Path) -> str:

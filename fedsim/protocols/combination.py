@@ -87,6 +87,14 @@ class Combination(Protocol):
         return (*self._key("schedule"), "inner_codec", "declared_bytes") if measures else ()
 
     @property
+    def declared_size(self) -> tuple[str, ...]:
+        """The key that declares the size of an update, where it is given and could be measured; else empty."""
+        if self.codec.measured and self.codec.declared_bytes is not None:
+            return ("codec", "declared_bytes")
+        of_exchange = self.parts.exchange.declared_size
+        return (*self._key("exchange"), *of_exchange) if of_exchange else ()
+
+    @property
     def held_back(self) -> int:
         """As the scenario says, or as its exchange needs it."""
         return self.parts.exchange.held_back if self.hold_back is None else self.hold_back
@@ -147,8 +155,9 @@ class Combination(Protocol):
             if schedule.at_stations and (exchange.keeps_parts or exchange.several_models):
                 problem = f"exchange {exchange.name!r} leaves a part of the model with each client"
                 raise Misfit(f"{problem}, and stations report all of it; {self._way('exchange', ['whole'])}")
-        if exchange.held_back and self.hold_back == 0:
-            raise Misfit("0, and the selection needs samples that clients hold back; leave it out", "hold_back")
+        if exchange.held_back and self.hold_back not in (None, exchange.held_back):
+            problem = f"{self.hold_back}, and the selection has clients hold back {exchange.held_back} samples"
+            raise Misfit(f"{problem}, as its own keys say; leave it out", "hold_back")
         exchange.check_beside(objective, theirs)
         if objective.rebuilt and not theirs.exact:
             problem = f"objective {objective.name!r} has the server work out {objective.rebuilt[0]!r} from the update"
@@ -234,7 +243,8 @@ class Combination(Protocol):
         ways = " or ".join(f"{{name: {name}}}" for name in names)
         if open_kind(type(self), part):
             return f"choose {part}: {ways}"
-        return f"use {protocol_that_takes(part, names[0])} or composed, with {part}: {ways}"
+        others = dict.fromkeys((str(protocol_that_takes(part, names[0])), "composed"))
+        return f"use {' or '.join(others)}, with {part}: {ways}"
 
     @property
     def cohort_key(self) -> tuple[str, ...]:

@@ -37,8 +37,13 @@ class NewcomersSettings(Settings):
     trains: Literal["classifier", "all"] = "classifier"
     """classifier: on features of the extractor, which stays as it came; all: the whole model."""
 
+    def check_number(self, clients: int) -> None:
+        """Raise `Misfit` unless some of all *clients* take part."""
+        if self.clients >= clients:
+            raise Misfit(f"{self.clients} must be below {clients}, or none of the sensors takes part", "clients")
+
     def check(self, world: World, *, several_models: bool, at_stations: bool) -> None:
-        """Raise `UserError` unless all clients have one model, of an extractor and a classifier, and some take part.
+        """Raise `UserError` unless all clients have one model, of an extractor and a classifier.
 
         The protocol trains *several_models*, or asks clients *at_stations*.
         """
@@ -48,9 +53,6 @@ class NewcomersSettings(Settings):
             raise Misfit("newcomers get an extractor, and this model has none; choose another, such as resnet")
         if self.clients and at_stations:
             raise Misfit("stations ask all clients that they have; leave newcomers.clients out")
-        if self.clients >= len(world.clients):
-            problem = f"newcomers.clients={self.clients} of {len(world.clients)} clients"
-            raise Misfit(f"{problem}, so that nobody is left to take part; write fewer")
         if self.trains == "classifier":
             world.model.check_that_parts_run_alone()
             if any(client.compute.takes_time for client in world.clients):

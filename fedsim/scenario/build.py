@@ -212,6 +212,9 @@ def build_world(
 
 def check_protocol(scenario: Scenario, protocol: Protocol, world: World) -> None:
     """Raise `UserError`, with its key, when *protocol* cannot run in *world*, or makes nothing to score as asked."""
+    if scenario.newcomers:
+        with scenario.about("newcomers"):
+            scenario.newcomers.check_number(len(world.clients))
     with scenario.about(*scenario.place_of(protocol)):
         protocol.check(world)
         if scenario.newcomers:

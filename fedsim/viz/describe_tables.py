@@ -26,6 +26,7 @@ def description_tables(facts: dict[str, Any]) -> list[DescriptionTable]:
         *_model("model", facts["model"]),
         *(table for name, model in facts["class_models"].items() for table in _model(f"model of {name}", model)),
         *_protocols(facts["protocols"], facts["data"]["clients"]),
+        *_newcomers(facts["newcomers"], facts["data"]["clients"]),
     ]
     return [table for table in tables if len(table.cells)]
 
@@ -218,6 +219,17 @@ def _round_row(protocol: dict[str, Any], clients: int) -> dict[str, str]:
     }
 
 
+def _newcomers(newcomers: dict[str, Any] | None, clients: int) -> Iterator[DescriptionTable]:
+    if newcomers is None:
+        return
+    who, kept_out = "clients that were never asked", newcomers["clients"]
+    rows = [("train", f"{newcomers['trains']}, for {many(newcomers['epochs'], 'epoch')} after the last round")]
+    if kept_out:
+        who = f"{kept_out:,} of {clients:,} clients, and whoever was never asked"
+        rows.append((f"{kept_out:,} are sent", size(newcomers["downlink_bytes"])))
+    yield pairs("newcomers", who, rows)
+
+
 def _common_row(protocol: dict[str, Any], of_class: dict[str, Any]) -> dict[str, str]:
     return {
         "protocol": _label(protocol),
@@ -258,6 +270,8 @@ ENDS = {
 def _run_row(protocol: dict[str, Any]) -> dict[str, str]:
     run = protocol["run"]
     row = {"protocol": _label(protocol), "estimate of the run": "", "time": "", "downlink": "", "uplink": ""}
+    if protocol["measured_size"]:
+        return {**row, "estimate of the run": f"none: sizes are measured; {protocol['measured_size']} gives them"}
     if protocol["reads_learning"]:
         return {**row, "estimate of the run": "none: it decides on what is learned"}
     if protocol["not_simulated"] is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterable
 from itertools import count
 
@@ -46,8 +45,16 @@ def fitted(names: Iterable[str], letters: int) -> dict[str, str]:
 
 
 def _on_two_lines(text: str, letters: int) -> str:
-    lines = textwrap.wrap(text, letters)
-    return "\n".join(lines if len(lines) <= 2 else [text[:letters], text[letters:]])
+    """Broken behind a word, or where there is none behind as many letters as there may be."""
+    first = ""
+    for word in _WORD.findall(text):
+        if len((first + word).rstrip()) > letters:
+            break
+        first += word
+    rest = text[len(first) :]
+    if not first or len(rest) > letters:
+        first, rest = text[:letters], text[letters:]
+    return "\n".join(line for line in (first.rstrip(), rest) if line)
 
 
 def legible(text: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ __all__ = [
     "Show",
     "comparison_cells",
     "count",
+    "further_tables",
     "many",
     "number_cells",
     "pairs",
@@ -111,6 +112,27 @@ _COLUMNS = (
 )
 
 
+_FURTHER_TABLES = {
+    "Filters that clients have chosen last, and their models without the others: means over clients": (
+        _Column("filters_share", "filters"),
+        _Column("flops_share", "FLOPs"),
+        _Column("present_share", "with shortcuts"),
+        _Column("target_met", "target met"),
+        _Column("kept_accuracy", "accuracy"),
+        _Column("kept_inference_s", "inference", "seconds"),
+        _Column("inference_s", "of whole models", "seconds"),
+    ),
+    "Newcomers, after the last round": (
+        _Column("newcomers", "newcomers"),
+        _Column("newcomers_accuracy", "accuracy"),
+        _Column("newcomers_rmse", "RMSE"),
+        _Column("newcomers_s", "simulated time", "seconds"),
+        _Column("newcomers_bytes", "downlink", "bytes"),
+    ),
+}
+"""Of a part of what a summary has, by title."""
+
+
 def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) -> pd.DataFrame:
     """What `fedsim.compare` returned, as text: a column for each metric that any row has, and some *further* ones.
 
@@ -119,6 +141,21 @@ def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) ->
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
     """
+    return _cells_of(comparison, [column for column in _COLUMNS if not column.asked or column.metric in further])
+
+
+def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it."""
+    events = comparison[comparison["accounting"] == "event"]
+    for title, columns in _FURTHER_TABLES.items():
+        known = [f"{column.metric}_n" for column in columns]
+        rows = events[(events[known] > 0).any(axis="columns")]
+        if len(rows):
+            yield title, _cells_of(rows, columns)
+
+
+def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column]) -> pd.DataFrame:
+    """Whose they are, and each of the *columns* that any row has."""
     cells = pd.DataFrame(index=comparison.index)
     if comparison["run"].nunique() > 1:
         cells["run"] = comparison["run"]
@@ -128,8 +165,8 @@ def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) ->
         cells["device class"] = comparison["device_class"]
     if (comparison["n"] > 1).any():
         cells["seeds"] = comparison["n"].astype(str)
-    for column in _COLUMNS:
-        if (comparison[f"{column.metric}_n"] > 0).any() and (not column.asked or column.metric in further):
+    for column in columns:
+        if (comparison[f"{column.metric}_n"] > 0).any():
             cells[column.title] = [_cell(row, column) for _, row in comparison.iterrows()]
     return cells
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import digit_runs
 import pytest
 from rich.console import Console
 from scenario_texts import write_scenario
@@ -195,6 +196,27 @@ def test_a_protocol_that_reads_what_was_learned_is_said_to_be_unknown() -> None:
     shown = printed(facts)
     assert "none: it decides on what is learned" in shown
     assert "2 of 2" in shown
+
+
+def test_sizes_that_are_measured_are_unknown_unless_they_are_given() -> None:
+    spatl = {"name": "spatl", "clients": 2, "selection": {"name": "l2_global", "keep": 0.5}}
+    changes = {"protocols": [spatl], "model": {"name": "small_cnn"}, "data.client_test_fraction": 0.3}
+    facts, _ = describe(digit_runs.scenario(changes | {"evaluate": {"on": ["own"]}}))
+    assert (facts["protocols"][0]["measured_size"], facts["newcomers"]) == ("declared_keep", None)
+    assert "none: sizes are measured; declared_keep gives them" in printed(facts)
+
+
+@pytest.mark.parametrize("kept_out", [0, 2])
+def test_newcomers_are_told_of_as_far_as_they_are_known(kept_out: int) -> None:
+    newcomers = {"clients": kept_out, "epochs": 3}
+    changes = {"newcomers": newcomers, "protocols": [{"name": "fedper", "clients": 2}], "model": {"name": "small_cnn"}}
+    own = {"evaluate": {"on": ["own"]}, "data.client_test_fraction": 0.3}
+    facts, materials = describe(digit_runs.scenario(changes | own | {"stop.rounds": 2}))
+    extractor = materials.table.bytes("extractor")
+    assert facts["newcomers"] == {**newcomers, "trains": "classifier", "downlink_bytes": kept_out * extractor}
+    shown = printed(facts)
+    assert "classifier, for 3 epochs after the last round" in shown
+    assert ("2 of 20 clients, and whoever was never asked" in shown) == ("2 are sent" in shown) == bool(kept_out)
 
 
 def test_a_run_that_nobody_is_left_for_says_so() -> None:

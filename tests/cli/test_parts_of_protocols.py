@@ -70,9 +70,9 @@ PLAIN = {
     "schedule": "rounds",
 }
 """What each can be without more ado."""
-ONLY_FITS_PARTS = {"hfedms_d": "lasp sends the classifier alone", "fedper": "extractor sends the extractor alone"}
+ONLY_FITS_PARTS = {"hfedms_d": "exchange 'lasp' needs a model of", "fedper": "exchange 'extractor' needs a model of"}
 ONLY_FITS_PARTS |= dict.fromkeys(
-    [name for name in NEEDED if name.startswith("spatl")], "salient_filters sends the extractor alone"
+    [name for name in NEEDED if name.startswith("spatl")], "exchange 'salient_filters' needs a model of"
 )
 ONLY_FITS_PARTS["standalone"] = "clients have models of their own"
 """What those say of a softmax, which has its classifier not apart."""

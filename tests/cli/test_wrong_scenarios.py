@@ -402,12 +402,12 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a classifier that is the whole model": (
         {FEDAVG: calibrated()},
-        "plant.yaml:20: protocols[0].exchange: lasp sends the classifier alone, and this model has one part only; "
-        "choose a model with an extractor, such as hfedms_cnn, or declare model.classifier_parameters",
+        "plant.yaml:20: protocols[0].exchange: exchange 'lasp' needs a model of an extractor and a classifier, "
+        "and this one is not divided; choose another, such as hfedms_cnn, or declare model.classifier_parameters",
     ),
     "a classifier of HFedMS that is the whole model": (
         {FEDAVG: "  - {name: hfedms_d}\n"},
-        "plant.yaml:20: protocols[0]: lasp sends the classifier alone, and this model has one part only; choose ...",
+        "plant.yaml:20: protocols[0]: exchange 'lasp' needs a model of an extractor and a classifier, ...",
     ),
     "operations of parts that nobody declared": (
         {**IN_PARTS, FEDAVG: calibrated()},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from said import assert_said
 from small_worlds import scenario
-from tiny_results import rounds_of, write_results
+from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim import cli
 from fedsim.experiment.remarks_after import remarks
@@ -62,6 +62,28 @@ def test_the_model_got_worse(tmp_path: Path, accuracies: list[float], losses: li
     )
     results = write_results(tmp_path / "run", [rounds.assign(participants=3)])
     assert remarks(results) == ([remark] if worse else [])
+
+
+def test_filters_that_nobody_has_sent_yet_may_be_why(tmp_path: Path) -> None:
+    for losses, said in (
+        ([1.0, 1.5], "(loss 1 -> 1.5); filters that nobody has sent yet are as they started, so go on for more rounds"),
+        ([1.0, 171.0], "gives; filters that nobody has sent yet are as they started, so go on for more rounds, or try"),
+    ):
+        rounds = rounds_of("spatl", 1, [0.3, 0.1]).assign(loss=losses, participants=3)
+        for share, told in ((0.7, True), (1.0, False)):
+            rows = [summary_of(rounds, filters_share=share)]
+            results = write_results(tmp_path / f"{losses[1]}-{share}", [rounds], summary=rows, classes=10)
+            (remark,) = remarks(results)
+            assert (said in remark) == told and "training.learning_rate" in remark
+
+
+def test_nobody_came(tmp_path: Path) -> None:
+    rounds = rounds_of("fedavg", 1, [0.1, 0.3]).assign(participants=3)
+    for newcomers, told in ((0, True), (1, False)):
+        results = write_results(tmp_path / str(newcomers), [rounds], summary=[summary_of(rounds, newcomers=newcomers)])
+        assert [remark.partition(":")[2].strip()[:26] for remark in remarks(results)] == [
+            "no newcomer has trained: e"
+        ] * told
 
 
 @pytest.mark.parametrize(

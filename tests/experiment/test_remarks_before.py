@@ -322,3 +322,29 @@ def test_a_phase_that_never_begins_is_named(rounds: int | None, told: bool) -> N
     validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
     said = f"protocols[0]: 'cgau' trains its last model from round 6 on, and its run has {rounds}: it ends with an "
     assert remarks == ([f"{said}earlier model"] if told else [])
+
+
+SPARSE = {"path": f"{ROOT / 'tests' / 'outside' / 'sparse.py'}:Sparse"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "place"),
+    [
+        ({"selection": {"name": "l2_global", "keep": 0.5, "declared_keep": 0.4}}, "selection.declared_keep"),
+        ({"selection": {"name": "l2_global", "keep": 0.5}}, None),
+        ({"selection": {"name": "uniform", "keep": 0.5}}, None),
+        ({"name": "fedavg", "codec": SPARSE | {"declared_bytes": 500.0}}, "codec.declared_bytes"),
+        ({"name": "fedavg", "codec": SPARSE}, None),
+        ({"name": "fedavg", "codec": {"name": "float32", "declared_bytes": 500.0}}, None),
+    ],
+)
+def test_a_declared_size_where_it_could_be_measured_is_named(keys: dict[str, object], place: str | None) -> None:
+    changes = {"protocols": [{"name": "spatl", "clients": 2, **keys}], "model": {"name": "small_cnn"}}
+    changes |= {"data.client_test_fraction": 0.3, "evaluate": {"on": ["own"]}}
+    remarks = list[str]()
+    for learn in (True, *([False] if place else [])):
+        scenario = digit_runs.scenario(changes | {"learn": learn})
+        validate(scenario, lambda first, _, asked=scenario: remarks.extend(remarks_before(asked, first)))
+    said = "sizes of updates, and so bytes and seconds, are as declared here, and not those of what is learned; leave"
+    assert len(remarks) == (place is not None)
+    assert all(remark.startswith(f"protocols[0].{place}: {said}") for remark in remarks)

@@ -21,7 +21,7 @@ TAKES_TIME: dict[str, Any] = {
     "network.cell.radio": {"name": "fixed", "uplink_bps": 1e6, "downlink_bps": 1e6},
     "devices.classes.sensor": {"compute": {"name": "per_sample", "seconds_per_sample": 0.001}},
 }
-AGENT: dict[str, Any] = {"name": "gnn_ppo", "episodes": 4, "finetune_rounds": 2}
+AGENT: dict[str, Any] = {"name": "gnn_ppo", "episodes": 4, "update_steps": 4, "finetune_rounds": 2}
 CHANGES: dict[str, Any] = TAKES_TIME | {
     "topology.devices": 6,
     "data": {"name": "digits", "partition": {"name": "iid"}, "client_test_fraction": 0.2},

@@ -12,7 +12,7 @@ from asked import with_worlds
 from fedsim.models.convolutions import skeleton_of
 from fedsim.models.table import EXTRACTOR, LayerTable
 
-AGENT: dict[str, Any] = {"name": "gnn_ppo", "episodes": 4, "finetune_rounds": 1, "pretrained": False}
+AGENT: dict[str, Any] = {"name": "gnn_ppo", "episodes": 4, "update_steps": 4, "finetune_rounds": 1, "pretrained": False}
 LEARNS: dict[str, Any] = {
     "topology.devices": 3,
     "network.link.rate_bps": 8e6,

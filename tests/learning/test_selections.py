@@ -159,7 +159,7 @@ def test_all_of_an_agent_is_trained_if_asked() -> None:
 
 
 def test_who_cannot_meet_the_target_says_so() -> None:
-    chosen = GnnPpo(episodes=3, steps=1, target=0.98, pretrained=False).choose(asked())
+    chosen = GnnPpo(episodes=3, steps=1, update_steps=3, target=0.98, pretrained=False).choose(asked())
     assert chosen.facts["target_met"] == 0.0 and chosen.facts["mean_reward"] == -100.0
 
 
@@ -226,3 +226,14 @@ def test_a_target_out_of_reach_is_refused() -> None:
     for keys in ({"target": 0.99}, {"target": 0.8, "least_keep": 0.5}, {"least_keep": 1.0}):
         with pytest.raises(Misfit, match="can be left out; write less, or a smaller least_keep"):
             GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]
+
+
+def test_an_agent_that_may_never_learn_is_refused() -> None:
+    class Classes:
+        regression = False
+
+    for keys in ({"episodes": 9}, {"update_steps": 31}):
+        with pytest.raises(Misfit, match="episodes of one action each, so that an agent may never learn"):
+            GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]
+    for keys in ({"episodes": 10}, {"episodes": 9, "update_steps": 9}, {"episodes": 1, "finetune_rounds": 0}):
+        GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]

@@ -29,8 +29,8 @@ FAULTS = (
     Fault(
         "runs without any round are left out",
         COMPARE,
-        'summary_at(result.rounds, at, target), how="left"',
-        'summary_at(result.rounds, at, target), how="inner"',
+        'events.merge(found, how="left")',
+        'events.merge(found, how="inner")',
         (TEST_COMPARE,),
     ),
     Fault(

@@ -149,7 +149,10 @@ def test_newcomers_learn_as_a_plain_loop_does(tmp_path: Path, trains: str) -> No
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "nobody is left": ({"newcomers": {"clients": 20, "epochs": 1}}, "newcomers.clients=20 of 20 clients"),
+    "nobody is left": (
+        {"newcomers": {"clients": 20, "epochs": 1}},
+        "newcomers.clients: 20 must be below 20, or none of the sensors",
+    ),
     "a time": (
         {"newcomers": {"epochs": 1}, "stop": {"sim_time_s": 5.0}},
         "newcomers come when the last round is over, and at a simulated time a round is under way; end the run by",

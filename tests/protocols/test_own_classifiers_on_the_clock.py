@@ -126,9 +126,11 @@ def said(changes: dict[str, Any]) -> str:
 
 def test_a_model_of_one_part_is_refused() -> None:
     message = said({"model": {"name": "softmax"}, "protocols": [{"name": "fedper", "clients": 2}]})
-    assert message.startswith("protocols[0]: extractor sends the extractor alone, and this model has one part only; ")
+    assert message.startswith("protocols[0]: exchange 'extractor' needs a model of an extractor and a classifier, and ")
     composed = {"name": "composed", "cohort": {"name": "random", "clients": 2}, "exchange": {"name": "extractor"}}
-    assert said({"model": {"name": "softmax"}, "protocols": [composed]}).startswith("protocols[0].exchange: extractor")
+    assert said({"model": {"name": "softmax"}, "protocols": [composed]}).startswith(
+        "protocols[0].exchange: exchange 'extractor'"
+    )
 
 
 def test_a_codec_that_is_not_exact_is_refused() -> None:

@@ -44,7 +44,7 @@ CASES: dict[str, tuple[dict[str, Any], float, float]] = {
     "half": ({"name": "spatl", "selection": HALF}, DOWN + TRAINED, UP_HALF),
     "half, at random": ({"name": "spatl", "selection": {"name": "random", "keep": 0.5}}, DOWN + TRAINED, UP_HALF),
     "half, declared": (
-        {"name": "spatl", "selection": {"name": "gnn_ppo", "declared_keep": 0.5}, "hold_back": 2},
+        {"name": "spatl", "selection": {"name": "gnn_ppo", "declared_keep": 0.5, "reward_samples": 2}},
         DOWN + TRAINED,
         UP_HALF,
     ),
@@ -136,7 +136,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "nothing may be held back": (
         {"protocols": [{"name": "spatl", "fraction": 1.0, "hold_back": 0}]},
-        "protocols[0].hold_back: 0, and the selection needs samples that clients hold back; leave it out",
+        "protocols[0].hold_back: 0, and the selection has clients hold back 128 samples, as its own keys say; leave",
+    ),
+    "another number is held back": (
+        {"protocols": [{"name": "spatl", "fraction": 1.0, "hold_back": 127}]},
+        "protocols[0].hold_back: 127, and the selection has clients hold back 128 samples, as its own keys say; leave",
     ),
     "a scale without its parity": (
         {"protocols": [{"name": "spatl", "fraction": 1.0, "control": {"cv_scale": 0.5}}]},

@@ -8,7 +8,8 @@ from pathlib import Path
 from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.experiment.compare import compare
-from fedsim.viz.tables import comparison_cells
+from fedsim.experiment.shown_results import as_html, as_text
+from fedsim.viz.tables import comparison_cells, further_tables
 
 
 def test_one_seed_is_told_in_numbers_with_units(tmp_path: Path) -> None:
@@ -46,6 +47,35 @@ def test_a_cell_tells_when_only_some_seeds_have_it(tmp_path: Path) -> None:
     rows = [summary_of(run, time_to_target_s=time_s) for run, time_s in zip(runs, (7200.0, 7200.0, nan), strict=True)]
     cells = comparison_cells(compare([write_results(tmp_path / "run", runs, summary=rows)]))
     assert cells["time to target"].to_list() == ["2 h (2 of 3)"]
+
+
+CHOSEN = {
+    **{"filters_share": 0.69, "flops_share": 0.5, "present_share": 0.8, "kept_accuracy": 0.31, "target_met": 1.0},
+    **{"inference_s": 0.002, "kept_inference_s": 0.0016},
+}
+CAME = {"newcomers": 2, "newcomers_accuracy": 0.7, "newcomers_s": 90.0, "newcomers_bytes": 2e6}
+
+
+def test_what_only_some_have_is_in_tables_of_its_own(tmp_path: Path) -> None:
+    runs = [rounds_of(protocol, 1, [0.5]) for protocol in ("fedavg", "spatl")]
+    rows = [summary_of(runs[0], **CAME), summary_of(runs[1], **CHOSEN, **CAME | {"newcomers": 0})]
+    results = write_results(tmp_path / "run", runs, summary=rows)
+    (filters, chosen), (newcomers, came) = further_tables(compare([results]))
+    assert filters.startswith("Filters that clients have chosen last") and newcomers.startswith("Newcomers")
+    assert chosen.to_dict("records") == [
+        {
+            **{"protocol": "spatl", "filters": "0.690", "FLOPs": "0.500", "with shortcuts": "0.800"},
+            **{"target met": "1", "accuracy": "0.310", "inference": "1.60 ms", "of whole models": "2 ms"},
+        }
+    ]
+    assert came["protocol"].tolist() == ["fedavg", "spatl"] and came["newcomers"].tolist() == ["2", "0"]
+    assert came.iloc[0][["accuracy", "simulated time", "downlink"]].tolist() == ["0.700", "90 s", "2 MB"]
+    for shown in (as_text("tiny", results.folder, results.summary, []), as_html("", Path(), results.summary, [])):
+        assert filters in shown and newcomers in shown and "1.60 ms" in shown
+    assert not list(further_tables(compare([results], at=("round", 1)))), "a budget is of rounds, and these are not"
+    assert compare([results], target=0.4)["newcomers_accuracy_mean"].tolist() == [0.7, 0.7]
+    plain = write_results(tmp_path / "plain", runs)
+    assert not list(further_tables(compare([plain])))
 
 
 def test_a_column_that_is_empty_everywhere_is_left_out(tmp_path: Path) -> None:

@@ -51,7 +51,8 @@ class GnnPpo(MeasuredSelection):
     finetune_rounds: NonNegativeInt = 10
     """Rounds of the run in which agents learn."""
     update_steps: Annotated[int, Interval(ge=2, le=10**6)] = 10
-    """Actions after which an agent learns from all of them, at the end of an episode."""
+    """Actions after which an agent learns from all of them, at the end of an episode. At most ``episodes``: each of
+    these may be one action, and agents learn in each training."""
     update_epochs: Count = 20
     """Passes over these actions (the paper, section V-A; its code makes 10)."""
     reward_samples: Count = 128
@@ -79,6 +80,9 @@ class GnnPpo(MeasuredSelection):
         """Classes are needed for an accuracy, and the target must be within reach."""
         if self.finetune_rounds and dataset.regression:
             raise Misfit("'gnn_ppo' rates by accuracy, and this data set has numbers to predict; choose uniform")
+        if self.finetune_rounds and self.update_steps > self.episodes:
+            problem = f"{self.update_steps} actions are more than {self.episodes} episodes of one action each"
+            raise Misfit(f"{problem}, so that an agent may never learn; write less, or more episodes", "update_steps")
         least = [left_of(one.filters, self.least_keep) for one in skeleton.convolutions]
         if (most := 1 - skeleton.flops_share(least)) < self.target:
             problem = (

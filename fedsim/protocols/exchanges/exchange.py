@@ -66,6 +66,11 @@ class Exchange(Component):
         """The key of its own that would declare the size of an update, where that is measured; else empty."""
         return ()
 
+    @property
+    def declared_size(self) -> tuple[str, ...]:
+        """The key of its own that declares the size of an update, where it is given and could be measured."""
+        return ()
+
     def always_trains(self, interval: int) -> bool:
         """Whether each client that takes part in a round trains in it, where blocks have *interval* rounds."""
         return True

@@ -45,8 +45,8 @@ class Extractor(Exchange):
         """The model must have both parts."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
             raise Misfit(
-                f"{self.name} sends the extractor alone, and this model has one part only; choose a model with an "
-                "extractor, such as hfedms_cnn, or declare model.classifier_parameters"
+                f"exchange {self.name!r} needs a model of an extractor and a classifier, and this one is not divided; "
+                "choose another, such as hfedms_cnn, or declare model.classifier_parameters"
             )
 
     def check_beside(self, objective: Objective, codec: Codec) -> None:

@@ -56,8 +56,8 @@ class LASP(Exchange):
         """The model must have both parts, and devices that take time need its operations part by part."""
         if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
             raise Misfit(
-                "lasp sends the classifier alone, and this model has one part only; choose a model with an extractor, "
-                "such as hfedms_cnn, or declare model.classifier_parameters"
+                "exchange 'lasp' needs a model of an extractor and a classifier, and this one is not divided; "
+                "choose another, such as hfedms_cnn, or declare model.classifier_parameters"
             )
         world.model.check_that_parts_run_alone()
         if any(client.compute.takes_time for client in world.clients):

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 from fedsim.errors import Misfit, within
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
-from fedsim.learning.selections.selection import NoSelection, Selecting, Selection
+from fedsim.learning.selections.selection import MeasuredSelection, NoSelection, Selecting, Selection
 from fedsim.models.convolutions import skeleton_of
 from fedsim.models.table import EXTRACTOR, ModelTable
 from fedsim.protocols.block import BlockRound
@@ -58,6 +58,12 @@ class SalientFilters(Extractor):
     def measured_size(self) -> tuple[str, ...]:
         """That of the selection."""
         return ("selection", "declared_keep") if self.selection.reads_learning else ()
+
+    @property
+    def declared_size(self) -> tuple[str, ...]:
+        """That of a selection that measures otherwise."""
+        measures = isinstance(self.selection, MeasuredSelection)
+        return ("selection", "declared_keep") if measures and not self.measured_size else ()
 
     def is_whole(self, interval: int) -> bool:
         """Where nothing stays with the client; what is left out of an update stands there as it was received."""
