@@ -27,6 +27,16 @@ CONVOLUTIONS = {
     "protocols": [{"name": "fedavg", "clients": 20}],  # everybody, so that each round is of the same kind
 }
 ONE_SEED = CONVOLUTIONS | {"seeds": [1]}
+SELECTED: dict[str, Any] = ONE_SEED | {
+    "data.partition": {"name": "iid"},
+    "data.client_test_fraction": 0.3,
+    "evaluate": {"on": ["own"]},
+    "training.momentum": 0.9,
+    "stop": {"rounds": 2},
+    "protocols": [
+        {"name": "spatl", "clients": 4, "selection": {"name": "gnn_ppo", "episodes": 2, "update_steps": 2}},
+    ],
+}
 GATED = {"model": {"name": "resnet", "depth": 8}, "stop": {"rounds": 1}}
 
 on_cuda = [
@@ -94,6 +104,17 @@ def test_models_are_the_same_but_for_rounding_as_one_client_after_the_other(torc
     stacked = trained(tmp_path / "stacked", torch_device, ONE_SEED, precision="float64")
     expected = digit_runs.weights(plain, "fedavg")
     for name, tensor in digit_runs.weights(stacked, "fedavg").items():
+        torch.testing.assert_close(tensor, expected[name], rtol=1e-9, atol=1e-12)
+
+
+@each_place_in_time
+def test_filters_are_chosen_where_clients_train(torch_device: str, tmp_path: Path) -> None:
+    plain = run(digit_runs.scenario(SELECTED), out=tmp_path / "plain", executor="serial", precision="float64")
+    there = trained(tmp_path / "there", torch_device, SELECTED, executor="batched", precision="float64")
+    assert there.rounds["uplink_bytes"].tolist() == plain.rounds["uplink_bytes"].tolist()
+    assert there.summary["filters_share"].tolist() == plain.summary["filters_share"].tolist()
+    expected = digit_runs.weights(plain, "spatl")
+    for name, tensor in digit_runs.weights(there, "spatl").items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-9, atol=1e-12)
 
 
