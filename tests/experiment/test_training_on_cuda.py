@@ -37,7 +37,12 @@ SELECTED: dict[str, Any] = ONE_SEED | {
         {"name": "spatl", "clients": 4, "selection": {"name": "gnn_ppo", "episodes": 2, "update_steps": 2}},
     ],
 }
-GATED = {"model": {"name": "resnet", "depth": 8}, "stop": {"rounds": 1}}
+NORMALISED: dict[str, Any] = {
+    "model": {"name": "resnet", "depth": 20},
+    "stop": {"rounds": 1},
+    "protocols": [{"name": "fedavg", "clients": 2}],
+}
+PLAIN_SELECTED = SELECTED | {"model": {"name": "resnet", "depth": 20}}
 
 on_cuda = [
     pytest.mark.cuda,
@@ -126,10 +131,13 @@ def test_the_digits_give_the_same_bytes_again(torch_device: str, tmp_path: Path)
     assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
 
 
-@pytest.mark.parametrize("torch_device", [pytest.param("cuda", marks=on_cuda)])
-def test_models_of_the_plain_loop_give_the_same_bytes_again(torch_device: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("changes", [NORMALISED, PLAIN_SELECTED], ids=["trained", "selected"])
+@each_place_in_time
+def test_models_of_the_plain_loop_give_the_same_bytes_again(
+    torch_device: str, changes: dict[str, Any], tmp_path: Path
+) -> None:
     for name in ("one", "two"):
-        trained(tmp_path / name, torch_device, GATED)
+        trained(tmp_path / name, torch_device, changes)
     assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
 
 
