@@ -50,15 +50,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What has been loaded stays, so the collector need not look at it again and again."""
+    what_has_been_loaded_stays()
+    gc.enable()
+
+
+MANY_MODULES = 20
+"""About as many objects as one look at all of them is worth."""
+_modules = [0]
+
+
+def what_has_been_loaded_stays() -> None:
+    """So the collector need not look at it again and again."""
     from fedsim.experiment.gc_policy import set_aside_for_good
 
-    set_aside_for_good()
-    gc.enable()
+    if len(sys.modules) >= _modules[0] + MANY_MODULES:
+        set_aside_for_good()
+        _modules[0] = len(sys.modules)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a data set that is not here; undo what an earlier test did to torch's threads."""
+    what_has_been_loaded_stays()
     if item.get_closest_marker("data") and not os.environ.get("FEDSIM_DATA"):
         pytest.skip("FEDSIM_DATA names no folder with data sets")
     if torch := sys.modules.get("torch"):

@@ -30,7 +30,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.experiment.gc_policy import rare_collections
+    from fedsim.experiment.gc_policy import set_aside
     from fedsim.experiment.remarks_before import remarks_before
     from fedsim.experiment.validate import seeds_tried, validate
     from fedsim.quick import in_seconds
@@ -44,7 +44,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         remarks.extend(remarks_before(scenario, materials))
 
     with (
-        rare_collections(journeys=MOST_NODES),
+        set_aside(journeys=MOST_NODES),
         most_nodes(arguments.most_nodes),
         in_seconds(not arguments.all_data),
     ):

@@ -14,7 +14,7 @@ from fedsim.experiment.description.model import model_facts
 from fedsim.experiment.description.network import network_facts
 from fedsim.experiment.description.rounds import protocol_facts
 from fedsim.experiment.description.simulations import MOST_HOPS
-from fedsim.experiment.gc_policy import rare_collections
+from fedsim.experiment.gc_policy import set_aside
 from fedsim.experiment.remarks_before import remarks_before
 from fedsim.experiment.validate import validate
 from fedsim.models.table import EXTRACTOR
@@ -43,7 +43,7 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
         network["remarks"] = remarks_before(scenario, materials)
         fresh.append(world)
 
-    with rare_collections():
+    with set_aside():
         materials = validate(scenario, look)
         about_training = scenario.training, materials.tables, materials.by_protocol(scenario.protocols)
         facts = {
@@ -61,9 +61,9 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
             "newcomers": _newcomers(scenario, materials),
             "protocols": protocol_facts(scenario, materials, network["wires_to_server"]["mean"], most_hops, fresh),
         }
-    if fresh:
-        fresh.clear()
-        gc.collect()  # nothing was simulated in it, and tables need room too
+        if fresh:
+            fresh.clear()
+            gc.collect()  # nothing was simulated in it, and tables need room too
     return facts, materials
 
 

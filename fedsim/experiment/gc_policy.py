@@ -17,8 +17,8 @@ __all__ = ["rare_collections", "set_aside", "set_aside_for_good"]
 MANY_OBJECTS = 100_000
 OBJECTS_PER_JOURNEY = 10
 """At the most at one time: a trip and its generator, a message or local work, their lists of who waits."""
-_for_good: list[bool] = []
-"""Something, once `set_aside_for_good` has been called in this process."""
+_set_aside: list[bool] = []
+"""An element for each block of `set_aside` that this process is in, and one for `set_aside_for_good`."""
 
 
 @contextmanager
@@ -38,19 +38,25 @@ def rare_collections(*, journeys: int = 0) -> Iterator[None]:
 def set_aside_for_good() -> None:
     """For a process of many runs, such as tests or a notebook: what exists now is not looked at any more, nor given
     back at the end of a run, and runs set nothing aside themselves."""
-    _for_good.append(True)
+    _set_aside.append(True)
     gc.freeze()
 
 
 @contextmanager
-def set_aside(*, journeys: int) -> Iterator[None]:
-    """The same, and what exists at the beginning is not looked at inside."""
-    ours = not _for_good  # how much is set aside would take long to ask: Python counts it one by one
+def set_aside(*, journeys: int = 0) -> Iterator[None]:
+    """The same, and what exists at the beginning is not looked at inside, when all garbage is asked for neither.
+
+    So a world that is over is given back without a look at all modules that are loaded, if it was built inside. Inside
+    of another such block nothing more is set aside, as Python can only give back all of it at once.
+    """
+    ours = not _set_aside  # how much is set aside would take long to ask: Python counts it one by one
     if ours:
         gc.freeze()
+    _set_aside.append(True)
     try:
         with rare_collections(journeys=journeys):
             yield
     finally:
+        _set_aside.pop()
         if ours:
             gc.unfreeze()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.errors import Remark, UserError
-from fedsim.experiment.gc_policy import rare_collections
+from fedsim.experiment.gc_policy import rare_collections, set_aside
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import model_size, new_manifest, take_peaks
 from fedsim.experiment.memory import check_memory
@@ -83,7 +83,7 @@ def run(
         return Results(path)
     check_store(place)
     remarks: list[str] = []
-    with rare_collections():  # first, as a host takes a while to load
+    with set_aside():  # first, as a host takes a while to load
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         gc.collect()  # the world that was checked is full of cycles
     protocols = materials.by_protocol(scenario.protocols)
@@ -152,13 +152,14 @@ def _run_all(
                 materials = gather_materials(scenario, seed)
             for protocol in scenario.protocols:
                 folder.check_still_there()  # or its store would be made anew
-                row = _run_one(scenario, protocol, materials, learners, tables, observer)
-                tables.save()
-                folder.manifest["runs"].append(row)
-                folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s
-                take_peaks(folder.manifest)
-                folder.save_manifest()
-                gc.collect()  # a finished world is full of cycles
+                with set_aside():
+                    row = _run_one(scenario, protocol, materials, learners, tables, observer)
+                    tables.save()
+                    folder.manifest["runs"].append(row)
+                    folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s
+                    take_peaks(folder.manifest)
+                    folder.save_manifest()
+                    gc.collect()  # a finished world is full of cycles
     take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
     folder.manifest["remarks"] += map(printable, remarks_after(Results(folder.path)))
     folder.manifest["status"] = "finished"

@@ -103,6 +103,10 @@ def test_compare_prints_it_below(results: Results, tmp_path: Path, capsys: pytes
 def test_a_panel_for_each_class_is_drawn(results: Results, tmp_path: Path) -> None:
     names = {path.name for path in save_figures([results], tmp_path / "figures")}
     assert {"class_accuracy_over_time.png", "class_accuracy_over_bytes.png"} <= names
+
+
+@pytest.mark.long
+def test_each_run_with_classes_has_panels_of_its_own(results: Results, tmp_path: Path) -> None:
     plain = write_results(tmp_path / "plain", [rounds_of("max", 1, [0.5, 0.6])], name="plain")
     again = write_results(tmp_path / "again", [rounds_of("max", 1, [0.5] * 6)], name="again")
     of_classes("max", 1).to_csv(tmp_path / "again/device_classes.csv", index=False)

@@ -13,7 +13,7 @@ from fedsim.experiment.gc_policy import rare_collections, set_aside, set_aside_f
 
 @pytest.fixture
 def nothing_set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(gc_policy, "_for_good", [])
+    monkeypatch.setattr(gc_policy, "_set_aside", [])
     gc.unfreeze()
     yield
     gc.freeze()  # as all other tests have it
@@ -33,6 +33,16 @@ def test_what_is_set_aside_for_good_stays_so() -> None:
         later = [[] for _ in range(1_000)]
     assert gc.get_freeze_count() > 1_000
     assert any(found is later for found in gc.get_objects()), "what came later is looked at"
+
+
+@pytest.mark.usefixtures("nothing_set_aside")
+def test_inside_of_another_block_nothing_is_given_back_before_its_end() -> None:
+    with set_aside():
+        outside = gc.get_freeze_count()
+        with set_aside(journeys=1):
+            assert gc.get_freeze_count() == outside
+        assert gc.get_freeze_count() == outside > 0
+    assert gc.get_freeze_count() == 0
 
 
 def test_thresholds_are_what_they_were() -> None:

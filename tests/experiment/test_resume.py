@@ -182,8 +182,8 @@ def test_a_run_that_was_killed_goes_on_where_its_streams_were(server: RunServer,
     assert any(row["event"] == "loaded" for row in rows(out)[killed_at:])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("executor", mostly_long(["serial", "batched"], now=["serial"]))
+@pytest.mark.long
+@pytest.mark.parametrize("executor", ["serial", "batched"])
 def test_a_run_that_was_killed_remembers_what_its_clients_did(server: RunServer, tmp_path: Path, executor: str) -> None:
     """Semantics, and the extractors that they fit, are values of the store like every other."""
     killed_at = killed_again_and_again(server, REMEMBERED, tmp_path, kills=3, executor=executor)
