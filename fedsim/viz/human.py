@@ -27,7 +27,7 @@ ROUND_TIMES = {
 
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {  # quantity -> (from which value on, one unit, its name)
     "bytes": ((1e12, 1e12, "TB"), (1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
-    "seconds": ((7200, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (1e-3, 1e-3, "ms"), (0, 1, "s")),
+    "seconds": ((7200, 3600, "h"), (120, 60, "min"), (1, 1, "s"), (1e-3, 1e-3, "ms"), (1e-6, 1e-6, "µs"), (0, 1, "s")),
     "joules": ((1e9, 1e9, "GJ"), (1e6, 1e6, "MJ"), (1e3, 1e3, "kJ"), (0, 1, "J")),
 }
 _DIGITS = 3
@@ -78,8 +78,8 @@ def size(size_bytes: float) -> str:
 def duration(seconds: float) -> str:
     """A length of time for people.
 
-    >>> duration(44_640), duration(90), duration(0.0123), duration(0)
-    ('12.4 h', '90 s', '12.3 ms', '0 s')
+    >>> duration(44_640), duration(90), duration(0.0123), duration(0.000152), duration(0)
+    ('12.4 h', '90 s', '12.3 ms', '152 µs', '0 s')
     """
     return _scaled("seconds", seconds)
 
