@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import digit_runs
 import pytest
 from asked import with_worlds
 
+from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.models.convolutions import skeleton_of
 from fedsim.models.table import EXTRACTOR, LayerTable
 
@@ -53,3 +55,25 @@ def test_a_measured_update_has_the_bytes_of_what_is_kept_on_every_hop(
     assert isinstance(table, LayerTable) and row["inference_s"] == pytest.approx(table.forward_flops_per_sample / 1e9)
     rest = table.forward_macs() - macs
     assert row["kept_inference_s"] == pytest.approx(2 * (rest + share * macs) / 1e9)
+
+
+def test_an_agent_is_rated_on_what_is_held_back_and_its_choice_told_of_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: Counter[int] = Counter()
+    own = PlainTrainer.score
+
+    def noted(trainer: PlainTrainer, model: Any, batches: Any, *clients: Any) -> Any:
+        scored.update(int(sample) for batch in batches for sample in batch)
+        return own(trainer, model, batches, *clients)
+
+    monkeypatch.setattr(PlainTrainer, "score", noted)
+    protocols = [{"name": "spatl", "fraction": 1.0, "selection": AGENT}]
+    _, worlds = with_worlds(digit_runs.scenario(LEARNS | {"protocols": protocols}), tmp_path)
+    data = worlds["spatl"].dataset
+    rated = [scored[sample] for ids in data.held_back_ids for sample in ids.tolist()]
+    tested = [scored[sample] for ids in data.client_test_ids for sample in ids.tolist()]
+    assert rated and min(rated) >= 1 and max(rated) <= AGENT["episodes"] * AGENT["finetune_rounds"]
+    evaluations = 2
+    assert set(tested) == {evaluations + 2}, "once more for each choice"
+    assert not any(scored[sample] for ids in data.train_ids for sample in ids.tolist())
