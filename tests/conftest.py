@@ -64,6 +64,7 @@ def what_has_been_loaded_stays() -> None:
     from fedsim.experiment.gc_policy import set_aside_for_good
 
     if len(sys.modules) >= _modules[0] + MANY_MODULES:
+        gc.collect()  # no garbage stays with it
         set_aside_for_good()
         _modules[0] = len(sys.modules)
 

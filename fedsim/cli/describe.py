@@ -45,7 +45,7 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.describe import MOST_HOPS, describe
-    from fedsim.experiment.gc_policy import set_aside
+    from fedsim.experiment.gc_policy import rare_collections
     from fedsim.files import why_no_folder
     from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
@@ -56,7 +56,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     if folder is not None and (problem := why_no_folder(folder)):
         raise UserError(f"--out: {problem}; choose another folder")
     with (
-        set_aside(journeys=MOST_NODES),
+        rare_collections(journeys=MOST_NODES),
         most_nodes(arguments.most_nodes),
         in_seconds(not arguments.all_data),
     ):

@@ -87,10 +87,10 @@ def show_cells(cells: pd.DataFrame, *, left: Sequence[str], console: Console | N
 
 
 def markdown(cells: pd.DataFrame, *, left: Sequence[str]) -> str:
-    """*cells* as a Markdown table that is also easy to read as it is; ``±`` becomes ``+/-``."""
+    """*cells* as a Markdown table that is also easy to read as it is; ``±`` becomes ``+/-``, ``µ`` ``u``."""
     columns = []
     for title in cells:
-        texts = [str(title), *(text.replace("±", "+/-").replace("|", r"\|") for text in cells[title])]
+        texts = [str(title), *(text.replace("±", "+/-").replace("µ", "u").replace("|", r"\|") for text in cells[title])]
         width = max(map(len, texts))
         if title in left:
             texts, rule = [text.ljust(width) for text in texts], "-" * width

@@ -156,16 +156,14 @@ def run_names(results: Sequence[Results]) -> list[str]:
 def _summary(result: Results, at: Budget | None, target: float | None) -> pd.DataFrame:
     if at is None and target is None:
         return result.summary
-    events = result.summary.loc[result.summary["accounting"] == "event", ["protocol", "seed", "accounting"]]
+    events = result.summary[result.summary["accounting"] == "event"]
     if events.empty:
         raise UserError(f"{printable(str(result.folder))} has closed forms only, which are of whole runs")
-    if result.rounds.empty:
-        return events.assign(rounds=0)
-    found = summary_at(result.rounds, at, target)
-    if at is None:  # all else is as it was
-        others = [column for column in result.summary if column not in found or column in events]
-        events = result.summary.loc[events.index, others]
-    every_run = events.merge(found, how="left")
+    run = ["protocol", "seed", "accounting"]
+    nothing = events[run].head(0).assign(rounds=0)
+    found = nothing if result.rounds.empty else summary_at(result.rounds, at, target)
+    known = events[run] if at else events.drop(columns=[name for name in found if name not in run])
+    every_run = known.merge(found, on=run, how="left")
     return every_run.assign(rounds=every_run["rounds"].fillna(0))  # some had no round at all
 
 

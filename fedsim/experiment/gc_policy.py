@@ -46,10 +46,11 @@ def set_aside_for_good() -> None:
 def set_aside(*, journeys: int = 0) -> Iterator[None]:
     """The same, and what exists at the beginning is not looked at inside, when all garbage is asked for neither.
 
-    So a world that is over is given back without a look at all modules that are loaded, if it was built inside. Inside
-    of another such block nothing more is set aside, as Python can only give back all of it at once.
+    So a world that is over is given back without a look at all modules that are loaded, if it was built inside. Python
+    can only give back all of it at once. So nothing more is set aside inside of another such block, nor where the
+    caller has called `gc.freeze`.
     """
-    ours = not _set_aside  # how much is set aside would take long to ask: Python counts it one by one
+    ours = not _set_aside and not gc.get_freeze_count()  # the latter takes long: Python counts it one by one
     if ours:
         gc.freeze()
     _set_aside.append(True)
@@ -58,5 +59,5 @@ def set_aside(*, journeys: int = 0) -> Iterator[None]:
             yield
     finally:
         _set_aside.pop()
-        if ours:
+        if ours and not _set_aside:  # or something has been set aside for good inside
             gc.unfreeze()

@@ -22,7 +22,8 @@ MANY = 10
 def remarks(results: Results) -> list[str]:
     """A sentence for each protocol and seed where no round ended, updates did not arrive, or training failed.
 
-    And one for each protocol whose model diverged on some seeds only: a mean over seeds is then one of the others.
+    And one for each protocol without any newcomer, and for each whose model diverged on some seeds only: a mean over
+    seeds is then one of the others.
     """
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
@@ -35,10 +36,24 @@ def remarks(results: Results) -> list[str]:
             runs.get((row.protocol, row.seed), {}),
             results.manifest.get("classes"),
             leaves_out=getattr(row, "filters_share", 1.0) < 1,
-            newcomers=getattr(row, "newcomers", math.nan),
         )
     ]
-    return of_runs + [
+    return [*of_runs, *_without_newcomers(events), *_diverged_on_some(events, rounds)]
+
+
+def _without_newcomers(events: pd.DataFrame) -> Iterator[str]:
+    """Of each protocol that nobody joined at the end, though a scenario has asked for it."""
+    if "newcomers" in events:
+        for protocol, numbers in events.groupby("protocol", sort=False)["newcomers"]:
+            if found := int((numbers == 0).sum()):
+                yield (
+                    f"{protocol}: no newcomer has trained on {found} of {len(numbers)} seeds; each client had been "
+                    "asked in a round (newcomers.clients keeps some for the end), or could not be reached after it"
+                )
+
+
+def _diverged_on_some(events: pd.DataFrame, rounds: Mapping[Any, pd.DataFrame]) -> list[str]:
+    return [
         f"{protocol}: {found} of {seeds} seeds diverged; what they do not have is left out of its means"
         for protocol, seeds in events.groupby("protocol", sort=False).size().items()
         if 0 < (found := sum(diverged_at(run) is not None for (of, _), run in rounds.items() if of == protocol)) < seeds
@@ -53,12 +68,9 @@ def diverged_at(rounds: pd.DataFrame) -> int | None:
 
 
 def _of_one(
-    rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | None, *, leaves_out: bool, newcomers: float
+    rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | None, *, leaves_out: bool
 ) -> Iterator[str]:
-    """Of one *run*, a row of the manifest, and its *rounds*.
-
-    *leaves_out* says whether clients send some filters only, and *newcomers* how many there were (NaN: none wanted).
-    """
+    """Of one *run*, a row of the manifest, and its *rounds*; *leaves_out*: whether clients send some filters only."""
     cut_short, learning_rates = run.get("cut_short"), run.get("learning_rates") or LEARNING_RATES
     if cut_short is not None:
         done = 0 if rounds is None else len(rounds)
@@ -66,11 +78,6 @@ def _of_one(
     if rounds is None:
         yield "no round ended before the run did, so there is nothing to compare"
         return
-    if newcomers == 0:
-        yield (
-            "no newcomer has trained: each client had been asked in a round, or could not be reached after the last "
-            "one; newcomers.clients keeps some for the end"
-        )
     in_vain = int((rounds["participants"] == 0).sum()) if "participants" in rounds else 0
     if in_vain == len(rounds):
         yield f"no update arrived in time in any of {in_vain} rounds, so the model was never trained"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simpy import AnyOf, Event
 
-from fedsim.experiment.gc_policy import set_aside
+from fedsim.experiment.gc_policy import rare_collections
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.protocols.newcomers import Joining, NewcomersSettings
 from fedsim.protocols.protocol import Protocol
@@ -20,7 +20,7 @@ def simulate(world: World, protocol: Protocol, stop: Stop) -> None:
     if stop.sim_time_s is not None:
         ended = AnyOf(world.env, [ended, at_the_end_of(world.env, stop.sim_time_s, after=1)])
     try:
-        with set_aside(journeys=len(world.clients)):
+        with rare_collections(journeys=len(world.clients)):
             world.env.run(until=ended)
     except NobodyLeft as reason:
         world.loop.cut_short = str(reason)

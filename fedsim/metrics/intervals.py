@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 def half_width(values: Sequence[float]) -> float:
     """Half the width of the 95 % interval of the mean: t(0.975, n-1) s / sqrt(n).
 
-    NaN for fewer than two values, and where one is infinite.
+    NaN for fewer than two values, and where one is infinite; 0 where all are equal.
 
     >>> round(half_width([1.0, 2.0, 3.0]), 4)  # t = 4.3027, s = 1
     2.4841
@@ -25,4 +25,6 @@ def half_width(values: Sequence[float]) -> float:
     n = len(values)
     if n < 2 or not all(map(math.isfinite, values)):
         return math.nan
+    if min(values) == max(values):  # their mean may be another number, by rounding
+        return 0.0
     return float(t.ppf((1 + CONFIDENCE) / 2, n - 1) * np.std(values, ddof=1) / math.sqrt(n))

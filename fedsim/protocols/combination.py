@@ -91,8 +91,11 @@ class Combination(Protocol):
         """The key that declares the size of an update, where it is given and could be measured; else empty."""
         if self.codec.measured and self.codec.declared_bytes is not None:
             return ("codec", "declared_bytes")
-        of_exchange = self.parts.exchange.declared_size
-        return (*self._key("exchange"), *of_exchange) if of_exchange else ()
+        if of_exchange := self.parts.exchange.declared_size:
+            return (*self._key("exchange"), *of_exchange)
+        inner = self.when().client_codec(self.codec)
+        declares = inner is not self.codec and inner.measured and inner.declared_bytes is not None
+        return (*self._key("schedule"), "inner_codec", "declared_bytes") if declares else ()
 
     @property
     def held_back(self) -> int:

@@ -141,7 +141,8 @@ def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) ->
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
     """
-    return _cells_of(comparison, [column for column in _COLUMNS if not column.asked or column.metric in further])
+    columns = [column for column in _COLUMNS if not column.asked or column.metric in further]
+    return _cells_of(comparison, columns, among=comparison)
 
 
 def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -151,19 +152,19 @@ def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame
         known = [f"{column.metric}_n" for column in columns]
         rows = events[(events[known] > 0).any(axis="columns")]
         if len(rows):
-            yield title, _cells_of(rows, columns)
+            yield title, _cells_of(rows, columns, among=comparison)
 
 
-def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column]) -> pd.DataFrame:
-    """Whose they are, and each of the *columns* that any row has."""
+def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column], *, among: pd.DataFrame) -> pd.DataFrame:
+    """Whose they are, as far as that tells the rows of *among* apart, and each of the *columns* that any row has."""
     cells = pd.DataFrame(index=comparison.index)
-    if comparison["run"].nunique() > 1:
+    if among["run"].nunique() > 1:
         cells["run"] = comparison["run"]
     formula = comparison["accounting"] == "formula"
     cells["protocol"] = comparison["protocol"] + formula.map({True: " (formula)", False: ""})
     if "device_class" in comparison:
         cells["device class"] = comparison["device_class"]
-    if (comparison["n"] > 1).any():
+    if (among["n"] > 1).any():
         cells["seeds"] = comparison["n"].astype(str)
     for column in columns:
         if (comparison[f"{column.metric}_n"] > 0).any():

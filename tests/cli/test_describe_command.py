@@ -202,8 +202,8 @@ def test_sizes_that_are_measured_are_unknown_unless_they_are_given() -> None:
     spatl = {"name": "spatl", "clients": 2, "selection": {"name": "l2_global", "keep": 0.5}}
     changes = {"protocols": [spatl], "model": {"name": "small_cnn"}, "data.client_test_fraction": 0.3}
     facts, _ = describe(digit_runs.scenario(changes | {"evaluate": {"on": ["own"]}}))
-    assert (facts["protocols"][0]["measured_size"], facts["newcomers"]) == ("declared_keep", None)
-    assert "none: sizes are measured; declared_keep gives them" in printed(facts)
+    assert (facts["protocols"][0]["measured_size"], facts["newcomers"]) == ("selection.declared_keep", None)
+    assert "none: sizes are measured; selection.declared_keep gives them" in printed(facts)
 
 
 @pytest.mark.parametrize("kept_out", [0, 2])

@@ -16,7 +16,9 @@ from fedsim.cli.tables import markdown, show_cells
 from fedsim.experiment.compare import compare
 from fedsim.viz.tables import comparison_cells
 
-CELLS = pd.DataFrame({"protocol": ["fedavg", "[bold]mine|2"], "accuracy": ["0.912 ± 0.004", ""]})
+CELLS = pd.DataFrame(
+    {"protocol": ["fedavg", "[bold]mine|2"], "accuracy": ["0.912 ± 0.004", ""], "inference": ["", "152 µs"]}
+)
 
 
 def printed(cells: pd.DataFrame, width: int) -> str:
@@ -99,10 +101,10 @@ def test_markup_in_a_label_is_only_text() -> None:
 
 def test_a_pipe_gets_markdown_in_ascii() -> None:
     assert markdown(CELLS, left=("protocol",)) == (
-        "| protocol      |        accuracy |\n"
-        "| ------------- | --------------: |\n"
-        "| fedavg        | 0.912 +/- 0.004 |\n"
-        "| [bold]mine\\|2 |                 |\n"
+        "| protocol      |        accuracy | inference |\n"
+        "| ------------- | --------------: | --------: |\n"
+        "| fedavg        | 0.912 +/- 0.004 |           |\n"
+        "| [bold]mine\\|2 |                 |    152 us |\n"
     )
 
 

@@ -138,9 +138,12 @@ def test_who_had_no_round_within_the_budget_stays_in_the_table(tmp_path: Path) -
 
 def test_runs_without_any_round_are_compared_as_well(tmp_path: Path) -> None:
     rounds = rounds_of("a", 1, [0.5])
-    result = write_results(tmp_path / "run", [rounds.iloc[:0]], summary=[summary_of(rounds, rounds=0)])
-    table = compare([result], at=("round", 3), target=0.8)
-    assert table[["protocol", "n", "rounds_mean"]].to_numpy().tolist() == [["a", 1, 0.0]]
+    result = write_results(tmp_path / "run", [rounds.iloc[:0]], summary=[summary_of(rounds, rounds=0, newcomers=0)])
+    asked: list[dict[str, Any]] = [{"at": ("round", 3)}, {"target": 0.8}, {"at": ("round", 3), "target": 0.8}]
+    for how in asked:
+        table = compare([result], **how)
+        assert table[["protocol", "n", "rounds_mean"]].to_numpy().tolist() == [["a", 1, 0.0]]
+        assert table["newcomers_n"].tolist() == [0 if "at" in how else 1]
 
 
 def test_closed_forms_alone_are_of_whole_runs(tmp_path: Path) -> None:

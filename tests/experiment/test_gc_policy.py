@@ -45,6 +45,21 @@ def test_inside_of_another_block_nothing_is_given_back_before_its_end() -> None:
     assert gc.get_freeze_count() == 0
 
 
+@pytest.mark.usefixtures("nothing_set_aside")
+def test_what_a_caller_has_set_aside_stays_so() -> None:
+    gc.freeze()
+    with set_aside():
+        pass
+    assert gc.get_freeze_count() > 0
+
+
+@pytest.mark.usefixtures("nothing_set_aside")
+def test_what_is_set_aside_for_good_inside_of_a_block_stays_so() -> None:
+    with set_aside():
+        set_aside_for_good()
+    assert gc.get_freeze_count() > 0
+
+
 def test_thresholds_are_what_they_were() -> None:
     before = gc.get_threshold()
     with set_aside(journeys=5):

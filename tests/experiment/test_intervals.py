@@ -28,6 +28,7 @@ def test_the_interval_holds_the_true_mean_in_95_of_100_samples() -> None:
 def test_what_diverged_on_some_seeds_has_no_interval() -> None:
     assert math.isnan(half_width([1.0, math.inf, 2.0]))
     assert math.isnan(half_width([math.inf, math.inf]))
+    assert half_width([0.1, 0.1, 0.1]) == 0, "though the mean of these is another number, by rounding"
 
 
 def summary(**scores: dict[int, float]) -> pd.DataFrame:

@@ -335,6 +335,8 @@ SPARSE = {"path": f"{ROOT / 'tests' / 'outside' / 'sparse.py'}:Sparse"}
         ({"selection": {"name": "uniform", "keep": 0.5}}, None),
         ({"name": "fedavg", "codec": SPARSE | {"declared_bytes": 500.0}}, "codec.declared_bytes"),
         ({"name": "fedavg", "codec": SPARSE}, None),
+        ({"name": "hierarchical", "inner_codec": SPARSE | {"declared_bytes": 500.0}}, "inner_codec.declared_bytes"),
+        ({"name": "hierarchical", "inner_codec": SPARSE}, None),
         ({"name": "fedavg", "codec": {"name": "float32", "declared_bytes": 500.0}}, None),
     ],
 )

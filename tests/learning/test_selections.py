@@ -138,11 +138,12 @@ def test_after_the_rounds_in_which_it_learns_an_agent_is_asked_once_and_nothing_
     assert "reward" not in chosen.facts
 
 
+@pytest.mark.parametrize("name", ["conv1.weight", "bn1.running_var"])
 @pytest.mark.parametrize("learns", [False, True])
-def test_a_model_that_has_diverged_is_sent_whole_and_teaches_an_agent_nothing(learns: bool) -> None:
+def test_a_model_that_has_diverged_is_sent_whole_and_teaches_an_agent_nothing(learns: bool, name: str) -> None:
     selection, begun = GnnPpo(episodes=2), asked(learns=False)
     weights = weights_of()
-    next(iter(weights.values()))[0] = torch.nan
+    weights[name][0] = torch.nan
 
     def accuracy(masks: list[np.ndarray]) -> float:
         raise AssertionError("nothing is rated")

@@ -29,8 +29,8 @@ FAULTS = (
     Fault(
         "runs without any round are left out",
         COMPARE,
-        'events.merge(found, how="left")',
-        'events.merge(found, how="inner")',
+        'known.merge(found, on=run, how="left")',
+        'known.merge(found, on=run, how="inner")',
         (TEST_COMPARE,),
     ),
     Fault(

@@ -74,8 +74,11 @@ def test_what_only_some_have_is_in_tables_of_its_own(tmp_path: Path) -> None:
         assert filters in shown and newcomers in shown and "1.60 ms" in shown
     assert not list(further_tables(compare([results], at=("round", 1)))), "a budget is of rounds, and these are not"
     assert compare([results], target=0.4)["newcomers_accuracy_mean"].tolist() == [0.7, 0.7]
-    plain = write_results(tmp_path / "plain", runs)
+    plain = write_results(tmp_path / "plain", [*runs, rounds_of("spatl", 2, [0.5])], name="plain")
     assert not list(further_tables(compare([plain])))
+    (_, chosen), (_, came) = further_tables(compare([results, plain]))
+    assert chosen["run"].tolist() == ["tiny"] and came["run"].tolist() == ["tiny", "tiny"], "of one of two runs"
+    assert came["seeds"].tolist() == ["1", "1"]
 
 
 def test_a_column_that_is_empty_everywhere_is_left_out(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from fedsim.viz.human import clock, duration, energy, number, scale, size, with_
 
 UNITS = {
     "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
-    "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0,
+    "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0,
     "J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9,
 }  # fmt: skip
 
@@ -33,7 +33,7 @@ def test_three_digits_are_enough(value: float) -> None:
 @given(quantity=st.sampled_from(["bytes", "seconds", "joules"]), small=st.floats(0, 1e18), large=st.floats(0, 1e18))
 def test_a_larger_value_never_gets_a_smaller_unit(quantity: str, small: float, large: float) -> None:
     small, large = sorted((small, large))
-    if small >= 1e-3:  # less than a thousandth is told in the plain unit
+    if small >= 1e-6:  # less than a millionth is told in the plain unit
         assert scale(quantity, small)[0] <= scale(quantity, large)[0]
 
 

@@ -72,7 +72,7 @@ def _facts(protocol: Protocol, simulations: Simulations) -> dict[str, Any]:
         "name": protocol.name,
         "mean_cohort": None if form is None else min(form.mean_cohort(sensors), sensors - kept_out),
         "reads_learning": protocol.needs_learning,
-        "measured_size": protocol.measured_size[-1] if protocol.measured_size else None,
+        "measured_size": ".".join(protocol.measured_size) or None,
         "kept": _kept(protocol, simulations),
         "peak_memory": _peaks(protocol, simulations),
         "common_layers": common_layer_facts(protocol, simulations.materials),

@@ -119,7 +119,7 @@ class GnnPpo(MeasuredSelection):
         skeleton, norms = asked.skeleton, asked.norms()
         agent = Agent(skeleton, self._parameters(asked))
         trained = [name for name in agent.parameters if self.trains == "all" or name.split(".")[1] in HEADS]
-        if not all(np.isfinite(some).all() for some in norms):
+        if not asked.finite():
             untouched = {AGENT: {name: agent.parameters[name] for name in trained}}
             return Chosen([np.ones(len(some), np.bool_) for some in norms], untouched, {"target_met": 0.0})
         search = Search(

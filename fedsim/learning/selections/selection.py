@@ -44,6 +44,10 @@ class Asked(NamedTuple):
     generator: np.random.Generator
     """At the beginning of a random stream of this choice alone."""
 
+    def finite(self) -> bool:
+        """Whether every number of the part is finite: a model that has diverged has others."""
+        return all(bool(tensor.isfinite().all()) for tensor in self.weights.values())
+
     def norms(self) -> list[npt.NDArray[np.float64]]:
         """(filters,) of each convolution: the L2 norm of each filter's weights."""
         weights = (self.weights[f"{one.name}.weight"].detach().double() for one in self.skeleton.convolutions)
