@@ -37,8 +37,8 @@ def add_to(commands: Commands) -> None:
         metavar="COLUMN=AMOUNT",
         type=_budget,
         help="Compare what was reached when so much was spent, as in --at round=60, --at transfer_bytes=4e9 or --at "
-        "sim_time_s=28800: a column of rounds.csv. Closed forms, chosen filters and newcomers are left out: they are of "
-        "whole runs.",
+        "sim_time_s=28800: a column of rounds.csv. Closed forms, chosen filters and newcomers are left out: they are "
+        "of whole runs.",
     )
     parser.add_argument(
         "--target",
