@@ -110,6 +110,10 @@ CHOSEN = (
     "protocols[0].exchange: filters are chosen from what one client has trained, and in a group several train; choose "
     "cohort: {name: random}"
 )
+COUNTED = (
+    "protocols[0].server: server rule 'salient_mean' looks at 'kept' of each client, and a base station reports its "
+    "model alone; choose denominator: clients"
+)
 OF_GROUPS = {("grouped", exchange) for exchange in EXCHANGES}
 STATIONS = ("at stations", "super_nodes", "super nodes that train")
 OF_STATIONS = set(product(STATIONS, EXCHANGES))
@@ -124,6 +128,7 @@ REFUSED: dict[str, dict[tuple[str, str], str]] = {
 }
 REFUSED["fednova, as papers count"]["random", "common_layers"] = BESIDE
 REFUSED["inverse_distance"]["random", "common_layers"] = WHOLE_MODELS
+REFUSED["salient_mean, without control"] |= dict.fromkeys(OF_STATIONS, COUNTED)
 REFUSED |= {
     "scaffold": {
         ("random", exchange): partly(keys["name"])
@@ -145,7 +150,7 @@ REFUSED |= {
 """Rule -> cohort and exchange -> why not; what is not here runs."""
 
 
-FEW = ("mean", "adam", "scaffold", "inverse_distance, INTRAC")
+FEW = ("mean", "adam", "scaffold", "salient_mean, without control", "inverse_distance, INTRAC")
 """Rules that are tried with stations in each run of the tests; a station does the same with the others."""
 
 
