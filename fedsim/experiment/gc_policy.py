@@ -44,13 +44,14 @@ def set_aside_for_good() -> None:
 
 @contextmanager
 def set_aside(*, journeys: int = 0) -> Iterator[None]:
-    """The same, and what exists at the beginning is not looked at inside, when all garbage is asked for neither.
+    """As `rare_collections`; and inside, the collector does not look at what exists at the beginning.
 
-    So a world that is over is given back without a look at all modules that are loaded, if it was built inside. Python
-    can only give back all of it at once. So nothing more is set aside inside of another such block, nor where the
-    caller has called `gc.freeze`.
+    This holds for `gc.collect` too. So a world that was built inside is given back at its end without a look at all
+    modules that are loaded. Python can give back only all that is set aside at once. So a block inside of another one
+    sets nothing more aside, and no block does where the caller has called `gc.freeze`.
     """
-    ours = not _set_aside and not gc.get_freeze_count()  # the latter takes long: Python counts it one by one
+    # Python counts what is set aside one by one. That takes long only where there is some: so our own flag comes first.
+    ours = not _set_aside and not gc.get_freeze_count()
     if ours:
         gc.freeze()
     _set_aside.append(True)
@@ -59,5 +60,5 @@ def set_aside(*, journeys: int = 0) -> Iterator[None]:
             yield
     finally:
         _set_aside.pop()
-        if ours and not _set_aside:  # or something has been set aside for good inside
+        if ours and not _set_aside:  # an element that is left says: inside, something was set aside for good
             gc.unfreeze()

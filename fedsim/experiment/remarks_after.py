@@ -42,13 +42,13 @@ def remarks(results: Results) -> list[str]:
 
 
 def _without_newcomers(events: pd.DataFrame) -> Iterator[str]:
-    """Of each protocol that nobody joined at the end, though a scenario has asked for it."""
+    """A remark on each protocol that had seeds without any newcomer, though the scenario asks for newcomers."""
     if "newcomers" in events:
         for protocol, numbers in events.groupby("protocol", sort=False)["newcomers"]:
             if found := int((numbers == 0).sum()):
                 yield (
                     f"{protocol}: no newcomer has trained on {found} of {len(numbers)} seeds; each client had been "
-                    "asked in a round (newcomers.clients keeps some for the end), or could not be reached after it"
+                    "asked in a round (newcomers.clients keeps some for the end), or could not be reached at the end"
                 )
 
 

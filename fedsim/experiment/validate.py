@@ -76,7 +76,7 @@ def _check_cohort(protocol: Protocol, clients: int, newcomers: NewcomersSettings
     key, size = (*protocol.cohort_key, "clients"), protocol.who().mean_size(clients)
     if size > clients:
         raise Misfit(f"{size:g} must be at most {clients}, as there are no more sensors", *key)
-    left = clients - newcomers.clients if newcomers else clients  # none: that is said where newcomers are checked
+    left = clients - newcomers.clients if newcomers else clients  # where none is left, the check of newcomers says so
     if size > left > 0 and getattr(protocol.who(), "clients", None) is not None:  # a fraction is of all
         raise Misfit(f"{size:g} must be at most {left}, as {clients - left} of {clients} clients are newcomers", *key)
 

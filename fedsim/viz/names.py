@@ -45,7 +45,7 @@ def fitted(names: Iterable[str], letters: int) -> dict[str, str]:
 
 
 def _on_two_lines(text: str, letters: int) -> str:
-    """Broken behind a word, or where there is none behind as many letters as there may be."""
+    """Broken after the last word that fits; where no word fits, or the rest does not, after so many *letters*."""
     first = ""
     for word in _WORD.findall(text):
         if len((first + word).rstrip()) > letters:

@@ -130,7 +130,7 @@ _FURTHER_TABLES = {
         _Column("newcomers_bytes", "downlink", "bytes"),
     ),
 }
-"""Of a part of what a summary has, by title."""
+"""Columns that only some protocols have: a table of their own for each title."""
 
 
 def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,11 @@ def asked(
 ) -> Asked:
     given = {"state": {}, "learns": True, "seed": 1, "generator": np.random.default_rng(1)} | more
     return Asked(skeleton, weights or weights_of(), accuracy=accuracy, **given)
+
+
+def data_of(*, regression: bool) -> Any:
+    """What a selection looks at in a data set."""
+    return SimpleNamespace(regression=regression)
 
 
 # -- which ones --------------------------------------------------------------------------------------------------------
@@ -211,30 +217,21 @@ def test_what_no_convolution_has_is_sent_in_full() -> None:
 
 
 def test_numbers_to_predict_have_no_accuracy() -> None:
-    class Regression:
-        regression = True
-
     with pytest.raises(Misfit, match="numbers to predict"):
-        GnnPpo().check(BONES, Regression())  # type: ignore[arg-type]
-    GnnPpo(finetune_rounds=0).check(BONES, Regression())  # type: ignore[arg-type]
+        GnnPpo().check(BONES, data_of(regression=True))
+    GnnPpo(finetune_rounds=0).check(BONES, data_of(regression=True))
 
 
 def test_a_target_out_of_reach_is_refused() -> None:
-    class Classes:
-        regression = False
-
-    GnnPpo(target=0.98).check(BONES, Classes())  # type: ignore[arg-type]
+    GnnPpo(target=0.98).check(BONES, data_of(regression=False))
     for keys in ({"target": 0.99}, {"target": 0.8, "least_keep": 0.5}, {"least_keep": 1.0}):
         with pytest.raises(Misfit, match="can be left out; write less, or a smaller least_keep"):
-            GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]
+            GnnPpo(**keys).check(BONES, data_of(regression=False))
 
 
 def test_an_agent_that_may_never_learn_is_refused() -> None:
-    class Classes:
-        regression = False
-
     for keys in ({"episodes": 9}, {"update_steps": 31}):
         with pytest.raises(Misfit, match="episodes of one action each, so that an agent may never learn"):
-            GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]
+            GnnPpo(**keys).check(BONES, data_of(regression=False))
     for keys in ({"episodes": 10}, {"episodes": 9, "update_steps": 9}, {"episodes": 1, "finetune_rounds": 0}):
-        GnnPpo(**keys).check(BONES, Classes())  # type: ignore[arg-type]
+        GnnPpo(**keys).check(BONES, data_of(regression=False))

@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, ClassVar
 
+from fedsim.errors import Misfit
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.rule import ServerRule
-from fedsim.models.table import ModelTable
+from fedsim.models.table import CLASSIFIER, EXTRACTOR, ModelTable
 from fedsim.protocols.block import Alternation, BlockRound
 from fedsim.protocols.site import Site
 from fedsim.protocols.task import Task
@@ -74,6 +75,14 @@ class Exchange(Component):
     def always_trains(self, interval: int) -> bool:
         """Whether each client that takes part in a round trains in it, where blocks have *interval* rounds."""
         return True
+
+    def check_that_it_is_divided(self, model: ModelTable) -> None:
+        """Raise `Misfit` unless the *model* has an extractor and a classifier, and nothing else."""
+        if set(model.parts) != {EXTRACTOR, CLASSIFIER}:
+            raise Misfit(
+                f"exchange {self.name!r} needs a model of an extractor and a classifier, and this one is not divided; "
+                "choose another, such as hfedms_cnn, or declare model.classifier_parameters"
+            )
 
     def check(self, world: World) -> None:
         """Raise `UserError` when the model, the data or the devices of *world* cannot do it."""

@@ -43,11 +43,7 @@ class Extractor(Exchange):
 
     def check(self, world: World) -> None:
         """The model must have both parts."""
-        if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
-            raise Misfit(
-                f"exchange {self.name!r} needs a model of an extractor and a classifier, and this one is not divided; "
-                "choose another, such as hfedms_cnn, or declare model.classifier_parameters"
-            )
+        self.check_that_it_is_divided(world.model)
 
     def check_beside(self, objective: Objective, codec: Codec) -> None:
         """No objective may need the server's whole model, and what the client keeps may not be written by a codec."""

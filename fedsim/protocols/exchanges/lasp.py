@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from fedsim.errors import Misfit, within
+from fedsim.errors import within
 from fedsim.kernel.gather import Gathered, gather, give_up
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import Model
@@ -54,11 +54,7 @@ class LASP(Exchange):
 
     def check(self, world: World) -> None:
         """The model must have both parts, and devices that take time need its operations part by part."""
-        if set(world.model.parts) != {EXTRACTOR, CLASSIFIER}:
-            raise Misfit(
-                "exchange 'lasp' needs a model of an extractor and a classifier, and this one is not divided; "
-                "choose another, such as hfedms_cnn, or declare model.classifier_parameters"
-            )
+        self.check_that_it_is_divided(world.model)
         world.model.check_that_parts_run_alone()
         if any(client.compute.takes_time for client in world.clients):
             world.model.part_flops(CLASSIFIER)
