@@ -12,7 +12,7 @@ DIRICHLET = "fedsim/data/partition/dirichlet.py"
 PARTITION_SETTINGS = "fedsim/data/partition/settings.py"
 CLASSES_PER_CLIENT = "fedsim/data/partition/classes_per_client.py"
 FACTORY_PREFERENCE = "fedsim/data/partition/factory_preference.py"
-GLYPHS_DATASET = "fedsim/data/glyphs/dataset.py"
+GENERATED = "fedsim/data/generated.py"
 FEATURE_SKEW_NOISE = "fedsim/data/feature_skew.py"
 FEATURE_SKEW_SETTINGS = "fedsim/data/feature_skew.py"
 DATASET = "fedsim/data/dataset.py"
@@ -316,21 +316,21 @@ FAULTS = (
     ),
     Fault(
         "all cameras print what the first factory prints",
-        GLYPHS_DATASET,
+        GENERATED,
         "factories[factory_of[number]]",
         "factories[factory_of[0]]",
         (f"{TEST_GLYPHS}::test_cameras_of_a_factory_prefer_what_it_prints",),
     ),
     Fault(
         "unseen cameras are those of clients",
-        GLYPHS_DATASET,
+        GENERATED,
         'f"unseen/{k}"',
         'f"device/{k}"',
         (f"{TEST_GLYPHS}::test_unseen_cameras_are_the_same_whoever_takes_part",),
     ),
     Fault(
         "the mean number of images is the median",
-        "fedsim/data/glyphs/dataset.py",
+        GENERATED,
         " - spread**2 / 2",
         "",
         (f"{TEST_GLYPHS}::test_numbers_of_images_are_lognormal",),
