@@ -6,7 +6,7 @@ from mutants.fault import Fault
 
 FITTING = "fedsim/scenario/fitting.py"
 PLACES = "fedsim/topology/places.py"
-SPLITS = "fedsim/data/sampled.py"
+SHARES = "fedsim/data/shares.py"
 SAMPLED = "fedsim/data/sampled.py"
 DIRICHLET = "fedsim/data/partition/dirichlet.py"
 PARTITION_SETTINGS = "fedsim/data/partition/settings.py"
@@ -106,21 +106,21 @@ FAULTS = (
     ),
     Fault(
         "always one sample more is held out",
-        SPLITS,
+        SHARES,
         "min(round(fraction * len(ids)), len(ids) - 1)",
         "min(round(fraction * len(ids)) + 1, len(ids) - 1)",
         (f"{TEST_DIGITS}::test_a_clients_own_tests_do_not_change_its_share",),
     ),
     Fault(
         "the first samples are held out",
-        SPLITS,
+        SHARES,
         "mixed = rng.permutation(ids)",
         "mixed = ids",
         (f"{TEST_DIGITS}::test_every_sample_is_set_aside_equally_often",),
     ),
     Fault(
         "a class may go without tests",
-        SPLITS,
+        SHARES,
         "max(round(fraction * len(members)), 1)",
         "round(fraction * len(members))",
         (f"{TEST_DIGITS}::test_no_class_goes_without_tests_or_training",),
