@@ -128,7 +128,8 @@ class Cmapss(SampledDataset):
         ]
         first = np.cumsum([0, *(engines.number for engines in (*training, *testing))])
         owner = np.concatenate([part.engine + start for part, start in zip(parts, first[:-1], strict=True)])
-        engines_of = [("train", *each) for each in zip(self.subsets, training, strict=True)]
+        engines_of: list[tuple[str, str, Engines]] = []
+        engines_of += [("train", *each) for each in zip(self.subsets, training, strict=True)]
         engines_of += [("test", *each) for each in zip(self._tested, testing, strict=True)]
         x = np.concatenate([part.x for part in parts])
         life = np.concatenate([part.life for part in parts])

@@ -90,7 +90,7 @@ class SampledDataset(DatasetSettings):
             aside = np.setdiff1d(aside, np.concatenate([test_ids, *own_tests]))
             train, own_tests, test_ids = in_place_of_tests(raw, clients, train, aside, fraction, generator)
             remarks.append(
-                f"validation_fraction={fraction:g}: tests are {len(test_ids)} training samples, for choosing settings; "
+                f"validation_fraction={fraction:g}: tests are {len(test_ids):,} training samples, for choosing settings; "
                 "the tests themselves are not used"
             )
         if self.feature_skew is not None:

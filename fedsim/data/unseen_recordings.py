@@ -76,18 +76,14 @@ class UnseenRecordings:
             way_out = "name others, or set normal to drop" if name == NORMAL else "name others"
             raise self._misfit(f"makes tests of the class {name!r}, which nobody trains on then; {way_out}")
         shares = [self.test_share(recording) for recording in recordings]
-        said = {
-            "test_loads": f"at {_all(self.loads_hp)} hp",
-            "test_sizes_mil": f"of faults of {_all(self.sizes_mil)} mil",
-        }
-        yield (
-            f"tests are all {shares.count(1.0)} recordings {' '.join(said[key] for key in self.keys)}; the other "
-            f"{shares.count(0.0)} are trained on"
-        )
+        loads = [f" at {_all(self.loads_hp)} hp"] if self.loads_hp else []
+        sizes = [f" with faults of {_all(self.sizes_mil)} mil"] if self.sizes_mil else []
+        yield f"tests are all {shares.count(1.0)} recordings{''.join(loads + sizes)}; {shares.count(0.0)} are trained on"
         if left := shares.count(None):
             yield f"{left} recordings were left out: of such a load or of such a size, and not of both"
         if untested := sorted(trained - tested):
-            yield f"tests have no samples of {', '.join(names[label] for label in untested)}"
+            of = ", ".join(names[label] for label in untested)
+            yield f"tests have no samples of {of}: results do not tell how well that is recognised"
 
     def _check(self, key: str, named: Sequence[int], there: set[int], unit: str) -> None:
         for value in named:

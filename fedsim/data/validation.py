@@ -74,7 +74,7 @@ def in_place_of_tests(
     if empty is not None:
         name = clients.names[empty] if clients.names else f"client {empty}"
         raise Misfit(
-            f"{KEY}={fraction:g} leaves {name} no sample to train on; lower it, or use fewer clients or a larger stride",
+            f"{KEY}={fraction:g} leaves {name} no sample to train on; lower it, use fewer clients, or a larger stride",
             KEY,
         )
     tests = np.sort(np.concatenate([aside, *own]))
