@@ -90,8 +90,8 @@ class SampledDataset(DatasetSettings):
             aside = np.setdiff1d(aside, np.concatenate([test_ids, *own_tests]))
             train, own_tests, test_ids = in_place_of_tests(raw, clients, train, aside, fraction, generator)
             remarks.append(
-                f"validation_fraction={fraction:g}: tests are {len(test_ids):,} training samples, for choosing settings; "
-                "the tests themselves are not used"
+                f"validation_fraction={fraction:g}: tests are {len(test_ids):,} training samples, for choosing "
+                "settings; the tests themselves are not used"
             )
         if self.feature_skew is not None:
             check_work(math.prod(raw.x.shape), MOST_SKEWED_IN_SECONDS, "numbers to skew", f"data set {self.name!r}")

@@ -78,12 +78,13 @@ class UnseenRecordings:
         shares = [self.test_share(recording) for recording in recordings]
         loads = [f" at {_all(self.loads_hp)} hp"] if self.loads_hp else []
         sizes = [f" with faults of {_all(self.sizes_mil)} mil"] if self.sizes_mil else []
-        yield f"tests are all {shares.count(1.0)} recordings{''.join(loads + sizes)}; {shares.count(0.0)} are trained on"
+        of = "".join(loads + sizes)
+        yield f"the {shares.count(1.0)} recordings{of} are the tests; {shares.count(0.0)} others are trained on"
         if left := shares.count(None):
             yield f"{left} recordings were left out: of such a load or of such a size, and not of both"
         if untested := sorted(trained - tested):
-            of = ", ".join(names[label] for label in untested)
-            yield f"tests have no samples of {of}: results do not tell how well that is recognised"
+            missing = ", ".join(names[label] for label in untested)
+            yield f"tests have no samples of {missing}: results do not tell how well that is recognised"
 
     def _check(self, key: str, named: Sequence[int], there: set[int], unit: str) -> None:
         for value in named:

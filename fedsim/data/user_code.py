@@ -195,6 +195,8 @@ def _check(raw: RawDataset) -> None:
         raise Flaw(f"client={raw.owner.min()} must be at least 0")
     if raw.fleets and (raw.owner is None or len(raw.fleets) <= raw.owner.max()):
         raise Flaw(f"there are {len(raw.fleets)} fleets, and there must be one for each owner")
+    if not isinstance(raw.overlap, int) or raw.overlap < 0:
+        raise Flaw(f"overlap={raw.overlap!r} must be a whole number, 0 or more")
     if raw.test is not None and raw.test.all():
         raise Flaw("test sets all samples aside for tests; some must be left to train on")
     if not isinstance(raw.sample_bytes, float) or not 0 < raw.sample_bytes < np.inf:
