@@ -128,10 +128,12 @@ def test_no_measurement_is_trained_on_and_tested_on(lengths, window, stride, fra
     assert (np.delete(use, training) == validation.NEITHER).all()
 
 
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("partition", ["iid", "natural"])
-def test_records_that_are_lives_are_set_aside_as_a_whole_and_some_of_each_fleet(load, partition):
+def test_records_that_are_lives_are_set_aside_as_a_whole_and_some_of_each_fleet(streams, partition, seed):
     """Of three records of fleet a and two of b that are no tests, a third is one each; record 5 is a test."""
-    data = load(Lives, clients=3, partition={"name": partition}, validation_fraction=0.34)
+    settings = Lives.model_validate({"partition": {"name": partition}, "validation_fraction": 0.34})
+    data = settings.load(Clients(3), streams(seed))
     tested, trained = (set((ids % 6).tolist()) for ids in (data.test_ids, np.concatenate(data.train_ids)))
     assert (len(tested & {0, 1, 2}), len(tested & {3, 4}), 5 in tested | trained) == (1, 1, False)
     assert trained == {0, 1, 2, 3, 4} - tested
