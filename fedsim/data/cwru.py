@@ -124,7 +124,7 @@ class Cwru(SampledDataset):
         cut = [windows(part, self.window, self.stride) for part in parts]
         number = np.array([len(found) for found in cut])
         if not number[0::2].any():
-            longest = max(len(part) for part in parts)
+            longest = max(len(part) for part in parts[0::2])
             raise Misfit(f"window={self.window}: recordings have at most {longest} measurements to train on", "window")
         x = np.concatenate(cut)
         names, owner = self._owners(kept)
