@@ -28,12 +28,13 @@ from fedsim.quick import check_bytes, check_work
 __all__ = ["VARIABLE", "cached", "folder"]
 
 VARIABLE = "FEDSIM_CACHE"
-LAYOUT = 1
+LAYOUT = 2
 MOST_HASHED_BYTES = 1_000_000_000
 MOST_FILES_IN_SECONDS = 300_000
 MOST_LEVELS = 16
-ARRAYS = ("x", "y", "owner", "test")
-FACTS = ("classes", "sample_bytes", "class_names", "owners_are_clients", "owner_names", "remarks")
+ARRAYS = ("x", "y", "owner", "test", "series")
+LISTS = ("class_names", "owner_names", "fleets", "remarks")
+FACTS = ("classes", "sample_bytes", "owners_are_clients", "overlap", "whole_series", *LISTS)
 
 
 def folder() -> Path | None:
@@ -146,7 +147,7 @@ def _read(place: Path) -> RawDataset | None:
         if any(_digest(arrays[name]) != digest for name, digest in digests.items()):
             return None
         kind = {known.__name__: known for known in ENCODINGS}[encoding.pop("kind")]
-        lists = {name: tuple(facts[name]) for name in ("class_names", "owner_names", "remarks")}
+        lists = {name: tuple(facts[name]) for name in LISTS}
         return RawDataset(**arrays, **{**facts, **lists}, encoding=kind(**encoding))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):
         return None

@@ -24,7 +24,7 @@ from fedsim.scenario.schema import Scenario
 from fedsim.units import bits, si
 from fedsim.viz.human import duration
 
-__all__ = ["remarks_before"]
+__all__ = ["remarks_before", "remarks_on_data"]
 
 
 MOST = 3
@@ -58,6 +58,11 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         *_sizes_that_are_declared(scenario),
     )
     return said + [scenario.written.remark(text, path) for path, text in others]
+
+
+def remarks_on_data(scenario: Scenario, materials: Materials) -> list[str]:
+    """What the data set says of itself: what was left out, and what is tested."""
+    return [scenario.written.remark(text, ("data",)) for text in materials.dataset.remarks]
 
 
 Said = Iterator[tuple[KeyPath, str]]

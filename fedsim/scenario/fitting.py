@@ -65,19 +65,21 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, t
 
 
 def _check_test_sets(scenario: Scenario, dataset: FederatedDataset) -> None:
-    natural = isinstance(scenario.data, SampledDataset) and scenario.data.partition.natural
+    data = scenario.data
+    for_own = data.for_own_tests if isinstance(data, SampledDataset) else "set data.client_test_fraction"
     held = {
-        "global": ([dataset.test_ids], "data.test_fraction"),
-        "clients": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
-        "own": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
-        "unseen": (dataset.unseen_test_ids, "data.unseen_clients"),
+        "global": ([dataset.test_ids], "there is no global test set", "set data.test_fraction"),
+        "clients": (dataset.client_test_ids, "no client holds test samples", for_own),
+        "own": (dataset.client_test_ids, "no client holds test samples", for_own),
+        "unseen": (dataset.unseen_test_ids, "there are no unseen clients", "set data.unseen_clients"),
     }
     for name in scenario.evaluate.on:
-        ids, key = held[name]
+        ids, problem, way_out = held[name]
         if not any(map(len, ids)):
-            whose = {"global": "there is no global test set", "unseen": "there are no unseen clients"}
-            problem = whose.get(name, "no client holds test samples")
-            raise Misfit(f"{name!r} is named, but {problem}; set {key}", "evaluate", "on")
+            if isinstance(data, SampledDataset) and data.validation_fraction:
+                problem = f"with validation_fraction={data.validation_fraction:g} it has no samples"
+                way_out = "name global, or leave data.validation_fraction out"
+            raise Misfit(f"{name!r} is named, but {problem}; {way_out}", "evaluate", "on")
 
 
 def _check_targets(scenario: Scenario, dataset: FederatedDataset) -> None:
