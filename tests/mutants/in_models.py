@@ -233,8 +233,8 @@ FAULTS = (
     Fault(
         "normalisation is a layer of its own",
         TABLE,
-        "if signed and isinstance(unit, BatchNorm1d | BatchNorm2d):",
-        "if signed and isinstance(unit, BatchNorm1d):",
+        "if signed and isinstance(unit, ChannelNorm):",
+        'if signed and unit.kind == "batch_norm1d":',
         (f"{TEST_PUBLISHED_MODELS}::test_common_base_layers_are_those_of_flexifed",),
     ),
     Fault(
@@ -289,15 +289,15 @@ FAULTS = (
     Fault(
         "convolutions of a resnet have biases",
         RESNET,
-        "padding=1, bias=False)",
-        "padding=1)",
+        'return self.normalisation == "none"',
+        "return True",
         (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
     ),
     Fault(
         "projections of a resnet are not normalised",
         RESNET,
-        'bias=False), BatchNorm2d("bn", channels))',
-        "bias=False),)",
+        "return (convolution, *normalising(self.normalisation, 2, channels))",
+        "return (convolution,)",
         (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
     ),
     Fault(
@@ -310,8 +310,8 @@ FAULTS = (
     Fault(
         "spatl's vgg is normalised",
         VGG,
-        'if self.head == "wide":',
-        "if self.head:",
+        '"narrow": "none"}',
+        '"narrow": "batch"}',
         (f"{TEST_PUBLISHED_MODELS}::test_vgg_has_the_parameters_of_flexifed_and_of_spatl",),
     ),
     Fault(
