@@ -95,6 +95,16 @@ def test_without_batch_normalisation_of_clients_that_learn_classes_nothing_is_sa
     assert len(said_of_classes(common)) == 1
 
 
+def test_images_that_are_drawn_later_need_not_be_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their labels are enough: each camera has 20 images of 62 characters."""
+    monkeypatch.setattr("fedsim.experiment.remarks_on_classes.FEW", 20)
+    changes = {"topology.devices": 4, "data": {"name": "glyphs", "images_per_device": 20}, "model": BY_BATCHES}
+    scenario, remarks = digit_runs.scenario(changes | {"protocols": [{"name": "fedavg", "clients": 1}]}), list[str]()
+    materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
+    assert len(remarks) == 1 and "4 of 4 clients have training samples of at most 20 of 62 classes" in remarks[0]
+    assert "x" not in vars(materials.dataset)
+
+
 def test_where_there_are_two_classes_each_client_may_have_all(tmp_path: Path) -> None:
     assert said_of_classes(held(tmp_path, 2, 1, 2, of=2)) == []
 
