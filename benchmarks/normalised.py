@@ -1,15 +1,17 @@
 """Rounds of models with group normalisation, by fedsim and by a tuned PyTorch loop.
 
 ``python -m benchmarks.normalised [--times N]`` measures them by turns, so that a slow minute of the machine meets all,
-and prints medians and ratios; `benchmarks.test_normalised` has the same rows for ``make bench``. A round is eight
-clients with 40 random samples each in mini-batches of 10, the mean of their models, and 80 tests. fedsim is measured as
-it is used, with clock, network, graph, trace and store; only what comes before the first round is left out. The loop is
-one process of one thread, with images channels last, and steps of SGD by hand.
+and prints medians and ratios, also of the CPU time of all processes (Linux only), which depends less on who else uses
+the machine. `benchmarks.test_normalised` has the same rows for ``make bench``. A round is eight clients with 40 random
+samples each in mini-batches of 10, the mean of their models, and 80 tests. fedsim is measured as it is used, with clock,
+network, graph, trace and store; only what comes before the first round is left out. The loop is one process of one
+thread, with images channels last, and steps of SGD by hand.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import threading
@@ -155,17 +157,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--times", type=int, default=15, help="Rounds of each that are measured.")
     times = parser.parse_args().times
-    shown = Table("model", "", "seconds for a round", "least", f"of the {LOOP}'s")
+    shown = Table("model", "", "seconds for a round", f"of the {LOOP}'s", "CPU seconds", f"of the {LOOP}'s")
     for model in MODELS:
-        found = _by_turns(model, times)
+        seconds, cpu_s = _by_turns(model, times)
         for row in ROWS:
-            median, ratio = statistics.median(found[row]), _ratio(found[row], found[LOOP])
-            shown.add_row(model, row, f"{median:.3f}", f"{min(found[row]):.3f}", f"{ratio:.2f}")
+            median, ratio = statistics.median(seconds[row]), _ratio(seconds[row], seconds[LOOP])
+            cpu = f"{cpu_s[row] / times:.3f}", f"{cpu_s[row] / cpu_s[LOOP]:.2f}"
+            shown.add_row(model, row, f"{median:.3f}", f"{ratio:.2f}", *cpu)
     Console().print(shown)
 
 
-def _by_turns(model: str, times: int) -> dict[str, list[float]]:
+def _by_turns(model: str, times: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Seconds of each round of each row, and CPU seconds of all of them."""
     found: dict[str, list[float]] = {row: [] for row in ROWS}
+    cpu_s = dict.fromkeys(ROWS, 0.0)
     rounds = WARM_UP + times
     with (
         rounds_of("auto", model, rounds) as auto,
@@ -174,11 +179,20 @@ def _by_turns(model: str, times: int) -> dict[str, list[float]]:
     ):
         for number in range(rounds):
             for row, another in zip(ROWS, (auto, serial, loop), strict=True):
-                begin_s = time.perf_counter()
+                begin_s, begin_cpu_s = time.perf_counter(), _cpu_s()
                 another()
                 if number >= WARM_UP:
                     found[row].append(time.perf_counter() - begin_s)
-    return found
+                    cpu_s[row] += _cpu_s() - begin_cpu_s
+    return found, cpu_s
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of those that it has begun, so far."""
+    children = [pid for listed in Path("/proc/self/task").glob("*/children") for pid in listed.read_text().split()]
+    stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in children)
+    ticks = sum(int(fields[11]) + int(fields[12]) for fields in stats)  # of the user and of the system
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _ratio(seconds: list[float], others: list[float]) -> float:
