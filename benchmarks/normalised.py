@@ -2,10 +2,11 @@
 
 ``python -m benchmarks.normalised [--times N]`` measures them by turns, so that a slow minute of the machine meets all,
 and prints medians and ratios, also of the CPU time of all processes (Linux only), which depends less on who else uses
-the machine. `benchmarks.test_normalised` has the same rows for ``make bench``. A round is eight clients with 40 random
-samples each in mini-batches of 10, the mean of their models, and 80 tests. fedsim is measured as it is used, with clock,
-network, graph, trace and store; only what comes before the first round is left out. The loop is one process of one
-thread, with images channels last, and steps of SGD by hand.
+the machine. `benchmarks.test_normalised` has the same rows for ``make bench``.
+
+A round is eight clients with 40 random samples each in mini-batches of 10, the mean of their models, and 80 tests.
+fedsim is measured as it is used, with clock, network, graph, trace and store; only what comes before the first round is
+left out. The loop is one process of one thread, with images channels last, and steps of SGD by hand.
 """
 
 from __future__ import annotations
