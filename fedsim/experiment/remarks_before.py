@@ -9,6 +9,7 @@ from itertools import islice
 from operator import itemgetter
 
 from fedsim.errors import some
+from fedsim.experiment.remarks_on_classes import normalised_over_few_classes
 from fedsim.kernel.streams import Streams
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
@@ -56,6 +57,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         *_classifiers_that_nobody_scores(scenario),
         *_phases_that_never_begin(scenario),
         *_sizes_that_are_declared(scenario),
+        *normalised_over_few_classes(scenario, materials),
     )
     return said + [scenario.written.remark(text, path) for path, text in others]
 
