@@ -99,6 +99,7 @@ class Cwru(SampledDataset):
             y=np.repeat([groups.index(self._group(recording)) for recording in kept], number[0::2] + number[1::2]),
             classes=len(groups),
             class_names=tuple(f"{NAMES[fault]} {size}".strip() for fault, size in groups),
+            sound_class=0 if self.normal == "keep" else None,
             sample_bytes=float(self.window * SAMPLE_BYTES + LABEL_BYTES),
             owner=np.repeat(owner, number[0::2] + number[1::2]),
             owner_names=names,

@@ -20,6 +20,7 @@ from pydantic import Field, JsonValue
 from fedsim.data.encoding import ENCODINGS
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.sampled import SampledDataset
+from fedsim.data.target import Target
 from fedsim.errors import Flaw, UserError, in_short, nearest, some
 from fedsim.imports import ImportPath, load_function, reason
 
@@ -245,7 +246,13 @@ def _check_targets(raw: RawDataset) -> None:
             raise Flaw(f"y[{at}]={y[at]} must be a finite number (of 32 bits)")
         if raw.class_names:
             raise Flaw(f"class_names are {some(raw.class_names)}, but y holds values, not labels")
+        if raw.sound_class is not None:
+            raise Flaw(f"sound_class={raw.sound_class!r}, but y holds values, not labels")
+        if raw.target is not None and not isinstance(raw.target, Target):
+            raise Flaw(f"target is {_said(raw.target)}, and must be a fedsim.data.target.Target")
         return
+    if raw.target is not None:
+        raise Flaw("target says what values are, but y holds labels; leave it out")
     if not 1 <= classes <= MOST_CLASSES:
         raise Flaw(f"classes={classes} must be from 1 to {MOST_CLASSES}")
     wrong = np.flatnonzero((y < 0) | (y >= classes))
@@ -253,6 +260,8 @@ def _check_targets(raw: RawDataset) -> None:
         raise Flaw(f"y[{wrong[0]}]={y[wrong[0]]} must be a label from 0 to {classes - 1}")
     if raw.class_names and len(raw.class_names) != classes:
         raise Flaw(f"there are {len(raw.class_names)} class_names for {classes} classes")
+    if raw.sound_class is not None and (type(raw.sound_class) is not int or not 0 <= raw.sound_class < classes):
+        raise Flaw(f"sound_class={raw.sound_class!r:.50} must be a label from 0 to {classes - 1}")
 
 
 def _said(array: object) -> str:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from fedsim.scenario.scalars import printable
 from fedsim.units import si
+from fedsim.viz.chosen_tables import chosen_titles, recall_tables, told_in_a_unit
 from fedsim.viz.human import number, scale, with_half_width
 
 __all__ = [
@@ -141,18 +142,34 @@ def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) ->
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
     """
-    columns = [column for column in _COLUMNS if not column.asked or column.metric in further]
+    columns = [column for column in _with_chosen(comparison, _COLUMNS) if not column.asked or column.metric in further]
     return _cells_of(comparison, columns, among=comparison)
 
 
+def _with_chosen(comparison: pd.DataFrame, columns: Iterable[_Column]) -> Iterator[_Column]:
+    """The *columns*, with chosen metrics before costs. An error that is told in a unit is left out as a bare number."""
+    newcomers, told = "newcomers_", told_in_a_unit(comparison)
+    titles = chosen_titles(comparison)
+    for column in columns:
+        if column.metric in ("sim_time_s", "newcomers_s"):
+            of_newcomers = column.metric.startswith(newcomers)
+            yield from (_Column(*one) for one in titles.items() if one[0].startswith(newcomers) == of_newcomers)
+        if column.metric not in told:
+            yield column
+
+
 def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it."""
+    """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it.
+
+    And recall by class, where it was chosen.
+    """
     events = comparison[comparison["accounting"] == "event"]
     for title, columns in _FURTHER_TABLES.items():
         known = [f"{column.metric}_n" for column in columns]
         rows = events[(events[known] > 0).any(axis="columns")]
         if len(rows):
-            yield title, _cells_of(rows, columns, among=comparison)
+            yield title, _cells_of(rows, _with_chosen(comparison, columns), among=comparison)
+    yield from recall_tables(comparison, lambda row, metric: _cell(row, _Column(metric, "")))
 
 
 def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column], *, among: pd.DataFrame) -> pd.DataFrame:
