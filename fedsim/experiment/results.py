@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from fedsim.errors import UserError, nearest
@@ -104,10 +105,8 @@ class Results:
             why = f"no model was scored on at most {MOST_CLASSES_COUNTED} classes, or an older fedsim ran it"
             raise UserError(f"{printable(str(path))} was not written: {why}")
         table = read_table(path, CONFUSION)
-        if (
-            table[["true_index", "predicted_index"]].max(axis=None) >= MOST_CLASSES_COUNTED
-            or (table["count"] < 1).any()
-        ):
+        indices = table[["true_index", "predicted_index"]].to_numpy(np.int64)
+        if indices.max() >= MOST_CLASSES_COUNTED or table["count"].min() < 1:
             problem = f"of {MOST_CLASSES_COUNTED} classes at most, each pair has at least one sample"
             raise UserError(f"{printable(str(path))} is no table of a run ({problem}); {AGAIN}")
         return table

@@ -1,4 +1,8 @@
-"""How the metrics that scenarios have chosen stand in tables: among the others, and recall by class apart."""
+"""How the metrics that scenarios have chosen stand in tables.
+
+Errors in a unit, and what the first test set has, are among the other columns; what further test sets have, and recall
+by class, is apart: a terminal is not wide enough.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,28 @@ import pandas as pd
 
 from fedsim.metrics.chosen import ChosenColumn, chosen_column
 
-__all__ = ["chosen_titles", "recall_tables", "told_in_a_unit"]
+__all__ = ["chosen_titles", "recall_tables", "titles_of_further", "told_in_a_unit"]
 
 _TITLES = {"macro_f1": "macro F1", "false_alarms": "false alarms", "missed_faults": "missed faults", "phm08": "PHM08"}
 _END = "_half_width"
 
 
 def chosen_titles(comparison: pd.DataFrame) -> dict[str, str]:
-    """What the columns of chosen metrics are called, recall left out."""
-    return {name: _title(column) for name, column in _chosen(comparison) if column.class_name is None}
+    """Chosen metrics that stand among the other columns, and what they are called."""
+    return {
+        name: f"{_title(column)}, {column.test_set}" if column.test_set else _title(column)
+        for name, column in _chosen(comparison)
+        if column.class_name is None and (column.unit or not column.test_set)
+    }
+
+
+def titles_of_further(comparison: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """For each further test set: its chosen metrics, and what they are called."""
+    found: dict[str, dict[str, str]] = {}
+    for name, column in _chosen(comparison):
+        if column.test_set and column.unit is None and column.class_name is None:
+            found.setdefault(column.test_set, {})[name] = _title(column)
+    return found
 
 
 def told_in_a_unit(comparison: pd.DataFrame) -> set[str]:
@@ -36,8 +53,7 @@ def _chosen(comparison: pd.DataFrame) -> Iterator[tuple[str, ChosenColumn]]:
 
 
 def _title(column: ChosenColumn) -> str:
-    title = f"RMSE, {column.unit}" if column.unit else _TITLES[column.metric]
-    return f"{title}, {column.test_set}" if column.test_set else title
+    return f"RMSE, {column.unit}" if column.unit else _TITLES[column.metric]
 
 
 def recall_tables(

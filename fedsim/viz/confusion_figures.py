@@ -22,11 +22,11 @@ NUMBERED = 12
 _SHADES = LinearSegmentedColormap.from_list("shares", ["#ffffff", "#9cc7e4", COLOURS[0], "#003a5c"])
 _SHADES.set_bad("#e4e7ea")
 _DARK_FROM = 0.45  # letters are white from this share on
-_LETTERS = 18  # of a class, beside an axis
+_LETTERS = 20  # of a class, beside an axis
 _LARGEST, _SMALLEST = 8.5, 4.5  # points of letters beside the axes
-_SIDE = (2.6, 6.6)  # inches of a panel
+_SIDE = (2.6, 5.2)  # inches of a panel
 _CELL = 0.42  # inches, where that fits
-_WIDE = 11.0  # inches
+_WIDE = 14.5  # inches
 _POINTS = 72.0  # in an inch
 
 
@@ -49,6 +49,9 @@ def confusion(
     ax.imshow(np.ma.masked_invalid(shares), cmap=_SHADES, vmin=0.0, vmax=1.0, interpolation="nearest")
     _name_classes(ax, names, side)
     if len(names) <= NUMBERED:
+        ax.set_xticks(np.arange(0.5, len(names) - 1), minor=True)
+        ax.set_yticks(np.arange(0.5, len(names) - 1), minor=True)
+        ax.grid(visible=True, which="minor", linewidth=0.6)
         size = min(_LARGEST, 0.3 * _POINTS * side / len(names))
         for (row, column), share in np.ndenumerate(shares):
             if counts[row, column]:
@@ -66,8 +69,10 @@ def _name_classes(ax: Axes, names: Sequence[str], side: float) -> None:
     turned = max(map(len, shown)) * 0.65 * points > step * room
     ax.set_xticks(range(0, len(names), step), shown, fontsize=points, rotation=90 if turned else 0)
     ax.set_yticks(range(0, len(names), step), shown, fontsize=points)
-    ax.tick_params(length=0)
+    ax.tick_params(length=0, which="both")
     ax.grid(visible=False)
+    ax.spines[:].set_visible(True)
+    ax.set_axisbelow(False)
     ax.set(xlabel="predicted class", ylabel="true class")
 
 
@@ -97,7 +102,7 @@ def _panels(table: pd.DataFrame, protocols: Sequence[str], test_set: str) -> Fig
         ax.set_title(plain(titles[protocol]))
     for ax in axes[len(protocols) :]:
         ax.set_axis_off()
-    bar = figure.colorbar(axes[0].images[0], ax=axes, label="share of the true class", shrink=0.6, aspect=25)
+    bar = figure.colorbar(axes[0].images[0], ax=axes, label="share of the true class", shrink=0.6 / lines, aspect=20)
     bar.outline.set_visible(False)
     seeds = table["seed"].nunique()
     added = f", {seeds} seeds added up" if seeds > 1 else ""

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fedsim.scenario.scalars import printable
 from fedsim.units import si
-from fedsim.viz.chosen_tables import chosen_titles, recall_tables, told_in_a_unit
+from fedsim.viz.chosen_tables import chosen_titles, recall_tables, titles_of_further, told_in_a_unit
 from fedsim.viz.human import number, scale, with_half_width
 
 __all__ = [
@@ -161,7 +161,7 @@ def _with_chosen(comparison: pd.DataFrame, columns: Iterable[_Column]) -> Iterat
 def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it.
 
-    And recall by class, where it was chosen.
+    And what was chosen beside it: metrics of further test sets, and recall by class.
     """
     events = comparison[comparison["accounting"] == "event"]
     for title, columns in _FURTHER_TABLES.items():
@@ -169,6 +169,9 @@ def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame
         rows = events[(events[known] > 0).any(axis="columns")]
         if len(rows):
             yield title, _cells_of(rows, _with_chosen(comparison, columns), among=comparison)
+    for test_set, titles in titles_of_further(comparison).items():
+        chosen = [_Column(*one) for one in titles.items()]
+        yield f"Further metrics, {test_set}", _cells_of(events, chosen, among=comparison)
     yield from recall_tables(comparison, lambda row, metric: _cell(row, _Column(metric, "")))
 
 
