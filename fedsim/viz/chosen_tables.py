@@ -1,7 +1,7 @@
 """How the metrics that scenarios have chosen stand in tables.
 
-Errors in a unit, and what the first test set has, are among the other columns; what further test sets have, and recall
-by class, is apart: a terminal is not wide enough.
+Errors in a unit are among the other columns. The rest is apart, as a terminal is not wide enough: for each test set a
+table of metrics and one of recall by class.
 """
 
 from __future__ import annotations
@@ -13,27 +13,26 @@ import pandas as pd
 
 from fedsim.metrics.chosen import ChosenColumn, chosen_column
 
-__all__ = ["chosen_titles", "recall_tables", "titles_of_further", "told_in_a_unit"]
+__all__ = ["errors_in_a_unit", "recall_tables", "titles_by_test_set", "told_in_a_unit"]
 
 _TITLES = {"macro_f1": "macro F1", "false_alarms": "false alarms", "missed_faults": "missed faults", "phm08": "PHM08"}
 _END = "_half_width"
 
 
-def chosen_titles(comparison: pd.DataFrame) -> dict[str, str]:
-    """Chosen metrics that stand among the other columns, and what they are called."""
-    return {
-        name: f"{_title(column)}, {column.test_set}" if column.test_set else _title(column)
-        for name, column in _chosen(comparison)
-        if column.class_name is None and (column.unit or not column.test_set)
-    }
+def errors_in_a_unit(comparison: pd.DataFrame) -> dict[str, str]:
+    """Those that there are, and what they are called."""
+    return {name: _on(f"RMSE, {column.unit}", column.test_set) for name, column in _chosen(comparison) if column.unit}
 
 
-def titles_of_further(comparison: pd.DataFrame) -> dict[str, dict[str, str]]:
-    """For each further test set: its chosen metrics, and what they are called."""
+def titles_by_test_set(comparison: pd.DataFrame) -> dict[str, dict[str, str]]:
+    """The titles of tables, each with metrics and what they are called: the accuracy, and beside it what was chosen."""
     found: dict[str, dict[str, str]] = {}
     for name, column in _chosen(comparison):
-        if column.test_set and column.unit is None and column.class_name is None:
-            found.setdefault(column.test_set, {})[name] = _title(column)
+        if column.metric in _TITLES:
+            ending = f"_{column.test_set}" if column.test_set else ""
+            accuracy = f"final_accuracy{ending}"
+            first = {accuracy: "accuracy"} if f"{accuracy}_n" in comparison else {}
+            found.setdefault(_on("Chosen metrics", column.test_set), first)[name] = _TITLES[column.metric]
     return found
 
 
@@ -52,8 +51,8 @@ def _chosen(comparison: pd.DataFrame) -> Iterator[tuple[str, ChosenColumn]]:
     return ((name, column) for name in metrics if (column := chosen_column(name)))
 
 
-def _title(column: ChosenColumn) -> str:
-    return f"RMSE, {column.unit}" if column.unit else _TITLES[column.metric]
+def _on(title: str, test_set: str) -> str:
+    return f"{title}, {test_set}" if test_set else title
 
 
 def recall_tables(
@@ -79,5 +78,4 @@ def recall_tables(
                     rows.append([run, column.class_name, *cells])
         if rows:
             table = pd.DataFrame(rows, columns=["run", first, *protocols])
-            title = "Recall by class" + (f", {test_set}" if test_set else "")
-            yield title, table if events["run"].nunique() > 1 else table.drop(columns="run")
+            yield _on("Recall by class", test_set), table if events["run"].nunique() > 1 else table.drop(columns="run")

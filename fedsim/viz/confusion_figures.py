@@ -19,8 +19,9 @@ __all__ = ["confusion", "named_confusion_figures"]
 
 NUMBERED = 12
 """Of so many classes, at most, each share stands in its cell."""
-_SHADES = LinearSegmentedColormap.from_list("shares", ["#ffffff", "#9cc7e4", COLOURS[0], "#003a5c"])
-_SHADES.set_bad("#e4e7ea")
+_SHADES = LinearSegmentedColormap.from_list("shares", ["#ffffff", "#9cc7e4", COLOURS[0], "#003a5c"]).with_extremes(
+    bad="#e4e7ea"
+)
 _DARK_FROM = 0.45  # letters are white from this share on
 _LETTERS = 20  # of a class, beside an axis
 _LARGEST, _SMALLEST = 8.5, 4.5  # points of letters beside the axes

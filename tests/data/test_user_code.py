@@ -205,6 +205,26 @@ def test_a_function_of_an_installed_package_is_called(streams):
             "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, owner=np.array([0, -1]))",
             "client=-1 must be at least 0",
         ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, sound_class=2)",
+            "sound_class=2 must be a label from 0 to 1",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, sound_class='sound')",
+            "sound_class='sound' must be a label from 0 to 1",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, target='mm')",
+            "target says what values are, but y holds labels",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, sound_class=0)",
+            "sound_class=0, but y holds values, not labels",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, target='mm')",
+            r"target is of type str, and must be a fedsim\.data\.target\.Target",
+        ),
     ],
 )
 def test_a_result_that_is_no_data_set_is_refused(make, result, message):
