@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self, TypeAlias
 
-from annotated_types import MinLen
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fedsim.errors import Misfit, nearest
-from fedsim.settings import Count, NonNegativeInt, Settings, Several, key_rule
+from fedsim.settings import Count, Name, NonNegativeInt, Settings, Several, key_rule
 
 __all__ = ["OF_FAULTS", "EvaluateSettings", "Metric"]
 
@@ -24,11 +23,6 @@ def _known(name: str) -> str:
         return name
     near = nearest(name, (*_NAMES, "rmse_cycles"))
     raise ValueError(f"no metric is called {name!r:.50}{near} ({', '.join(_NAMES)}, or rmse_ and a unit)")
-
-
-def _text(value: object) -> object:
-    """A class may be called by a number."""
-    return str(value) if type(value) is int else value
 
 
 Metric: TypeAlias = Annotated[
@@ -54,9 +48,9 @@ class EvaluateSettings(Settings):
     sound). For values: the RMSE in the unit of the data set, as rmse_cycles, and phm08 (the score of PHM 2008). Left
     out: the RMSE in the unit, where the data set has one. All of it is counted in any case, so the choice trains
     nothing again."""
-    sound_class: Annotated[str, BeforeValidator(_text, json_schema_input_type=str | int), MinLen(1)] | None = None
-    """The class of what has no fault, by its name (by its number where classes have no names), for false_alarms and
-    missed_faults; left out, the one that the data set says."""
+    sound_class: Name | None = None
+    """The class of what has no fault, for false_alarms and missed_faults, by its name (where classes have none, by its
+    number, in quotes); left out, the one that the data set says."""
     finetune_epochs: NonNegativeInt = 0
     """Passes over its own training samples that each client makes with its own model before that is scored, by plain
     SGD; the tuned model is scored and thrown away. Only with own."""

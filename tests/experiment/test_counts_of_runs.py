@@ -1,4 +1,4 @@
-"""What a run counts, and what it shows of it: tables that agree with each other, and keys that do not depend on them."""
+"""What a run counts and what it shows of that: tables that agree, and keys that do not depend on the choice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fedsim.experiment.run import run
 from fedsim.metrics.confusion import false_alarms, macro_f1, missed_faults, recall
 
 EVALUATED = {"on": ["global", "own"], "every": 2}
-CHOSEN = {"metrics": ["recall", "macro_f1", "missed_faults", "false_alarms"], "sound_class": 3}
+CHOSEN = {"metrics": ["recall", "macro_f1", "missed_faults", "false_alarms"], "sound_class": "3"}
 SMALL = {"data.client_test_fraction": 0.2, "seeds": [1, 2]}
 
 

@@ -32,7 +32,7 @@ def test_what_fits_is_shown() -> None:
     asked = ["recall", "false_alarms"]
     assert chosen(NAMED, metrics=asked) == ChosenMetrics(("recall", "false_alarms"), NAMED.class_names, 0)
     assert chosen(NAMED, metrics=asked, sound_class="inner race").sound_class == 1, "a scenario's word goes first"
-    assert chosen(CLASSES, metrics=asked, sound_class=2) == ChosenMetrics(tuple(asked), ("0", "1", "2"), 2)
+    assert chosen(CLASSES, metrics=asked, sound_class="2") == ChosenMetrics(tuple(asked), ("0", "1", "2"), 2)
     assert chosen(LIFE, metrics=["phm08", "rmse_cycles"]).columns == ["phm08", "rmse_cycles"]
 
 
