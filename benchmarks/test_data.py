@@ -22,6 +22,7 @@ from PIL import Image, ImageDraw, ImageFont
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from fedsim.data import cache, source
+from fedsim.data.bearings.dataset import Bearings
 from fedsim.data.captures import augmented
 from fedsim.data.cifar10 import Cifar10
 from fedsim.data.dataset import FederatedDataset
@@ -41,6 +42,7 @@ from fedsim.learning.batches import batches
 WRITERS = 368
 LEAF_WRITERS, LEAF_IMAGES, SIDE = 8, 160, 28
 GLYPHS = 640
+WINDOWS = 1000
 CAPTURE = 50
 LABELS, HOLDERS, ALPHA = 60_000, 1_000, 0.5
 LOCAL, BATCH = 160, 5
@@ -177,6 +179,19 @@ def test_pillow_character_by_character(benchmark: BenchmarkFixture) -> None:
         return grey
 
     assert benchmark(lambda: np.stack([character(label) for label in labels])).shape == (GLYPHS, PIXELS, PIXELS)
+
+
+# Generated vibration
+
+
+@pytest.mark.benchmark(group=f"{WINDOWS} generated windows of vibration, 2048 measurements each, of 10 machines")
+def test_bearings(benchmark: BenchmarkFixture) -> None:
+    data = Bearings(windows_per_machine=WINDOWS / 10, windows_spread=0.0)
+
+    def made() -> tuple[int, ...]:
+        return np.asarray(data.raw(Clients(10), _streams).x).shape
+
+    assert benchmark(made) == (WINDOWS, 1, 2048)
 
 
 # Augmentation

@@ -31,7 +31,7 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.gc_policy import set_aside
-    from fedsim.experiment.remarks_before import remarks_before
+    from fedsim.experiment.remarks_before import remarks_before, remarks_on_data
     from fedsim.experiment.validate import seeds_tried, validate
     from fedsim.quick import in_seconds
     from fedsim.scenario.load import load
@@ -50,6 +50,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     ):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         materials = validate(scenario, look, every_seed=False)
+        remarks += remarks_on_data(scenario, materials)
     tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)
     counts = (
         _count(len(materials.topology.sensors), "client"),

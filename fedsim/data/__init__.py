@@ -2,6 +2,7 @@
 
 REGISTRY = {
     "digits": "fedsim.data.digits:Digits",
+    "bearings": "fedsim.data.bearings.dataset:Bearings",
     "glyphs": "fedsim.data.glyphs.dataset:Glyphs",
     "femnist": "fedsim.data.femnist:Femnist",
     "cifar10": "fedsim.data.cifar10:Cifar10",

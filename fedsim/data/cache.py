@@ -33,8 +33,9 @@ LAYOUT = 2
 MOST_HASHED_BYTES = 1_000_000_000
 MOST_FILES_IN_SECONDS = 300_000
 MOST_LEVELS = 16
-ARRAYS = ("x", "y", "owner", "test")
-FACTS = ("classes", "sample_bytes", "class_names", "sound_class", "owners_are_clients", "owner_names", "remarks")
+ARRAYS = ("x", "y", "owner", "test", "series")
+LISTS = ("class_names", "owner_names", "fleets", "remarks")
+FACTS = ("classes", "sample_bytes", "sound_class", "owners_are_clients", "overlap", "whole_series", *LISTS)
 
 
 def folder() -> Path | None:
@@ -148,7 +149,7 @@ def _read(place: Path) -> RawDataset | None:
         if any(_digest(arrays[name]) != digest for name, digest in digests.items()):
             return None
         kind = {known.__name__: known for known in ENCODINGS}[encoding.pop("kind")]
-        lists = {name: tuple(facts[name]) for name in ("class_names", "owner_names", "remarks")}
+        lists = {name: tuple(facts[name]) for name in LISTS}
         target = None if target is None else Target(**target)
         return RawDataset(**arrays, **{**facts, **lists}, target=target, encoding=kind(**encoding))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):

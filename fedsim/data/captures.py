@@ -6,21 +6,24 @@ A capture is a pure function of the client and of the positions: nothing depends
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.stream.drift import DriftSettings
 from fedsim.data.stream.settings import Augmentation
 from fedsim.kernel.streams import Streams
 
 __all__ = [
     "Capture",
+    "DriftOfSamples",
     "augmented",
     "capture_samples",
     "captured_ids",
     "changes_to_samples",
+    "class_number",
     "classes_seen",
     "pass_order",
     "phase_of_class",
@@ -37,6 +40,10 @@ class Capture(NamedTuple):
     """How many follow each other."""
     mixture: tuple[float, ...] | None = None
     """Share of each phase of the drift; None without one."""
+
+
+DriftOfSamples: TypeAlias = float | tuple[float, tuple[tuple[int, ...], ...]]
+"""How strong a drift is; with the classes of each phase, where they are named."""
 
 
 def capture_samples(
@@ -74,14 +81,14 @@ def classes_seen(
     return np.bincount(dataset.y[ids], minlength=dataset.classes)
 
 
-def changes_to_samples(dataset: FederatedDataset) -> tuple[Mapping[str, Any] | None, float | None]:
-    """What the data set's stream does to samples, and how strongly it drifts."""
+def changes_to_samples(dataset: FederatedDataset) -> tuple[Mapping[str, Any] | None, DriftOfSamples | None]:
+    """What the data set's stream does to samples, and how it drifts."""
     augmentation, drift = (
         (None, None) if dataset.stream is None else (dataset.stream.augmentation, dataset.stream.drift)
     )
     return (
         None if augmentation is None else augmentation.model_dump(mode="json"),
-        None if drift is None else drift.strength,
+        None if drift is None else (drift.strength, _named_groups(dataset, drift)) if drift.groups else drift.strength,
     )
 
 
@@ -90,6 +97,32 @@ def phase_of_class(classes: int, phases: int, streams: Streams) -> NDArray[np.in
     phase = np.empty(classes, np.int64)
     phase[streams("data/drift").generator().permutation(classes)] = np.arange(classes) % phases
     return phase
+
+
+def class_number(dataset: FederatedDataset, name: str) -> int | None:
+    """The class that is called *name*, or has this number where classes have no names; None: no class does."""
+    assert dataset.classes is not None
+    names = dataset.class_names or tuple(map(str, range(dataset.classes)))
+    return names.index(name) if name in names else None
+
+
+def _named_groups(dataset: FederatedDataset, drift: DriftSettings) -> tuple[tuple[int, ...], ...]:
+    """The classes of each phase."""
+    numbers = [[class_number(dataset, name) for name in group] for group in drift.groups]
+    return tuple(tuple(number for number in group if number is not None) for group in numbers)
+
+
+def _phases_with(dataset: FederatedDataset, drift: DriftSettings, streams: Streams) -> NDArray[np.bool_]:
+    """(phases, classes) whether each phase has each class."""
+    assert dataset.classes is not None
+    has = np.zeros((drift.all_phases, dataset.classes), bool)
+    if drift.groups:
+        for phase, classes in enumerate(_named_groups(dataset, drift)):
+            has[phase, list(classes)] = True
+    else:
+        dealt = phase_of_class(dataset.classes, drift.all_phases, streams)
+        has[dealt, np.arange(dataset.classes)] = True
+    return has
 
 
 def pass_order(client: int, number: int, size: int, streams: Streams) -> NDArray[np.int64]:
@@ -112,17 +145,17 @@ def _drifting(
     dataset: FederatedDataset, own: NDArray[np.int64], client: int, capture: Capture, streams: Streams
 ) -> NDArray[np.int64]:
     assert dataset.stream is not None and dataset.stream.drift is not None and capture.mixture is not None
-    assert dataset.y is not None and dataset.classes is not None
+    assert dataset.y is not None
     phases = len(capture.mixture)
     rng = streams("data/drifting", client, capture.first).generator()
     phase = np.searchsorted(np.cumsum(capture.mixture), rng.random(capture.samples), side="right")
     phase = np.minimum(phase, phases - 1)  # the shares may add up to a little less than 1
     by_phase = rng.random(capture.samples) < dataset.stream.drift.strength
     place = rng.random(capture.samples)
-    own_phase = phase_of_class(dataset.classes, phases, streams)[dataset.y[own]]
+    has = _phases_with(dataset, dataset.stream.drift, streams)[:, dataset.y[own]]
     ids = own[(place * len(own)).astype(np.int64)]
     for number in range(phases):
-        members = own[own_phase == number]
+        members = own[has[number]]
         chosen = by_phase & (phase == number)
         if len(members):
             ids[chosen] = members[(place[chosen] * len(members)).astype(np.int64)]

@@ -31,7 +31,7 @@ from fedsim.settings import Positive, Several, key_rule
 
 __all__ = ["INFORMATIVE", "Cmapss"]
 
-VERSION = 1  # of what is kept in the cache
+VERSION = 2  # of what is kept in the cache
 WHAT = "the folder of NASA's C-MAPSS files is needed (train_FD001.txt, test_FD001.txt, RUL_FD001.txt, ...)"
 INFORMATIVE = (2, 3, 4, 7, 8, 9, 11, 12, 13, 14, 15, 17, 20, 21)
 """The sensors that change in FD001 (X. Li, Q. Ding, J.-Q. Sun, Reliability Engineering and System Safety 172, 2018)."""
@@ -39,7 +39,7 @@ SETTINGS = 3
 LEAST_UNIT = 1e-12  # of a channel that changes
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
-OPTIONS = {"subsets", "window", "stride", "channels", "normalise", "target", "cap", "bounds"}
+OPTIONS = {"subsets", "test_subsets", "window", "stride", "channels", "normalise", "target", "cap", "bounds"}
 """What the samples depend on."""
 
 
@@ -69,6 +69,8 @@ class Cmapss(SampledDataset):
     """The folder with the files, as they are or compressed with gzip."""
     subsets: Annotated[Several[Literal["FD001", "FD002", "FD003", "FD004"]], MinLen(1)] = ("FD001",)
     """Fleets: one operating condition (FD001, FD003) or six (FD002, FD004), one kind of fault (FD001, FD002) or two."""
+    test_subsets: Annotated[Several[Literal["FD001", "FD002", "FD003", "FD004"]], MinLen(1)] | None = None
+    """Fleets whose test engines are the tests; left out, those of *subsets*."""
     window: Annotated[int, Interval(ge=1, le=500)] = 30
     """Cycles in a sample. Engines with fewer are left out."""
     stride: Annotated[int, Interval(ge=1, le=500)] = 1
@@ -88,10 +90,15 @@ class Cmapss(SampledDataset):
 
     @key_rule
     def _ascending(self) -> None:
-        if len(set(self.subsets)) < len(self.subsets):
-            raise Misfit(f"subsets={list(self.subsets)}: each one must be named once", "subsets")
+        for key, names in (("subsets", self.subsets), ("test_subsets", self._tested)):
+            if len(set(names)) < len(names):
+                raise Misfit(f"{key}={list(names)}: each one must be named once", key)
         if any(later <= earlier for earlier, later in pairwise(self.bounds)):
             raise Misfit(f"bounds={list(self.bounds)} must ascend", "bounds")
+
+    @property
+    def _tested(self) -> tuple[str, ...]:
+        return self.subsets if self.test_subsets is None else self.test_subsets
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (channels, window), owned by their engines.
@@ -99,7 +106,8 @@ class Cmapss(SampledDataset):
         The last window of each test engine is a test sample; its remaining life is told by the RUL file.
         """
         folder = locate(self.path, what=WHAT)
-        files = {part: [_file(folder, part, name) for name in self.subsets] for part in ("train", "test", "RUL")}
+        names = {"train": self.subsets, "test": self._tested, "RUL": self._tested}
+        files = {part: [_file(folder, part, name) for name in some] for part, some in names.items()}
         options = self.model_dump(mode="json", include=OPTIONS)
         sources = [file for part in files.values() for file in part]
         return cached(self.name, VERSION, sources, options, lambda: self._read(files))
@@ -120,6 +128,10 @@ class Cmapss(SampledDataset):
             self._last_windows(engines, normalised(engines), life) for engines, life in zip(testing, lives, strict=True)
         ]
         first = np.cumsum([0, *(engines.number for engines in (*training, *testing))])
+        owner = np.concatenate([part.engine + start for part, start in zip(parts, first[:-1], strict=True)])
+        engines_of: list[tuple[str, str, Engines]] = []
+        engines_of += [("train", *each) for each in zip(self.subsets, training, strict=True)]
+        engines_of += [("test", *each) for each in zip(self._tested, testing, strict=True)]
         x = np.concatenate([part.x for part in parts])
         life = np.concatenate([part.life for part in parts])
         test = np.repeat([False] * len(training) + [True] * len(testing), [len(part.life) for part in parts])
@@ -133,14 +145,15 @@ class Cmapss(SampledDataset):
             class_names=() if values else self._class_names(),
             target=Target(CYCLES, scale=self.cap) if values else None,
             sample_bytes=float(x[0].size * FLOAT_BYTES + (FLOAT_BYTES if values else LABEL_BYTES)),
-            owner=np.concatenate([part.engine + start for part, start in zip(parts, first[:-1], strict=True)]),
+            owner=owner,
             owner_names=tuple(
-                f"{name} {part} {engine + 1}"
-                for part, fleets in (("train", training), ("test", testing))
-                for name, engines in zip(self.subsets, fleets, strict=True)
-                for engine in range(engines.number)
+                f"{name} {part} {engine + 1}" for part, name, engines in engines_of for engine in range(engines.number)
             ),
+            fleets=tuple(name for _, name, engines in engines_of for _ in range(engines.number)),
             test=test,
+            series=owner,
+            overlap=(self.window - 1) // self.stride,
+            whole_series=True,
             remarks=self._left_out([*training, *testing]),
         )
 

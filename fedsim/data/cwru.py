@@ -1,8 +1,8 @@
 """Vibration of ball bearings, sound and damaged (Case Western Reserve University, Bearing Data Center).
 
-Windows for training come from the beginning of each recording and windows for tests from its end, so that none shares a
-measurement with the other kind; windows that are drawn at random from the same stretch make results look better than
-they are. Left out: order tracking, spectra, and any other feature.
+Windows for training come from the beginning of each recording and windows for tests from its end, or tests are whole
+recordings. So none shares a measurement with the other kind; windows that are drawn at random from the same stretch
+make results look better than they are. Left out: order tracking, spectra, and any other feature.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ from fedsim.data.reading.cwru import FAULTS, Recording, read_mat_files, read_pac
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.source import SourcePath, locate, matching
+from fedsim.data.unseen_recordings import UnseenRecordings
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
+from fedsim.settings import Several, key_rule
 
 __all__ = ["Cwru"]
 
-VERSION = 1  # of what is kept in the cache
+VERSION = 2  # of what is kept in the cache
 WHAT = "recordings of the Bearing Data Center are needed: a folder of .mat files, or one .npz file"
 NAMES = dict(zip(FAULTS, ("normal", "ball", "inner race", "outer race"), strict=True))
 SIZES_MIL = (7, 14, 21)
 SAMPLE_BYTES = 2  # as the 16-bit converter gave them
 LABEL_BYTES = 1
 NORMALISED_AT_ONCE = 2**18  # numbers: they stay near the processor
-OPTIONS = {"window", "stride", "sensor", "classes", "clients", "test_tail", "normalise", "normal"}
+DEFAULT_TAIL = 0.2
+CUT = {"window", "stride", "test_tail", "test_loads", "test_sizes_mil"}
+OPTIONS = CUT | {"sensor", "classes", "clients", "normalise", "normal"}
 """What the samples depend on."""
 
 
@@ -62,13 +66,42 @@ class Cwru(SampledDataset):
     and 21 thousandths of an inch: 4 or 10 classes."""
     clients: Literal["load", "recording"] = "load"
     """Whose samples are one client's: those of a motor load (four), or of a recording."""
-    test_tail: Annotated[float, Interval(gt=0, lt=1)] = 0.2
-    """Share of each recording, at its end, from which test samples come; no sample lies across the border."""
+    test_tail: Annotated[float, Interval(gt=0, lt=1)] | None = None
+    """Share of each recording, at its end, from which test samples come; no sample lies across the border. Left out,
+    0.2; with *test_loads* or *test_sizes_mil*, none."""
+    test_loads: Several[Annotated[int, Interval(ge=0, le=1000)]] = ()
+    """Motor loads (hp) that nobody trains on: recordings at them are tests, and all others are trained on to their end.
+    With *test_sizes_mil* too, recordings of such a load and such a size are tests, and those of only one of the two are
+    left out."""
+    test_sizes_mil: Several[Annotated[int, Interval(ge=1, le=1000)]] = ()
+    """Sizes of faults (thousandths of an inch) that nobody trains on: as each size is in bearings of its own, tests are
+    of unseen bearings. With classes *type* only."""
     normalise: Literal["window", "none"] = "window"
     """Each sample to mean 0 and deviation 1 (a constant one becomes 0), or acceleration in g as it was measured."""
     normal: Literal["keep", "drop"] = "keep"
     """Whether recordings without a fault are used. It is disputed whether they were sampled at 48 kHz, unlike all
     others; a model may then tell them by their speed alone."""
+
+    @key_rule
+    def _tests_are_unseen(self) -> None:
+        for key in self._unseen.keys:
+            for other in ("test_fraction", "test_tail"):
+                if (share := getattr(self, other)) is not None:
+                    problem = f"{other}={share:g} is of recordings that are trained on, and with {key} tests are others"
+                    raise Misfit(f"{problem}; leave one of the two out", other)
+        if self.test_sizes_mil and self.classes == "type_size":
+            problem = f"test_sizes_mil={list(self.test_sizes_mil)}: with classes type_size these sizes are classes"
+            raise Misfit(f"{problem}, on which nobody would train; set classes to type", "test_sizes_mil")
+
+    @property
+    def _unseen(self) -> UnseenRecordings:
+        return UnseenRecordings(self.test_loads, self.test_sizes_mil)
+
+    @property
+    def for_own_tests(self) -> str:
+        """What gives clients tests of their own."""
+        keys = self._unseen.keys
+        return f"leave data.{keys[0]} out" if keys and self.partition.natural else super().for_own_tests
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of shape (1, window), owned by loads or recordings."""
@@ -82,29 +115,37 @@ class Cwru(SampledDataset):
         else:
             recordings, others = read_packed(source, self.sensor), 0
         groups = self._groups()
-        kept = [recording for recording in recordings if len(recording.signal) and self._group(recording) in groups]
-        if not kept:
+        usable = [recording for recording in recordings if len(recording.signal) and self._group(recording) in groups]
+        if not usable:
             raise UserError(f"{shown(source)}: has no recording that these settings want; {WHAT}")
-        parts = [part for recording in kept for part in self._cut(recording.signal)]
+        kept = self._unseen.kept(usable)
+        parts = [part for recording in kept for part in self._cut(recording)]
         require_memory([len(part) for part in parts], self.window, self.stride)
         cut = [windows(part, self.window, self.stride) for part in parts]
         number = np.array([len(found) for found in cut])
         if not number[0::2].any():
-            longest = max(len(part) for part in parts)
+            longest = max(len(part) for part in parts[0::2])
             raise Misfit(f"window={self.window}: recordings have at most {longest} measurements to train on", "window")
         x = np.concatenate(cut)
         names, owner = self._owners(kept)
+        recording_of = np.repeat(np.arange(len(kept)), number[0::2] + number[1::2])
+        y = np.array([groups.index(self._group(recording)) for recording in kept])[recording_of]
+        test = np.repeat([False, True] * len(kept), number)
+        class_names = tuple(f"{NAMES[fault]} {size}".strip() for fault, size in groups)
+        unseen = self._unseen.remarks(usable, y, test, class_names)
         return RawDataset(
             x=(self._normalised(x) if self.normalise == "window" else x)[:, None],
-            y=np.repeat([groups.index(self._group(recording)) for recording in kept], number[0::2] + number[1::2]),
+            y=y,
             classes=len(groups),
-            class_names=tuple(f"{NAMES[fault]} {size}".strip() for fault, size in groups),
+            class_names=class_names,
             sound_class=0 if self.normal == "keep" else None,
             sample_bytes=float(self.window * SAMPLE_BYTES + LABEL_BYTES),
-            owner=np.repeat(owner, number[0::2] + number[1::2]),
+            owner=owner[recording_of],
             owner_names=names,
-            test=np.repeat([False, True] * len(kept), number),
-            remarks=self._remarks(recordings, kept, others),
+            test=test,
+            series=recording_of,
+            overlap=(self.window - 1) // self.stride,
+            remarks=(*self._remarks(recordings, usable, others), *unseen),
         )
 
     def _group(self, recording: Recording) -> tuple[str, str]:
@@ -118,10 +159,12 @@ class Cwru(SampledDataset):
         faults = [(fault, size) for fault in FAULTS[1:] for size in sizes]
         return [("normal", ""), *faults] if self.normal == "keep" else faults
 
-    def _cut(self, signal: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _cut(self, recording: Recording) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """(what to train on, what to test on) of one recording."""
-        border = round(len(signal) * (1 - self.test_tail))
-        return signal[:border], signal[border:]
+        tested = self._unseen.test_share(recording) if self._unseen.keys else self.test_tail or DEFAULT_TAIL
+        assert tested is not None, "not kept"
+        border = round(len(recording.signal) * (1 - tested))
+        return recording.signal[:border], recording.signal[border:]
 
     def _normalised(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
         """(samples, window) with mean 0 and deviation 1 in each row."""

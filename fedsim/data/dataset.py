@@ -21,7 +21,7 @@ from fedsim.data.target import Target
 from fedsim.errors import UserError
 from fedsim.imports import source_digest
 
-__all__ = ["POOL", "FederatedDataset", "class_counts"]
+__all__ = ["POOL", "FederatedDataset", "class_counts", "classes_held"]
 
 POOL = -1
 """The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
@@ -166,6 +166,20 @@ def class_counts(data: FederatedDataset, clients: slice = slice(None)) -> NDArra
     labels = data.y[np.concatenate(data.train_ids[clients])]
     counts = np.bincount(owner * data.classes + labels, minlength=len(held) * data.classes)
     return counts.reshape(-1, data.classes)
+
+
+def classes_held(data: FederatedDataset) -> NDArray[np.int64]:
+    """(clients,) of how many classes each client has training samples; some clients at once, so that memory is small.
+
+    Raises `UserError` as `class_counts` does.
+    """
+    rows = max(AT_ONCE // (data.classes or 1), 1)
+    return np.concatenate(
+        [
+            np.count_nonzero(class_counts(data, slice(begin, begin + rows)), axis=1)
+            for begin in range(0, data.clients, rows)
+        ]
+    )
 
 
 def _read_only(array: NDArray[Any] | None) -> NDArray[Any] | None:

@@ -109,8 +109,18 @@ class RawDataset:
     """Whether owner k is client k, unseen ones last: the samples were made for them, and nobody is chosen by size."""
     owner_names: tuple[str, ...] = ()
     """One for each owner."""
+    fleets: tuple[str, ...] = ()
+    """The fleet of each owner, such as the engines of one file; empty when the source does not put owners together."""
     test: NDArray[np.bool_] | None = None
     """(samples,) whether the source itself sets a sample aside for tests; None when it does not."""
+    series: NDArray[np.int64] | None = None
+    """(samples,) the record that each sample is cut from; those of one record stand in the order of time. None when
+    samples are not cut from records."""
+    overlap: int = 0
+    """How many of those that come next in its series share a measurement with a sample."""
+    whole_series: bool = False
+    """Whether a series that is set aside is so as a whole, as an engine's life that ends with its failure; if not, its
+    end is set aside."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way, in sentences for people."""
     sound_class: int | None = None

@@ -186,13 +186,18 @@ def _check(raw: RawDataset) -> None:
     _check_samples(raw)
     _check_targets(raw)
     samples = raw.x.shape[0]
-    for name, array, kind in (("client", raw.owner, np.int64), ("test", raw.test, np.bool_)):
+    arrays = (("client", raw.owner, np.int64), ("test", raw.test, np.bool_), ("series", raw.series, np.int64))
+    for name, array, kind in arrays:
         if array is not None and (
             not isinstance(array, np.ndarray) or array.shape != (samples,) or array.dtype != kind
         ):
             raise Flaw(f"{name} is {_said(array)}, and must be {np.dtype(kind)} of shape ({samples},), one per sample")
     if raw.owner is not None and raw.owner.min() < 0:
         raise Flaw(f"client={raw.owner.min()} must be at least 0")
+    if raw.fleets and (raw.owner is None or len(raw.fleets) <= raw.owner.max()):
+        raise Flaw(f"there are {len(raw.fleets)} fleets, and there must be one for each owner")
+    if not isinstance(raw.overlap, int) or raw.overlap < 0:
+        raise Flaw(f"overlap={raw.overlap!r} must be a whole number, 0 or more")
     if raw.test is not None and raw.test.all():
         raise Flaw("test sets all samples aside for tests; some must be left to train on")
     if not isinstance(raw.sample_bytes, float) or not 0 < raw.sample_bytes < np.inf:

@@ -137,7 +137,7 @@ def _of_one_class(counts: pd.DataFrame, learning_rates: Sequence[str]) -> Iterat
     yield (
         f"the model predicts {show(name)} only, so its accuracy is the share of that class among {samples:,} test "
         f"samples, {share:.3g}; go on for more rounds, try another {' or '.join(learning_rates)}, or look at how the "
-        "model normalises, for statistics of batches with few classes do that"
+        "model normalises: statistics of batches with few classes do that, and normalisation: group has none"
     )
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from operator import itemgetter
 
 from fedsim.errors import some
+from fedsim.experiment.remarks_on_classes import normalised_over_few_classes
 from fedsim.kernel.streams import Streams
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
@@ -24,7 +25,7 @@ from fedsim.scenario.schema import Scenario
 from fedsim.units import bits, si
 from fedsim.viz.human import duration
 
-__all__ = ["remarks_before"]
+__all__ = ["remarks_before", "remarks_on_data"]
 
 
 MOST = 3
@@ -56,8 +57,14 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         *_classifiers_that_nobody_scores(scenario),
         *_phases_that_never_begin(scenario),
         *_sizes_that_are_declared(scenario),
+        *normalised_over_few_classes(scenario, materials),
     )
     return said + [scenario.written.remark(text, path) for path, text in others]
+
+
+def remarks_on_data(scenario: Scenario, materials: Materials) -> list[str]:
+    """What the data set says of itself: what was left out, and what is tested."""
+    return [scenario.written.remark(text, ("data",)) for text in materials.dataset.remarks]
 
 
 Said = Iterator[tuple[KeyPath, str]]

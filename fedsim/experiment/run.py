@@ -23,7 +23,7 @@ from fedsim.experiment.memory import check_memory
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.progress.surroundings import display_for
 from fedsim.experiment.remarks_after import remarks as remarks_after
-from fedsim.experiment.remarks_before import remarks_before
+from fedsim.experiment.remarks_before import remarks_before, remarks_on_data
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
@@ -85,6 +85,7 @@ def run(
     remarks: list[str] = []
     with set_aside():  # first, as a host takes a while to load
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
+        remarks += remarks_on_data(scenario, materials)
         gc.collect()  # the world that was checked is full of cycles
     protocols = materials.by_protocol(scenario.protocols)
     host = host_for(options, materials.tables, learn=scenario.learn, protocols=protocols)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.data.captures import Capture, capture_samples, changes_to_samples
+from fedsim.data.captures import Capture, DriftOfSamples, capture_samples, changes_to_samples
 from fedsim.data.dataset import POOL, FederatedDataset
 from fedsim.data.held_back import holding_back
 from fedsim.kernel.streams import Stream, Streams
@@ -100,7 +100,8 @@ class Seen:
     """Where they stand in the client's stream; None: they are all of its own."""
     augmentation: Mapping[str, Any] | None = None
     """What a stream does to its samples."""
-    drift_strength: float | None = None
+    drift_strength: DriftOfSamples | None = None
+    """How what it sees drifts."""
 
     @classmethod
     def of(cls, dataset: FederatedDataset, client: int, capture: Capture | None = None) -> Seen:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.data.captures import Capture, capture_samples, captured_ids, changes_to_samples
+from fedsim.data.captures import Capture, DriftOfSamples, capture_samples, captured_ids, changes_to_samples
 from fedsim.data.dataset import POOL, FederatedDataset
 from fedsim.kernel.streams import Streams
 
@@ -73,7 +73,8 @@ class SeenTogether:
     steps: tuple[JointStep, ...]
     augmentation: Mapping[str, Any] | None = None
     """What a stream does to its samples."""
-    drift_strength: float | None = None
+    drift_strength: DriftOfSamples | None = None
+    """How what it sees drifts."""
 
     @classmethod
     def of(cls, dataset: FederatedDataset, steps: tuple[JointStep, ...]) -> SeenTogether:

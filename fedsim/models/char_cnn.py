@@ -19,9 +19,11 @@ from fedsim.models.layers import (
     Layer,
     Linear,
     MaxPool1d,
+    Normalisation,
     OneHot,
     ReLU,
     Shape,
+    normalising,
     through,
 )
 from fedsim.models.settings import PublishedModelSettings
@@ -46,6 +48,9 @@ class CharCnn(PublishedModelSettings):
     name: Literal["char_cnn"] = "char_cnn"
     depth: Literal[3, 4, 5, 6] = 6
     """Convolutions; three fully connected layers follow them."""
+    normalisation: Normalisation = "none"
+    """What is behind each convolution: none (as in the paper), batch (batch normalisation) or group (group
+    normalisation of two groups; for clients of few classes)."""
     dropout: Probability = 0.5
     """Chance of each hidden unit of the fully connected layers to be left out of a training step."""
 
@@ -101,6 +106,7 @@ class CharCnn(PublishedModelSettings):
             kernel = 7 if number <= 2 else 3
             pool = (MaxPool1d("pool", kernel=POOL, stride=POOL),) if number in (1, 2, self.depth) else ()
             convolution = Conv1d("conv", in_channels, CHANNELS, kernel=kernel)
-            blocks.append(Block(f"conv{number}", (convolution, ReLU("relu"), *pool)))
+            layers = (convolution, *normalising(self.normalisation, 1, CHANNELS), ReLU("relu"), *pool)
+            blocks.append(Block(f"conv{number}", layers))
             in_channels = CHANNELS
         return blocks

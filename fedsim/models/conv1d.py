@@ -1,8 +1,10 @@
 """WDCNN: a CNN with a wide first kernel on raw vibration signals (Zhang et al., Sensors 17(2):425, 2017).
 
 Five convolutions, normalised, rectified and pooled by 2, and a hidden layer of 100 units. The paper's signal has one
-channel of 2048 values. Leaves out: the normalisation of the hidden layer, which a batch of one sample does not allow,
-and the paper's adaptation of normalisation to new loads (AdaBN).
+channel of 2048 values. The paper normalises over batches (``normalisation: batch``); here each sample is normalised by
+itself, because a machine's sensor has samples of few classes, often of one (see `fedsim.models.layers.normalisation`).
+Leaves out: the normalisation of the hidden layer, which a batch of one sample does not allow, and the paper's
+adaptation of normalisation to new loads (AdaBN).
 """
 
 from __future__ import annotations
@@ -13,7 +15,18 @@ from annotated_types import Interval
 from pydantic import model_validator
 
 from fedsim.errors import Misfit, UserError
-from fedsim.models.layers import BatchNorm1d, Conv1d, Flatten, Layer, Linear, MaxPool1d, ReLU, Shape, through
+from fedsim.models.layers import (
+    Conv1d,
+    Flatten,
+    Layer,
+    Linear,
+    MaxPool1d,
+    Normalisation,
+    ReLU,
+    Shape,
+    normalising,
+    through,
+)
 from fedsim.models.settings import LayerModelSettings, channel_axis
 from fedsim.models.table import LayerTable
 
@@ -34,6 +47,9 @@ class Conv1dModel(LayerModelSettings):
     """Values that the first convolution sees at once."""
     stride: Steps = 16
     """Values from one window of the first convolution to the next; make it smaller for short series."""
+    normalisation: Normalisation = "group"
+    """What is behind each convolution: group (group normalisation of two groups; for clients of few classes), batch
+    (batch normalisation, as in the paper) or none."""
 
     @model_validator(mode="after")
     def _no_value_is_skipped(self) -> Self:
@@ -64,7 +80,7 @@ class Conv1dModel(LayerModelSettings):
             in_channels = CHANNELS[number - 2] if number > 1 else shape[0]
             layers += [
                 self._convolution(number, in_channels, channels, padding),
-                BatchNorm1d(f"bn{number}", channels),
+                *normalising(self.normalisation, 1, channels, number),
                 ReLU(f"relu{number}"),
                 MaxPool1d(f"pool{number}", kernel=2, stride=2),
             ]

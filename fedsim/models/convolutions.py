@@ -15,7 +15,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Block, Conv1d, Conv2d, Layer, Residual, Shape
+from fedsim.models.layers import Block, ChannelNorm, Conv1d, Conv2d, Layer, Residual, Shape
 from fedsim.models.table import EXTRACTOR, LayerTable, ModelTable
 
 __all__ = ["SAMPLES", "Convolution", "Masks", "Skeleton", "left_of", "skeleton_of", "strongest"]
@@ -192,7 +192,7 @@ class _Reader:
             match layer:
                 case Conv1d() | Conv2d():
                     source = self._note(layer, stem, shape, source)
-                case BatchNorm1d() | BatchNorm2d() if isinstance(before, Conv1d | Conv2d):
+                case ChannelNorm() if isinstance(before, Conv1d | Conv2d):
                     self._join(layer, stem)
                 case Residual():
                     source = self._residual(layer, f"{stem}{layer.name}.", shape, source)

@@ -13,7 +13,7 @@ each once for every cell of a convolution's kernel.
     What PyTorch's own layers do: weights and biases uniform in +-1 / sqrt(fan_in), which is He's uniform start with
     a = sqrt(5); those of a GRU in +-1 / sqrt(hidden); a token table normal with variance 1.
 
-Under all three, batch normalisation starts as the identity (scale 1, offset 0, running mean 0, running variance 1), and
+Under all three, normalisation starts with scale 1 and offset 0 (running means with 0, running variances with 1), and
 row 0 of a token table, the gates of a fusion and what gated units add for a client are zero. Leaves out: gains for
 other activations than the rectifier.
 """
@@ -25,7 +25,7 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Embedding, Gated, Gru, Layer, Shape
+from fedsim.models.layers import ChannelNorm, Embedding, Gated, Gru, Layer, Shape
 from fedsim.models.layers.recurrent import GATES
 from fedsim.models.table import Initialisation
 
@@ -35,7 +35,7 @@ __all__ = ["start"]
 def start(initialisation: Initialisation, layer: Layer, kind: str, rng: np.random.Generator) -> NDArray[np.float32]:
     """The float32 start of ``layer.state_shapes[kind]``; *layer* is a leaf."""
     shape = layer.state_shapes[kind]
-    if isinstance(layer, BatchNorm1d | BatchNorm2d):
+    if isinstance(layer, ChannelNorm):
         return np.full(shape, 1.0 if kind in ("weight", "running_var") else 0.0, dtype=np.float32)
     if kind == "gate" or (isinstance(layer, Gated) and kind.startswith("client")):
         return np.zeros(shape, dtype=np.float32)

@@ -1,7 +1,9 @@
 """The residual networks for CIFAR-10 (He et al., CVPR 2016, section 4.2): 6n + 2 layers, n blocks in each of 3 stages.
 
-Convolutions have no bias, because normalisation follows. Weights start as the paper says, by He's normal scheme. Leaves
-out: pre-activation, bottlenecks, and the ImageNet variants.
+Convolutions have no bias where normalisation follows, as its offset is one, and have one with ``normalisation: none``.
+Weights start as the paper says, by He's normal scheme. Leaves out: pre-activation, bottlenecks, the ImageNet variants,
+and a start for residual networks without normalisation, whose values grow with each block: train these at small
+learning rates.
 """
 
 from __future__ import annotations
@@ -10,15 +12,16 @@ from typing import ClassVar, Literal
 
 from fedsim.errors import UserError
 from fedsim.models.layers import (
-    BatchNorm2d,
     Conv2d,
     GlobalAveragePool,
     Layer,
     Linear,
+    Normalisation,
     PadShortcut,
     ReLU,
     Residual,
     Shape,
+    normalising,
 )
 from fedsim.models.settings import PublishedModelSettings, channel_axis
 from fedsim.models.table import Initialisation, LayerTable
@@ -41,6 +44,9 @@ class ResNet(PublishedModelSettings):
     shortcut: Literal["pad", "projection"] = "pad"
     """Where channels double, a shortcut has zeros for the new ones (pad, as He et al. on CIFAR-10, and SPATL) or a 1x1
     convolution with normalisation (projection, as FlexiFed)."""
+    normalisation: Normalisation = "batch"
+    """What is behind each convolution: batch (batch normalisation, as in the paper), group (group normalisation of two
+    groups; for clients of few classes) or none, with which convolutions have biases."""
     initialisation: Initialisation = "kaiming_normal"
     """How weights start: kaiming_normal (He's, as in the paper) and xavier_uniform (Glorot's), both with zero biases,
     or torch_default (PyTorch's own). Never compare runs that start differently."""
@@ -63,7 +69,7 @@ class ResNet(PublishedModelSettings):
                 f"pixels, the data set has samples of shape {shape}; {channel_axis(shape, 3)}choose softmax or mlp, "
                 "which take any shape"
             )
-        layers: list[Layer] = [*_convolution(1, shape[0], CHANNELS[0]), ReLU("relu1")]
+        layers: list[Layer] = [*self._convolution(1, shape[0], CHANNELS[0]), ReLU("relu1")]
         in_channels, number = CHANNELS[0], 0
         for channels in CHANNELS:
             for _ in range((self.depth - 2) // 6):
@@ -79,16 +85,21 @@ class ResNet(PublishedModelSettings):
 
     def _block(self, name: str, in_channels: int, channels: int) -> Residual:
         stride = 1 if channels == in_channels else 2
-        first = _convolution(1, in_channels, channels, stride=stride)
-        body = (*first, ReLU("relu1"), *_convolution(2, channels, channels))
+        first = self._convolution(1, in_channels, channels, stride=stride)
+        body = (*first, ReLU("relu1"), *self._convolution(2, channels, channels))
         return Residual(name, body, shortcut=() if stride == 1 else self._shortcut(in_channels, channels))
 
     def _shortcut(self, in_channels: int, channels: int) -> tuple[Layer, ...]:
         if self.shortcut == "pad":
             return (PadShortcut("pad", in_channels, channels, stride=2),)
-        return (Conv2d("conv", in_channels, channels, kernel=1, stride=2, bias=False), BatchNorm2d("bn", channels))
+        convolution = Conv2d("conv", in_channels, channels, kernel=1, stride=2, bias=self._biased)
+        return (convolution, *normalising(self.normalisation, 2, channels))
 
+    def _convolution(self, number: int, in_channels: int, channels: int, *, stride: int = 1) -> tuple[Layer, ...]:
+        name = f"conv{number}"
+        convolution = Conv2d(name, in_channels, channels, kernel=3, stride=stride, padding=1, bias=self._biased)
+        return (convolution, *normalising(self.normalisation, 2, channels, number))
 
-def _convolution(number: int, in_channels: int, channels: int, *, stride: int = 1) -> tuple[Layer, Layer]:
-    convolution = Conv2d(f"conv{number}", in_channels, channels, kernel=3, stride=stride, padding=1, bias=False)
-    return convolution, BatchNorm2d(f"bn{number}", channels)
+    @property
+    def _biased(self) -> bool:
+        return self.normalisation == "none"

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from fedsim.errors import UserError, nearest
 from fedsim.imports import source_digest
-from fedsim.models.layers import BatchNorm1d, BatchNorm2d, Layer, Shape
+from fedsim.models.layers import ChannelNorm, Layer, Shape
 
 __all__ = [
     "BYTES_PER_PARAMETER",
@@ -237,15 +237,15 @@ class LayerTable(ModelTable):
         """The layers with parameters, first to last: what two models have in common is the common start of these.
 
         Counted are convolutions, fully connected layers, embeddings and recurrent layers; a residual block is entered,
-        its body before its shortcut; a block of layers that count as one is one. Batch normalisation belongs to the
-        layer before it. What has no parameters is not compared, unless it is in such a block: neither activations,
+        its body before its shortcut; a block of layers that count as one is one. Normalisation belongs to the layer
+        before it. What has no parameters is not compared, unless it is in such a block: neither activations,
         pooling and dropout, nor where a shortcut begins and ends.
         """
         signed: list[SignedLayer] = []
         for part, layers in self.layers.items():
             for name, unit in (item for layer in layers for item in layer.units()):
                 states = tuple(f"{name}.{kind}" for kind in unit.state_shapes)
-                if signed and isinstance(unit, BatchNorm1d | BatchNorm2d):
+                if signed and isinstance(unit, ChannelNorm):
                     before = signed.pop()
                     signed.append(
                         before._replace(

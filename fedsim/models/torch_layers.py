@@ -19,6 +19,8 @@ from fedsim.models.layers import (
     Fusion,
     Gated,
     GlobalAveragePool,
+    GroupNorm1d,
+    GroupNorm2d,
     Gru,
     KMaxPool,
     LastStep,
@@ -61,6 +63,8 @@ def _module(layer: Layer) -> nn.Module:
             return nn.Linear(layer.inputs, layer.outputs, bias=layer.bias, device="meta", dtype=torch.float32)
         case BatchNorm1d() | BatchNorm2d():
             return _batch_norm(layer)
+        case GroupNorm1d() | GroupNorm2d():
+            return nn.GroupNorm(layer.groups, layer.channels, device="meta", dtype=torch.float32)
         case Embedding():
             rows, columns = layer.parameter_shapes["weight"]
             return _Embedding(rows, columns, padding_idx=0, device="meta", dtype=torch.float32)

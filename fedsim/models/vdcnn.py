@@ -5,7 +5,8 @@ kernel 3 follow, each normalised. Between blocks of 64, 128, 256 and 512 channel
 stride 2. A block's shortcut is its input, or a normalised 1 x 1 convolution of it where channels double, and the second
 rectifier comes after the sum. The 8 largest values of each channel go to three fully connected layers. Convolutions
 before normalisation have biases, those of shortcuts have none: with FlexiFed's figures (14.35, 16.45, 16.82 and
-19.95 M) nothing else agrees. Weights start by He's scheme, as in the paper. Leaves out: halving by strides or k-max.
+19.95 M) nothing else agrees. With ``normalisation: none`` shortcuts have biases, too. Weights start by He's scheme, as
+in the paper. Leaves out: halving by strides or k-max, and a start for such a network without normalisation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import ClassVar, Literal
 
 from fedsim.errors import UserError
 from fedsim.models.layers import (
-    BatchNorm1d,
     Conv1d,
     Embedding,
     Flatten,
@@ -22,9 +22,11 @@ from fedsim.models.layers import (
     Layer,
     Linear,
     MaxPool1d,
+    Normalisation,
     ReLU,
     Residual,
     Shape,
+    normalising,
 )
 from fedsim.models.settings import PublishedModelSettings
 from fedsim.models.table import Initialisation, LayerTable
@@ -50,6 +52,9 @@ class Vdcnn(PublishedModelSettings):
     name: Literal["vdcnn"] = "vdcnn"
     depth: Literal[9, 17, 29, 49] = 9
     """Convolutions that are not in a shortcut; three fully connected layers follow them."""
+    normalisation: Normalisation = "batch"
+    """What is behind each convolution of a block: batch (batch normalisation, as in the paper), group (group
+    normalisation of two groups; for clients of few classes) or none."""
     initialisation: Initialisation = "kaiming_normal"
     """How weights start: kaiming_normal (He's, as in the paper) and xavier_uniform (Glorot's), both with zero biases,
     or torch_default (PyTorch's own). Never compare runs that start differently."""
@@ -99,20 +104,20 @@ class Vdcnn(PublishedModelSettings):
                 layers.append(MaxPool1d(f"pool{stage}", kernel=3, stride=2, padding=1))
             for _ in range(blocks):
                 number += 1
-                layers += [_block(f"block{number}", in_channels, channels), ReLU(f"relu{number}")]
+                layers += [self._block(f"block{number}", in_channels, channels), ReLU(f"relu{number}")]
                 in_channels = channels
         return layers
 
-
-def _block(name: str, in_channels: int, channels: int) -> Residual:
-    body = (
-        Conv1d("conv1", in_channels, channels, kernel=3, padding=1),
-        BatchNorm1d("bn1", channels),
-        ReLU("relu1"),
-        Conv1d("conv2", channels, channels, kernel=3, padding=1),
-        BatchNorm1d("bn2", channels),
-    )
-    if channels == in_channels:
-        return Residual(name, body)
-    projection = (Conv1d("conv", in_channels, channels, kernel=1, bias=False), BatchNorm1d("bn", channels))
-    return Residual(name, body, shortcut=projection)
+    def _block(self, name: str, in_channels: int, channels: int) -> Residual:
+        how = self.normalisation
+        body = (
+            Conv1d("conv1", in_channels, channels, kernel=3, padding=1),
+            *normalising(how, 1, channels, 1),
+            ReLU("relu1"),
+            Conv1d("conv2", channels, channels, kernel=3, padding=1),
+            *normalising(how, 1, channels, 2),
+        )
+        if channels == in_channels:
+            return Residual(name, body)
+        projection = Conv1d("conv", in_channels, channels, kernel=1, bias=how == "none")
+        return Residual(name, body, shortcut=(projection, *normalising(how, 1, channels)))

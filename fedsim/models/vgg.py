@@ -12,7 +12,19 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from fedsim.errors import UserError
-from fedsim.models.layers import BatchNorm2d, Conv2d, Dropout, Flatten, Layer, Linear, MaxPool2d, ReLU, Shape, through
+from fedsim.models.layers import (
+    Conv2d,
+    Dropout,
+    Flatten,
+    Layer,
+    Linear,
+    MaxPool2d,
+    Normalisation,
+    ReLU,
+    Shape,
+    normalising,
+    through,
+)
 from fedsim.models.settings import PublishedModelSettings, channel_axis
 from fedsim.models.table import LayerTable
 from fedsim.settings import Probability
@@ -22,6 +34,7 @@ __all__ = ["Vgg"]
 CHANNELS = (64, 128, 256, 512, 512)  # of the convolutions in each stage; a stage ends with pooling
 CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 13: (2, 2, 2, 2, 2), 16: (2, 2, 3, 3, 3), 19: (2, 2, 4, 4, 4)}
 UNITS = {"wide": 4096, "narrow": 512}
+PUBLISHED: dict[str, Normalisation] = {"wide": "batch", "narrow": "none"}
 LEAST_PIXELS = 32  # halved five times
 
 
@@ -37,6 +50,9 @@ class Vgg(PublishedModelSettings):
     head: Literal["wide", "narrow"] = "wide"
     """wide: batch normalisation, and two hidden layers of 4096 units (FlexiFed); narrow: no normalisation, and two
     hidden layers of 512 units (SPATL)."""
+    normalisation: Normalisation | None = None
+    """What is behind each convolution: batch (batch normalisation), group (group normalisation of two groups; for
+    clients of few classes) or none; left out, what the head's paper has."""
     dropout: Probability = 0.5
     """Chance of each hidden unit of the head to be left out of a training step."""
 
@@ -70,15 +86,14 @@ class Vgg(PublishedModelSettings):
         )
 
     def _convolutions(self, in_channels: int) -> list[Layer]:
+        how = self.normalisation or PUBLISHED[self.head]
         layers: list[Layer] = []
         number = 0
         for stage, (channels, convolutions) in enumerate(zip(CHANNELS, CONVOLUTIONS[self.depth], strict=True), start=1):
             for _ in range(convolutions):
                 number += 1
                 layers.append(Conv2d(f"conv{number}", in_channels, channels, kernel=3, padding=1))
-                if self.head == "wide":
-                    layers.append(BatchNorm2d(f"bn{number}", channels))
-                layers.append(ReLU(f"relu{number}"))
+                layers += [*normalising(how, 2, channels, number), ReLU(f"relu{number}")]
                 in_channels = channels
             layers.append(MaxPool2d(f"pool{stage}", kernel=2))
         return layers

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.sampled import SampledDataset
-from fedsim.errors import Misfit
+from fedsim.data.stream.drift import DriftSettings
+from fedsim.errors import Misfit, nearest
 from fedsim.models.declared import Declared
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import LayerTable, ModelTable
@@ -21,6 +22,8 @@ __all__ = ["check_samples", "check_table", "check_that_learning_fits"]
 _NOTHING_TO_TRAIN = (
     "so there is nothing to train; use --no-training (or learn: false), or a model and a data set with numbers in them"
 )
+MOST_NAMED = 12
+"""Classes, in a message."""
 ROUNDING = 1e-6  # of a white pixel: 255 times 1/255, in float32
 
 
@@ -65,19 +68,21 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, t
 
 
 def _check_test_sets(scenario: Scenario, dataset: FederatedDataset) -> None:
-    natural = isinstance(scenario.data, SampledDataset) and scenario.data.partition.natural
+    data = scenario.data
+    for_own = data.for_own_tests if isinstance(data, SampledDataset) else "set data.client_test_fraction"
     held = {
-        "global": ([dataset.test_ids], "data.test_fraction"),
-        "clients": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
-        "own": (dataset.client_test_ids, "data.test_fraction" if natural else "data.client_test_fraction"),
-        "unseen": (dataset.unseen_test_ids, "data.unseen_clients"),
+        "global": ([dataset.test_ids], "there is no global test set", "set data.test_fraction"),
+        "clients": (dataset.client_test_ids, "no client holds test samples", for_own),
+        "own": (dataset.client_test_ids, "no client holds test samples", for_own),
+        "unseen": (dataset.unseen_test_ids, "there are no unseen clients", "set data.unseen_clients"),
     }
     for name in scenario.evaluate.on:
-        ids, key = held[name]
+        ids, problem, way_out = held[name]
         if not any(map(len, ids)):
-            whose = {"global": "there is no global test set", "unseen": "there are no unseen clients"}
-            problem = whose.get(name, "no client holds test samples")
-            raise Misfit(f"{name!r} is named, but {problem}; set {key}", "evaluate", "on")
+            if isinstance(data, SampledDataset) and data.validation_fraction:
+                problem = f"with validation_fraction={data.validation_fraction:g} it has no samples"
+                way_out = "name global, or leave data.validation_fraction out"
+            raise Misfit(f"{name!r} is named, but {problem}; {way_out}", "evaluate", "on")
 
 
 def _check_targets(scenario: Scenario, dataset: FederatedDataset) -> None:
@@ -104,9 +109,24 @@ def _check_stream(dataset: FederatedDataset) -> None:
     if stream.drift is not None and dataset.classes is None:
         problem = "drift is between groups of classes, and this data set has none; leave it out"
         raise Misfit(problem, "data", "stream", "drift")
-    if stream.drift is not None and dataset.classes is not None and stream.drift.all_phases > dataset.classes:
-        problem = f"{stream.drift.all_phases} phases share {dataset.classes} classes, and each needs one of its own"
+    elif stream.drift is not None and dataset.classes is not None:
+        _check_groups(dataset, stream.drift, dataset.classes)
+
+
+def _check_groups(dataset: FederatedDataset, drift: DriftSettings, classes: int) -> None:
+    """There are classes for each phase; each one that is named is the data set's, and is named once in a phase."""
+    if not drift.groups and drift.all_phases > classes:
+        problem = f"{drift.all_phases} phases share {classes} classes, and each needs one of its own"
         raise Misfit(f"{problem}; use fewer phases", "data", "stream", "drift")
+    names = dataset.class_names or tuple(map(str, range(classes)))
+    for phase, group in enumerate(drift.groups):
+        for name in group:
+            if name not in names:
+                known = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+                problem = f"the data set has no class {name!r}{nearest(name, names)} (classes: {known})"
+                raise Misfit(problem, "data", "stream", "drift", "groups", phase)
+        if len(set(group)) < len(group):
+            raise Misfit("names a class twice", "data", "stream", "drift", "groups", phase)
 
 
 def _check_that_nothing_saturates(dataset: FederatedDataset) -> None:

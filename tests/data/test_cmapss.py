@@ -13,6 +13,7 @@ from fedsim.data.raw_dataset import Clients
 from fedsim.data.target import Target
 from fedsim.errors import UserError
 
+MIXED = "factory 1 of 2 has owners of FD001 and FD003; for one fleet in each factory, set partition.factories to fleets"
 TRAIN, TEST, LIVES = (6, 4, 9), (5, 3), (130, 7)
 
 
@@ -125,11 +126,39 @@ def test_every_engine_is_a_client_and_test_engines_are_nobodys(folder, streams):
     assert data.sample_bytes == 14 * 4 * 4 + 1
 
 
+def test_another_fleet_may_be_tested(folder):
+    """Channels are standardised by the engines that are trained on; the second test engine of each fleet is short."""
+    own, other, both = (
+        raw(folder, **more) for more in ({}, {"test_subsets": ["FD003"]}, {"subsets": ["FD001", "FD003"]})
+    )
+    assert [made.owner_names[made.owner[-1]] for made in (own, other, both)] == ["FD001 test 1", *["FD003 test 1"] * 2]
+    assert (other.fleets, other.test.tolist()) == (("FD001",) * 3 + ("FD003",) * 2, [False] * 10 + [True])
+    assert np.array_equal(other.x[:10], own.x[:10])
+    assert not np.allclose(other.x[10], both.x[-1])
+    of_both = raw(folder, subsets=["FD001", "FD003"], test_subsets=["FD003"])
+    assert np.array_equal(of_both.x[-1], both.x[-1])
+    assert np.count_nonzero(of_both.test) == 1
+
+
+def test_each_factory_may_have_the_engines_of_one_fleet(folder, streams):
+    """FD003's engines are of 9, 9, 4 and 9 cycles here, FD001's of 6, 4 and 9: the longest of all are FD003's."""
+    write(folder / "train_FD003.txt", rows((9, 9, 4, 9), 1))
+    settings = {"path": str(folder), "window": 4, "subsets": ["FD001", "FD003"]}
+    for factories, expected, remarked in (("any", [6, 6, 6, 6], True), ("fleets", [3, 6, 6, 6], False)):
+        partition = {"name": "natural", "factories": factories}
+        data = Cmapss.model_validate({**settings, "partition": partition}).load(
+            Clients(4, np.repeat([0, 1], 2)), streams(1)
+        )
+        assert data.client_samples.tolist() == expected
+        assert data.remarks[1:] == ((MIXED,) if remarked else ())
+
+
 def test_what_was_read_is_kept_and_options_count(folder, cache_folder):
     assert np.array_equal(raw(folder).x, raw(folder).x)
     raw(folder, normalise="minmax")
     assert len(list(cache_folder.iterdir())) == 2
-    for number, options in enumerate(({}, {"cap": 9.0}, {"bounds": [9.0]}, {"channels": "all"}), start=3):
+    more = ({}, {"cap": 9.0}, {"bounds": [9.0]}, {"channels": "all"}, {"test_subsets": ["FD003"]})
+    for number, options in enumerate(more, start=3):
         raw(folder, target="value", **options)
         assert len(list(cache_folder.iterdir())) == number
 
@@ -216,7 +245,9 @@ def test_a_window_longer_than_all_engines_is_refused(folder):
     [
         ({"subsets": []}, "at least 1"),
         ({"subsets": ["FD005"]}, "FD001"),
-        ({"subsets": ["FD001", "FD001"]}, "each one must be named once"),
+        ({"subsets": ["FD001", "FD001"]}, "subsets=.* each one must be named once"),
+        ({"test_subsets": ["FD003", "FD003"]}, "test_subsets=.* each one must be named once"),
+        ({"test_subsets": []}, "at least 1"),
         ({"bounds": [50.0, 50.0]}, "must ascend"),
         ({"bounds": [0.0]}, "greater than 0"),
         ({"window": 0}, "greater than or equal to 1"),
@@ -238,6 +269,20 @@ def test_the_published_sets_have_their_published_numbers(streams):
     both = Cmapss(subsets=("FD001", "FD003"), target="value").load(Clients(200), streams(1))
     assert both.client_samples.sum() == 20_631 + 24_720 - 200 * 29
     assert (both.y.min(), both.y.max()) == (0.0, 1.0)
+
+
+@pytest.mark.data
+def test_published_engines_that_validate_are_whole_and_a_fifth_of_each_fleet(streams):
+    """Of 100 engines each, 20 of FD001 and 20 of FD003 are tested in all their windows, to their last cycle."""
+    settings = {"subsets": ["FD001", "FD003"], "target": "value", "validation_fraction": 0.2}
+    partition = {"name": "natural", "factories": "fleets"}
+    data = Cmapss.model_validate({**settings, "partition": partition}).load(
+        Clients(160, np.repeat([0, 1], 80)), streams(1)
+    )
+    assert np.count_nonzero(data.y[data.test_ids] == 0) == 40
+    assert data.client_samples.sum() + len(data.test_ids) == 20_631 + 24_720 - 200 * 29
+    with pytest.raises(UserError, match="leaves 160 owners of samples, and 161 clients are wanted"):
+        Cmapss.model_validate(settings).load(Clients(161), streams(1))
 
 
 @pytest.mark.data

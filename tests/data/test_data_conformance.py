@@ -97,6 +97,17 @@ def test_samples_of_unseen_clients_are_nobody_elses(made):
     assert len(np.unique(held)) == len(held)
 
 
+@pytest.mark.parametrize("dataset", [name for name in registry.names("datasets") if name != "declared"])
+def test_training_samples_may_take_the_place_of_tests(made):
+    """What is tested then would be trained on otherwise, by the client that tests it; no test is used."""
+    options = {"partition": {"name": "iid"}, "client_test_fraction": 0.2}
+    last, choosing = (made(Clients(2), **options, **more) for more in ({}, {"validation_fraction": 0.4}))
+    used = np.concatenate([*choosing.train_ids, choosing.test_ids])
+    assert len(choosing.test_ids) >= 1
+    assert len(np.unique(used)) == len(used)
+    assert not set(used) & set(last.test_ids)
+
+
 @partitions
 @pytest.mark.parametrize("feature_skew", [None, *registry.names("feature_skews")])
 def test_a_purpose_is_drawn_from_once(partition, feature_skew, streams):
@@ -254,5 +265,6 @@ def test_what_has_to_be_got_says_where_when_it_is_missing(dataset, source, strea
 
 
 def test_all_published_data_sets_say_where_people_get_them():
-    without = {"digits", "glyphs", "declared", "arrays", "images", "csv", "python"}  # nothing to get, or the user's own
+    own = {"declared", "arrays", "images", "csv", "python"}
+    without = {"digits", "glyphs", "bearings", *own}  # nothing to get, or the user's own
     assert set(registry.names("datasets")) == without | set(TO_BE_GOT)

@@ -13,7 +13,7 @@ from fedsim import registry
 from fedsim.data.dataset import class_counts
 from fedsim.data.digits import Digits, bilinear
 from fedsim.data.raw_dataset import Clients
-from fedsim.data.sampled import hold_out, stratified_sample
+from fedsim.data.shares import hold_out, stratified_sample
 from fedsim.errors import UserError
 
 

@@ -53,6 +53,14 @@ def test_a_stream_names_its_drift(written, meant):
     assert StreamSettings.model_validate({"samples": 5, "drift": written}).drift == meant
 
 
+def test_there_is_a_group_of_classes_for_each_phase():
+    assert Sudden(at=(5.0,), groups=(("normal",), ("normal", "ball"))).groups[1] == ("normal", "ball")
+    with pytest.raises(ValidationError, match="3 groups of classes are named, and there are 2 phases"):
+        Gradual(begin=1.0, end=2.0, groups=(("a",), ("b",), ("c",)))
+    with pytest.raises(ValidationError):
+        Gradual(begin=1.0, end=2.0, groups=(("a",), ()))
+
+
 @each_drift
 @drawn(200)
 @given(data=st.data())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fedsim.data import dataset
-from fedsim.data.dataset import FederatedDataset, class_counts
+from fedsim.data.dataset import FederatedDataset, class_counts, classes_held
 from fedsim.data.declared import Declared
 from fedsim.data.encoding import Affine, Ids
 from fedsim.data.raw_dataset import Clients
@@ -41,6 +41,24 @@ def tiny() -> FederatedDataset:
 
 def test_class_counts_by_hand(tiny):
     assert class_counts(tiny).tolist() == [[2, 0, 0], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 6, 2**22])
+def test_classes_of_clients_are_counted_some_clients_at_once(at_once, monkeypatch):
+    monkeypatch.setattr("fedsim.data.dataset.AT_ONCE", at_once)
+    y = np.array([0, 0, 2, 1, 1, 0, 1, 2])
+    data = FederatedDataset(
+        name="three",
+        classes=3,
+        sample_shape=(1,),
+        sample_bytes=1.0,
+        client_samples=np.array([3, 2, 3]),
+        stored=np.zeros((8, 1), np.float32),
+        y=y,
+        train_ids=(np.arange(3), np.arange(3, 5), np.arange(5, 8)),
+        client_test_ids=(np.empty(0, np.int64),) * 3,
+    )
+    assert classes_held(data).tolist() == [2, 1, 3]
 
 
 def test_raw_bytes_by_hand(tiny):
@@ -149,6 +167,8 @@ def test_declared_data_has_numbers_only():
     assert (data.x, data.y, data.classes, data.sample_shape, data.train_ids) == (None, None, None, None, ())
     with pytest.raises(UserError, match="declares numbers only; it has no classes to count"):
         class_counts(data)
+    with pytest.raises(UserError, match="no classes to count"):
+        classes_held(data)
 
 
 def test_unknown_sample_size_is_absent_not_zero():

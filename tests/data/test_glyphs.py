@@ -13,7 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 from fedsim.data.dataset import class_counts
-from fedsim.data.glyphs.dataset import BASE, Glyphs, image_labels, images_of_device, preference
+from fedsim.data.generated import drawn_labels, number_of_samples, preference
+from fedsim.data.glyphs.dataset import BASE, Glyphs
 from fedsim.data.glyphs.style import LAW, Law, Style, device_style, draw
 from fedsim.data.glyphs.typefaces import (
     CHARACTERS,
@@ -317,24 +318,24 @@ def test_preferences_stay_frequencies_at_the_ends_of_their_range(factory, camera
         assert second.sum() == pytest.approx(1)
         assert (second >= 0).all()
         assert (second[first == 0] == 0).all()
-        assert second[image_labels(second, 50, rng)].min() > 0
+        assert second[drawn_labels(second, 50, rng)].min() > 0
 
 
 def test_labels_come_as_often_as_the_preference_says():
     """Chi-square with 61 degrees of freedom, 20,000 labels: 100.9 is the 99.9th percentile."""
     expected = np.arange(1, 63) / 1953
-    counts = np.bincount(image_labels(expected, 20_000, np.random.default_rng(1)), minlength=62)
+    counts = np.bincount(drawn_labels(expected, 20_000, np.random.default_rng(1)), minlength=62)
     assert ((counts - 20_000 * expected) ** 2 / (20_000 * expected)).sum() < 100.9
 
 
 def test_numbers_of_images_are_lognormal():
     """4,000 devices; the mean, the logarithm's mean and its variance within 4 standard errors, 10 % is seen."""
-    numbers = np.array([images_of_device(165, 0.35, np.random.default_rng([1, k])) for k in range(4000)])
+    numbers = np.array([number_of_samples(165, 0.35, np.random.default_rng([1, k]), least=10) for k in range(4000)])
     assert_mean(numbers, 165, fault=0.03)
     logarithms = np.log(numbers / 165) + 0.35**2 / 2
     assert abs(logarithms.mean()) < 4 * 0.35 / math.sqrt(4000)
     assert_mean(logarithms**2, 0.35**2, fault=0.1)
-    assert {images_of_device(10, 2.0, np.random.default_rng(k)) >= 10 for k in range(100)} == {True}
+    assert {number_of_samples(10, 2.0, np.random.default_rng(k), least=10) >= 10 for k in range(100)} == {True}
 
 
 # --- the data set ---

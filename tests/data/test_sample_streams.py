@@ -110,6 +110,21 @@ def test_a_drifting_stream_has_the_stated_mixture_of_classes(mixture: tuple[floa
     assert statistic < chi2.ppf(0.9999, seen.sum() - 1)
 
 
+def test_phases_have_the_classes_that_are_named() -> None:
+    """A class in both phases, and one in none, which is there only where strength is less than 1."""
+    drift = Recurring(phases=2, length=5, groups=(("0", "1"), ("1", "2", "3")))
+    data = dataset((7, 60), drift=drift)
+    seen = [set(data.y[captured_ids(data, 1, Capture(0, 400, mixture), STREAMS)]) for mixture in ((1.0, 0), (0, 1.0))]
+    assert seen == [{0, 1}, {1, 2, 3}]
+    named = replace(data, class_names=("a", "b", "c", "d", "e", "f"))
+    by_name = drift.model_copy(update={"groups": (("a", "b"), ("b", "c", "d"))})
+    named = replace(named, stream=StreamSettings(samples=4, drift=by_name))
+    ids = captured_ids(named, 1, Capture(0, 400, (0.5, 0.5)), STREAMS)
+    assert np.array_equal(ids, captured_ids(data, 1, Capture(0, 400, (0.5, 0.5)), STREAMS))
+    weak = replace(data, stream=StreamSettings(samples=4, drift=drift.model_copy(update={"strength": 0.5})))
+    assert set(weak.y[captured_ids(weak, 1, Capture(0, 400, (1.0, 0.0)), STREAMS)]) == set(range(6))
+
+
 @pytest.mark.parametrize("mixture", [None, (0.5, 0.5)])
 def test_every_client_and_place_draws_from_streams_of_its_own(mixture: tuple[float, float] | None) -> None:
     data = dataset(augmentation=Augmentation(), drift=Recurring(phases=2, length=5))

@@ -202,6 +202,18 @@ def test_a_function_of_an_installed_package_is_called(streams):
             r"x is float64 of shape \(2, 1\), and must be",
         ),
         (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, series=np.zeros(3, np.int64))",
+            r"series is int64 of shape \(3,\), and must be int64 of shape \(2,\), one per sample",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, fleets=('a',), owner=np.array([0, 1]))",
+            "there are 1 fleets, and there must be one for each owner",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, overlap=-1)",
+            "overlap=-1 must be a whole number, 0 or more",
+        ),
+        (
             "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, owner=np.array([0, -1]))",
             "client=-1 must be at least 0",
         ),

@@ -96,7 +96,7 @@ def test_a_model_that_predicts_one_class(tmp_path: Path, counts: list[list[int]]
     expected = (
         "fedavg on seed 1: the model predicts 'inner race' only, so its accuracy is the share of that class among 100 "
         "test samples, 0.5; go on for more rounds, try another training.learning_rate, or look at how the model "
-        "normalises, for statistics of batches with few classes do that"
+        "normalises: statistics of batches with few classes do that, and normalisation: group has none"
     )
     assert said == ([expected] if told else [])
 

@@ -204,7 +204,7 @@ def test_a_wire_of_a_topology_file_is_named_by_the_topology(tmp_path: Path) -> N
 def test_no_scenario_of_the_repository_is_too_slow(path: Path) -> None:
     scenario = load(path)
     table = Declared(parameters=1000).table(None, None)  # instead of data, which may not be here
-    materials = SimpleNamespace(seed=1, topology=scenario.topology.build(), table=table)
+    materials = SimpleNamespace(seed=1, topology=scenario.topology.build(), table=table, class_tables={})
     assert [said for said in remarks_before(scenario, materials) if "slowest technology" in said] == []
 
 

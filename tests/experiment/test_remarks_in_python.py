@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import digit_runs
+import numpy as np
 import pytest
 from small_worlds import NO_REMARK
 from small_worlds import scenario as small_world
@@ -78,6 +79,27 @@ def test_remarks_on_the_scenario_come_first_in_the_results(tmp_path: Path) -> No
         results = run(load(old_word(tmp_path, TOO_SHORT)), out=tmp_path / "run")
     assert said(list(caught)) == results.remarks
     assert "network.cell.duplex" in results.remarks[0] and results.remarks[-1] == NO_ROUND
+
+
+def test_remarks_on_data_are_told_before_a_run_and_in_its_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each client holds 4 or 5 of 14 training samples of 18, and one of these is tested."""
+    np.savez(tmp_path / "own.npz", x=np.zeros((18, 2), np.float32), y=np.arange(18) % 2)
+    data = {"name": "arrays", "path": str(tmp_path / "own.npz"), "validation_fraction": 0.2}
+    changes = {"data": data, "model": {"name": "mlp", "hidden": [2]}, "topology": {"name": "star", "devices": 3}}
+    with pytest.warns(fedsim.Remark) as caught:
+        results = run(scenario(changes), out=tmp_path / "run")
+    told = (
+        "data: validation_fraction=0.2: tests are 3 training samples, for choosing settings; the tests themselves are "
+        "not used"
+    )
+    assert said(list(caught)) == results.remarks == [told]
+    (tmp_path / "own.yaml").write_text(written_out(scenario(changes)))
+    assert main(["validate", str(tmp_path / "own.yaml")]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith(f": {told}")
+    assert main(["describe", str(tmp_path / "own.yaml")]) == 0
+    assert "validation_fraction=0.2: tests are 3 training samples" in capsys.readouterr().out
 
 
 def test_what_the_executor_cannot_do_is_a_remark(tmp_path: Path) -> None:

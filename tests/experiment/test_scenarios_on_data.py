@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,31 @@ def test_a_scenario_on_real_data_runs(name: str, tmp_path: Path) -> None:
     assert 0 <= row["accuracy"] <= 1
     assert row["loss"] > 0
     assert len(results.manifest["runs"][0]["data_digest"]) == 64
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_two_sites_are_scored_apart_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each site's accuracy is what a run that tests this site alone has; together they are that of all tests."""
+    page = (ROOT / "docs/data/cmapss.md").read_text("utf-8")
+    (sections,) = (text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "fleets" in text)
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    site = Path("site.yaml")
+    site.write_text(f"extends: cmapss.yaml\n{sections}")
+    shutil.copy(SCENARIOS["cmapss"], tmp_path)
+    overrides = ["stop={rounds: 1}", "protocols.fedavg.fraction=0.05"]
+    results = run(load(site, overrides=overrides), out=Path("runs/two-sites"))
+    alone = run(load(site, overrides=[*overrides, "data.test_subsets=[FD003]"]), out=Path("runs/one-site"))
+    capsys.readouterr()
+    exec(program, {})  # the page's own
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [(name, int(tests)) for name, tests, _ in said] == [("FD001", 100), ("FD003", 100)]
+    scores = [float(score) for *_, score in said]
+    assert sum(scores) / 2 == pytest.approx(results.summary["final_accuracy"][0])
+    assert scores[1] == pytest.approx(alone.summary["final_accuracy"][0])
 
 
 @pytest.mark.data

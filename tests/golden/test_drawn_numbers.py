@@ -23,7 +23,7 @@ from fedsim.data.partition.iid import Iid, Shards
 from fedsim.data.partition.natural import Natural
 from fedsim.data.partition.settings import Labels
 from fedsim.data.raw_dataset import Clients
-from fedsim.data.sampled import hold_out, stratified_sample
+from fedsim.data.shares import hold_out, stratified_sample
 from fedsim.data.stream.drift import Gradual
 from fedsim.data.stream.settings import StreamSettings
 from fedsim.kernel.streams import Streams

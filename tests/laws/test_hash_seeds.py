@@ -26,7 +26,7 @@ WORDS = ("worn", "sound", "cracked", "greasy", "dry", "loose")
 
 
 def sources(folder: Path) -> list[dict[str, object]]:
-    """Digits, a few glyphs, a table whose classes and clients are words, and images in folders: two clients each."""
+    """Digits, some glyphs and bearings, a table with words for classes and clients, and images: two clients each."""
     rows = [f"{number}.5,{WORDS[number % 6]},{WORDS[number % 5]}" for number in range(60)]
     (folder / "table.csv").write_text("\n".join(["speed,state,machine", *rows]), encoding="utf-8")
     for line in WORDS[:3]:
@@ -39,6 +39,7 @@ def sources(folder: Path) -> list[dict[str, object]]:
         {"name": "digits", "partition": {"name": "factory_preference"}, "feature_skew": {"name": "noise"}},
         {"name": "digits", "partition": {"name": "dirichlet"}, "unseen_clients": 3, "client_test_fraction": 0.1},
         {"name": "glyphs", "images_per_device": 20, "unseen_clients": 1},
+        {"name": "bearings", "windows_per_machine": 20, "window": 256, "unseen_clients": 1},
         {
             "name": "csv",
             "path": str(folder / "table.csv"),
@@ -107,7 +108,7 @@ def test_the_trace_is_the_same_in_two_processes_whatever_the_hash_seed(found: li
 def test_data_sets_are_the_same_in_two_processes_whatever_the_hash_seed(found: list[Found]) -> None:
     one, other = (each.digests for each in found)
     assert one == other
-    assert len(set(one)) == 6
+    assert len(set(one)) == 7
 
 
 @pytest.mark.slow

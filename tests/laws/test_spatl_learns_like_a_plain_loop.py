@@ -310,7 +310,9 @@ def test_spatl_trains_on_the_samples_that_are_left(tmp_path: Path) -> None:
 TABLES: dict[str, LayerTable] = {
     "small_cnn": SmallCnn(channels=(6, 9), hidden=11).table((1, 8, 8), 10),
     "conv1d": Conv1dModel(kernel=8, stride=4).table((2, 300), 4),
+    "conv1d, by batches": Conv1dModel(kernel=8, stride=4, normalisation="batch").table((2, 300), 4),
     "resnet": ResNet(depth=20).table((1, 8, 8), 10),
+    "resnet, by groups": ResNet(depth=20, normalisation="group").table((1, 8, 8), 10),
     "resnet, projected": ResNet(depth=20, shortcut="projection").table((3, 8, 8), 10),
 }
 
@@ -318,7 +320,7 @@ TABLES: dict[str, LayerTable] = {
 def owner(name: str) -> str | None:
     """The convolution whose filters a tensor has a row of: its own, and those of the normalisation behind it."""
     stem, _, layer = name.rpartition(".")[0].rpartition(".")
-    for kind in ("conv", "bn"):
+    for kind in ("conv", "bn", "gn"):
         if layer.startswith(kind):
             return f"{stem}.conv{layer.removeprefix(kind)}".removeprefix(".")
     return None

@@ -84,7 +84,13 @@ def test_the_key_knows_how_images_are_changed_and_how_strong_the_drift_is() -> N
     streams = [
         StreamSettings(samples=4, augmentation=augmentation, drift=drift)
         for augmentation in (None, Augmentation(), Augmentation(brightness=0.2), Augmentation(area=(0.5, 1.0)))
-        for drift in (None, Recurring(length=1.0), Recurring(length=1.0, strength=0.5))
+        for drift in (
+            None,
+            Recurring(length=1.0),
+            Recurring(length=1.0, strength=0.5),
+            Recurring(length=1.0, groups=(("0",), ("1",))),
+            Recurring(length=1.0, groups=(("0",), ("2",))),
+        )
     ]
     said = [
         Seen.of(dataclasses.replace(PLAIN_DATA(), stream=stream), 1, Capture(0, 4, (0.5, 0.5))) for stream in streams

@@ -22,6 +22,8 @@ TABLES: dict[str, LayerTable] = {
     "projected": ResNet(depth=20, shortcut="projection").table((3, 16, 16), 10),
     "vgg": Vgg(head="narrow").table((3, 32, 32), 10),
     "wide": Vgg().table((3, 32, 32), 10),
+    "grouped": ResNet(depth=20, shortcut="projection", normalisation="group").table((3, 16, 16), 10),
+    "bare": ResNet(depth=20, normalisation="none").table((3, 16, 16), 10),
     "leaf_cnn": LeafCnn().table(None, None),
 }
 CASES = pytest.mark.parametrize("model", TABLES)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim.models.layers import BatchNorm1d, Conv1d, Conv2d, Embedding, Flatten, Gru, LastStep, Linear
+from fedsim.models.layers import BatchNorm1d, Conv1d, Conv2d, Embedding, Flatten, GroupNorm1d, Gru, LastStep, Linear
 from fedsim.models.table import Initialisation, LayerTable
 from fedsim.models.torch_module import build, initial_parameters
 
@@ -91,13 +91,14 @@ TOKENS, DIMENSION, HIDDEN = 2000, 50, 60
 
 
 def start_of_a_series_model(initialisation: Initialisation) -> dict[str, np.ndarray]:
-    """Of a look-up, a convolution of kernel 4 without bias, a normalisation and a recurrent unit, by layer and kind."""
+    """Of a look-up, a convolution of kernel 4 without bias, two normalisations and a recurrent unit, by layer."""
     table = LayerTable(
         input_shape=(8,),
         extractor=(
             Embedding("embedding", tokens=TOKENS - 1, dimension=DIMENSION),
             Conv1d("conv", DIMENSION, 100, kernel=4, bias=False),
             BatchNorm1d("bn", 100),
+            GroupNorm1d("gn", 100),
             Gru("gru", inputs=100, hidden=HIDDEN),
             LastStep("last"),
         ),
@@ -164,6 +165,7 @@ def test_normalisation_starts_as_the_identity_and_token_0_as_zero_whatever_the_s
     weights = start_of_a_series_model(initialisation)
     for kind, value in (("weight", 1), ("bias", 0), ("running_mean", 0), ("running_var", 1)):
         assert (weights[f"bn.{kind}"] == value).all()
+        assert f"gn.{kind}" not in weights or (weights[f"gn.{kind}"] == value).all()
     assert not weights["embedding.weight"][0].any() and weights["embedding.weight"][1:].any()
     biases = np.concatenate([weights["gru.bias_ih_l0"], weights["gru.bias_hh_l0"]])
     if initialisation == "torch_default":  # the largest of 360 uniform draws: 0.85^360 < 1e-25

@@ -19,6 +19,8 @@ from fedsim.models.layers import (
     Embedding,
     Flatten,
     GlobalAveragePool,
+    GroupNorm1d,
+    GroupNorm2d,
     Gru,
     KMaxPool,
     LastStep,
@@ -30,6 +32,7 @@ from fedsim.models.layers import (
     PadShortcut,
     ReLU,
     Residual,
+    normalising,
 )
 
 
@@ -61,6 +64,22 @@ def test_batch_normalisation_has_two_parameters_and_two_statistics_for_each_chan
         assert list(norm.state_shapes) == ["weight", "bias", "running_mean", "running_var"]
         assert norm.output_shape(shape) == shape
         assert norm.macs(shape) == 0
+
+
+def test_group_normalisation_has_two_parameters_for_each_channel_and_remembers_nothing():
+    for norm, shape in ((GroupNorm1d("gn", 4), (4, 9)), (GroupNorm2d("gn", 4), (4, 4, 5))):
+        assert norm.parameter_shapes == norm.state_shapes == {"weight": (4,), "bias": (4,)}
+        assert (norm.groups, norm.buffer_shapes, norm.alone) == (2, {}, True)
+        assert norm.output_shape(shape) == shape
+        assert norm.macs(shape) == 0
+        assert norm.signature.endswith("(channels=4, groups=2)")
+
+
+@pytest.mark.parametrize(("channels", "number", "names"), [(6, 3, ("bn3", "gn3")), (2, None, ("bn", "gn"))])
+def test_a_model_says_what_is_behind_its_convolutions(channels, number, names):
+    for axes, layers in ((1, (BatchNorm1d, GroupNorm1d)), (2, (BatchNorm2d, GroupNorm2d))):
+        made = [normalising(how, axes, channels, number) for how in ("batch", "group", "none")]
+        assert made == [*((layer(name, channels),) for layer, name in zip(layers, names, strict=True)), ()]
 
 
 def test_a_recurrent_unit_by_hand():
@@ -186,6 +205,8 @@ def test_pooling_and_flattening_give_the_shapes_of_pytorch(shape, kernel):
         (GlobalAveragePool("p"), (64,), "takes channels of one or more axes"),
         (BatchNorm1d("bn", 3), (3,), r"takes \(3, length\)"),
         (BatchNorm2d("bn", 3), (4, 2, 2), r"takes \(3, height, width\)"),
+        (GroupNorm1d("gn", 4), (4,), r"takes \(4, length\)"),
+        (GroupNorm2d("gn", 4), (3, 2, 2), r"takes \(4, height, width\)"),
         (OneHot("o", 70), (70, 9), r"takes sequences of tokens \(length,\)"),
         (Embedding("e", 70, 16), (1, 9), r"takes sequences of tokens \(length,\)"),
         (Gru("g", 4, 5), (5, 4), r"takes series \(4, time\)"),
@@ -216,6 +237,8 @@ def test_sizes_that_make_no_layer_are_refused(key, size, least):
     [
         (lambda: Dropout("d", 1.0), "rate=1.0 of layer 'd' must be at least 0 and below 1"),
         (lambda: MaxPool1d("p", kernel=3, stride=1, padding=2), "padding=2 of layer 'p' must be at most half"),
+        (lambda: GroupNorm2d("g", 5), "channels=5 of layer 'g' must be a multiple of groups=2"),
+        (lambda: GroupNorm1d("g", 4, groups=0), "groups=0 of layer 'g' must be at least 1"),
         (lambda: PadShortcut("p", 4, 3, stride=1), "out_channels=3 of layer 'p' must be at least in_channels=4"),
         (lambda: Block("b", (ReLU("a"), ReLU("a"))), r"inside layer 'b' must have different names"),
         (lambda: Residual("r", (ReLU("a"), ReLU("a"))), r"inside layer 'r' must have different names"),
@@ -256,6 +279,9 @@ def test_signatures_tell_type_and_every_size_but_not_the_name():
         GlobalAveragePool("a"),
         BatchNorm1d("a", 2),
         BatchNorm2d("a", 2),
+        GroupNorm1d("a", 2),
+        GroupNorm2d("a", 2),
+        GroupNorm2d("a", 2, groups=1),
         Dropout("a", 0.5),
         Dropout("a", 0.25),
         OneHot("a", 2),

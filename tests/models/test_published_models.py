@@ -194,6 +194,7 @@ def common(left: LayerTable, right: LayerTable) -> list[str]:
         (Vgg, (11, 13, 16, 19), {"head": "narrow"}, [1, 1, 1, 6, 6, 7]),
         (ResNet, (20, 32, 44, 56), {"shortcut": "pad"}, [7, 7, 7, 11, 11, 15]),
         (ResNet, (20, 32, 44, 56), {"shortcut": "projection"}, [7, 7, 7, 11, 11, 15]),
+        (ResNet, (20, 32, 44, 56), {"shortcut": "projection", "normalisation": "group"}, [7, 7, 7, 11, 11, 15]),
         # convolutions with their pooling: 3's last one is pooled and therefore not that of 4
         (CharCnn, (3, 4, 5, 6), {}, [2, 2, 2, 3, 3, 4]),
         # the first convolution, and two in each block: 1, 2 and 5 blocks (the look-up before them is common, too)
@@ -211,6 +212,8 @@ def test_common_base_layers_are_those_of_flexifed(model, depths, kinds, expected
 def test_vggs_of_both_papers_have_nothing_in_common_because_one_is_normalised():
     wide, narrow = (Vgg(depth=11, head=head).table(None, None) for head in ("wide", "narrow"))
     assert common(wide, narrow) == []
+    alike = Vgg(depth=11, head="narrow", normalisation="batch").table(None, None)
+    assert common(wide, alike) == [f"conv{number}" for number in range(1, 9)]
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,20 @@ MODELS: dict[str, tuple[dict[str, object], tuple[int, ...]]] = {
     "fedgs_cnn": ({}, (1, 28, 28)),
     "resnet": ({"depth": 20}, (3, 32, 32)),
     "vgg": ({"depth": 11, "head": "narrow"}, (3, 32, 32)),
+    "grouped resnet": ({"name": "resnet", "normalisation": "group"}, (3, 8, 8)),
+    "conv1d": ({}, (1, 1024)),
+    "conv1d by batches": ({"name": "conv1d", "normalisation": "batch"}, (1, 1024)),
 }
-REASONS = {"resnet": "layer bn1 (batch_norm2d(channels=16))", "vgg": "layer dropout1 "}
+REASONS = {
+    "resnet": "layer bn1 (batch_norm2d(channels=16))",
+    "vgg": "layer dropout1 ",
+    "conv1d by batches": "layer bn1 (batch_norm1d(channels=16))",
+}
 
 
 def table_of(name: str) -> LayerTable:
     keys, shape = MODELS[name]
-    table = registry.load("models", name)(**keys).table(shape, 10)
+    table = registry.load("models", keys.get("name", name))(**keys).table(shape, 10)
     assert isinstance(table, LayerTable)
     return table
 

@@ -13,6 +13,8 @@ from fedsim.models.layers import (
     Embedding,
     Flatten,
     GlobalAveragePool,
+    GroupNorm1d,
+    GroupNorm2d,
     Gru,
     KMaxPool,
     LastStep,
@@ -121,6 +123,32 @@ def test_normalisation_learns_its_statistics_and_uses_them_when_evaluated():
     evaluated = module.eval().parts["extractor"](x)
     torch.testing.assert_close(evaluated, (x - 0.4) / (0.9 + 2 / 3 + 1e-5) ** 0.5)
     assert not [buffer for buffer in module.buffers() if not buffer.is_floating_point()]
+
+
+def test_group_normalisation_treats_each_sample_by_itself_in_training_and_in_tests():
+    module = made(GroupNorm1d("gn", 4), shape=(4, 2))
+    with torch.no_grad():
+        module.part_parameters("extractor")["gn.weight"][1] = 2.0
+        module.part_parameters("extractor")["gn.bias"][3] = 0.5
+    x = torch.tensor(
+        [[[1.0, 3.0], [5.0, 7.0], [0.0, 0.0], [0.0, 8.0]], [[9.0, 9.0], [9.0, 9.0], [1.0, 2.0], [3.0, 4.0]]]
+    )
+    # the first sample: mean 4 and variance 5 of channels 0 and 1, mean 2 and variance 12 of 2 and 3
+    one, other = (5 + 1e-5) ** 0.5, (12 + 1e-5) ** 0.5
+    first = [[-3 / one, -1 / one], [2 / one, 6 / one], [-2 / other, -2 / other], [0.5 - 2 / other, 0.5 + 6 / other]]
+    for mode in (module.train(), module.eval()):
+        normalised = mode.parts["extractor"](x)
+        torch.testing.assert_close(normalised[0], torch.tensor(first))
+        assert torch.equal(normalised[1:], mode.parts["extractor"](x[1:])), "whatever else is in the batch"
+    assert list(module.part_state("extractor")) == ["gn.weight", "gn.bias"]
+
+
+def test_group_normalisation_of_images_is_over_pixels_too():
+    x = torch.from_numpy(np.random.default_rng(1).normal(3, 5, (2, 6, 3, 4)).astype(np.float32))
+    normalised = made(GroupNorm2d("gn", 6, groups=3), shape=(6, 3, 4)).parts["extractor"](x)
+    groups = normalised.reshape(2, 3, 2 * 3 * 4)
+    torch.testing.assert_close(groups.mean(2), torch.zeros(2, 3), rtol=0, atol=1e-6)
+    torch.testing.assert_close(groups.var(2, unbiased=False), torch.ones(2, 3), rtol=0, atol=1e-5)
 
 
 def test_dropout_is_for_training_only():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutants import (
     in_baselines,
     in_batched,
+    in_bearings,
     in_channels,
     in_common_layers,
     in_comparisons,
@@ -47,6 +48,7 @@ __all__ = ["FAULTS", "Fault"]
 FAULTS: tuple[Fault, ...] = (
     *in_memory.FAULTS,
     *in_messages.FAULTS,
+    *in_bearings.FAULTS,
     *in_channels.FAULTS,
     *in_fair_sharing.FAULTS,
     *in_water_filling.FAULTS,

@@ -6,6 +6,7 @@ from mutants.fault import Fault
 
 CMAPSS = "fedsim/data/cmapss.py"
 CWRU_DATA = "fedsim/data/cwru.py"
+UNSEEN_RECORDINGS = "fedsim/data/unseen_recordings.py"
 SPEECH_COMMANDS = "fedsim/data/speech_commands.py"
 FEMNIST = "fedsim/data/femnist.py"
 LEAF = "fedsim/data/reading/leaf.py"
@@ -101,15 +102,15 @@ FAULTS = (
     Fault(
         "windows lie across the border of tests",
         CWRU_DATA,
-        "signal[:border], signal[border:]",
-        "signal[:border], signal[border - 1 :]",
+        "signal[:border], recording.signal[border:]",
+        "signal[:border], recording.signal[max(border - 1, 0) :]",
         (f"{TEST_CWRU}::test_no_measurement_is_in_a_training_and_in_a_test_window",),
     ),
     Fault(
         "the head of a recording is tested",
         CWRU_DATA,
-        "(1 - self.test_tail)",
-        "self.test_tail",
+        "(1 - tested)",
+        "tested",
         (f"{TEST_CWRU}::test_the_tail_of_each_recording_is_tested",),
     ),
     Fault(
@@ -118,6 +119,48 @@ FAULTS = (
         "[False, True] * len(kept)",
         "[True, False] * len(kept)",
         (f"{TEST_CWRU}::test_no_measurement_is_in_a_training_and_in_a_test_window",),
+    ),
+    Fault(
+        "who is of an unseen load or of an unseen size is tested, where both are named",
+        UNSEEN_RECORDINGS,
+        "return None if len(found) == 2 else float(True in found)",
+        "return float(True in found)",
+        (f"{TEST_CWRU}::test_unseen_loads_and_sizes_together_leave_out_what_is_unseen_in_one_respect_only",),
+    ),
+    Fault(
+        "what is of an unseen load is trained on",
+        UNSEEN_RECORDINGS,
+        "float(True in found)",
+        "float(False in found)",
+        (f"{TEST_CWRU}::test_recordings_at_an_unseen_load_are_tests_and_all_others_are_trained_on_to_their_end",),
+    ),
+    Fault(
+        "a class that nobody trains on is tested",
+        UNSEEN_RECORDINGS,
+        "sorted(tested - trained)",
+        "sorted(tested - tested)",
+        (f"{TEST_CWRU}::test_unseen_loads_and_sizes_that_leave_nothing_to_learn_or_to_test_are_refused",),
+    ),
+    Fault(
+        "unseen loads are not in the cache's key",
+        CWRU_DATA,
+        '"test_tail", "test_loads", "test_sizes_mil"}',
+        '"test_tail", "test_sizes_mil"}',
+        (f"{TEST_CWRU}::test_what_was_read_is_kept_and_options_count",),
+    ),
+    Fault(
+        "windows that overlap are said to be one fewer",
+        CWRU_DATA,
+        "(self.window - 1) // self.stride",
+        "(self.window - 1) // self.stride - 1",
+        (f"{TEST_CWRU}::test_the_end_of_each_recordings_training_stretch_takes_the_place_of_tests",),
+    ),
+    Fault(
+        "test engines of all fleets are tested, whatever is asked for",
+        CMAPSS,
+        "return self.subsets if self.test_subsets is None else self.test_subsets",
+        "return self.subsets",
+        (f"{TEST_CMAPSS}::test_another_fleet_may_be_tested",),
     ),
     Fault(
         "the deviation of a window is its variance",

@@ -6,16 +6,19 @@ from mutants.fault import Fault
 
 FITTING = "fedsim/scenario/fitting.py"
 PLACES = "fedsim/topology/places.py"
-SPLITS = "fedsim/data/sampled.py"
+SHARES = "fedsim/data/shares.py"
 SAMPLED = "fedsim/data/sampled.py"
+NATURAL = "fedsim/data/partition/natural.py"
+VALIDATION = "fedsim/data/validation.py"
 DIRICHLET = "fedsim/data/partition/dirichlet.py"
 PARTITION_SETTINGS = "fedsim/data/partition/settings.py"
 CLASSES_PER_CLIENT = "fedsim/data/partition/classes_per_client.py"
 FACTORY_PREFERENCE = "fedsim/data/partition/factory_preference.py"
-GLYPHS_DATASET = "fedsim/data/glyphs/dataset.py"
+GENERATED = "fedsim/data/generated.py"
 FEATURE_SKEW_NOISE = "fedsim/data/feature_skew.py"
 FEATURE_SKEW_SETTINGS = "fedsim/data/feature_skew.py"
 DATASET = "fedsim/data/dataset.py"
+TEST_VALIDATION = "tests/data/test_validation.py"
 TEST_FITTING = "tests/scenario/test_fitting.py"
 TEST_PLACES = "tests/topology/test_places.py"
 TEST_DIGITS = "tests/data/test_digits.py"
@@ -106,21 +109,21 @@ FAULTS = (
     ),
     Fault(
         "always one sample more is held out",
-        SPLITS,
+        SHARES,
         "min(round(fraction * len(ids)), len(ids) - 1)",
         "min(round(fraction * len(ids)) + 1, len(ids) - 1)",
         (f"{TEST_DIGITS}::test_a_clients_own_tests_do_not_change_its_share",),
     ),
     Fault(
         "the first samples are held out",
-        SPLITS,
+        SHARES,
         "mixed = rng.permutation(ids)",
         "mixed = ids",
         (f"{TEST_DIGITS}::test_every_sample_is_set_aside_equally_often",),
     ),
     Fault(
         "a class may go without tests",
-        SPLITS,
+        SHARES,
         "max(round(fraction * len(members)), 1)",
         "round(fraction * len(members))",
         (f"{TEST_DIGITS}::test_no_class_goes_without_tests_or_training",),
@@ -152,6 +155,48 @@ FAULTS = (
         "list(map(_both, train, own_tests))",
         "train",
         (f"{TEST_DATA_CONFORMANCE}::test_a_feature_skew_changes_what_clients_hold_and_nothing_else[noise]",),
+    ),
+    Fault(
+        "windows that share measurements with what is set aside are trained on",
+        VALIDATION,
+        "(places >= first - overlap) & (places < first)",
+        "(places > first - overlap) & (places < first)",
+        (f"{TEST_VALIDATION}::test_no_measurement_is_trained_on_and_tested_on",),
+    ),
+    Fault(
+        "the beginning of a record is set aside",
+        VALIDATION,
+        "first = places[-number]",
+        "first = places[number]",
+        (f"{TEST_VALIDATION}::test_of_each_record_the_end_of_what_is_trained_on_is_tested[natural]",),
+    ),
+    Fault(
+        "records that are tests are set aside too",
+        VALIDATION,
+        "free = ~np.isin(records, tested)",
+        "free = np.isin(records, records)",
+        (f"{TEST_VALIDATION}::test_records_that_are_lives_are_set_aside_as_a_whole_and_some_of_each_fleet",),
+    ),
+    Fault(
+        "records are set aside whatever their fleet",
+        VALIDATION,
+        "stratified_sample(fleet[free], fraction",
+        "stratified_sample(0 * fleet[free], fraction",
+        (f"{TEST_VALIDATION}::test_records_that_are_lives_are_set_aside_as_a_whole_and_some_of_each_fleet",),
+    ),
+    Fault(
+        "unseen clients are tested while settings are chosen",
+        SAMPLED,
+        "clients.count if fraction else clients.total",
+        "clients.total",
+        (f"{TEST_VALIDATION}::test_a_share_of_what_each_client_would_train_on_is_tested_and_no_test_is_seen[iid]",),
+    ),
+    Fault(
+        "what is drawn among overlapping windows is no remark",
+        SAMPLED,
+        "if raw.overlap and (keys",
+        "if not raw.overlap and (keys",
+        (f"{TEST_VALIDATION}::test_tests_that_are_drawn_among_overlapping_windows_are_remarked",),
     ),
     Fault(
         "own tests are drawn as the partition is",
@@ -294,8 +339,15 @@ FAULTS = (
         (f"{TEST_PARTITION_THEORY}::test_who_prefers_nothing_that_is_left_wishes_in_proportion_to_what_is_left",),
     ),
     Fault(
+        "unseen clients go before those of their factory",
+        NATURAL,
+        "client_of[np.sort(members[: len(taking_part)])] = taking_part",
+        "client_of[np.sort(members[-len(taking_part) :])] = taking_part",
+        (f"{TEST_PARTITION_THEORY}::test_the_factories_may_be_the_fleets_of_the_source",),
+    ),
+    Fault(
         "of equal owners the last goes first",
-        "fedsim/data/partition/natural.py",
+        NATURAL,
         'np.argsort(-sizes, kind="stable")',
         'len(sizes) - 1 - np.argsort(-sizes[::-1], kind="stable")',
         (f"{TEST_PARTITION_THEORY}::test_the_owners_with_most_samples_are_the_clients_in_the_order_of_the_source",),
@@ -316,21 +368,21 @@ FAULTS = (
     ),
     Fault(
         "all cameras print what the first factory prints",
-        GLYPHS_DATASET,
+        GENERATED,
         "factories[factory_of[number]]",
         "factories[factory_of[0]]",
         (f"{TEST_GLYPHS}::test_cameras_of_a_factory_prefer_what_it_prints",),
     ),
     Fault(
         "unseen cameras are those of clients",
-        GLYPHS_DATASET,
+        GENERATED,
         'f"unseen/{k}"',
         'f"device/{k}"',
         (f"{TEST_GLYPHS}::test_unseen_cameras_are_the_same_whoever_takes_part",),
     ),
     Fault(
         "the mean number of images is the median",
-        "fedsim/data/glyphs/dataset.py",
+        GENERATED,
         " - spread**2 / 2",
         "",
         (f"{TEST_GLYPHS}::test_numbers_of_images_are_lognormal",),

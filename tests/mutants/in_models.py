@@ -9,6 +9,7 @@ TORCH_EXECUTOR = "fedsim/learning/executors/torch_executor.py"
 TORCH_LAYERS = "fedsim/models/torch_layers.py"
 TABLE = "fedsim/models/table.py"
 COMPOSITE = "fedsim/models/layers/composite.py"
+NORMALISATION = "fedsim/models/layers/normalisation.py"
 RESNET = "fedsim/models/resnet.py"
 VGG = "fedsim/models/vgg.py"
 INITIALISATION = "fedsim/models/initialisation.py"
@@ -18,6 +19,7 @@ TEST_TORCH_LAYERS = "tests/models/test_torch_layers.py"
 TEST_MODEL_CONFORMANCE = "tests/models/test_model_conformance.py"
 TEST_LAYERS = "tests/models/test_layers.py"
 TEST_PUBLISHED_MODELS = "tests/models/test_published_models.py"
+TEST_NORMALISATIONS = "tests/models/test_normalisations.py"
 TEST_INITIALISATION = "tests/models/test_initialisation.py"
 
 FAULTS = (
@@ -233,8 +235,8 @@ FAULTS = (
     Fault(
         "normalisation is a layer of its own",
         TABLE,
-        "if signed and isinstance(unit, BatchNorm1d | BatchNorm2d):",
-        "if signed and isinstance(unit, BatchNorm1d):",
+        "if signed and isinstance(unit, ChannelNorm):",
+        'if signed and unit.kind == "batch_norm1d":',
         (f"{TEST_PUBLISHED_MODELS}::test_common_base_layers_are_those_of_flexifed",),
     ),
     Fault(
@@ -289,16 +291,75 @@ FAULTS = (
     Fault(
         "convolutions of a resnet have biases",
         RESNET,
-        "padding=1, bias=False)",
-        "padding=1)",
+        'return self.normalisation == "none"',
+        "return True",
         (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
     ),
     Fault(
         "projections of a resnet are not normalised",
         RESNET,
-        'bias=False), BatchNorm2d("bn", channels))',
-        "bias=False),)",
+        "return (convolution, *normalising(self.normalisation, 2, channels))",
+        "return (convolution,)",
         (f"{TEST_PUBLISHED_MODELS}::test_resnet_has_the_parameters_of_spatl_and_of_flexifed",),
+    ),
+    Fault(
+        "group normalisation has one group",
+        NORMALISATION,
+        "GROUPS = 2",
+        "GROUPS = 1",
+        (f"{TEST_LAYERS}::test_group_normalisation_has_two_parameters_for_each_channel_and_remembers_nothing",),
+    ),
+    Fault(
+        "all channels of a sample are one group",
+        TORCH_LAYERS,
+        "nn.GroupNorm(layer.groups, layer.channels,",
+        "nn.GroupNorm(1, layer.channels,",
+        (
+            f"{TEST_TORCH_LAYERS}::test_group_normalisation_treats_each_sample_by_itself_in_training_and_in_tests",
+            "tests/laws/test_group_normalisation.py::test_fedavg_is_the_plain_loop_bit_for_bit",
+        ),
+    ),
+    Fault(
+        "group normalisation is a layer of its own",
+        TABLE,
+        "if signed and isinstance(unit, ChannelNorm):",
+        "if signed and isinstance(unit, ChannelNorm) and unit.buffer_shapes:",
+        (f"{TEST_NORMALISATIONS}::test_what_normalises_belongs_to_the_layer_before_it",),
+    ),
+    Fault(
+        "scales of groups stay when their filter goes",
+        "fedsim/models/convolutions.py",
+        "case ChannelNorm() if isinstance(before, Conv1d | Conv2d):",
+        "case ChannelNorm() if isinstance(before, Conv1d | Conv2d) and layer.buffer_shapes:",
+        ("tests/models/test_convolutions.py::test_rows_of_filters_are_all_that_convolutions_and_normalisation_have",),
+    ),
+    Fault(
+        "convolutions of a resnet with groups have biases",
+        RESNET,
+        'return self.normalisation == "none"',
+        'return self.normalisation != "batch"',
+        (f"{TEST_NORMALISATIONS}::test_parameters_and_bytes_are_those_by_hand_and_those_of_pytorch",),
+    ),
+    Fault(
+        "shortcuts of a very deep model have no biases where nothing normalises them",
+        "fedsim/models/vdcnn.py",
+        'bias=how == "none")',
+        "bias=False)",
+        (f"{TEST_NORMALISATIONS}::test_parameters_and_bytes_are_those_by_hand_and_those_of_pytorch",),
+    ),
+    Fault(
+        "wdcnn normalises over batches by itself",
+        "fedsim/models/conv1d.py",
+        'normalisation: Normalisation = "group"',
+        'normalisation: Normalisation = "batch"',
+        (f"{TEST_NORMALISATIONS}::test_left_out_it_is_what_the_paper_has_but_for_conv1d",),
+    ),
+    Fault(
+        "a vgg's head decides whatever is said",
+        VGG,
+        "how = self.normalisation or PUBLISHED[self.head]",
+        "how = PUBLISHED[self.head]",
+        (f"{TEST_NORMALISATIONS}::test_parameters_and_bytes_are_those_by_hand_and_those_of_pytorch",),
     ),
     Fault(
         "a resnet starts by glorot's scheme",
@@ -310,8 +371,8 @@ FAULTS = (
     Fault(
         "spatl's vgg is normalised",
         VGG,
-        'if self.head == "wide":',
-        "if self.head:",
+        '"narrow": "none"}',
+        '"narrow": "batch"}',
         (f"{TEST_PUBLISHED_MODELS}::test_vgg_has_the_parameters_of_flexifed_and_of_spatl",),
     ),
     Fault(

@@ -8,7 +8,7 @@ QUICK = "fedsim/quick.py"
 CACHE = "fedsim/data/cache.py"
 NPZ = "fedsim/data/reading/npz.py"
 DATASET = "fedsim/data/dataset.py"
-GLYPHS_DATASET = "fedsim/data/glyphs/dataset.py"
+GENERATED = "fedsim/data/generated.py"
 TEST_ANSWERS_IN_SECONDS = "tests/data/test_answers_in_seconds.py"
 
 FAULTS = (
@@ -42,7 +42,7 @@ FAULTS = (
     ),
     Fault(
         "a camera's images are those before them",
-        GLYPHS_DATASET,
+        GENERATED,
         "ids[own] - self.begin[number]",
         "ids[own] - self.begin[number] - 1",
         (f"{TEST_ANSWERS_IN_SECONDS}::test_some_samples_are_drawn_alone_and_are_the_same",),

@@ -91,8 +91,8 @@ FAULTS = (
     Fault(
         "a device's labels are looked up by position",
         CAPTURES,
-        "[dataset.y[own]]",
-        "[dataset.y[: len(own)]]",
+        "[:, dataset.y[own]]",
+        "[:, dataset.y[: len(own)]]",
         (f"{TEST_STREAMS}::test_a_drifting_stream_has_the_stated_mixture_of_classes",),
     ),
     Fault(
@@ -105,8 +105,8 @@ FAULTS = (
     Fault(
         "a drift is seen by everything but its phase",
         CAPTURES,
-        "own[own_phase == number]",
-        "own[own_phase != number]",
+        "own[has[number]]",
+        "own[~has[number]]",
         (f"{TEST_STREAMS}::test_a_drifting_stream_has_the_stated_mixture_of_classes",),
     ),
     Fault(
@@ -322,8 +322,8 @@ FAULTS = (
     Fault(
         "the key forgets how strong the drift is",
         "fedsim/data/captures.py",
-        "None if drift is None else drift.strength",
-        "None",
+        "if drift.groups else drift.strength",
+        "if drift.groups else 1.0",
         (f"{TEST_STREAMED_TRAINING}::test_the_key_knows_how_images_are_changed_and_how_strong_the_drift_is",),
     ),
     Fault(

@@ -9,9 +9,11 @@ WORDING = "fedsim/scenario/wording.py"
 UNKNOWN = "fedsim/cli/unknown.py"
 BEFORE = "fedsim/experiment/remarks_before.py"
 AFTER = "fedsim/experiment/remarks_after.py"
+ON_CLASSES = "fedsim/experiment/remarks_on_classes.py"
 TEST_ALIKE = "tests/scenario/test_alike.py"
 TEST_WORDS = "tests/cli/test_wrong_words.py"
 TEST_BEFORE = "tests/experiment/test_remarks_before.py"
+TEST_ON_CLASSES = "tests/experiment/test_remarks_on_classes.py"
 TEST_AFTER = "tests/experiment/test_remarks_after.py"
 
 FAULTS = (
@@ -56,6 +58,34 @@ FAULTS = (
         "duration(bits(model.bytes()) / rate_bps)",
         "duration(model.bytes() / rate_bps)",
         (TEST_BEFORE,),
+    ),
+    Fault(
+        "half of the clients with few classes are not enough for a remark",
+        ON_CLASSES,
+        "if 2 * few_of_them >= all_of_them > 0:",
+        "if 2 * few_of_them > all_of_them > 0:",
+        (f"{TEST_ON_CLASSES}::test_batch_normalisation_of_few_classes_at_half_of_the_clients_is_named",),
+    ),
+    Fault(
+        "two classes are many",
+        ON_CLASSES,
+        "if classes <= FEW)",
+        "if classes < FEW)",
+        (f"{TEST_ON_CLASSES}::test_batch_normalisation_of_few_classes_at_half_of_the_clients_is_named",),
+    ),
+    Fault(
+        "all clients are counted for the model of one device class",
+        ON_CLASSES,
+        "(sum(number[name] for name in names) for number in (clients, few))",
+        "(sum(number.values()) for number in (clients, few))",
+        (f"{TEST_ON_CLASSES}::test_each_model_is_looked_at_with_the_clients_that_train_it",),
+    ),
+    Fault(
+        "only the first clients' classes are counted",
+        "fedsim/data/dataset.py",
+        "for begin in range(0, data.clients, rows)",
+        "for begin in range(0, data.clients, data.clients)",
+        ("tests/data/test_federated_dataset.py::test_classes_of_clients_are_counted_some_clients_at_once",),
     ),
     Fault(
         "the server's own learning rate goes unnamed",

@@ -153,6 +153,17 @@ def test_every_phase_of_a_drift_needs_a_class_of_its_own() -> None:
     assert "11 phases share 10 classes" in said(DIGITS | {"data.stream": STREAM | {"drift": drift}})
 
 
+def test_the_classes_of_a_phase_are_the_data_sets() -> None:
+    drift = {"name": "sudden", "at": [2.0], "groups": [["0", "1"], ["1", "7", "11"]]}
+    message = said(DIGITS | {"data.stream": STREAM | {"drift": drift}})
+    assert "data.stream.drift.groups[1]: the data set has no class '11'" in message
+    assert "(classes: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)" in message
+    twice = drift | {"groups": [["0", "0"], ["1"]]}
+    assert "groups[0]: names a class twice" in said(DIGITS | {"data.stream": STREAM | {"drift": twice}})
+    right = drift | {"groups": [["0", "1"], ["1", "7"]]}
+    validate(scenario(DIGITS | {"data.stream": STREAM | {"drift": right}}))
+
+
 def test_a_network_study_may_take_the_sizes_of_texts(texts: dict[str, Any]) -> None:
     validate(scenario({"data": texts, "model": {"name": "declared", "parameters": 1000.0}}))
 

@@ -4,25 +4,15 @@ A stand-in for FEMNIST (LEAF, Caldas et al., 2018): the same 62 classes and labe
 for each device as there for each writer; and what FEMNIST lacks, factories that print different characters. Nothing is
 downloaded.
 
-Factories print different things, and so do their lines. With classes c = 0..61 and base frequencies b_c = 1/62 (no
-character is commoner than another; FEMNIST's are mostly digits, which is a custom of forms, not of labels on parts),
-all in all
-
-    p_f ~ Dirichlet(62 a_factory b)      what factory f reads
-    p_k ~ Dirichlet(62 a_camera p_f)     what camera k of factory f reads
-    n_k = max(10, round(m exp(s z_k - s^2 / 2))), z_k ~ Normal(0, 1)
-    y_ki ~ p_k, independent, i = 1..n_k
-
-An infinite concentration a means that there is no such preference: p_f = b, p_k = p_f. Left out: handwriting, words,
-serial numbers, all other order between a camera's characters, and all that `fedsim.data.glyphs.style` names.
+Factories print different things, and so do their lines, by the law of `fedsim.data.generated` with base frequencies
+b_c = 1/62: no character is commoner than another. (FEMNIST's are mostly digits, which is a custom of forms, not of
+labels on parts.) Left out: handwriting, words, serial numbers, all other order between a camera's characters, and all
+that `fedsim.data.glyphs.style` names.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
@@ -30,16 +20,17 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import Affine
+from fedsim.data.generated import GeneratedDevice, drawn_labels, made_for, number_of_samples, preference
 from fedsim.data.glyphs.style import PIXELS, Style, device_style, draw
 from fedsim.data.glyphs.typefaces import CHARACTERS, check_fonts, template
 from fedsim.data.partition.natural import Natural
-from fedsim.data.raw_dataset import Clients, Generators, Later, RawDataset
+from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.errors import Misfit
-from fedsim.quick import check_samples, check_work
+from fedsim.quick import check_samples
 from fedsim.settings import PositiveOrInfinite
 
-__all__ = ["BASE", "MINIMUM_IMAGES", "Glyphs", "image_labels", "images_of_device", "preference"]
+__all__ = ["BASE", "MINIMUM_IMAGES", "Glyphs"]
 
 BASE = np.full(len(CHARACTERS), 1 / len(CHARACTERS))
 BASE.flags.writeable = False
@@ -48,45 +39,6 @@ MOST_IMAGES = 10_000_000
 MOST_DRAWN = 100_000
 """Within seconds."""
 SAMPLE_BYTES = float(PIXELS**2 + 1)  # a byte for each pixel, and one for the label
-
-
-def preference(expected: NDArray[np.float64], concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """(classes,) frequencies ~ Dirichlet(classes * *concentration* * *expected*); *expected* when it is infinite.
-
-    The mean is *expected* = q and the variance of class c is q_c (1 - q_c) / (classes concentration + 1). A class that
-    is not expected at all stays away.
-
-    >>> preference(np.array([0.5, 0.5, 0.0]), math.inf, np.random.default_rng(1)).tolist()
-    [0.5, 0.5, 0.0]
-    """
-    if math.isinf(concentration):
-        return expected
-    some = expected > 0
-    if some.all():
-        return rng.dirichlet(len(expected) * concentration * expected)
-    drawn = np.zeros_like(expected)
-    drawn[some] = rng.dirichlet(len(expected) * concentration * expected[some])
-    return drawn
-
-
-def images_of_device(mean: float, spread: float, rng: np.random.Generator) -> int:
-    """n_k: lognormal with *mean*, where *spread* is the standard deviation of its logarithm; at least 10.
-
-    >>> images_of_device(165, 0.0, np.random.default_rng(1))
-    165
-    """
-    return max(MINIMUM_IMAGES, round(mean * math.exp(spread * rng.standard_normal() - spread**2 / 2)))
-
-
-def image_labels(frequencies: NDArray[np.float64], images: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """(images,) labels, independent, by inversion of the cumulated *frequencies*.
-
-    >>> image_labels(np.array([0.0, 1.0, 0.0]), 3, np.random.default_rng(1)).tolist()
-    [1, 1, 1]
-    """
-    cumulated = frequencies.cumsum()
-    drawn: NDArray[np.int64] = cumulated.searchsorted(cumulated[-1] * rng.random(images), side="right")
-    return drawn
 
 
 class Glyphs(SampledDataset):
@@ -122,73 +74,42 @@ class Glyphs(SampledDataset):
             )
         check_samples(expected, f"glyphs of {clients.total:,} cameras")
         check_fonts()
-        factories = [
-            preference(BASE, self.factory_preference, generator(f"data/glyphs/factory/{factory}"))
-            for factory in range(int(clients.factory.max()) + 1)
-        ]
-        purposes = [f"device/{k}" for k in range(clients.count)] + [f"unseen/{k}" for k in range(clients.unseen)]
-        factory_of = clients.all_factories.tolist()
-
-        def camera(number: int) -> _Camera:
-            return self._camera(factories[factory_of[number]], generator(f"data/glyphs/{purposes[number]}"))
-
-        labels = [camera(number).labels for number in range(clients.total)]
-        cameras = _Cameras(camera, np.array([0, *map(len, labels)]).cumsum())
-        shape = (int(cameras.begin[-1]), 1, PIXELS, PIXELS)
+        made = made_for(
+            clients,
+            generator,
+            self._camera,
+            prefix="data/glyphs",
+            base=BASE,
+            factory_preference=self.factory_preference,
+            sample_shape=(1, PIXELS, PIXELS),
+            dtype=np.dtype(np.uint8),
+            most_in_seconds=(MOST_DRAWN, "images to draw"),
+        )
         return RawDataset(
-            x=Later(shape, np.dtype(np.uint8), cameras.images, cameras.some_images),
-            y=np.concatenate(labels),
+            x=made.x,
+            y=made.labels,
             classes=len(CHARACTERS),
             class_names=tuple(CHARACTERS),
             encoding=Affine(scale=1 / 255),
             sample_bytes=SAMPLE_BYTES,
-            owner=np.repeat(np.arange(clients.total), np.diff(cameras.begin)),
+            owner=made.owner,
             owners_are_clients=True,
         )
 
     def _camera(self, factory: NDArray[np.float64], rng: np.random.Generator) -> _Camera:
         style = device_style(rng)  # and the number of images: drawn first, they stay when preferences change
-        images = images_of_device(self.images_per_device, self.images_spread, rng)
-        return _Camera(style, image_labels(preference(factory, self.camera_preference, rng), images, rng), rng)
+        images = number_of_samples(self.images_per_device, self.images_spread, rng, least=MINIMUM_IMAGES)
+        return _Camera(style, drawn_labels(preference(factory, self.camera_preference, rng), images, rng), rng)
 
 
 @dataclass(frozen=True, slots=True)
-class _Camera:
-    """A camera before it sees anything."""
-
+class _Camera(GeneratedDevice):
     style: Style
     labels: NDArray[np.int64]
     """What it will see."""
     rng: np.random.Generator
     """Where images are drawn from."""
 
-    def images(self) -> NDArray[np.uint8]:
-        """(labels, 28, 28) what it sees."""
-        return draw(template(self.style.typeface), self.labels, self.style, self.rng)
-
-
-@dataclass(frozen=True, eq=False)
-class _Cameras:
-    """All of them, one after the other."""
-
-    camera: Callable[[int], _Camera]
-    """Makes one, anew each time."""
-    begin: NDArray[np.int64]
-    """(cameras + 1,) where the images of each begin, and where the last ones end."""
-
-    def images(self) -> NDArray[np.uint8]:
-        """(images, 1, 28, 28) of all."""
-        check_work(int(self.begin[-1]), MOST_DRAWN, "images to draw", "glyphs")
-        x = np.empty((self.begin[-1], 1, PIXELS, PIXELS), np.uint8)
-        for number, (first, last) in enumerate(pairwise(self.begin.tolist())):
-            x[first:last, 0] = self.camera(number).images()
-        return x
-
-    def some_images(self, ids: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """(ids, 1, 28, 28) of those whose images are asked for."""
-        x = np.empty((len(ids), 1, PIXELS, PIXELS), np.uint8)
-        owner = np.searchsorted(self.begin, ids, side="right") - 1
-        for number in np.unique(owner).tolist():
-            own = owner == number
-            x[own, 0] = self.camera(number).images()[ids[own] - self.begin[number]]
-        return x
+    def samples(self) -> NDArray[np.uint8]:
+        """(labels, 1, 28, 28) what it sees."""
+        return draw(template(self.style.typeface), self.labels, self.style, self.rng)[:, None]

@@ -54,6 +54,8 @@ class Labels:
     """Whether owner k is client k: the samples were made for these clients, in their order."""
     owner_names: tuple[str, ...] = ()
     """What each owner is called, if the source tells it."""
+    fleets: tuple[str, ...] = ()
+    """The fleet of each owner, if the source puts owners together."""
 
     def classes(self) -> NDArray[np.int64]:
         """(samples,) the labels. Raises `UserError` for values: there are no classes to spread."""

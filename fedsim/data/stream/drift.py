@@ -1,10 +1,10 @@
 """A drift says which mixture of phases a device sees, as a function of time or of rounds.
 
-One class and one line per drift. The classes are dealt at random into as many groups as there are phases, of equal size
-up to one, the same for all devices. In a phase a device prefers the classes of that phase's group; how strongly is
-``strength``. A drift may come all at once (a new product on the line), bit by bit (one product fades out while another
-one comes in, or a lens gets dirty), and come back (seasons, campaigns, a robot that takes turns, working shifts day
-after day).
+One class and one line per drift. Each phase has a group of classes, the same for all devices: the scenario names them,
+or the classes are dealt at random into groups of equal size up to one. In a phase a device prefers the classes of that
+phase's group; how strongly is ``strength``. A drift may come all at once (a new product on the line), bit by bit (one
+product fades out while another one comes in, or a bearing wears), and come back (seasons, campaigns, a robot that takes
+turns, working shifts day after day).
 """
 
 from __future__ import annotations
@@ -44,10 +44,20 @@ class DriftSettings(Component):
     """Chance that a sample comes from the phase's own classes, and not from all of the device's: at 1 nothing else is
     seen, unless the device has none of them."""
 
+    groups: Annotated[Several[Annotated[Several[str], MinLen(1)]], MaxLen(MOST_PHASES)] = ()
+    """The classes of each phase, by their names (by their numbers, where they have none); a class may be in several.
+    Left out, the classes are dealt at random, each to one phase."""
+
     @property
     @abstractmethod
     def all_phases(self) -> int:
         """How many phases there are."""
+
+    @key_rule
+    def _a_group_for_each_phase(self) -> None:
+        if self.groups and len(self.groups) != self.all_phases:
+            problem = f"{len(self.groups)} groups of classes are named, and there are {self.all_phases} phases"
+            raise Misfit(f"{problem}; name the classes of each phase, or leave it out", "groups")
 
     @abstractmethod
     def mixture(self, at: float) -> tuple[float, ...]:

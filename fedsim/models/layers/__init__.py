@@ -15,7 +15,15 @@ from fedsim.models.layers.dense import Dropout, Flatten, Linear, ReLU
 from fedsim.models.layers.fusion import Fusion, Operator
 from fedsim.models.layers.gated import Gated
 from fedsim.models.layers.layer import Layer, Shape
-from fedsim.models.layers.normalisation import BatchNorm1d, BatchNorm2d
+from fedsim.models.layers.normalisation import (
+    BatchNorm1d,
+    BatchNorm2d,
+    ChannelNorm,
+    GroupNorm1d,
+    GroupNorm2d,
+    Normalisation,
+    normalising,
+)
 from fedsim.models.layers.pooling import GlobalAveragePool, KMaxPool, MaxPool1d, MaxPool2d
 from fedsim.models.layers.recurrent import Gru, LastStep
 from fedsim.models.layers.tokens import Embedding, OneHot
@@ -24,6 +32,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "Block",
+    "ChannelNorm",
     "Conv1d",
     "Conv2d",
     "Dropout",
@@ -32,6 +41,8 @@ __all__ = [
     "Fusion",
     "Gated",
     "GlobalAveragePool",
+    "GroupNorm1d",
+    "GroupNorm2d",
     "Gru",
     "KMaxPool",
     "LastStep",
@@ -39,11 +50,13 @@ __all__ = [
     "Linear",
     "MaxPool1d",
     "MaxPool2d",
+    "Normalisation",
     "OneHot",
     "Operator",
     "PadShortcut",
     "ReLU",
     "Residual",
     "Shape",
+    "normalising",
     "through",
 ]
