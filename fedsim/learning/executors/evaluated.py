@@ -35,6 +35,11 @@ class Scored(NamedTuple):
     """(samples,) labels or values."""
 
     @property
+    def loss(self) -> float:
+        """Of all samples, summed."""
+        return sum(score.loss for score in self.scores)
+
+    @property
     def predicted(self) -> npt.NDArray[Any]:
         """(samples,) classes or values."""
         return np.concatenate([score.predicted for score in self.scores])
@@ -58,21 +63,19 @@ def metrics_of(tests: Sequence[Scored], *, classes: int | None, target: Target |
 
 
 def _shares(test: Scored) -> dict[str, Any]:
-    loss, samples = sum(score.loss for score in test.scores), len(test.y)
+    loss, samples = test.loss, len(test.y)
     accuracy = sum(score.correct for score in test.scores) / samples if math.isfinite(loss) else None
     return {"accuracy": accuracy, "loss": loss / samples, "samples": samples}
 
 
 def _values(test: Scored, target: Target | None) -> dict[str, Any]:
-    loss, samples = sum(score.loss for score in test.scores) / len(test.y), len(test.y)
-    metrics = {"loss": loss, "rmse": math.sqrt(loss), "samples": samples}
+    mean_loss = test.loss / len(test.y)
+    metrics = {"loss": mean_loss, "rmse": math.sqrt(mean_loss), "samples": len(test.y)}
     if target is not None:
         metrics[target.rmse] = target.scale * metrics["rmse"]
         if target.unit == CYCLES:
-            lost = diverged(metrics)
-            metrics["phm08"] = (
-                math.inf if lost else phm08(test.predicted * target.scale, test.y.astype(np.float64) * target.scale)
-            )
+            true, predicted = (target.scale * values.astype(np.float64) for values in (test.y, test.predicted))
+            metrics["phm08"] = math.inf if diverged(metrics) else phm08(predicted, true)
     return metrics
 
 
