@@ -6,7 +6,9 @@ import math
 import re
 from dataclasses import dataclass
 
-__all__ = ["CYCLES", "NO_UNITS", "Target"]
+from fedsim.errors import Misfit
+
+__all__ = ["CYCLES", "NO_UNITS", "Target", "target_in"]
 
 CYCLES = "cycles"
 """The unit of remaining useful life for which the score of PHM 2008 is made."""
@@ -38,3 +40,18 @@ class Target:
     def rmse(self) -> str:
         """What the root mean squared error in this unit is called."""
         return f"rmse_{self.unit}"
+
+
+def target_in(unit: str | None, *, of_values: bool) -> Target | None:
+    """The target of values that stand in that *unit*, from a key of that name; None without one.
+
+    Raises `Misfit` for what is no unit, and where there are classes and no values.
+    """
+    if unit is None:
+        return None
+    if not of_values:
+        raise Misfit(f"unit={unit!r:.50} is of numbers to predict, and here are classes; leave it out", "unit")
+    try:
+        return Target(unit)
+    except ValueError as error:
+        raise Misfit(str(error), "unit") from None

@@ -20,14 +20,14 @@ from pydantic import Field, JsonValue
 from fedsim.data.encoding import ENCODINGS
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.sampled import SampledDataset
-from fedsim.data.target import Target
-from fedsim.errors import Flaw, UserError, in_short, nearest, some
+from fedsim.data.target import Target, target_in
+from fedsim.errors import Flaw, Misfit, UserError, in_short, nearest, some
 from fedsim.imports import ImportPath, load_function, reason
 
 __all__ = ["UserCode"]
 
 WHAT = "a function that makes a data set"
-KEYS = ("x", "y", "classes", "class_names", "client", "test", "sample_bytes")
+KEYS = ("x", "y", "classes", "class_names", "unit", "client", "test", "sample_bytes")
 STORED = (np.uint8, np.int16, np.float32)
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
@@ -103,6 +103,7 @@ def _raw(made: object) -> RawDataset:
         y=y,
         classes=_classes(made, y),
         class_names=_names(made.get("class_names")),
+        target=_target(made.get("unit"), regression),
         sample_bytes=_bytes(made.get("sample_bytes", each_bytes)),
         owner=owner,
         owner_names=names,
@@ -173,6 +174,17 @@ def _names(names: object) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
         raise Flaw("class_names must be a list of words")
     return tuple(names)
+
+
+def _target(unit: object, regression: bool) -> Target | None:
+    if unit is None:
+        return None
+    if not isinstance(unit, str):
+        raise Flaw(f"unit is {_said(unit)}, and must be a word")
+    try:
+        return target_in(unit, of_values=regression)
+    except Misfit as error:
+        raise Flaw(str(error)) from None
 
 
 def _bytes(number: object) -> float:

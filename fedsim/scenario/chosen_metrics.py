@@ -62,7 +62,10 @@ def _problems(name: str, evaluate: EvaluateSettings, dataset: FederatedDataset) 
         if name in OF_CLASSES:
             yield f"{name!r} is of classes, and {where} has numbers to predict; {offered}leave it out"
         elif target is None:
-            yield f"{name!r} needs the unit of what is predicted, and {where} says none; leave it out"
+            yield (
+                f"{name!r} needs the unit of what is predicted, and {where} says none; give data.unit where your own "
+                "samples have one, or leave the metric out"
+            )
         elif name not in (target.rmse, "phm08") or (name == "phm08" and target.unit != CYCLES):
             yield f"{name!r} does not fit the unit of {where}, which is {target.unit}; {offered}leave it out"
     elif name not in OF_CLASSES:

@@ -12,6 +12,7 @@ STORED = "fedsim/learning/stored_values.py"
 FITTING = "fedsim/scenario/chosen_metrics.py"
 TABLES = "fedsim/viz/chosen_tables.py"
 TEST_EVALUATED = "tests/learning/test_evaluated.py"
+TEST_SERIAL = "tests/learning/test_serial_executor.py"
 TEST_CONFUSION = "tests/metrics/test_confusion.py"
 TEST_STORES = "tests/learning/test_damaged_stores.py"
 TEST_FITTING = "tests/scenario/test_chosen_metrics.py"
@@ -47,7 +48,10 @@ FAULTS = (
         EVALUATED,
         "(target.scale * values.astype(np.float64)",
         "(values.astype(np.float64)",
-        (TEST_EVALUATED, "tests/learning/test_serial_executor.py"),
+        (
+            f"{TEST_EVALUATED}::test_errors_of_clients_are_pooled_and_scores_add_up",
+            f"{TEST_SERIAL}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",
+        ),
         by_each=True,
     ),
     Fault(

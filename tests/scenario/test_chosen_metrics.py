@@ -50,7 +50,7 @@ def test_an_error_in_its_unit_is_shown_without_being_asked_for() -> None:
     [
         (LIFE, {"metrics": ["recall"]}, "'recall' is of classes, .* choose rmse_cycles or phm08, or leave it out"),
         (VALUES, {"metrics": ["macro_f1"]}, "'macro_f1' is of classes, and .*to predict; leave it out"),
-        (VALUES, {"metrics": ["rmse_cycles"]}, "needs the unit of what is predicted, and data set 'random' says none"),
+        (VALUES, {"metrics": ["rmse_cycles"]}, "needs the unit of what is predicted, and .* says none; give data.unit"),
         (VALUES, {"metrics": ["phm08"]}, "needs the unit"),
         (LIFE, {"metrics": ["rmse_hours"]}, "'rmse_hours' does not fit the unit .* which is cycles; choose rmse_cyc"),
         (replace(VALUES, target=Target("mm")), {"metrics": ["phm08"]}, "which is mm; choose rmse_mm, or leave it out"),
