@@ -2,12 +2,11 @@
 
 Windows for training come from the beginning of each recording and windows for tests from its end, or tests are whole
 recordings. So none shares a measurement with the other kind; windows that are drawn at random from the same stretch
-make results look better than they are. Left out: order tracking, spectra, and any other feature.
+make results look better than they are. Left out: order tracking.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -24,22 +23,23 @@ from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.source import SourcePath, locate, matching
 from fedsim.data.unseen_recordings import UnseenRecordings
+from fedsim.data.vibration_features import Features, features_of, normalised_rows
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 from fedsim.settings import Several, key_rule
 
 __all__ = ["Cwru"]
 
-VERSION = 2  # of what is kept in the cache
+VERSION = 3  # of what is kept in the cache
 WHAT = "recordings of the Bearing Data Center are needed: a folder of .mat files, or one .npz file"
 NAMES = dict(zip(FAULTS, ("normal", "ball", "inner race", "outer race"), strict=True))
 SIZES_MIL = (7, 14, 21)
 SAMPLE_BYTES = 2  # as the 16-bit converter gave them
 LABEL_BYTES = 1
-NORMALISED_AT_ONCE = 2**18  # numbers: they stay near the processor
+RATE_HZ = 12_000.0
 DEFAULT_TAIL = 0.2
 CUT = {"window", "stride", "test_tail", "test_loads", "test_sizes_mil"}
-OPTIONS = CUT | {"sensor", "classes", "clients", "normalise", "normal"}
+OPTIONS = CUT | {"sensor", "classes", "clients", "features", "normalise", "normal"}
 """What the samples depend on."""
 
 
@@ -76,8 +76,11 @@ class Cwru(SampledDataset):
     test_sizes_mil: Several[Annotated[int, Interval(ge=1, le=1000)]] = ()
     """Sizes of faults (thousandths of an inch) that nobody trains on: as each size is in bearings of its own, tests are
     of unseen bearings. With classes *type* only."""
+    features: Features = "waveform"
+    """What is learned of a window: its measurements, or the amplitudes of its envelope's spectrum up to 1.5 kHz, an
+    eighth of the numbers."""
     normalise: Literal["window", "none"] = "window"
-    """Each sample to mean 0 and deviation 1 (a constant one becomes 0), or acceleration in g as it was measured."""
+    """Each sample to mean 0 and deviation 1 (a constant one becomes 0), or acceleration in g."""
     normal: Literal["keep", "drop"] = "keep"
     """Whether recordings without a fault are used. It is disputed whether they were sampled at 48 kHz, unlike all
     others; a model may then tell them by their speed alone."""
@@ -104,7 +107,7 @@ class Cwru(SampledDataset):
         return f"leave data.{keys[0]} out" if keys and self.partition.natural else super().for_own_tests
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
-        """Samples of shape (1, window), owned by loads or recordings."""
+        """Samples of shape (1, window), or (1, frequencies), owned by loads or recordings."""
         source = _source(locate(self.path, what=WHAT))
         options = self.model_dump(mode="json", include=OPTIONS)
         return cached(self.name, VERSION, [source], options, lambda: self._read(source))
@@ -126,7 +129,8 @@ class Cwru(SampledDataset):
         if not number[0::2].any():
             longest = max(len(part) for part in parts[0::2])
             raise Misfit(f"window={self.window}: recordings have at most {longest} measurements to train on", "window")
-        x = np.concatenate(cut)
+        x = features_of(np.concatenate(cut), self.features, RATE_HZ)
+        x = normalised_rows(x) if self.normalise == "window" else x.astype(np.float32, copy=False)
         names, owner = self._owners(kept)
         recording_of = np.repeat(np.arange(len(kept)), number[0::2] + number[1::2])
         y = np.array([groups.index(self._group(recording)) for recording in kept])[recording_of]
@@ -134,12 +138,12 @@ class Cwru(SampledDataset):
         class_names = tuple(f"{NAMES[fault]} {size}".strip() for fault, size in groups)
         unseen = self._unseen.remarks(usable, y, test, class_names)
         return RawDataset(
-            x=(self._normalised(x) if self.normalise == "window" else x)[:, None],
+            x=x[:, None],
             y=y,
             classes=len(groups),
             class_names=class_names,
             sound_class=0 if self.normal == "keep" else None,
-            sample_bytes=float(self.window * SAMPLE_BYTES + LABEL_BYTES),
+            sample_bytes=float(x.shape[1] * SAMPLE_BYTES + LABEL_BYTES),
             owner=owner[recording_of],
             owner_names=names,
             test=test,
@@ -165,17 +169,6 @@ class Cwru(SampledDataset):
         assert tested is not None, "not kept"
         border = round(len(recording.signal) * (1 - tested))
         return recording.signal[:border], recording.signal[border:]
-
-    def _normalised(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(samples, window) with mean 0 and deviation 1 in each row."""
-        at_once = -(-NORMALISED_AT_ONCE // self.window)
-        for begin in range(0, len(x), at_once):
-            rows = x[begin : begin + at_once]
-            values = rows.astype(np.float64)
-            values -= values.mean(axis=1, keepdims=True)
-            deviation = values.std(axis=1, keepdims=True)
-            rows[:] = values / np.where(deviation > 0, deviation, math.inf)
-        return x
 
     def _owners(self, kept: Sequence[Recording]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """(names, the owner of each recording)."""

@@ -251,21 +251,6 @@ def test_samples_have_mean_0_and_deviation_1_unless_they_are_constant(packed):
     assert x[normal:].std(axis=1) == pytest.approx(1, rel=1e-5)
 
 
-@pytest.mark.parametrize("samples", [1, 2, 1000, 4097])
-@pytest.mark.parametrize("window", [16, 64, 129, 1024])
-def test_samples_are_normalised_by_the_same_bits_one_by_one_and_together(samples, window):
-    rng = np.random.default_rng(samples)
-    x = (rng.normal(size=(samples, window)) * rng.exponential(size=(samples, 1)) + 3).astype(np.float32)
-    x[-1] = 3.3
-    expected = x.copy()
-    for row in expected:
-        values = row.astype(np.float64)
-        values -= values.mean()
-        deviation = values.std()
-        row[:] = values / deviation if deviation > 0 else 0.0
-    assert np.array_equal(Cwru(window=window)._normalised(x), expected)
-
-
 def test_ten_classes_tell_the_sizes_and_leave_out_28_mil(packed):
     made = raw(packed(), classes="type_size")
     assert len(made.class_names) == made.classes == 10

@@ -17,18 +17,19 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from fedsim.data.bearings.machine import Machine, drawn_machine
+from fedsim.data.bearings.machine import SAMPLE_RATE_HZ, Machine, drawn_machine
 from fedsim.data.bearings.vibration import CONDITIONS, FAULTS, vibration
 from fedsim.data.encoding import Affine
 from fedsim.data.generated import GeneratedDevice, drawn_labels, made_for, number_of_samples, preference
 from fedsim.data.partition.natural import Natural
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import PartitionField, SampledDataset
+from fedsim.data.vibration_features import Features, envelope_bins, envelope_spectra, normalised_rows
 from fedsim.errors import Misfit
 from fedsim.quick import check_samples
 from fedsim.settings import PositiveOrInfinite
 
-__all__ = ["BASE", "Bearings", "stored"]
+__all__ = ["BASE", "Bearings", "in_steps"]
 
 BASE = np.array([1 / 4] + [3 / 4 / (len(CONDITIONS) - 1)] * (len(CONDITIONS) - 1))
 BASE.flags.writeable = False
@@ -40,6 +41,8 @@ RANGE_G = 16.0
 """Of the sensor: it measures from -16 to 16 g with 16 bits."""
 DEVIATIONS = 128.0
 """The largest value of a normalised window that can be stored; the largest possible one of N values is sqrt(N)."""
+ENVELOPE_RANGE_G = 4.0
+"""Of the amplitudes of an envelope's spectrum."""
 STEPS = 2**15
 NUMBER_BYTES = 2
 LABEL_BYTES = 1
@@ -56,6 +59,9 @@ class Bearings(SampledDataset):
     classes: Literal["type", "type_size"] = "type"
     """Normal and the place of the damage (outer race, inner race, ball), or normal and each place with diameters of
     0.18, 0.36 and 0.53 mm: 4 or 10 classes, of the same windows."""
+    features: Features = "waveform"
+    """What is learned of a window: its measurements, or the amplitudes of its envelope's spectrum up to 1.5 kHz, an
+    eighth of the numbers."""
     normalise: Literal["window", "none"] = "window"
     """Each sample to mean 0 and deviation 1, or acceleration in g as the sensor gives it, cut at 16 g."""
     windows_per_machine: Annotated[float, Interval(ge=MINIMUM_WINDOWS, le=1e5)] = 100.0
@@ -70,7 +76,7 @@ class Bearings(SampledDataset):
     frequencies, for each condition. Near 0 it has one condition only; ``.inf`` for its factory's frequencies."""
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
-        """Samples of shape (1, window); owner k is the k-th client, unseen ones last, whoever else there is.
+        """Samples of shape (1, window) or (1, frequencies); owner k is the k-th client, unseen ones last.
 
         Draws from ``data/bearings/factory/F`` for each factory, from ``data/bearings/device/K`` for each client and
         from ``data/bearings/unseen/K`` for each unseen one. Windows are drawn later: who only counts labels need not
@@ -92,7 +98,7 @@ class Bearings(SampledDataset):
             prefix="data/bearings",
             base=BASE,
             factory_preference=self.factory_preference,
-            sample_shape=(1, self.window),
+            sample_shape=(1, self._numbers),
             dtype=np.dtype(np.int16),
             most_in_seconds=(MOST_DRAWN, "windows to draw"),
         )
@@ -103,8 +109,8 @@ class Bearings(SampledDataset):
             classes=len(names),
             class_names=names,
             sound_class=names.index("normal"),
-            encoding=Affine(scale=(DEVIATIONS if self.normalise == "window" else RANGE_G) / STEPS),
-            sample_bytes=float(NUMBER_BYTES * self.window + LABEL_BYTES),
+            encoding=Affine(scale=self._largest / STEPS),
+            sample_bytes=float(NUMBER_BYTES * self._numbers + LABEL_BYTES),
             owner=made.owner,
             owners_are_clients=True,
         )
@@ -120,37 +126,50 @@ class Bearings(SampledDataset):
         machine = drawn_machine(rng)  # and the number of windows: drawn first, they stay when preferences change
         number = number_of_samples(self.windows_per_machine, self.windows_spread, rng, least=MINIMUM_WINDOWS)
         conditions = drawn_labels(preference(factory, self.machine_preference, rng), number, rng)
-        return _Recorded(machine, conditions, self.window, self.normalise, rng)
+        return _Recorded(self, machine, conditions, rng)
+
+    @property
+    def _numbers(self) -> int:
+        """In a sample."""
+        return self.window if self.features == "waveform" else envelope_bins(self.window, SAMPLE_RATE_HZ)
+
+    @property
+    def _largest(self) -> float:
+        """What is stored as the largest whole number, and a step more."""
+        if self.normalise == "window":
+            return DEVIATIONS
+        return RANGE_G if self.features == "waveform" else ENVELOPE_RANGE_G
+
+    def measured(self, machine: Machine, conditions: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int16]:
+        """(windows, numbers) what the sensor of *machine* gives, one window of each of *conditions*."""
+        x = vibration(machine, conditions, self.window, rng)
+        if self.features == "envelope_spectrum":
+            x = envelope_spectra(in_steps(x, RANGE_G) * (RANGE_G / STEPS), SAMPLE_RATE_HZ)
+        return in_steps(normalised_rows(x) if self.normalise == "window" else x, self._largest)
 
 
 @dataclass(frozen=True, slots=True)
 class _Recorded(GeneratedDevice):
     """A machine, and what is wrong with it in each window."""
 
+    data: Bearings
     machine: Machine
     labels: NDArray[np.int64]
     """Conditions."""
-    window: int
-    normalise: Literal["window", "none"]
     rng: np.random.Generator
     """Where windows are drawn from."""
 
     def samples(self) -> NDArray[np.int16]:
-        """(labels, 1, window) what the sensor gives."""
-        return stored(vibration(self.machine, self.labels, self.window, self.rng), self.normalise)[:, None]
+        """(labels, 1, numbers) what the sensor gives."""
+        return self.data.measured(self.machine, self.labels, self.rng)[:, None]
 
 
-def stored(acceleration_g: NDArray[np.float64], normalise: Literal["window", "none"]) -> NDArray[np.int16]:
-    """(windows, window) whole numbers of the sensor's steps, or of those of a normalised window.
+def in_steps(values: NDArray[np.floating], largest: float) -> NDArray[np.int16]:
+    """Whole numbers of steps, of which 2^15 are *largest*; what is larger is cut.
 
-    >>> stored(np.array([[1.0, -20.0]]), "none").tolist(), stored(np.array([[3.0, 5.0]]), "window").tolist()
-    ([[2048, -32768]], [[-256, 256]])
+    >>> in_steps(np.array([1.0, -20.0]), 16.0).tolist()
+    [2048, -32768]
     """
-    if normalise == "none":
-        values, whole = acceleration_g, RANGE_G
-    else:
-        centred = acceleration_g - acceleration_g.mean(axis=1, keepdims=True)
-        squares = np.einsum("ij,ij->i", centred, centred) / centred.shape[1]
-        values, whole = centred / np.sqrt(squares)[:, None], DEVIATIONS
-    steps = np.rint(values * (STEPS / whole))
-    return np.clip(steps, -STEPS, STEPS - 1, out=steps).astype(np.int16)
+    steps = np.rint(values * (STEPS / largest))
+    whole: NDArray[np.int16] = np.clip(steps, -STEPS, STEPS - 1).astype(np.int16)
+    return whole
