@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from digit_runs import scenario
 
+from fedsim.errors import UserError
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
 from fedsim.metrics.confusion import false_alarms, macro_f1, missed_faults, recall
@@ -60,3 +62,29 @@ def test_to_choose_metrics_trains_nothing_again_and_counts_the_same(folders: tup
     names = [*plain.rounds]
     assert chosen.rounds[names].equals(plain.rounds) and set(chosen.rounds) > set(names)
     assert not any(name.startswith(("recall", "macro")) for name in names)
+
+
+def test_errors_of_values_are_in_their_unit_without_being_asked_for(tmp_path: Path) -> None:
+    """Lives of 60 to 65 cycles, of which models know nothing: they begin near 0. Newcomers' errors are in it too."""
+    rows = [f"{(number % 7) / 7},{60 + number % 6}" for number in range(120)]
+    (tmp_path / "lives.csv").write_text("\n".join(["wear,life", *rows]) + "\n")
+    data = {"name": "csv", "path": str(tmp_path / "lives.csv"), "target": "life", "task": "regression"}
+    changes = {
+        "data": data | {"unit": "cycles", "client_test_fraction": 0.2},
+        **{"topology.devices": 4, "stop.rounds": 1, "training.learning_rate": 1e-9},
+        **{"evaluate": {"on": ["global", "own"]}, "newcomers": {"clients": 1, "epochs": 1}},
+    }
+    changes["protocols"] = [{"name": "fedavg", "fraction": 0.5}]
+    results = run(scenario(changes), out=tmp_path / "run", workers=1)
+    (row,) = results.summary.to_dict("records")
+    assert 55 < row["rmse_cycles"] < 65 and row["rmse_cycles"] == row["rmse"] == results.rounds["rmse_cycles"][0]
+    assert row["rmse_cycles_own"] == pytest.approx(row["rmse_own"])
+    assert 55 < row["newcomers_rmse_cycles"] == row["newcomers_rmse"]
+    assert "phm08" not in row and not (results.folder / "confusion.csv").exists()
+    with pytest.raises(UserError, match=r"^evaluate\.metrics: 'recall' is of classes, .*choose rmse_cycles or phm08"):
+        run(scenario({**changes, "evaluate": {"metrics": ["recall"]}}), out=tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()
+    asked = {**changes, "evaluate": {"on": ["global"], "metrics": ["phm08"]}}
+    results = run(scenario(asked), out=tmp_path / "asked", workers=1)
+    assert 24 * math.expm1(55 / 13) < results.summary["phm08"][0] < 24 * math.expm1(65 / 13), "of 24 tests"
+    assert "rmse_cycles" not in results.summary

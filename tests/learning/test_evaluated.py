@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 
@@ -15,6 +16,8 @@ from fedsim.data.target import Target
 from fedsim.learning.divergence import diverged
 from fedsim.learning.executors.evaluated import Scored, confusion, metrics_of, phm08
 from fedsim.learning.executors.trainer import Score, scores_from
+from fedsim.learning.keyed import described
+from fedsim.learning.operations.evaluate import Evaluate, EvaluateOwn
 from fedsim.learning.spread import spread, spread_of_own
 
 CYCLES = Target("cycles", 125.0)
@@ -108,6 +111,14 @@ def test_errors_of_clients_are_pooled_and_scores_add_up(clients: list[list[tuple
     assert found["rmse_cycles"] == pytest.approx(125 * found["rmse"], rel=1e-9, abs=1e-9)
     cost = math.fsum(math.exp(-d / 13) - 1 if d < 0 else math.exp(d / 10) - 1 for d in late)
     assert found["phm08"] == pytest.approx(cost, rel=1e-9, abs=1e-9)
+
+
+def test_evaluations_of_other_targets_have_other_keys() -> None:
+    """The numbers differ, though the samples do not."""
+    targets = (None, CYCLES, Target("cycles", 130.0), Target("mm", 125.0))
+    for kind, more in ((Evaluate, ()), (EvaluateOwn, (1,))):
+        described_all = [described(kind("model", "data", "own", *more, target=target)) for target in targets]
+        assert len({json.dumps(one) for one in described_all}) == len(targets)
 
 
 # -- from tensors -----------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ TEST_SERIAL = "tests/learning/test_serial_executor.py"
 TEST_CONFUSION = "tests/metrics/test_confusion.py"
 TEST_STORES = "tests/learning/test_damaged_stores.py"
 TEST_FITTING = "tests/scenario/test_chosen_metrics.py"
+FIGURES = "fedsim/viz/confusion_figures.py"
+TEST_FIGURES = "tests/viz/test_confusion_figures.py"
 TEST_CELLS = "tests/viz/test_comparison_cells.py"
 
 FAULTS = (
@@ -145,6 +147,48 @@ FAULTS = (
         'or (name == "phm08" and target.unit != CYCLES)',
         "",
         (TEST_FITTING,),
+    ),
+    Fault(
+        "a figure has shares of what was predicted",
+        FIGURES,
+        "of_row = counts.sum(axis=1, keepdims=True)",
+        "of_row = counts.sum(axis=0, keepdims=True)",
+        (TEST_FIGURES,),
+    ),
+    Fault(
+        "a figure shows the last seed alone",
+        FIGURES,
+        'np.add.at(counts, (rows, columns), table["count"].to_numpy(np.int64))',
+        'counts[rows, columns] = table["count"].to_numpy(np.int64)',
+        (TEST_FIGURES,),
+    ),
+    Fault(
+        "what was never trained is told to predict one class",
+        "fedsim/experiment/remarks_after.py",
+        "if counts is not None and in_vain < len(rounds):",
+        "if counts is not None:",
+        ("tests/experiment/test_remarks_after.py",),
+    ),
+    Fault(
+        "a store's classes are believed",
+        "fedsim/learning/graph_learner.py",
+        "if largest >= (data.classes or 0):",
+        "if False:",
+        (TEST_STORES,),
+    ),
+    Fault(
+        "newcomers' errors have no unit",
+        "fedsim/protocols/newcomers.py",
+        "*([target.rmse] if target else [])",
+        "",
+        ("tests/experiment/test_counts_of_runs.py",),
+    ),
+    Fault(
+        "the unit of values is asked of nobody",
+        "fedsim/learning/graph_learner.py",
+        "on, target=self._dataset.target)",
+        "on)",
+        ("tests/experiment/test_counts_of_runs.py",),
     ),
     Fault(
         "an error that only some have in a unit is left out as a number",
