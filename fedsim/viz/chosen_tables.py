@@ -77,5 +77,6 @@ def recall_tables(
                     cells = [cell(by_protocol[one], name) if one in by_protocol else "" for one in protocols]
                     rows.append([run, column.class_name, *cells])
         if rows:
-            table = pd.DataFrame(rows, columns=["run", first, *protocols])
+            titles = ["protocol run" if one == "run" else one for one in protocols]
+            table = pd.DataFrame(rows, columns=["run", first, *titles])
             yield _on("Recall by class", test_set), table if events["run"].nunique() > 1 else table.drop(columns="run")

@@ -157,6 +157,10 @@ def test_chosen_metrics_have_tables_of_their_own(tmp_path: Path) -> None:
         {"run": "pumps", "true class": "leaks", "fedavg": "", "fedgsp": "", "class": "0.500"},
     ]
     assert tables["Chosen metrics"]["run"].tolist() == ["bearings", "bearings"]
+    odd = odd.assign(protocol="run")
+    fans = write_results(tmp_path / "fans", [odd], summary=[summary_of(odd, recall_leaks=0.5)], name="fans")
+    ((_, recall),) = further_tables(compare([fans]))
+    assert recall.to_dict("records") == [{"class": "leaks", "protocol run": "0.500"}]
 
 
 def test_a_number_that_is_very_large_is_short() -> None:
