@@ -18,6 +18,7 @@ from fedsim.data.cwru import Cwru
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.reading import windows
 from fedsim.data.reading.cwru import FILES, read_mat_files, read_packed
+from fedsim.data.vibration_features import envelope_spectra, normalised_rows
 from fedsim.errors import UserError
 from fedsim.experiment.validate import validate
 
@@ -553,3 +554,15 @@ def test_an_original_file_holds_what_was_packed(tmp_path, data_folder):
         assert (others, original.fault, original.size_mil, original.load_hp) == (0, "IR", 7, 0)
         assert original.signal == pytest.approx(packed.signal, abs=1e-6)
         assert len(original.signal) == 121_265
+
+
+def test_spectra_of_envelopes_take_the_place_of_measurements(packed):
+    path = packed()
+    plain = raw(path, normalise="none")
+    spectra = raw(path, normalise="none", features="envelope_spectrum")
+    assert np.array_equal(spectra.y, plain.y)
+    expected = envelope_spectra(plain.x[:, 0], 12_000.0)
+    assert spectra.x[:, 0] == pytest.approx(expected, rel=1e-5)
+    assert spectra.sample_bytes == 2 * expected.shape[1] + 1
+    normalised = raw(path, normalise="window", features="envelope_spectrum").x[:, 0]
+    assert normalised == pytest.approx(normalised_rows(expected), abs=1e-5)
