@@ -60,9 +60,10 @@ def weights(results: Results, protocol: str, seed: int = 1) -> dict[str, torch.T
 
 
 def outcome(folder: Path) -> dict[str, bytes]:
-    """All that must not depend on how a run came about, byte for byte: its rounds and its final models."""
+    """All that must not depend on how a run came about, byte for byte: rounds, what was counted, and final models."""
     results = Results(folder)
-    content = {"rounds.csv": (folder / "rounds.csv").read_bytes()}
+    names = ("rounds.csv", "confusion.csv")
+    content = {name: (folder / name).read_bytes() for name in names if (folder / name).exists()}
     for row in results.manifest["runs"]:
         content[f"{row['protocol']}/{row['seed']} trace"] = row["trace_hash"].encode()
         for part, path in results.final_weights(row["protocol"], row["seed"]).items():

@@ -66,6 +66,26 @@ def summary_of(rounds: pd.DataFrame, /, **changed: object) -> dict[str, object]:
     }
 
 
+def counted(
+    protocol: str,
+    seed: int,
+    counts: Sequence[Sequence[int]],
+    names: Sequence[str] = "abcdefgh",
+    test_set: str = "global",
+) -> pd.DataFrame:
+    """Rows of ``confusion.csv``: how many samples of each true class (row) were taken for each class (column)."""
+    return pd.DataFrame(
+        {
+            **{"protocol": protocol, "seed": seed, "test_set": test_set},
+            **{"true": names[true], "predicted": names[predicted]},
+            **{"true_index": true, "predicted_index": predicted, "count": samples},
+        }
+        for true, row in enumerate(counts)
+        for predicted, samples in enumerate(row)
+        if samples
+    )
+
+
 def write_results(
     folder: Path,
     runs: Iterable[pd.DataFrame],
@@ -73,6 +93,7 @@ def write_results(
     summary: Iterable[Mapping[str, object]] | None = None,
     name: str = "tiny",
     classes: int | None = None,
+    confusion: pd.DataFrame | None = None,
 ) -> Results:
     """A finished run's folder with these rounds, and the summary that follows from them unless another is given."""
     runs = list(runs)
@@ -83,4 +104,6 @@ def write_results(
     manifest = {"scenario": name, "status": "finished", "classes": classes, "runs": []}
     pd.DataFrame(rows).to_csv(folder / "summary.csv", index=False)
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    if confusion is not None:
+        confusion.to_csv(folder / "confusion.csv", index=False)
     return load_results(folder)

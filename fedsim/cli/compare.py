@@ -28,7 +28,8 @@ def add_to(commands: Commands) -> None:
         "compare",
         help="Compare the protocols of finished runs.",
         description="Print a row for each protocol: accuracy, loss, simulated time, bytes and what it took to reach "
-        "the target; with several seeds, means and the half width of their 95 % interval (Student's t).",
+        "the target, and below it the metrics that were chosen; with several seeds, means and the half width of their "
+        "95 % interval (Student's t).",
         allow_abbrev=False,
     )
     add_run_folders(parser)

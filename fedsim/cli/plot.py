@@ -18,8 +18,9 @@ def add_to(commands: Commands) -> None:
         "plot",
         help="Draw the figures of finished runs.",
         description="Draw accuracy and loss over rounds, time and bytes, and each protocol's time and traffic; "
-        "overview has the most telling ones side by side, and network shows how loaded the air and the wires were. "
-        "Several run folders are drawn into the same figures, apart from their networks.",
+        "overview has the most telling ones side by side, confusion shows which class was taken for which, and network "
+        "how loaded the air and the wires were. "
+        "Several run folders are drawn into the same figures, apart from their confusions and networks.",
         allow_abbrev=False,
     )
     add_run_folders(parser)

@@ -37,6 +37,7 @@ def show_comparison(
     compared = compare(results, at=at, target=target)
     shown = comparison_cells(compared, further)
     of_classes = compare_device_classes(results, at=at, target=target)  # before anything is printed: it may be damaged
+    said = [] if quiet else list(map(remarks, results))
     show_cells(shown, left=("run", "protocol"))
     if len(of_classes):
         sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
@@ -44,12 +45,10 @@ def show_comparison(
         show_cells(cells, left=("run", "protocol", "device class"))
     for title, cells in further_tables(compared):
         sys.stdout.write(f"\n{title}\n\n")
-        show_cells(cells, left=("run", "protocol"))
+        show_cells(cells, left=("run", "protocol", "class", "true class", "class of samples"))
     sys.stdout.flush()
-    if quiet:
-        return
-    for name, result in zip(run_names(results), results, strict=True):
-        for remark in remarks(result):
+    for name, of_run in zip(run_names(results), said, strict=True) if said else ():
+        for remark in of_run:
             sys.stderr.write(f"Remark: {f'{name}, ' if len(results) > 1 else ''}{remark}\n")
 
 

@@ -18,9 +18,10 @@ from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.reading.npz import Wanted, read_npz, same_length
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.source import SourcePath, locate
+from fedsim.data.target import target_in
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
-from fedsim.settings import Real, key_rule
+from fedsim.settings import Name, Real, key_rule
 
 __all__ = ["MOST_CLASSES", "Arrays"]
 
@@ -46,6 +47,8 @@ class Arrays(SampledDataset):
     """How the samples are spread over the clients; natural: by client in the file."""
     target: Literal["class", "value"] = "class"
     """What y is: whole numbers that are classes, from 0 on, or numbers to predict (regression)."""
+    unit: Name | None = None
+    """The unit of numbers to predict, in small letters, such as cycles or mm; results then have the error in it."""
     classes: Annotated[int, Interval(ge=2, le=MOST_CLASSES)] | None = None
     """How many classes there are; left out, as many as the largest label says."""
     scale: Real = 1.0
@@ -57,6 +60,7 @@ class Arrays(SampledDataset):
     def _values_have_no_classes(self) -> None:
         if self.target == "value" and self.classes is not None:
             raise Misfit(f"classes={self.classes} must be left out with target value: there are none", "classes")
+        target_in(self.unit, of_values=self.target == "value")
 
     def raw(self, clients: Clients, generator: Generators) -> RawDataset:
         """Samples of the shape of x, without its first dimension; on the wire, what one row of x and y takes."""
@@ -72,6 +76,7 @@ class Arrays(SampledDataset):
             x=x,
             y=y,
             classes=classes,
+            target=target_in(self.unit, of_values=classes is None),
             sample_bytes=float(x[0].nbytes + label_bytes),
             encoding=Affine(self.scale, self.offset),
             owner=owner,

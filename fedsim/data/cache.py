@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.encoding import ENCODINGS
 from fedsim.data.raw_dataset import RawDataset
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 from fedsim.files import shown
 from fedsim.quick import check_bytes, check_work
@@ -34,7 +35,7 @@ MOST_FILES_IN_SECONDS = 300_000
 MOST_LEVELS = 16
 ARRAYS = ("x", "y", "owner", "test", "series")
 LISTS = ("class_names", "owner_names", "fleets", "remarks")
-FACTS = ("classes", "sample_bytes", "owners_are_clients", "overlap", "whole_series", *LISTS)
+FACTS = ("classes", "sample_bytes", "sound_class", "owners_are_clients", "overlap", "whole_series", *LISTS)
 
 
 def folder() -> Path | None:
@@ -122,6 +123,7 @@ def _write(place: Path, raw: RawDataset) -> None:
                 np.save(scratch / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
         encoding = {"kind": type(raw.encoding).__name__, **vars(raw.encoding)}
         facts = {name: getattr(raw, name) for name in FACTS} | {"encoding": encoding, "digests": digests}
+        facts["target"] = None if raw.target is None else asdict(raw.target)
         (scratch / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
         if place.exists():  # damaged, or somebody else was faster
             shutil.rmtree(place, ignore_errors=True)
@@ -142,13 +144,14 @@ def _read(place: Path) -> RawDataset | None:
     """The entry, or None when there is none, or one that is not what was written."""
     try:
         facts = json.loads((place / "facts.json").read_bytes())
-        digests, encoding = facts.pop("digests"), facts.pop("encoding")
+        digests, encoding, target = (facts.pop(name) for name in ("digests", "encoding", "target"))
         arrays = {name: np.load(place / f"{name}.npy", allow_pickle=False) for name in digests}
         if any(_digest(arrays[name]) != digest for name, digest in digests.items()):
             return None
         kind = {known.__name__: known for known in ENCODINGS}[encoding.pop("kind")]
         lists = {name: tuple(facts[name]) for name in LISTS}
-        return RawDataset(**arrays, **{**facts, **lists}, encoding=kind(**encoding))
+        target = None if target is None else Target(**target)
+        return RawDataset(**arrays, **{**facts, **lists}, target=target, encoding=kind(**encoding))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError):
         return None
 

@@ -24,6 +24,7 @@ from fedsim.data.reading.cmapss import Engines, read_engines, read_lives
 from fedsim.data.reading.windows import require_memory, windows
 from fedsim.data.sampled import PartitionField, SampledDataset
 from fedsim.data.source import Missing, SourcePath, locate, matching
+from fedsim.data.target import CYCLES, Target
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 from fedsim.settings import Positive, Several, key_rule
@@ -142,6 +143,7 @@ class Cmapss(SampledDataset):
             y=y.astype(np.float32 if values else np.int64),
             classes=None if values else len(bounds) + 1,
             class_names=() if values else self._class_names(),
+            target=Target(CYCLES, scale=self.cap) if values else None,
             sample_bytes=float(x[0].size * FLOAT_BYTES + (FLOAT_BYTES if values else LABEL_BYTES)),
             owner=owner,
             owner_names=tuple(

@@ -142,6 +142,7 @@ class Cwru(SampledDataset):
             y=y,
             classes=len(groups),
             class_names=class_names,
+            sound_class=0 if self.normal == "keep" else None,
             sample_bytes=float(x.shape[1] * SAMPLE_BYTES + LABEL_BYTES),
             owner=owner[recording_of],
             owner_names=names,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fedsim.data.encoding import AS_IT_IS, Encoding
 from fedsim.data.raw_dataset import Later, Stored
 from fedsim.data.stream.settings import StreamSettings
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 from fedsim.imports import source_digest
 
@@ -69,6 +70,10 @@ class FederatedDataset:
     """How samples come and go; None when every client keeps all of its own."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way from the source, in sentences for people."""
+    sound_class: int | None = None
+    """The class of what has no fault; None where there is none, or nobody says so."""
+    target: Target | None = None
+    """What the values of ``y`` are, for people; None for classes, and where nobody says so."""
     whole: FederatedDataset | None = None
     """The data set of which this is a view, with the same samples; None: it is one of its own."""
     told_apart_by: str = ""
@@ -98,8 +103,8 @@ class FederatedDataset:
 
     @cached_property
     def digest(self) -> str:
-        """Address of all samples that training and tests can see (not the name, the bytes on the wire, or the
-        stream)."""
+        """Address of all samples that training and tests can see: not the name, the bytes on the wire, the stream, or
+        what classes and values are."""
         if self.whole is not None:
             return hashlib.sha256(f"{self.whole.digest} {self.told_apart_by}".encode()).hexdigest()
         return _content_digest(self)
@@ -243,6 +248,10 @@ def _faults_of_targets(data: FederatedDataset, samples: int) -> Iterable[str]:
         yield f"labels run from {y.min()} to {y.max()}, not from 0 to {data.classes - 1}"
     if data.class_names and len(data.class_names) != data.classes:
         yield f"there are {len(data.class_names)} names for {data.classes} classes"
+    if data.sound_class is not None and not 0 <= data.sound_class < (data.classes or 0):
+        yield f"sound_class={data.sound_class} is none of {data.classes or 0} classes"
+    if data.target is not None and data.classes is not None:
+        yield "a target is what values are, and here are classes"
 
 
 def _faults_of_ids(data: FederatedDataset, samples: int) -> Iterable[str]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.encoding import AS_IT_IS, Encoding
+from fedsim.data.target import Target
 
 __all__ = ["Clients", "Generators", "Later", "RawDataset", "Stored", "numbered"]
 
@@ -122,6 +123,10 @@ class RawDataset:
     end is set aside."""
     remarks: tuple[str, ...] = ()
     """What was left out or changed on the way, in sentences for people."""
+    sound_class: int | None = None
+    """The class of what has no fault, where that is one class; None where classes are no faults, or nobody says so."""
+    target: Target | None = None
+    """What the values of ``y`` are; None for classes, and where the source does not say."""
 
 
 def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -103,6 +103,8 @@ class SampledDataset(DatasetSettings):
             name=self.name,
             classes=raw.classes,
             class_names=raw.class_names,
+            sound_class=raw.sound_class,
+            target=raw.target,
             sample_shape=raw.encoding.sample_shape(raw.x.shape[1:]),
             encoding=raw.encoding,
             sample_bytes=raw.sample_bytes,

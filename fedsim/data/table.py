@@ -17,6 +17,7 @@ from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.reading.csv_columns import LARGEST, Purposes, read_columns
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.source import SourcePath, locate
+from fedsim.data.target import target_in
 from fedsim.errors import Misfit, UserError
 from fedsim.files import shown
 from fedsim.settings import Name, Several, key_rule
@@ -39,6 +40,8 @@ class Table(SampledDataset):
     """The column that models learn to tell."""
     task: Literal["classification", "regression"] = "classification"
     """Whether *target* holds classes (any words; sorted, by value if all are whole numbers) or numbers."""
+    unit: Name | None = None
+    """The unit of numbers in *target*, in small letters, such as cycles or mm; results then have the error in it."""
     features: Annotated[Several[Name], MinLen(1)] | None = None
     """The columns that models see, in this order; left out, all that have no other purpose, as they stand."""
     client: Name | None = None
@@ -48,6 +51,10 @@ class Table(SampledDataset):
     standardise: bool = False
     """Whether each feature is brought to mean 0 and deviation 1 over all rows that are not set aside by the column
     *test*; one that never changes becomes 0."""
+
+    @key_rule
+    def _units_are_of_numbers(self) -> None:
+        target_in(self.unit, of_values=self.task == "regression")
 
     @key_rule
     def _apart(self) -> None:
@@ -89,6 +96,7 @@ class Table(SampledDataset):
             y=y,
             classes=None if class_names is None else len(class_names),
             class_names=class_names or (),
+            target=target_in(self.unit, of_values=regression),
             sample_bytes=float(FLOAT_BYTES * (x.shape[1] + 1)),
             owner=owner,
             owner_names=names,

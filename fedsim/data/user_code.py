@@ -20,13 +20,14 @@ from pydantic import Field, JsonValue
 from fedsim.data.encoding import ENCODINGS
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset, numbered
 from fedsim.data.sampled import SampledDataset
-from fedsim.errors import Flaw, UserError, in_short, nearest, some
+from fedsim.data.target import Target, target_in
+from fedsim.errors import Flaw, Misfit, UserError, in_short, nearest, some
 from fedsim.imports import ImportPath, load_function, reason
 
 __all__ = ["UserCode"]
 
 WHAT = "a function that makes a data set"
-KEYS = ("x", "y", "classes", "class_names", "client", "test", "sample_bytes")
+KEYS = ("x", "y", "classes", "class_names", "unit", "client", "test", "sample_bytes")
 STORED = (np.uint8, np.int16, np.float32)
 FLOAT_BYTES = 4
 LABEL_BYTES = 1
@@ -102,6 +103,7 @@ def _raw(made: object) -> RawDataset:
         y=y,
         classes=_classes(made, y),
         class_names=_names(made.get("class_names")),
+        target=_target(made.get("unit"), regression),
         sample_bytes=_bytes(made.get("sample_bytes", each_bytes)),
         owner=owner,
         owner_names=names,
@@ -172,6 +174,17 @@ def _names(names: object) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
         raise Flaw("class_names must be a list of words")
     return tuple(names)
+
+
+def _target(unit: object, regression: bool) -> Target | None:
+    if unit is None:
+        return None
+    if not isinstance(unit, str):
+        raise Flaw(f"unit is {_said(unit)}, and must be a word")
+    try:
+        return target_in(unit, of_values=regression)
+    except Misfit as error:
+        raise Flaw(str(error)) from None
 
 
 def _bytes(number: object) -> float:
@@ -250,7 +263,13 @@ def _check_targets(raw: RawDataset) -> None:
             raise Flaw(f"y[{at}]={y[at]} must be a finite number (of 32 bits)")
         if raw.class_names:
             raise Flaw(f"class_names are {some(raw.class_names)}, but y holds values, not labels")
+        if raw.sound_class is not None:
+            raise Flaw(f"sound_class={raw.sound_class!r}, but y holds values, not labels")
+        if raw.target is not None and not isinstance(raw.target, Target):
+            raise Flaw(f"target is {_said(raw.target)}, and must be a fedsim.data.target.Target")
         return
+    if raw.target is not None:
+        raise Flaw("target says what values are, but y holds labels; leave it out")
     if not 1 <= classes <= MOST_CLASSES:
         raise Flaw(f"classes={classes} must be from 1 to {MOST_CLASSES}")
     wrong = np.flatnonzero((y < 0) | (y >= classes))
@@ -258,6 +277,8 @@ def _check_targets(raw: RawDataset) -> None:
         raise Flaw(f"y[{wrong[0]}]={y[wrong[0]]} must be a label from 0 to {classes - 1}")
     if raw.class_names and len(raw.class_names) != classes:
         raise Flaw(f"there are {len(raw.class_names)} class_names for {classes} classes")
+    if raw.sound_class is not None and (type(raw.sound_class) is not int or not 0 <= raw.sound_class < classes):
+        raise Flaw(f"sound_class={raw.sound_class!r:.50} must be a label from 0 to {classes - 1}")
 
 
 def _said(array: object) -> str:

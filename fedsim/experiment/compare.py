@@ -131,18 +131,15 @@ def compare(
 
     Columns: ``run``, ``protocol``, ``accounting``, ``n`` (seeds), and for each of `METRICS` ``<metric>_mean``,
     ``<metric>_half_width`` (of the 95 % interval; empty with one seed) and ``<metric>_n``: over how many seeds, as a
-    target may be reached on some only. What no seed has is empty, never 0.
+    target may be reached on some only. The same of each metric that ``evaluate.metrics`` has chosen in any of the runs.
+    What no seed has is empty, never 0.
 
     Raises `UserError` when there is no run, or no finished one in a folder, and for a budget or a target that cannot
     be.
     """
     opened = load_several(results)
-    rows = [
-        row
-        for name, result in zip(run_names(opened), opened, strict=True)
-        for row in means_over_seeds(name, _summary(result, at, target))
-    ]
-    return pd.DataFrame(rows)
+    summaries = [_summary(result, at, target) for result in opened]
+    return pd.DataFrame(means_over_seeds(zip(run_names(opened), summaries, strict=True)))
 
 
 def run_names(results: Sequence[Results]) -> list[str]:

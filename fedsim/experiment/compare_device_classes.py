@@ -28,10 +28,16 @@ def compare_device_classes(
     Raises `UserError` as `fedsim.compare` does.
     """
     opened = load_several(results)
-    rows = [
-        row for name, result in zip(run_names(opened), opened, strict=True) for row in _rows(name, result, at, target)
+    summaries = [
+        (name, kind, seeds)
+        for name, result in zip(run_names(opened), opened, strict=True)
+        for kind, seeds in _summaries(result, at, target)
     ]
-    return pd.DataFrame(rows)
+    rows = means_over_seeds((name, seeds) for name, _, seeds in summaries)  # one for each: of one protocol
+    return pd.DataFrame(
+        {"run": row.pop("run"), "protocol": row.pop("protocol"), "device_class": kind, **row}
+        for row, (_, kind, _) in zip(rows, summaries, strict=True)
+    )
 
 
 def device_rounds(results: Results) -> pd.DataFrame:
@@ -50,16 +56,16 @@ def device_rounds(results: Results) -> pd.DataFrame:
     return table.assign(transfer_bytes=table["uplink_bytes"] + table["downlink_bytes"])
 
 
-def _rows(name: str, results: Results, at: Budget | None, target: float | None) -> Iterator[dict[str, object]]:
+def _summaries(results: Results, at: Budget | None, target: float | None) -> Iterator[tuple[str, pd.DataFrame]]:
+    """For each protocol and device class: the class, and a row for each seed."""
     table = device_rounds(results)
     if table.empty:
         return
     ends = summary_at(results.rounds, at, target).set_index(["protocol", "seed"])["rounds"]
     for protocol, of_protocol in table.groupby("protocol", sort=False):
         for kind, of_kind in of_protocol.groupby("device_class", sort=False):
-            seeds = pd.DataFrame(
+            rows = [
                 {"protocol": protocol, "seed": seed, **event_row(run[run["round"] <= ends[protocol, seed]], target)}
                 for seed, run in of_kind.groupby("seed", sort=False)
-            )
-            for row in means_over_seeds(name, seeds):
-                yield {"run": row.pop("run"), "protocol": row.pop("protocol"), "device_class": kind, **row}
+            ]
+            yield str(kind), pd.DataFrame(rows)

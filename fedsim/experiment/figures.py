@@ -14,6 +14,7 @@ from fedsim.experiment.compare import run_names
 from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.results import Results, load_several
 from fedsim.scenario.scalars import printable
+from fedsim.viz.confusion_figures import named_confusion_figures
 from fedsim.viz.names import names_apart
 from fedsim.viz.overview import named_class_figures, named_figures, overview
 from fedsim.viz.save import save_figure
@@ -38,7 +39,8 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     """Draw *results* into files of *folder*, one for each figure and ``overview``; returns their paths.
 
     A run whose clients' own models were scored, and whose devices are of several classes, has figures by class too;
-    among several runs their names end in the run's number.
+    among several runs their names end in the run's number. So do those of what was taken for what, of which each run
+    has its own, where that was counted.
 
     Several results share the figures, where a run's name is without the words that all names begin with. A protocol has
     one colour in all runs. Where nothing was learned, there is only what was spent. Raises `UserError` for no results,
@@ -48,10 +50,12 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     drawn = [named_figures(rounds, summary)]
     protocols = dict.fromkeys([*summary["protocol"], *rounds["protocol"]])
     for number, result in enumerate(results, start=1):
+        ending = f"-{number}" if len(results) > 1 else ""
         of_classes = device_rounds(result)
         if len(of_classes):
-            ending = f"-{number}" if len(results) > 1 else ""
             drawn.append(_ending_in(ending, named_class_figures(of_classes, protocols)))
+        if (result.folder / "confusion.csv").exists():
+            drawn.append(_ending_in(ending, named_confusion_figures(result.confusion, protocols)))
     folder.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, folder / f"{name}.{format}") for name, figure in chain.from_iterable(drawn)]
 

@@ -6,11 +6,13 @@ The interval is Student's: it takes the values as independent and normally distr
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fedsim.metrics.chosen import chosen_columns
 from fedsim.metrics.intervals import half_width
 
 __all__ = ["METRICS", "means_over_seeds"]
@@ -52,20 +54,26 @@ METRICS = (
     "newcomers_s",
     "newcomers_bytes",
 )
-"""Columns of a summary that are averaged over seeds."""
+"""Columns of a summary that are averaged over seeds, beside those of chosen metrics."""
 
 
-def means_over_seeds(run: str, summary: pd.DataFrame) -> list[dict[str, Any]]:
-    """A row for each protocol and accounting in the *summary* of a *run*, with the columns of `fedsim.compare`."""
+def means_over_seeds(summaries: Iterable[tuple[str, pd.DataFrame]]) -> list[dict[str, Any]]:
+    """A row for each run, protocol and accounting, with the columns of `fedsim.compare`, from names and summaries.
+
+    Chosen metrics have columns where any of the summaries has them.
+    """
+    named = list(summaries)
+    metrics = dict.fromkeys([*METRICS, *(name for _, summary in named for name in chosen_columns(map(str, summary)))])
     return [
-        {"run": run, "protocol": protocol, "accounting": accounting, "n": len(seeds), **_statistics(seeds)}
+        {"run": run, "protocol": protocol, "accounting": accounting, "n": len(seeds), **_statistics(seeds, metrics)}
+        for run, summary in named
         for (protocol, accounting), seeds in summary.groupby(["protocol", "accounting"], sort=False)
     ]
 
 
-def _statistics(seeds: pd.DataFrame) -> dict[str, float]:
+def _statistics(seeds: pd.DataFrame, metrics: Iterable[str]) -> dict[str, float]:
     columns: dict[str, float] = {}
-    for metric in METRICS:
+    for metric in metrics:
         known = seeds[metric].dropna().to_list() if metric in seeds else []
         columns[f"{metric}_mean"] = float(np.mean(known)) if known else math.nan
         columns[f"{metric}_half_width"] = half_width(known)

@@ -10,8 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -22,29 +21,19 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
 
 from fedsim.errors import UserError
-from fedsim.experiment.means_over_seeds import METRICS
+from fedsim.experiment.result_columns import Columns
 from fedsim.files import read_text_file
+from fedsim.metrics.chosen import chosen_columns
 from fedsim.scenario.scalars import message_line, printable, show, show_text
 from fedsim.settings import NonNegative
 
-__all__ = [
-    "AGAIN",
-    "DEVICE_CLASSES",
-    "GROUPS",
-    "LINKS",
-    "ROUNDS",
-    "SUMMARY",
-    "TRANSFERS",
-    "Columns",
-    "read_manifest",
-    "read_table",
-]
+__all__ = ["AGAIN", "read_manifest", "read_table"]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
 MOST_MANIFEST_BYTES = 20_000_000
-MOST_COLUMNS = 100
-LONGEST_HEADER = 10_000  # bytes
+MOST_COLUMNS = 1_500  # recall has one for each of 256 classes and each of four test sets
+LONGEST_HEADER = 500_000  # bytes
 
 
 # -- the manifest -----------------------------------------------------------------------------------------------------
@@ -150,63 +139,6 @@ def _first_of(error: Exception) -> str:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What is read of a table; it may have other columns."""
-
-    text: tuple[str, ...]
-    whole: tuple[str, ...]
-    numbers: tuple[str, ...]
-    """Not below 0; empty where something is not known."""
-    infinite: tuple[str, ...] = ()
-    """Of `numbers`: those that may be infinite."""
-    optional: tuple[str, ...] = ()
-    """More numbers, which not every table has."""
-    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of `text`: columns with only so many values."""
-    has_rows: bool = False
-    """Always; a run in which no round ended has none in some tables."""
-    complete: tuple[str, ...] = ()
-    """Columns of which each combination of values has one row for each protocol and seed."""
-
-
-_COSTS = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
-_SCORES = ("final_accuracy", "best_accuracy", "loss", "time_to_target_s", "bytes_to_target", "rounds_to_target")
-
-ROUNDS = Columns(
-    text=("protocol",),
-    whole=("seed", "round"),
-    numbers=(*_COSTS, "accuracy", "loss"),
-    infinite=("loss",),
-    optional=("participants", "backbone_bytes"),
-)
-SUMMARY = Columns(
-    text=("protocol", "accounting"),
-    whole=("seed",),
-    numbers=(*_COSTS, *_SCORES),
-    infinite=("loss", *(metric for metric in METRICS if metric.startswith("rmse"))),
-    optional=tuple(metric for metric in METRICS if metric not in (*_COSTS, *_SCORES)),
-    choices={"accounting": ("event", "formula")},
-    has_rows=True,
-)
-LINKS = Columns(
-    text=("protocol", "link", "direction"),
-    whole=("seed",),
-    numbers=("bytes", "utilisation", "mean_queue"),
-    choices={"direction": ("uplink", "downlink")},
-    has_rows=True,
-    complete=("link", "direction"),
-)
-TRANSFERS = Columns(text=("protocol",), whole=("seed",), numbers=("bytes",))
-DEVICE_CLASSES = Columns(
-    text=("protocol", "device_class"),
-    whole=("seed", "round", "clients"),
-    numbers=("sim_time_s", "uplink_bytes", "downlink_bytes", "compute_s", "accuracy", "loss"),
-    infinite=("loss",),
-)
-GROUPS = Columns(text=("protocol", "client"), whole=("seed", "round", "group", "position"), numbers=())
-
-
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     """The table in the file *path*, CSV or Parquet by its name.
 
@@ -245,7 +177,7 @@ def _read_csv(file: BinaryIO, size_bytes: int) -> pd.DataFrame:
     if file.read() != b"\n":
         raise ValueError("the last line has no end")
     file.seek(0)
-    names = {"protocol": str, "link": str}
+    names = dict.fromkeys(("protocol", "link", "true", "predicted"), str)
     table = pd.read_csv(file, dtype=names, keep_default_na=False, na_values=[""])
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is beyond the header for names of rows
         raise ValueError("rows that are longer than the first")
@@ -257,7 +189,9 @@ _READERS: dict[str, Callable[[BinaryIO, int], pd.DataFrame]] = {".csv": _read_cs
 
 def _check(table: pd.DataFrame, columns: Columns) -> None:
     """Raise `ValueError` unless the table has the *columns*; what is not known in any row becomes a number too."""
-    numbers = [*columns.numbers, *filter(table.columns.__contains__, columns.optional)]
+    chosen = chosen_columns(map(str, table)) if columns.chosen else []
+    infinite = {*columns.infinite, *(name for name in chosen if name.startswith(("phm08", "rmse_", "newcomers_rmse_")))}
+    numbers = [*columns.numbers, *filter(table.columns.__contains__, columns.optional), *chosen]
     for column in (*columns.text, *columns.whole, *numbers):
         if column not in table:
             raise ValueError(f"no column {column}")
@@ -271,7 +205,7 @@ def _check(table: pd.DataFrame, columns: Columns) -> None:
     for column in numbers:
         if table[column].isna().all():
             table[column] = math.nan
-        _check_numbers(column, table[column].dropna(), finite=column not in columns.infinite)
+        _check_numbers(column, table[column].dropna(), finite=column not in infinite)
     if columns.complete:
         _check_complete(table, columns.complete)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from fedsim.experiment.results import Results
 from fedsim.learning.divergence import why_it_ended
+from fedsim.scenario.scalars import show
 
 __all__ = ["remarks"]
 
@@ -22,18 +23,23 @@ MANY = 10
 def remarks(results: Results) -> list[str]:
     """A sentence for each protocol and seed where no round ended, updates did not arrive, or training failed.
 
+    Training has failed too where the last model takes everything for one class, which an accuracy may hide.
+
     And one for each protocol without any newcomer, and for each whose model diverged on some seeds only: a mean over
     seeds is then one of the others.
     """
     events = results.summary[results.summary["accounting"] == "event"]
     rounds = dict(list(results.rounds.groupby(["protocol", "seed"])))
     runs = {(run["protocol"], run["seed"]): run for run in results.manifest["runs"]}
+    counted = results.confusion if (results.folder / "confusion.csv").exists() else pd.DataFrame()
+    counts = dict(list(counted.groupby(["protocol", "seed"]))) if len(counted) else {}
     of_runs = [
         f"{row.protocol} on seed {row.seed}: {remark}"
         for row in events.itertuples(index=False)
         for remark in _of_one(
             rounds.get((row.protocol, row.seed)),
             runs.get((row.protocol, row.seed), {}),
+            counts.get((row.protocol, row.seed)),
             results.manifest.get("classes"),
             leaves_out=getattr(row, "filters_share", 1.0) < 1,
         )
@@ -68,9 +74,17 @@ def diverged_at(rounds: pd.DataFrame) -> int | None:
 
 
 def _of_one(
-    rounds: pd.DataFrame | None, run: Mapping[str, Any], classes: int | None, *, leaves_out: bool
+    rounds: pd.DataFrame | None,
+    run: Mapping[str, Any],
+    counts: pd.DataFrame | None,
+    classes: int | None,
+    *,
+    leaves_out: bool,
 ) -> Iterator[str]:
-    """Of one *run*, a row of the manifest, and its *rounds*; *leaves_out*: whether clients send some filters only."""
+    """Of one *run*, a row of the manifest, its *rounds*, and its *counts* of what was taken for what.
+
+    *leaves_out*: whether clients send some filters only.
+    """
     cut_short, learning_rates = run.get("cut_short"), run.get("learning_rates") or LEARNING_RATES
     if cut_short is not None:
         done = 0 if rounds is None else len(rounds)
@@ -104,6 +118,27 @@ def _of_one(
     elif last["loss"] > first["loss"] and not last["accuracy"] > first["accuracy"]:
         change = f"loss {_two_losses(first['loss'], last['loss'])}"
         yield f"the model got worse with training ({change}); {advice.format('a smaller')}"
+    if counts is not None and in_vain < len(rounds):
+        yield from _of_one_class(counts, learning_rates)
+    if last.get("phm08") == math.inf:
+        yield (
+            "its PHM08 score is too large for a number: a prediction is thousands of cycles too late, and the score "
+            "grows exponentially with that; look at rmse_cycles"
+        )
+
+
+def _of_one_class(counts: pd.DataFrame, learning_rates: Sequence[str]) -> Iterator[str]:
+    """A remark on a model that takes all samples of the first test set for one class, though they are of several."""
+    of_first = counts[counts["test_set"] == counts["test_set"].iloc[0]]
+    if of_first["predicted_index"].nunique() > 1 or of_first["true_index"].nunique() == 1:
+        return
+    name, samples = of_first["predicted"].iloc[0], int(of_first["count"].sum())
+    share = int(of_first.loc[of_first["true_index"] == of_first["predicted_index"], "count"].sum()) / samples
+    yield (
+        f"the model predicts {show(name)} only, so its accuracy is the share of that class among {samples:,} test "
+        f"samples, {share:.3g}; go on for more rounds, try another {' or '.join(learning_rates)}, or look at how the "
+        "model normalises: statistics of batches with few classes do that, and normalisation: group has none"
+    )
 
 
 def _two_losses(first: float, last: float) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
+from fedsim.metrics.confusion import confusion_table
 from fedsim.metrics.cost_models.settings import RunFacts
 from fedsim.metrics.tables import (
     device_classes_table,
@@ -26,6 +27,7 @@ from fedsim.metrics.tables import (
 )
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.world import Client, World
+from fedsim.scenario.chosen_metrics import chosen_metrics, counted_classes
 from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.schema import Scenario
 
@@ -34,7 +36,7 @@ __all__ = ["ResultTables", "stream_columns"]
 
 @dataclass
 class ResultTables:
-    """Rounds, transfers, links, groups and summary of what has been run so far.
+    """Rounds, transfers, links, groups, what was taken for what, and the summary of what has been run so far.
 
     Transfers are many, so they are not kept in memory: each run is appended to a file that gets its name when all are
     done, at the end of a ``with`` block.
@@ -46,6 +48,7 @@ class ResultTables:
     links: list[pd.DataFrame] = field(default_factory=list)
     groups: list[pd.DataFrame] = field(default_factory=list)
     device_classes: list[pd.DataFrame] = field(default_factory=list)
+    confusion: list[pd.DataFrame] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
     _transfers: pq.ParquetWriter | None = None
     _file: BinaryIO | None = None
@@ -53,18 +56,22 @@ class ResultTables:
     def add(self, protocol: Protocol, seed: int, world: World, more: Mapping[str, float]) -> None:
         """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary."""
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
-        rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on)
+        chosen = chosen_metrics(self.scenario.evaluate, world.dataset)
+        rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on, chosen=chosen)
         in_flight = world.network.in_flight
         links = links_table(world.trace, in_flight, world.network.links, duration_s=world.env.now)
         first = {"protocol": protocol.title, "seed": seed}
         self.rounds.append(_with_columns(first, rounds))
         self.links.append(_with_columns(first, links))
+        if last := [metrics for metrics in evaluations.values() if metrics][-1:]:
+            self.confusion.append(_with_columns(first, confusion_table(last[0], counted_classes(world.dataset))))
         names = [client.name for client in world.clients]
         if len(world.trace.groups):
             self.groups.append(_with_columns(first, groups_table(world.trace, names)))
         if classes := world.loop.device_classes:
             by_class = {done.number: done.by_class for done in world.loop.rounds_done}
-            self.device_classes.append(_with_columns(first, device_classes_table(world.trace, by_class, classes)))
+            of_classes = device_classes_table(world.trace, by_class, classes, chosen=chosen)
+            self.device_classes.append(_with_columns(first, of_classes))
         if self.scenario.save_transfers:
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
             self._append_transfers(_with_columns(first, transfers))
@@ -81,6 +88,8 @@ class ResultTables:
             self.folder.save_table("groups.parquet", pd.concat(self.groups, ignore_index=True))
         if self.device_classes:
             self.folder.save_table("device_classes.csv", pd.concat(self.device_classes, ignore_index=True))
+        if any(map(len, self.confusion)):
+            self.folder.save_table("confusion.csv", pd.concat(self.confusion, ignore_index=True))
 
     def __enter__(self) -> Self:
         return self

@@ -9,25 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
-from fedsim.experiment.read_results import (
-    AGAIN,
-    DEVICE_CLASSES,
-    GROUPS,
-    LINKS,
-    ROUNDS,
-    SUMMARY,
-    TRANSFERS,
-    read_manifest,
-    read_table,
-)
+from fedsim.experiment.read_results import AGAIN, read_manifest, read_table
+from fedsim.experiment.result_columns import CONFUSION, DEVICE_CLASSES, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS
 from fedsim.experiment.shell import command_line
 from fedsim.experiment.shown_results import as_html, as_text
 from fedsim.experiment.trained_model import model_of_client, trained_model
 from fedsim.files import read_own_file
+from fedsim.learning.operations.evaluate import MOST_CLASSES_COUNTED
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
 from fedsim.scenario.scalars import printable, show
@@ -99,6 +92,23 @@ class Results:
             raise UserError(f"{printable(str(path))} was not written: all devices of this run are of one class")
         table = read_table(path, DEVICE_CLASSES)
         _check_device_classes(table, self.rounds, path)
+        return table
+
+    @cached_property
+    def confusion(self) -> pd.DataFrame:
+        """A row for each pair of a true and a predicted class: how many samples, by the last model of each run.
+
+        Raises `UserError` when nothing was counted: there are no classes, or too many, or nothing was learned.
+        """
+        path = self.folder / "confusion.csv"
+        if not path.exists():
+            why = f"no model was scored on at most {MOST_CLASSES_COUNTED} classes, or an older fedsim ran it"
+            raise UserError(f"{printable(str(path))} was not written: {why}")
+        table = read_table(path, CONFUSION)
+        indices = table[["true_index", "predicted_index"]].to_numpy(np.int64)
+        if indices.max() >= MOST_CLASSES_COUNTED or table["count"].min() < 1:
+            problem = f"of {MOST_CLASSES_COUNTED} classes at most, each pair has at least one sample"
+            raise UserError(f"{printable(str(path))} is no table of a run ({problem}); {AGAIN}")
         return table
 
     def __repr__(self) -> str:

@@ -18,7 +18,7 @@ __all__ = ["as_html", "as_text"]
 
 def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
     """Lines of at most 100 columns, unless a protocol's name is very long: what is wider goes on below."""
-    means = pd.DataFrame(means_over_seeds(name, summary))
+    means = pd.DataFrame(means_over_seeds([(name, summary)]))
     lines = [f"{name}, in {_short(folder)}", _as_lines(comparison_cells(means))]
     for title, cells in further_tables(means):
         lines += [title, _as_lines(cells)]
@@ -30,7 +30,7 @@ def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[st
 def as_html(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
     """A heading, a table and the remarks, without any style of their own."""
     heading = f"<div><strong>{escape(name)}</strong>, in <code>{escape(_short(folder))}</code></div>"
-    means = pd.DataFrame(means_over_seeds(name, summary))
+    means = pd.DataFrame(means_over_seeds([(name, summary)]))
     table = comparison_cells(means).to_html(index=False, border=0)
     for title, cells in further_tables(means):
         table += f"<div>{escape(title)}</div>{cells.to_html(index=False, border=0)}"
@@ -38,7 +38,7 @@ def as_html(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[st
 
 
 def _as_lines(cells: pd.DataFrame) -> str:
-    return cells.set_index("protocol").rename_axis(None).to_string(line_width=WIDTH)
+    return cells.set_index(cells.columns[0]).rename_axis(None).to_string(line_width=WIDTH)
 
 
 def _short(folder: Path) -> str:

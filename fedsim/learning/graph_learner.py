@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
+from fedsim.files import shown
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen
 from fedsim.learning.forcing import Forcer
@@ -157,7 +159,7 @@ class GraphLearner(Learner):
 
     def evaluate(self, model: Model, on: str, *, round_number: int) -> dict[str, Any]:
         """Metrics on the test set *on*: ``global``, ``clients`` or ``unseen``."""
-        operation = Evaluate(self._table.digest, self._dataset.digest, on)
+        operation = Evaluate(self._table.digest, self._dataset.digest, on, target=self._dataset.target)
         (metrics,) = self._scored([(operation, model)], round_number)
         return metrics
 
@@ -165,7 +167,8 @@ class GraphLearner(Learner):
         """A node for each client."""
         tests = self._dataset.client_test_ids
         tested = [one for one in models if len(tests[one.client])]
-        about = [(EvaluateOwn(one.table, self._dataset.digest, "own", one.client), one.model) for one in tested]
+        digest, target = self._dataset.digest, self._dataset.target
+        about = [(EvaluateOwn(one.table, digest, "own", one.client, target=target), one.model) for one in tested]
         return dict(zip((one.client for one in tested), self._scored(about, round_number), strict=True))
 
     def _scored(self, about: Sequence[tuple[Evaluate, Model]], round_number: int) -> list[dict[str, Any]]:
@@ -180,7 +183,19 @@ class GraphLearner(Learner):
             for one in large:
                 self._forcer.look_up(one)
         self._soon.clear()
-        return [handle.value for handle in handles]
+        found: list[dict[str, Any]] = [handle.value for handle in handles]
+        for metrics in found:
+            self._check_classes(metrics.get("confusion"))
+        return found
+
+    def _check_classes(self, counts: Sequence[int] | None) -> None:
+        """Raise `UserError` for counts of other classes than the data set has: a store may hold anything."""
+        data, largest = self._dataset, max((*counts[::3], *counts[1::3])) if counts else -1
+        if largest >= (data.classes or 0):
+            raise UserError(
+                f"{shown(self._store.folder)}: has an evaluation with class number {largest}, and data set "
+                f"{data.name!r} has {data.classes or 0} classes; choose another store with --store"
+            )
 
     def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""

@@ -12,9 +12,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from fedsim.learning.operations.evaluate import METRICS
+from fedsim.learning.operations.evaluate import METRICS, MOST_CLASSES_COUNTED
 from fedsim.learning.operations.operation import Value
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "with_digest",
 ]
 
+ROUNDING = 1e-9  # of a mean of clients' accuracies
+MOST_SAMPLES = 2**53  # that a float counts
 NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{8}-[^/\0]+")
 """A value's name: its key, its plan and which output it is."""
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -100,12 +103,43 @@ def read_metrics(line: bytes) -> tuple[str, Value]:
         raise Impossible("is no name of a value")
     if type(metrics) in (int, float) and not name.endswith(f"-{METRICS}"):
         return name, metrics
-    if not isinstance(metrics, dict) or not {type(number) for number in metrics.values()} <= {int, float, type(None)}:
+    if not isinstance(metrics, dict):
         raise Impossible("has metrics that are no numbers")
+    is_evaluation = name.endswith(f"-{METRICS}")
+    numbers = {metric: value for metric, value in metrics.items() if not is_evaluation or metric != "confusion"}
+    if not {type(number) for number in numbers.values()} <= {int, float, type(None)}:
+        raise Impossible("has metrics that are no numbers")
+    if is_evaluation:
+        _check_evaluation(numbers, metrics.get("confusion"))
+    return name, metrics
+
+
+def _check_evaluation(metrics: Mapping[str, float | None], counts: object) -> None:
+    """Raise `Impossible` unless an evaluation can come to these numbers, and to the *counts*, if there are any."""
     accuracy = metrics.get("accuracy")
     if accuracy is not None and not 0 <= accuracy <= 1:
         raise Impossible(f"has accuracy={accuracy}, which must be from 0 to 1")
-    return name, metrics
+    for metric, value in metrics.items():
+        if value is not None and value < 0:
+            raise Impossible(f"has {metric}={value}, which must not be below 0")
+    if counts is not None:
+        _check_counts(counts, metrics)
+
+
+def _check_counts(counts: object, metrics: Mapping[str, Any]) -> None:
+    """Raise `Impossible` unless *counts* can be the ``confusion`` of an evaluation with these *metrics*."""
+    if not isinstance(counts, list) or len(counts) % 3 or any(type(number) is not int for number in counts):
+        raise Impossible("has a confusion that is no list of triples of whole numbers")
+    pairs, numbers = list(zip(counts[::3], counts[1::3], strict=True)), counts[2::3]
+    labels_are_known = all(0 <= label < MOST_CLASSES_COUNTED for pair in pairs for label in pair)
+    if not labels_are_known or not all(1 <= number <= MOST_SAMPLES for number in numbers):
+        raise Impossible("has a confusion with a class, or a number of samples, that cannot be")
+    if any(later <= earlier for earlier, later in pairwise(pairs)):
+        raise Impossible("has a confusion whose classes do not ascend")
+    right = sum(number for (true, predicted), number in zip(pairs, numbers, strict=True) if true == predicted)
+    samples, accuracy = metrics.get("samples"), metrics.get("accuracy")
+    if not samples or sum(numbers) != samples or accuracy is None or abs(right / samples - accuracy) > ROUNDING:
+        raise Impossible(f"has a confusion that does not fit accuracy={accuracy} and samples={samples}")
 
 
 # -- the index --------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pandas as pd
 
 from fedsim.kernel.trace import Outcome, Trace
 from fedsim.learning.target import first_confirmed
+from fedsim.metrics.chosen import ChosenMetrics, chosen_columns
 from fedsim.metrics.cost_models.settings import Cost
 from fedsim.network.hop import Direction, Link
 from fedsim.network.transfer import Transfer
@@ -32,6 +33,7 @@ __all__ = [
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
 """Round -> test set -> metric -> value."""
 
+NOTHING_CHOSEN = ChosenMetrics()
 CUMULATIVE = (
     *("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "backbone_bytes", "network_bytes"),
     "energy_j",
@@ -41,7 +43,9 @@ SPREAD = ("std", "min", "max")
 """How the accuracies (or errors) of clients differ: of test sets that are many clients' own."""
 
 
-def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -> pd.DataFrame:
+def rounds_table(
+    trace: Trace, evaluations: Evaluations, *, on: Sequence[str], chosen: ChosenMetrics = NOTHING_CHOSEN
+) -> pd.DataFrame:
     """A row for each round. Metrics of the first test set of *on* have plain names, others end in the set's name."""
     rounds, hops = trace.rounds.array(), trace.hops
     put_bytes, access, up = hops.column("bytes"), hops.column("access"), hops.column("uplink")
@@ -65,14 +69,25 @@ def rounds_table(trace: Trace, evaluations: Evaluations, *, on: Sequence[str]) -
         ending = f"_{test_set}" if position else ""
         how_spread = () if test_set == "global" else SPREAD if test_set != "own" else ("mean", *SPREAD)
         spread = (f"{score}_{how}" for how in how_spread)
-        for metric in dict.fromkeys(("accuracy", "loss", score, *spread)):
-            values = [evaluations.get(number, {}).get(test_set, {}).get(metric, np.nan) for number in rounds["round"]]
-            table[f"{metric}{ending}"] = np.array(values, dtype=np.float64)
+        of_set = [evaluations.get(number, {}).get(test_set, {}) for number in rounds["round"]]
+        columns = _metric_columns(of_set, ("accuracy", "loss", score, *spread), chosen)
+        table = pd.concat([table, columns.add_suffix(ending)], axis="columns")
     return table
 
 
+def _metric_columns(
+    evaluations: Sequence[Mapping[str, Any]], metrics: Sequence[str], chosen: ChosenMetrics
+) -> pd.DataFrame:
+    """A row for each of the *evaluations*, with these *metrics* and the *chosen* ones; empty ones of no evaluation."""
+    plain = {metric: np.array([one.get(metric, np.nan) for one in evaluations], np.float64) for metric in metrics}
+    return pd.concat(
+        [pd.DataFrame(plain), pd.DataFrame([chosen.of(one) for one in evaluations], columns=chosen.columns)],
+        axis="columns",
+    ).astype(np.float64)
+
+
 def device_classes_table(
-    trace: Trace, evaluations: Mapping[int, Mapping[str, Mapping[str, Any]]], classes: Sequence[str]
+    trace: Trace, evaluations: Evaluations, classes: Sequence[str], *, chosen: ChosenMetrics = NOTHING_CHOSEN
 ) -> pd.DataFrame:
     """A row for each round and device class, of clients whose *classes* these are.
 
@@ -99,9 +114,8 @@ def device_classes_table(
         table["compute_s"] = _sum_until(until, seconds * (of_work == number))
         scores = [evaluations.get(one, {}).get(kind, {}) for one in rounds["round"].tolist()]
         score = "rmse" if any("rmse" in one for one in scores) else "accuracy"
-        for metric in dict.fromkeys(("accuracy", "loss", score, f"{score}_mean", f"{score}_min", f"{score}_max")):
-            table[metric] = np.array([one.get(metric, np.nan) for one in scores], dtype=np.float64)
-        tables.append(table)
+        metrics = ("accuracy", "loss", score, f"{score}_mean", f"{score}_min", f"{score}_max")
+        tables.append(pd.concat([table, _metric_columns(scores, metrics, chosen)], axis="columns"))
     return pd.concat(tables, ignore_index=True).sort_values("round", kind="stable", ignore_index=True)
 
 
@@ -256,6 +270,8 @@ def _finals(rounds: pd.DataFrame) -> Iterator[tuple[str, str]]:
         for column in (f"rmse{ending}", f"rmse_mean{ending}"):
             if column in rounds:
                 yield column, column
+    for column in chosen_columns(map(str, rounds)):
+        yield column, column
 
 
 def _reached(evaluated: pd.DataFrame, target_accuracy: float | None) -> pd.Series | None:

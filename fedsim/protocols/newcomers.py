@@ -120,13 +120,21 @@ class Joining:
     def columns(self) -> dict[str, float]:
         """Of a run's summary: how many there were, how long it took, what was sent, and how good their models are.
 
-        ``newcomers_accuracy`` (``newcomers_rmse`` of numbers) is the mean over clients with tests of their own, each
-        counted once; it is not there if nobody has any.
+        ``newcomers_accuracy`` (``newcomers_rmse`` of numbers, and the same in their unit if that is known) is the mean
+        over clients with tests of their own, each counted once; it is not there if nobody has any.
         """
-        world, score = self.world, "rmse" if self.world.dataset.regression else "accuracy"
-        facts = {"newcomers": len(self.newcomers), "newcomers_s": self.seconds, "newcomers_bytes": self.bytes}
+        world, target = self.world, self.world.dataset.target
+        scores = ("rmse", *([target.rmse] if target else [])) if world.dataset.regression else ("accuracy",)
+        facts: dict[str, float] = {
+            "newcomers": len(self.newcomers),
+            "newcomers_s": self.seconds,
+            "newcomers_bytes": self.bytes,
+        }
         own = [OwnModel(client.index, client.model.digest, self.models[client.index]) for client in self.newcomers]
         number = len(world.loop.rounds_done)
-        scores = world.learner.evaluate_own(own, round_number=number) if own and all(one.model for one in own) else {}
-        values = [float(each[score]) for each in (scores or {}).values() if each.get(score) is not None]
-        return facts | ({f"newcomers_{score}": sum(values) / len(values)} if values else {})
+        found = world.learner.evaluate_own(own, round_number=number) if own and all(one.model for one in own) else {}
+        for score in scores:
+            values = [float(each[score]) for each in (found or {}).values() if each.get(score) is not None]
+            if values:
+                facts[f"newcomers_{score}"] = sum(values) / len(values)
+        return facts

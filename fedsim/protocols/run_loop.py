@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from annotated_types import Interval
 from pydantic import model_validator
 from simpy import Environment
 
-from fedsim.errors import Misfit, UserError
+from fedsim.errors import UserError
 from fedsim.kernel.trace import Trace
 from fedsim.learning.divergence import diverged, why_it_ended
 from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel
@@ -25,9 +25,10 @@ from fedsim.learning.spread import spread_of_own
 from fedsim.learning.target import first_confirmed
 from fedsim.network.hop import Direction
 from fedsim.network.network import Network
-from fedsim.settings import Count, Fraction, NonNegativeInt, Positive, Settings, Several, key_rule
+from fedsim.protocols.evaluate_settings import EvaluateSettings
+from fedsim.settings import Count, Fraction, Positive, Settings
 
-__all__ = ["EvaluateSettings", "NobodyLeft", "Round", "RunLoop", "Stop"]
+__all__ = ["NobodyLeft", "Round", "RunLoop", "Stop"]
 
 LONGEST_S = 1e12
 """30,000 simulated years, in which the clock still resolves 0.1 ms. Later it would round whole transfers away."""
@@ -54,37 +55,6 @@ class Stop(Settings):
         if all(value is None for value in vars(self).values()):
             raise ValueError("a run must end: give rounds, target_accuracy, sim_time_s or transfer_bytes")
         return self
-
-
-class EvaluateSettings(Settings):
-    """When and on what models are evaluated. The last model is always evaluated."""
-
-    every: Count = 1
-    """Evaluate after every so many rounds."""
-    on: Several[Literal["global", "clients", "unseen", "own"]] = ("global",)
-    """Test sets: the global one, the clients' own, and those of unseen clients that never take part. With own, each
-    client's own test set is for its own model: what is learned together, with the parts that it keeps to itself.
-    A target accuracy is one of the first set named."""
-    finetune_epochs: NonNegativeInt = 0
-    """Passes over its own training samples that each client makes with its own model before that is scored, by plain
-    SGD; the tuned model is scored and thrown away. Only with own."""
-    finetune_timed: bool = False
-    """Whether that takes simulated time: what clients have in common is sent to each client that can be reached, and
-    its device computes. For evaluations that are due by ``every``, and for that of the last of ``stop.rounds``."""
-
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        if not self.on or len(set(self.on)) < len(self.on):
-            raise ValueError("evaluate.on must name at least one test set, and none twice")
-        return self
-
-    @key_rule
-    def _tuned_models_are_scored(self) -> None:
-        if self.finetune_epochs and "own" not in self.on:
-            problem = f"{self.finetune_epochs} is for clients' own models, and evaluate.on does not name them"
-            raise Misfit(f"{problem}; write on: [own], or leave it out", "finetune_epochs")
-        if self.finetune_timed and not self.finetune_epochs:
-            raise Misfit("true needs finetune_epochs of at least 1", "finetune_timed")
 
 
 @dataclass(slots=True)

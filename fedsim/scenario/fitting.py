@@ -14,6 +14,7 @@ from fedsim.errors import Misfit, nearest
 from fedsim.models.declared import Declared
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import LayerTable, ModelTable
+from fedsim.scenario.chosen_metrics import chosen_metrics
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["check_samples", "check_table", "check_that_learning_fits"]
@@ -53,6 +54,7 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, t
     if not scenario.learn:
         if dataset.stored is not None:
             _check_test_sets(scenario, dataset)
+            chosen_metrics(scenario.evaluate, dataset)
         return
     if dataset.stored is None:
         raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}", "data")
@@ -60,6 +62,7 @@ def check_that_learning_fits(scenario: Scenario, dataset: FederatedDataset, *, t
         problem = f"device classes have {tables} models, so there is no single one to score"
         raise Misfit(f"{problem}; set evaluate.on to [own]", "evaluate", "on")
     _check_test_sets(scenario, dataset)
+    chosen_metrics(scenario.evaluate, dataset)
     _check_targets(scenario, dataset)
     _check_stream(dataset)
 

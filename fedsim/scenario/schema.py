@@ -19,9 +19,10 @@ from fedsim.metrics.cost_models.settings import CostModelSettings
 from fedsim.models.settings import ModelSettings
 from fedsim.network.faults.settings import FaultsSettings
 from fedsim.network.settings import NetworkSettings
+from fedsim.protocols.evaluate_settings import EvaluateSettings
 from fedsim.protocols.newcomers import NewcomersSettings
 from fedsim.protocols.protocol import Protocol
-from fedsim.protocols.run_loop import EvaluateSettings, Stop
+from fedsim.protocols.run_loop import Stop
 from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.document import Document, KeyPath, dotted
 from fedsim.scenario.scalars import message_line

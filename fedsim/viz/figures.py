@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from fedsim.metrics.chosen import chosen_column, chosen_columns
 from fedsim.viz.axes import scaled_x
 from fedsim.viz.bars import Quantity, draw_bars
 from fedsim.viz.curves import curve_series, draw_curves
@@ -84,15 +85,13 @@ def loss_over_rounds(
 
 def accuracy_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
     """Test accuracy at the end of a whole run; the test error where models predict numbers."""
-    error = "rmse" in summary and not summary["final_accuracy"].notna().any()
-    column, title, label = ("rmse", "Error", "test error (RMSE)") if error else _ACCURACY
-    quantity = Quantity((column,), 1.0, number, "none", most=math.inf if error else 1.0)
+    score = _score(summary, "final_accuracy")
+    quantity = Quantity(
+        (score.column,), 1.0, number, "none", most=1.0 if score.column == "final_accuracy" else math.inf
+    )
     whiskers = draw_bars(summary, ax, quantity, styles)
-    ax.set(title=f"{title} at the end", xlabel=f"{label}{whiskers}")
+    ax.set(title=f"{score.title} at the end", xlabel=f"{score.label}{whiskers}")
     return ax
-
-
-_ACCURACY = ("final_accuracy", "Accuracy", "test accuracy")
 
 
 def traffic_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
@@ -126,11 +125,15 @@ class _Score(NamedTuple):
     loss: str
 
 
-def _score(rounds: pd.DataFrame) -> _Score:
-    """The error where nothing has an accuracy."""
-    if "rmse" in rounds and not rounds["accuracy"].notna().any():
-        return _Score("rmse", "Error", "test error (RMSE)", "mean squared error")
-    return _Score("accuracy", "Accuracy", "test accuracy", "cross-entropy, nats")
+def _score(table: pd.DataFrame, accuracy: str = "accuracy") -> _Score:
+    """The error where nothing has an *accuracy*; in its unit, where that is known of all that have one."""
+    if "rmse" not in table or table[accuracy].notna().any():
+        return _Score(accuracy, "Accuracy", "test accuracy", "cross-entropy, nats")
+    for name in chosen_columns(map(str, table)):
+        column = chosen_column(name)
+        if column and column.without_unit == "rmse" and table[name].notna().equals(table["rmse"].notna()):
+            return _Score(name, "Error", f"test error (RMSE, {column.unit})", "mean squared error")
+    return _Score("rmse", "Error", "test error (RMSE)", "mean squared error")
 
 
 def _curves(

@@ -31,6 +31,7 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {  # quantity -> (fro
     "joules": ((1e9, 1e9, "GJ"), (1e6, 1e6, "MJ"), (1e3, 1e3, "kJ"), (0, 1, "J")),
 }
 _DIGITS = 3
+_HUGE = 1e15
 
 
 def scale(quantity: str, largest: float) -> tuple[float, str]:
@@ -44,12 +45,14 @@ def scale(quantity: str, largest: float) -> tuple[float, str]:
 
 
 def number(value: float, *, digits: int = _DIGITS) -> str:
-    """*value* to at least so many digits, in powers of ten only below a millionth; a whole number as it is.
+    """*value* to at least so many digits; in powers of ten below 1e-6 and from 1e15 on; a whole number as it is.
 
     >>> number(0.91234), number(12.345), number(1257.3), number(490.0), number(2.6292, digits=5), number(3e-9)
     ('0.912', '12.3', '1257', '490', '2.6292', '3.00e-09')
+    >>> number(2.5e41), number(math.inf)
+    ('2.50e+41', 'inf')
     """
-    if 0 < abs(value) < 1e-6:
+    if 0 < abs(value) < 1e-6 or _HUGE <= abs(value) < math.inf:
         return f"{value:.{digits - 1}e}"
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_decimals(value, digits)}f}"
 
@@ -62,6 +65,8 @@ def with_half_width(mean: float, half_width: float) -> str:
     """
     if math.isnan(half_width) or half_width == 0:
         return number(mean)
+    if _HUGE <= max(abs(mean), half_width) < math.inf:
+        return f"{mean:.{_DIGITS - 1}e} ± {half_width:.0e}"
     decimals = max(_decimals(mean, _DIGITS), _decimals(half_width, 1))
     return f"{mean:.{decimals}f} ± {half_width:.{decimals}f}"
 

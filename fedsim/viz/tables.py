@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from fedsim.metrics.chosen import chosen_column
 from fedsim.scenario.scalars import printable
 from fedsim.units import si
+from fedsim.viz.chosen_tables import errors_in_a_unit, recall_tables, titles_by_test_set, told_in_a_unit
 from fedsim.viz.human import number, scale, with_half_width
 
 __all__ = [
@@ -141,18 +143,39 @@ def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) ->
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
     number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
     """
-    columns = [column for column in _COLUMNS if not column.asked or column.metric in further]
+    columns = [column for column in _with_errors(comparison, _COLUMNS) if not column.asked or column.metric in further]
     return _cells_of(comparison, columns, among=comparison)
 
 
+def _with_errors(comparison: pd.DataFrame, columns: Iterable[_Column]) -> Iterator[_Column]:
+    """The *columns*, with errors in a unit before costs; where one is told so, it is left out as a bare number."""
+    newcomers, told = "newcomers_", told_in_a_unit(comparison)
+    errors = [_Column(*one) for one in errors_in_a_unit(comparison).items()]
+    for column in columns:
+        if column.metric in ("sim_time_s", "newcomers_s"):
+            of_newcomers = column.metric.startswith(newcomers)
+            yield from (error for error in errors if error.metric.startswith(newcomers) == of_newcomers)
+        if column.metric not in told:
+            yield column
+
+
 def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it."""
+    """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it.
+
+    And what was chosen: metrics of each test set, and recall by class.
+    """
     events = comparison[comparison["accounting"] == "event"]
     for title, columns in _FURTHER_TABLES.items():
         known = [f"{column.metric}_n" for column in columns]
         rows = events[(events[known] > 0).any(axis="columns")]
         if len(rows):
-            yield title, _cells_of(rows, columns, among=comparison)
+            yield title, _cells_of(rows, _with_errors(comparison, columns), among=comparison)
+    for title, metrics in titles_by_test_set(comparison).items():
+        known = [f"{metric}_n" for metric in metrics if chosen_column(metric)]
+        rows = events[(events[known] > 0).any(axis="columns")]
+        if len(rows):
+            yield title, _cells_of(rows, [_Column(*one) for one in metrics.items()], among=comparison)
+    yield from recall_tables(comparison, lambda row, metric: _cell(row, _Column(metric, "")))
 
 
 def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column], *, among: pd.DataFrame) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from fedsim.data.arrays import Arrays
 from fedsim.data.raw_dataset import Clients
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 
 X = np.arange(24, dtype=np.float32).reshape(6, 2, 2)
@@ -79,6 +80,7 @@ def test_values_are_learned_as_numbers(raw):
     made = raw({"target": "value"}, y=np.linspace(-1, 1, 6))
     assert (made.classes, made.y.dtype, made.sample_bytes) == (None, np.float32, 4 * 4 + 4)
     assert raw({"target": "value"}).y.tolist() == Y.tolist()
+    assert made.target is None and raw({"target": "value", "unit": "cycles"}).target == Target("cycles", 1.0)
 
 
 def test_more_classes_than_labels_may_be_declared(raw):
@@ -131,7 +133,13 @@ def test_a_misspelt_array_is_named(tmp_path, streams):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"path": "a", "classes": 1}, {"path": "a", "target": "value", "classes": 3}, {"path": "a", "scale": "1"}],
+    [
+        {},
+        {"path": "a", "classes": 1},
+        {"path": "a", "target": "value", "classes": 3},
+        {"path": "a", "scale": "1"},
+        {"path": "a", "unit": "mm"},
+    ],
 )
 def test_keys_outside_their_range_are_refused(options):
     with pytest.raises(ValidationError):

@@ -299,6 +299,7 @@ def loaded(streams, count: int = 4, factories=None, seed: int = 1, **options):
 def test_samples_are_what_a_machine_sends(streams) -> None:
     data = loaded(streams)
     assert (data.classes, data.class_names, data.sample_shape) == (4, FAULTS, (1, 512))
+    assert FAULTS[data.sound_class] == "normal"
     assert (data.x.dtype, data.sample_bytes) == (np.int16, 2 * 512 + 1)
     x = data.samples(np.arange(len(data.y)))
     assert x.mean(axis=2) == pytest.approx(0, abs=1e-3)

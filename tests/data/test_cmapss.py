@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from fedsim.data.cmapss import Cmapss
 from fedsim.data.raw_dataset import Clients
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 
 MIXED = "factory 1 of 2 has owners of FD001 and FD003; for one fleet in each factory, set partition.factories to fleets"
@@ -56,7 +57,9 @@ def test_windows_of_an_engine_end_at_each_cycle_from_the_windows_length_on(folde
 
 
 def test_longer_lives_are_set_to_the_cap(folder):
+    """Which is what a value of 1 means."""
     made = raw(folder, target="value", cap=4.0)
+    assert (made.target, made.sound_class, raw(folder).target) == (Target("cycles", 4.0), None, None)
     assert (made.y * 4).tolist() == [2, 1, 0, 0, 4, 4, 3, 2, 1, 0, 4]
 
 

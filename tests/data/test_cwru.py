@@ -265,7 +265,9 @@ def test_ten_classes_tell_the_sizes_and_leave_out_28_mil(packed):
 
 
 def test_normal_bearings_are_dropped_with_their_class(packed):
+    assert raw(packed()).sound_class == 0
     made = raw(packed(), normal="drop")
+    assert made.sound_class is None
     assert made.class_names == ("ball", "inner race", "outer race")
     assert set(made.y) == {0, 1, 2}
     assert made.remarks == (

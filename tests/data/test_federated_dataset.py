@@ -14,6 +14,7 @@ from fedsim.data.dataset import FederatedDataset, class_counts, classes_held
 from fedsim.data.declared import Declared
 from fedsim.data.encoding import Affine, Ids
 from fedsim.data.raw_dataset import Clients
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 
 
@@ -93,6 +94,10 @@ def test_arrays_are_read_only(tiny):
         ({"sample_shape": None}, "together"),
         ({"stored": None, "y": None}, "together"),
         ({"class_names": ("a", "b")}, "2 names for 3 classes"),
+        ({"sound_class": 3}, "sound_class=3 is none of 3 classes"),
+        ({"sound_class": -1}, "sound_class=-1 is none of 3 classes"),
+        ({"classes": None, "y": np.zeros(6, np.float32), "sound_class": 0}, "sound_class=0 is none of 0 classes"),
+        ({"target": Target("mm")}, "a target is what values are, and here are classes"),
         ({"encoding": Ids(4), "stored": np.full((6, 2), 4, np.uint8)}, "ids run from 4 to 4, not from 0 to 3"),
         ({"stored": None, "y": None, "classes": None, "sample_shape": None}, "ids need samples"),
         ({"train_ids": (ids(0, 3), ids(6))}, "ids run from 0 to 6, but there are 6"),
@@ -127,7 +132,7 @@ def test_numbers_to_predict_need_no_classes(tiny):
 
 
 def test_digest_is_the_address_of_what_training_can_see(tiny):
-    same = replace(tiny, name="other", sample_bytes=1.0, stored=tiny.x.astype(">f4").astype(np.float32))
+    same = replace(tiny, name="other", sample_bytes=1.0, stored=tiny.x.astype(">f4").astype(np.float32), sound_class=1)
     assert same.digest == tiny.digest
 
     brighter = tiny.x.copy()

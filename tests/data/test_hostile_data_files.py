@@ -30,6 +30,7 @@ from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.data.reading import archive
 from fedsim.data.reading.archive import read_blob, tar_files
 from fedsim.data.reading.npz import Wanted, read_npz
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 
 MEGABYTE = 1_000_000
@@ -427,6 +428,18 @@ def test_json_by_gzip_is_bounded_and_whole(tmp_path):
         path.write_bytes(content)
         with pytest.raises(UserError, match=f"train.json.gz: {match}"):
             read_blob(path, what="text")
+
+
+def test_what_classes_and_values_are_is_kept(tmp_path, cache_folder):
+    source = tmp_path / "source"
+    source.write_bytes(b"1")
+    x = np.zeros((3, 1), np.uint8)
+    labels = RawDataset(x, np.arange(3), 3, 2.0, sound_class=2)
+    values = RawDataset(x, np.zeros(3, np.float32), None, 2.0, target=Target("cycles", 125.0))
+    for name, raw in (("labels", labels), ("values", values)):
+        for make in (lambda made=raw: made, lambda: pytest.fail("made again")):
+            found = cached(name, 1, [source], {}, make)
+            assert (found.sound_class, found.target) == (raw.sound_class, raw.target)
 
 
 def test_a_damaged_entry_of_the_cache_is_made_anew(tmp_path, cache_folder):

@@ -15,6 +15,7 @@ from fedsim.data import table
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.reading import csv_columns
 from fedsim.data.table import Table
+from fedsim.data.target import Target
 from fedsim.errors import UserError
 
 TEXT = """speed,state,machine,load,set
@@ -61,6 +62,8 @@ def test_regression_learns_a_number(file):
     made = raw(file, task="regression", target="load", features=["speed"])
     assert (made.y.tolist(), made.y.dtype, made.classes) == ([10, 20, 30, 40], np.float32, None)
     assert made.x.tolist() == [[1.5], [2.5], [3.5], [4.5]]
+    assert made.target is None
+    assert raw(file, task="regression", target="load", features=["speed"], unit="mm").target == Target("mm", 1.0)
 
 
 def test_features_stand_in_the_order_in_which_they_are_named(file):
@@ -179,6 +182,8 @@ def test_binary_files_are_refused(file):
         ({"features": ["speed", "speed"]}, "'speed' is named twice; leave it out"),
         ({"features": []}, "at least 1"),
         ({"task": "ranking"}, "classification"),
+        ({"unit": "mm"}, "unit='mm' is of numbers to predict, and here are classes; leave it out"),
+        ({"unit": "own", "task": "regression"}, "unit='own' must be a word of at most 20 small letters"),
     ],
 )
 def test_a_key_outside_its_range_is_refused(options, message):

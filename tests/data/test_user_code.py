@@ -56,6 +56,10 @@ def test_a_mapping_of_arrays_is_a_data_set(make):
     assert made.remarks[0].startswith("made by ")
 
 
+def test_values_may_have_a_unit(make):
+    assert make('return {"x": np.ones((2, 1)), "y": [0.5, 1], "unit": "mm"}').target.rmse == "rmse_mm"
+
+
 def test_it_is_told_the_clients_the_options_and_where_chance_comes_from(make, streams):
     made = make(
         """
@@ -184,6 +188,9 @@ def test_a_function_of_an_installed_package_is_called(streams):
         ('{"x": np.ones((2, 1)), "y": [0, 10**17]}', "classes=100000000000000001 must be from 1"),
         ('{"x": np.ones((2, 1)), "y": [0.5, 1], "classes": 2}', "classes=2, but y holds floating-point numbers"),
         ('{"x": np.ones((2, 1)), "y": [0.5, 1], "class_names": ["a"]}', "but y holds values, not labels"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "unit": "mm"}', "unit='mm' is of numbers to predict, and here are class"),
+        ('{"x": np.ones((2, 1)), "y": [0.5, 1], "unit": "Grad C"}', "unit='Grad C' must be a word of at most 20"),
+        ('{"x": np.ones((2, 1)), "y": [0.5, 1], "unit": 3}', "unit is of type int, and must be a word"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "class_names": ["a"]}', r"y\[1\]=1 must be a label from 0 to 0"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "class_names": "ab"}', "class_names must be a list of words"),
         (
@@ -216,6 +223,26 @@ def test_a_function_of_an_installed_package_is_called(streams):
         (
             "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, owner=np.array([0, -1]))",
             "client=-1 must be at least 0",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, sound_class=2)",
+            "sound_class=2 must be a label from 0 to 1",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, sound_class='sound')",
+            "sound_class='sound' must be a label from 0 to 1",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, target='mm')",
+            "target says what values are, but y holds labels",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, sound_class=0)",
+            "sound_class=0, but y holds values, not labels",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, target='mm')",
+            r"target is of type str, and must be a fedsim\.data\.target\.Target",
         ),
     ],
 )

@@ -99,6 +99,28 @@ def test_columns_are_the_same_for_every_run(tmp_path: Path) -> None:
     assert list(table) == expected
 
 
+def test_chosen_metrics_of_any_run_have_columns_and_older_runs_are_read(tmp_path: Path) -> None:
+    """What a run has not is empty, and over no seed."""
+    runs = [rounds_of("fedavg", seed, [0.5]) for seed in (1, 2)]
+    older = write_results(tmp_path / "older", runs, name="older")
+    rows = [summary_of(run, macro_f1=0.2 * run["seed"].iloc[0], recall_sound=math.nan) for run in runs]
+    newer = write_results(tmp_path / "newer", runs, summary=rows, name="newer")
+    table = compare([older, newer]).set_index("run")
+    assert table["macro_f1_n"].to_dict() == {"older": 0, "newer": 2}
+    assert table.loc["newer", "macro_f1_mean"] == pytest.approx(0.3)
+    assert table.loc["newer", "macro_f1_half_width"] == pytest.approx(12.7062 * 0.1, rel=1e-4)
+    assert math.isnan(table.loc["older", "macro_f1_mean"]) and table.loc["newer", "recall_sound_n"] == 0
+    assert len(compare([older]).columns) == len(table.columns) + 1 - 2 * 3
+
+
+def test_chosen_metrics_are_taken_within_a_budget(tmp_path: Path) -> None:
+    run = rounds_of("fedavg", 1, [0.5, 0.6, 0.7]).assign(macro_f1=[0.1, 0.2, 0.3], rmse_cycles=[30.0, 20.0, 10.0])
+    result = write_results(tmp_path / "run", [run], summary=[summary_of(run, macro_f1=0.3, rmse_cycles=10.0)])
+    found = compare([result], at=("round", 2)).iloc[0]
+    assert (found["macro_f1_mean"], found["rmse_cycles_mean"]) == (0.2, 20.0)
+    assert compare([result], target=0.9).iloc[0]["macro_f1_mean"] == 0.3
+
+
 def test_runs_are_called_by_their_scenario_unless_two_share_its_name(tmp_path: Path) -> None:
     runs = [rounds_of("fedavg", 1, [0.5])]
     first, second, third = (

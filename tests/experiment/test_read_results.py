@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_worlds import scenario
 from tiers import mostly_long
+from tiny_results import counted
 
 from fedsim.cli import main
 from fedsim.errors import UserError
@@ -292,15 +293,26 @@ SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
         lambda table: pd.concat([table[:-1], table[:1]]),
         "rows are missing, or stand twice",
     ),
-    "a thousand columns": (
+    "two thousand columns": (
         "links.csv",
-        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(1_000)))], axis=1),
+        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(2_000)))], axis=1),
         "too many columns",
     ),
-    "a thousand columns in Parquet": (
+    "two thousand columns in Parquet": (
         "rounds.parquet",
-        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(1_000)))], axis=1),
-        "1016 columns",
+        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(2_000)))], axis=1),
+        "2016 columns",
+    ),
+    "words for a recall": ("summary.csv", lambda table: table.assign(recall_sound="all"), "recall_sound is no number"),
+    "an endless share": (
+        "rounds.parquet",
+        lambda table: table.assign(macro_f1=math.inf),
+        "macro_f1 is below 0 or infinite",
+    ),
+    "an error below 0": (
+        "rounds.parquet",
+        lambda table: table.assign(rmse_cycles=-1.0),
+        "rmse_cycles is below 0 or infinite",
     ),
 }
 
@@ -383,3 +395,45 @@ def test_sensors_in_another_order_are_another_scenario(tmp_path: Path) -> None:
     run(scenario(of_sensors("a", "b")), out=tmp_path / "run")
     with pytest.raises(UserError, match=r"a different scenario \(topology\.nodes stands in another order there\)"):
         run(scenario(of_sensors("b", "a")), out=tmp_path / "run")
+
+
+def test_chosen_metrics_of_a_model_that_diverged_are_read(folder: Path) -> None:
+    table = load_results(folder).rounds.assign(rmse_cycles=math.inf, phm08_unseen=math.inf, recall_own=math.nan)
+    table.to_parquet(folder / "rounds.parquet", index=False)
+    assert (Results(folder).rounds["rmse_cycles"] == math.inf).all()
+
+
+def test_damaged_counts_are_told_before_anything_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    COUNTS.assign(count=0).to_csv(folder / "confusion.csv", index=False)
+    assert refusal(["compare", "run"], capsys).startswith("run/confusion.csv is no table of a run")
+    assert not capsys.readouterr().out
+
+
+COUNTS = pd.concat([counted("fedavg", seed, [[3, 1], [0, 2]], ("NA", "007")) for seed in (1, 2)], ignore_index=True)
+
+
+def test_counts_are_read_as_they_were_written(folder: Path) -> None:
+    """Classes called as numbers, or as nothing, stay words."""
+    with pytest.raises(UserError, match=r"confusion\.csv was not written: no model was scored on at most 256 classes"):
+        _ = Results(folder).confusion
+    COUNTS.to_csv(folder / "confusion.csv", index=False)
+    assert Results(folder).confusion.to_dict("list") == COUNTS.to_dict("list")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"count": 0}, "of 256 classes at most, each pair has at least one sample"),
+        ({"count": 1.5}, "count is no whole number"),
+        ({"true_index": 256}, "of 256 classes at most"),
+        ({"predicted_index": -1}, "predicted_index is below 0"),
+        ({"test_set": "mine"}, "test_set='mine'"),
+        ({"true": "a\nb"}, "true="),
+        ({"predicted": None}, "predicted="),
+    ],
+)
+def test_counts_that_are_none_are_refused(folder: Path, changes: dict[str, object], reason: str) -> None:
+    COUNTS.assign(**changes).to_csv(folder / "confusion.csv", index=False)
+    with pytest.raises(UserError) as refused:
+        _ = Results(folder).confusion
+    assert str(refused.value).startswith(f"run/confusion.csv is no table of a run ({reason}")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import inf, nan
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from said import assert_said
 from small_worlds import scenario
-from tiny_results import rounds_of, summary_of, write_results
+from tiny_results import counted, rounds_of, summary_of, write_results
 
 from fedsim import cli
 from fedsim.experiment.remarks_after import remarks
@@ -75,6 +76,48 @@ def test_filters_that_nobody_has_sent_yet_may_be_why(tmp_path: Path) -> None:
             results = write_results(tmp_path / f"{losses[1]}-{share}", [rounds], summary=rows, classes=10)
             (remark,) = remarks(results)
             assert (said in remark) == told and "training.learning_rate" in remark
+
+
+ONE_CLASS = [[0, 30, 0], [0, 50, 0], [0, 20, 0]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [(ONE_CLASS, True), ([[1, 29, 0], *ONE_CLASS[1:]], False), ([[0, 0, 0], [0, 50, 0]], False)],
+    ids=["one class", "one and a sample", "there is one only"],
+)
+def test_a_model_that_predicts_one_class(tmp_path: Path, counts: list[list[int]], told: bool) -> None:
+    """An accuracy of one half hides it."""
+    rounds = rounds_of("fedavg", 1, [0.3, 0.5]).assign(participants=3)
+    names = ("sound", "inner race", "outer race")
+    others = counted("fedavg", 1, [[0, 3], [0, 1]], names, test_set="unseen")
+    confusion = pd.concat([counted("fedavg", 1, counts, names), others])
+    said = remarks(write_results(tmp_path / "run", [rounds], confusion=confusion))
+    expected = (
+        "fedavg on seed 1: the model predicts 'inner race' only, so its accuracy is the share of that class among 100 "
+        "test samples, 0.5; go on for more rounds, try another training.learning_rate, or look at how the model "
+        "normalises: statistics of batches with few classes do that, and normalisation: group has none"
+    )
+    assert said == ([expected] if told else [])
+
+
+def test_a_model_that_was_never_trained_or_diverged_has_a_remark_of_its_own(tmp_path: Path) -> None:
+    confusion = counted("fedavg", 1, ONE_CLASS)
+    never = rounds_of("fedavg", 1, [0.3, 0.5]).assign(participants=0)
+    (said,) = remarks(write_results(tmp_path / "never", [never], confusion=confusion))
+    assert "never trained" in said
+    diverged = rounds_of("fedavg", 1, [0.3, nan]).assign(participants=3, loss=[1.0, inf])
+    (said,) = remarks(write_results(tmp_path / "diverged", [diverged], confusion=confusion))
+    assert "diverged" in said
+
+
+def test_a_score_that_is_too_large_for_a_number(tmp_path: Path) -> None:
+    for score, told in ((inf, True), (1e300, False)):
+        rounds = rounds_of("fedavg", 1, [nan, nan]).assign(participants=3, loss=[9.0, 8.0], phm08=[7.0, score])
+        said = remarks(write_results(tmp_path / str(score), [rounds]))
+        assert [one.startswith("fedavg on seed 1: its PHM08 score is too large for a number") for one in said] == (
+            [True] * told
+        )
 
 
 def test_nobody_came(tmp_path: Path) -> None:

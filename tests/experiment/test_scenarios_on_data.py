@@ -87,3 +87,4 @@ def test_remaining_life_in_numbers_has_an_error_instead_of_an_accuracy(tmp_path:
     assert results.rounds["accuracy"].isna().all()
     assert (results.rounds["rmse"] ** 2).tolist() == pytest.approx(results.rounds["loss"].tolist())
     assert results.summary["rmse"].tolist() == results.rounds["rmse"].tolist()[-1:]
+    assert results.rounds["rmse_cycles"].tolist() == pytest.approx((125 * results.rounds["rmse"]).tolist())

@@ -51,7 +51,7 @@ def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int],
 def test_any_number_of_workers_leaves_the_same_bytes(outcome_of: Callable[[str, int], Outcome], executor: str) -> None:
     outcomes = [outcome_of(executor, workers) for workers in (1, 3, 2)[: 3 if FULL else 2]]
     assert all(outcome == outcomes[0] for outcome in outcomes)
-    assert len(outcomes[0]) == 1 + 3 * 3  # the rounds; of three protocols the trace and two parts
+    assert len(outcomes[0]) == 2 + 3 * 3  # rounds and counts; of three protocols the trace and two parts
 
 
 def test_processes_leave_the_bytes_of_the_serial_executor(outcome_of: Callable[[str, int], Outcome]) -> None:

@@ -115,4 +115,4 @@ def test_data_sets_are_the_same_in_two_processes_whatever_the_hash_seed(found: l
 def test_results_do_not_depend_on_the_seed_of_pythons_hashes(found: list[Found]) -> None:
     one, other = (digit_runs.outcome(each.out / "learning") for each in found)
     assert one == other
-    assert len(one) == 1 + 2 * 3  # the rounds; of two protocols the trace and two parts
+    assert len(one) == 2 + 2 * 3  # rounds and counts; of two protocols the trace and two parts

@@ -73,7 +73,8 @@ class Obedient(Trainer):
         raise AssertionError("no job of these tests asks for features")
 
     def score(self, model: Mapping[str, TensorDict], batches: Sequence[np.ndarray], clients: object) -> list[Score]:
-        return [Score(float(sum(part["fc.bias"].sum() for part in model.values())), len(ids)) for ids in batches]
+        loss = float(sum(part["fc.bias"].sum() for part in model.values()))
+        return [Score(loss, len(ids), ids.astype(np.int32)) for ids in batches]
 
     def die(self) -> None:
         os.kill(os.getpid(), signal.SIGKILL)

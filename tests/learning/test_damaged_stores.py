@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save
+from small_learner import small
 from whole_numbers import Bench, Killed, computed, tensors
 
 from fedsim.errors import UserError
-from fedsim.learning.stored_values import metrics_line, read_metrics
+from fedsim.learning.stored_values import Impossible, metrics_line, read_metrics
 
 OpenBench = Callable[..., Bench]
 
@@ -304,7 +305,65 @@ def test_metrics_that_fit_their_digest_and_are_none_are_refused(
         open_bench()
 
 
-@pytest.mark.parametrize("metrics", [{"loss": math.inf, "accuracy": None}, {"loss": math.inf, "rmse_std": math.nan}])
+COUNTED = {"accuracy": 0.5, "loss": 1.0, "samples": 4, "confusion": [0, 0, 2, 0, 3, 1, 255, 0, 1]}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(
+            {"confusion": counts}
+            for counts in (7, "0", [0, 0], [0, 0, "4"], [0, 0, 2.0, 0, 3, 2], [0, 0, True, 0, 3, 3])
+        ),
+        *({"confusion": [0, 0, 2, 0, label, 2]} for label in (-1, 256)),
+        *({"confusion": [0, 0, 2, label, 0, 2]} for label in (-1, 256)),
+        *({"confusion": [0, 0, 2, 0, 3, number]} for number in (0, -2, 2**53 + 1)),
+        *({"confusion": counts} for counts in ([0, 3, 2, 0, 0, 2], [0, 0, 1, 0, 0, 1, 0, 3, 2], [1, 0, 2, 0, 0, 2])),
+        *({"confusion": counts} for counts in ([], [0, 0, 2, 0, 3, 1], [0, 0, 3, 0, 3, 1])),
+        {"confusion": [], "samples": 0},
+        {"samples": None},
+        {"accuracy": None},
+        *({metric: -0.1} for metric in ("loss", "phm08", "rmse_cycles", "samples")),
+    ],
+    ids=repr,
+)
+def test_counts_that_no_evaluation_comes_to_are_refused(wrong: dict[str, object]) -> None:
+    """Also with a digest that fits: it is no signature."""
+    name = f"{'0' * 32}-{'0' * 8}-metrics"
+    assert read_metrics(json.dumps(metrics_line(name, COUNTED)).encode()) == (name, COUNTED)
+    with pytest.raises(Impossible):
+        read_metrics(json.dumps(metrics_line(name, COUNTED | wrong)).encode())
+    numbers = name.replace("metrics", "selected")
+    with pytest.raises(Impossible, match="no numbers"):
+        read_metrics(json.dumps(metrics_line(numbers, COUNTED)).encode())
+    assert read_metrics(json.dumps(metrics_line(numbers, {"reward": -1.0})).encode()) == (numbers, {"reward": -1.0})
+
+
+def test_counts_of_classes_that_the_data_set_has_not_are_refused(tmp_path: Path) -> None:
+    """The data set of `small` has three."""
+    run = small(tmp_path)
+    model = run.learner.initial_model()
+    found = run.learner.evaluate(model, "global", round_number=0)
+    run.store.close()
+    (path,) = (tmp_path / "metrics").iterdir()
+    row = json.loads(path.read_bytes())
+    assert row["value"] == found and max(found["confusion"][:2]) < 3
+    forged = {"accuracy": 0.5, "loss": 1.0, "samples": 6, "confusion": [0, 0, 3, 0, 3, 3]}
+    path.write_text(json.dumps(metrics_line(row["key"], forged)) + "\n")
+    again = small(tmp_path)
+    with pytest.raises(UserError, match=r"class number 3, and data set 'random' has 3 classes; choose another store"):
+        again.learner.evaluate(again.learner.initial_model(), "global", round_number=0)
+    again.store.close()
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"loss": math.inf, "accuracy": None, "confusion": None},
+        {"loss": math.inf, "rmse_std": math.nan},
+        {"loss": math.inf, "rmse_cycles": math.inf, "phm08": math.inf},
+    ],
+)
 def test_what_training_that_diverged_comes_to_is_taken(metrics: dict[str, float | None]) -> None:
     name = f"{'0' * 32}-{'0' * 8}-metrics"
     line = json.dumps(metrics_line(name, metrics)).encode()

@@ -12,7 +12,6 @@ from small_learner import CLASSES, SHAPE, table
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.shared_tensors import SharedTensors
-from fedsim.learning.executors.trainer import Score
 from fedsim.learning.executors.wave import Made, Wave, WeightedSum
 from fedsim.learning.executors.worker_pool import ScoreJob, TrainJob
 from fedsim.learning.executors.workers import Workers
@@ -138,6 +137,8 @@ def test_scores_are_those_of_the_batches(pool: Workers) -> None:
         for number in range(5)
     ]
     results = done(pool, *jobs)
-    assert results == [
-        [Score(float(CLASSES * number), 2), Score(float(CLASSES * number), number)] for number in range(5)
+    found = [[(loss, right, predicted.tolist()) for loss, right, predicted in scores] for scores in results]
+    assert found == [
+        [(float(CLASSES * number), 2, [0, 1]), (float(CLASSES * number), number, [*range(number)])]
+        for number in range(5)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +15,19 @@ from nodes import slots, training_of
 from small_learner import CLASSES, CLIENTS, SAMPLES, SHAPE, data, small, table
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.target import Target
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import batches
 from fedsim.learning.executors import torch_executor
+from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.serial import Serial
+from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.operations.add import Add
-from fedsim.learning.operations.evaluate import Evaluate
+from fedsim.learning.operations.evaluate import Evaluate, EvaluateOwn
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.partial_sum import PartialSum
 from fedsim.learning.spread import spread
@@ -70,10 +74,35 @@ def test_two_test_sets_are_scored_as_by_hand(tmp_path: Path) -> None:
         log_sums = np.log(np.exp(logits).sum(axis=1))
         labels = dataset.y[ids]
         loss = (log_sums - logits[np.arange(len(ids)), labels]).mean()
-        return {"accuracy": float((logits.argmax(axis=1) == labels).mean()), "loss": loss, "samples": len(ids)}
+        predicted = logits.argmax(axis=1)
+        pairs = sorted(Counter(zip(labels.tolist(), predicted.tolist(), strict=True)).items())
+        counts = [number for pair, samples in pairs for number in (*pair, samples)]
+        accuracy = float((predicted == labels).mean())
+        return {"accuracy": accuracy, "loss": loss, "samples": len(ids), "confusion": counts}
 
-    assert overall == pytest.approx(score(dataset.test_ids), rel=1e-5)
-    assert clients == pytest.approx(spread([score(ids) for ids in dataset.client_test_ids]), rel=1e-5)
+    expected = score(dataset.test_ids)
+    assert overall.pop("confusion") == expected.pop("confusion")
+    assert overall == pytest.approx(expected, rel=1e-5)
+    expected = spread([score(ids) for ids in dataset.client_test_ids])
+    assert clients.pop("confusion") == expected.pop("confusion")
+    assert clients == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [Serial, Batched])
+def test_what_clients_count_is_what_all_of_their_samples_come_to(kind: type[TorchExecutor]) -> None:
+    """The same samples as everybody's own, as one global set, and as one client's after another's."""
+    dataset = replace(data(), test_ids=np.sort(np.concatenate(data().client_test_ids)))
+    bench = Bench(table(), dataset, kind=kind)
+    of_all = bench.evaluate(bench.base)
+    of_clients = bench.evaluate(bench.base, "clients")
+    assert of_all["confusion"] == of_clients["confusion"] and of_all["accuracy"] == pytest.approx(
+        of_clients["accuracy"]
+    )
+    own = [EvaluateOwn(bench.layers.digest, "data", "own", client) for client in range(CLIENTS)]
+    nodes = [bench.graph.node(operation, slots(model=bench.base)) for operation in own]
+    each = [bench.executor.compute([node])[0]["metrics"] for node in nodes]
+    assert spread(each)["confusion"] == of_all["confusion"]
+    assert bench.evaluate(bench.base)["confusion"] == Bench(table(), dataset).evaluate(bench.base)["confusion"]
 
 
 def remembered(executor: Serial) -> Handle:
@@ -92,7 +121,10 @@ def test_equal_values_are_equal_bytes_and_come_back_as_they_were() -> None:
 
 
 def test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One step of a linear model on all samples, written out; scores are added up over evaluation batches of 4."""
+    """One step of a linear model on all samples, written out; scores are added up over evaluation batches of 4.
+
+    A predicted 1 means 50 cycles: the error is in cycles too, and late predictions cost more than early ones.
+    """
     monkeypatch.setattr(torch_executor, "EVALUATION_BATCH", 4)
     values = np.linspace(-1, 1, len(data().y), dtype=np.float32)
     dataset = replace(data(), classes=None, y=values, unseen_test_ids=(data().test_ids[:5],))
@@ -105,9 +137,15 @@ def test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root(monkeyp
 
     for on, ids in (("global", dataset.test_ids), ("unseen", dataset.test_ids[:5])):
         squared = (errors(ids) ** 2).mean()
-        scored = bench.evaluate(bench.base, on)
+        scored = bench.evaluate(bench.base, on, Target("cycles", 50.0))
         assert (scored["loss"], scored["rmse"]) == pytest.approx((squared, squared**0.5), rel=1e-5)
         assert scored["samples"] == len(ids)
+        assert scored["rmse_cycles"] == pytest.approx(50 * squared**0.5, rel=1e-5)
+        costs = [math.exp(-d / 13) - 1 if d < 0 else math.exp(d / 10) - 1 for d in 50 * errors(ids)]
+        assert scored["phm08"] == pytest.approx(math.fsum(costs), rel=1e-4)
+        assert min(errors(ids)) < 0 < max(errors(ids)), "of both kinds"
+        assert "phm08" not in bench.evaluate(bench.base, on, Target("mm", 50.0))
+        assert bench.evaluate(bench.base, on).keys() == scored.keys() - {"rmse_cycles", "phm08"}
     ids = dataset.train_ids[1]
     slope = 2 * errors(ids) / len(ids)
     trained = numbers(bench.train(1, Plain()))
@@ -171,10 +209,14 @@ class Bench:
     """An executor whose nodes are computed one by one, whenever they are asked for."""
 
     def __init__(
-        self, layers: LayerTable, dataset: FederatedDataset | None = None, training: TrainingSettings = STRONG
+        self,
+        layers: LayerTable,
+        dataset: FederatedDataset | None = None,
+        training: TrainingSettings = STRONG,
+        kind: type[TorchExecutor] = Serial,
     ) -> None:
         self.layers, self.training = layers, training
-        self.executor = Serial(layers, dataset or data())
+        self.executor = kind(layers, dataset or data())
         self.graph = Graph("bench")
         self.base = self._made(Init(layers.digest), {}, Stream(1, "model/init"))
 
@@ -194,10 +236,9 @@ class Bench:
             totals[part].value = value
         return self._made(Add(), slots(base=self.base, change=totals))
 
-    def evaluate(self, model: dict[str, Handle], on: str = "global") -> dict[str, float]:
-        (outputs,) = self.executor.compute(
-            [self.graph.node(Evaluate(self.layers.digest, "data", on), slots(model=model))]
-        )
+    def evaluate(self, model: dict[str, Handle], on: str = "global", target: Target | None = None) -> dict[str, float]:
+        operation = Evaluate(self.layers.digest, "data", on, target=target)
+        (outputs,) = self.executor.compute([self.graph.node(operation, slots(model=model))])
         return outputs["metrics"]
 
     def _made(self, operation, inputs, stream=None) -> dict[str, Handle]:

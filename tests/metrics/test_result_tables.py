@@ -13,8 +13,16 @@ from small_worlds import NO_CONTENTION, Line, simulated
 
 from fedsim.kernel.gather import at_the_end_of
 from fedsim.kernel.trace import Outcome, Trace
+from fedsim.metrics.chosen import ChosenMetrics
 from fedsim.metrics.cost_models.settings import Cost
-from fedsim.metrics.tables import event_row, formula_row, links_table, rounds_table, transfers_table
+from fedsim.metrics.tables import (
+    device_classes_table,
+    event_row,
+    formula_row,
+    links_table,
+    rounds_table,
+    transfers_table,
+)
 from fedsim.network.hop import Link, Medium
 
 NOTHING = Medium(tuple)
@@ -248,6 +256,52 @@ def test_a_formulas_row_has_its_costs_and_the_same_learning() -> None:
     assert (row["uplink_bytes"], row["downlink_bytes"], row["transfer_bytes"]) == (7.0, 5.0, 12.0)
     assert (row["rounds"], row["final_accuracy"], row["best_accuracy"]) == (5, 0.8, 0.8)
     assert [row[name] for name in ("network_bytes", "energy_j", "time_to_target_s", "bytes_to_target")] == [None] * 4
+
+
+COUNTED = {
+    1: {"global": {"accuracy": 0.75, "loss": 0.5, "samples": 4, "confusion": [0, 0, 2, 1, 0, 1, 1, 1, 1]}},
+    2: {
+        "global": {"accuracy": None, "loss": math.inf, "samples": 4, "confusion": None},
+        "unseen": {"accuracy": 0.5, "loss": 1.0, "samples": 2, "confusion": [0, 0, 1, 1, 0, 1]},
+    },
+}
+
+
+def test_chosen_metrics_are_columns_of_each_test_set_and_end_the_summary(trace: Trace) -> None:
+    chosen = ChosenMetrics(("recall", "false_alarms"), ("sound", "faulty"), 0)
+    rounds = rounds_table(trace, COUNTED, on=("global", "unseen"), chosen=chosen)
+    columns = ["recall_sound", "recall_faulty", "false_alarms"]
+    plain = [*rounds_table(trace, COUNTED, on=("global", "unseen"))]
+    assert [column for column in rounds if column not in plain] == [
+        *columns,
+        *(f"{column}_unseen" for column in columns),
+    ], "beside what there is without them"
+    assert rounds.loc[0, columns].tolist() == [1.0, 0.5, 0.0]
+    assert rounds.loc[1, columns].isna().all(), "it diverged"
+    assert rounds.loc[1, [f"{column}_unseen" for column in columns]].tolist() == [1.0, 0.0, 0.0]
+    row = event_row(rounds[:1], None)
+    assert [row[column] for column in columns] == [1.0, 0.5, 0.0]
+    assert "recall_sound_unseen" in row and "final_recall_sound" not in row
+
+
+def test_the_last_error_in_its_unit_is_in_the_summary(trace: Trace) -> None:
+    found = {2: {"global": {"loss": 0.04, "rmse": 0.2, "rmse_cycles": 25.0, "phm08": 7.5}}}
+    rounds = rounds_table(trace, found, on=("global",), chosen=ChosenMetrics(("rmse_cycles", "phm08")))
+    assert rounds["rmse_cycles"].isna().tolist() == [True, False]
+    row = event_row(rounds, None)
+    assert (row["rmse"], row["rmse_cycles"], row["phm08"]) == (0.2, 25.0, 7.5)
+
+
+def test_device_classes_have_chosen_metrics_too(trace: Trace) -> None:
+    by_class = {2: {"sensor": {"accuracy": 0.5, "loss": 1.0, "confusion": [0, 0, 1, 1, 0, 1]}}}
+    chosen = ChosenMetrics(("missed_faults",), ("sound", "faulty"), 0)
+    table = device_classes_table(trace, by_class, ["sensor", "camera"], chosen=chosen).set_index(
+        ["round", "device_class"]
+    )
+    assert table["missed_faults"].fillna(-1).to_dict() == {
+        **{(1, "sensor"): -1, (1, "camera"): -1},
+        **{(2, "sensor"): 1.0, (2, "camera"): -1},
+    }
 
 
 def test_the_last_score_on_each_further_test_set_is_in_the_summary() -> None:

@@ -6,6 +6,7 @@ from mutants.fault import Fault
 
 PLAIN = "fedsim/learning/executors/plain.py"
 TORCH_EXECUTOR = "fedsim/learning/executors/torch_executor.py"
+EVALUATED = "fedsim/learning/executors/evaluated.py"
 TORCH_LAYERS = "fedsim/models/torch_layers.py"
 TABLE = "fedsim/models/table.py"
 COMPOSITE = "fedsim/models/layers/composite.py"
@@ -88,16 +89,16 @@ FAULTS = (
     ),
     Fault(
         "the root of the mean squared error is forgotten",
-        TORCH_EXECUTOR,
+        EVALUATED,
         "math.sqrt(mean_loss)",
         "mean_loss",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(
         "the loss is that of the last batch",
-        TORCH_EXECUTOR,
-        "sum(score.loss for score in scores)",
-        "scores[-1].loss",
+        EVALUATED,
+        "sum(score.loss for score in self.scores)",
+        "self.scores[-1].loss",
         (f"{TEST_SERIAL_EXECUTOR}::test_numbers_are_learned_by_the_squared_error_and_scored_by_its_root",),
     ),
     Fault(

@@ -9,6 +9,7 @@ from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.experiment.compare import compare
 from fedsim.experiment.shown_results import as_html, as_text
+from fedsim.viz.human import number, with_half_width
 from fedsim.viz.tables import comparison_cells, further_tables
 
 
@@ -96,3 +97,72 @@ def test_a_formulas_row_says_so(tmp_path: Path) -> None:
     rows = [summary_of(run), summary_of(run, accounting="formula")]
     cells = comparison_cells(compare([write_results(tmp_path / "run", [run], summary=rows)]))
     assert cells["protocol"].to_list() == ["fedavg", "fedavg (formula)"]
+
+
+def test_an_error_in_its_unit_stands_in_for_the_bare_number(tmp_path: Path) -> None:
+    runs = [rounds_of("fedavg", 1, [nan])]
+    errors = {"loss": 0.04, "rmse": 0.2, "rmse_unseen": 0.3, "rmse_cycles": 25.0, "rmse_cycles_unseen": 37.5}
+    came = {"newcomers": 2, "newcomers_rmse": 0.1, "newcomers_rmse_cycles": 12.5}
+    newer = write_results(tmp_path / "newer", runs, summary=[summary_of(runs[0], **errors, **came)], name="newer")
+    cells = comparison_cells(compare([newer]))
+    assert [*cells][:4] == ["protocol", "loss", "RMSE, cycles", "RMSE, cycles, unseen"]
+    assert cells.iloc[0, 2:4].tolist() == ["25", "37.5"] and "RMSE" not in cells
+    (_, newcomers), *others = further_tables(compare([newer]))
+    assert newcomers.to_dict("records") == [{"protocol": "fedavg", "newcomers": "2", "RMSE, cycles": "12.5"}]
+    assert not others
+    rows = [summary_of(runs[0], loss=0.04, rmse=0.2)]
+    older = write_results(tmp_path / "older", runs, summary=rows, name="older")
+    both = comparison_cells(compare([older, newer]))
+    assert both["RMSE"].tolist() == ["0.200", "0.200"] and both["RMSE, cycles"].tolist() == ["", "25"]
+
+
+def test_chosen_metrics_have_tables_of_their_own(tmp_path: Path) -> None:
+    runs = [rounds_of(protocol, seed, [0.6]) for protocol in ("fedavg", "fedgsp") for seed in (1, 2)]
+    rows = [
+        summary_of(
+            run,
+            final_accuracy_unseen=0.4,
+            macro_f1=0.5,
+            missed_faults=0.25 * run["seed"].iloc[0],
+            macro_f1_unseen=0.125 if place < 2 else nan,
+            **{"recall_inner race": 0.75, "recall_sound": place / 4, "recall_sound_unseen": 1.0},
+        )
+        for place, run in enumerate(runs)
+    ]
+    bearings = write_results(tmp_path / "bearings", runs, summary=rows, name="bearings")
+    assert not {"macro F1", "missed faults"} & {*comparison_cells(compare([bearings]))}, "a terminal is narrow"
+    tables = dict(further_tables(compare([bearings])))
+    assert list(tables) == ["Chosen metrics", "Chosen metrics, unseen", "Recall by class", "Recall by class, unseen"]
+    first = tables["Chosen metrics"].iloc[0].to_dict()
+    assert first == {
+        **{"protocol": "fedavg", "seeds": "2", "accuracy": "0.600", "macro F1": "0.500"},
+        "missed faults": "0.375 ± 1.588",
+    }
+    assert tables["Chosen metrics, unseen"].to_dict("records") == [
+        {"protocol": "fedavg", "seeds": "2", "accuracy": "0.400", "macro F1": "0.125"}
+    ]
+    assert tables["Recall by class"].to_dict("records") == [
+        {"class": "inner race", "fedavg": "0.750", "fedgsp": "0.750"},
+        {"class": "sound", "fedavg": "0.125 ± 1.588", "fedgsp": "0.625 ± 1.588"},
+    ]
+    assert tables["Recall by class, unseen"]["class"].tolist() == ["sound"]
+    for shown in (as_text("", bearings.folder, bearings.summary, []), as_html("", Path(), bearings.summary, [])):
+        assert "Recall by class" in shown and "inner race" in shown and "missed faults" in shown
+
+    odd = rounds_of("class", 1, [0.6])
+    pumps = write_results(tmp_path / "pumps", [odd], summary=[summary_of(odd, recall_leaks=0.5)], name="pumps")
+    tables = dict(further_tables(compare([bearings, pumps])))
+    assert tables["Recall by class"].to_dict("records")[1:] == [
+        {"run": "bearings", "true class": "sound", "fedavg": "0.125 ± 1.588", "fedgsp": "0.625 ± 1.588", "class": ""},
+        {"run": "pumps", "true class": "leaks", "fedavg": "", "fedgsp": "", "class": "0.500"},
+    ]
+    assert tables["Chosen metrics"]["run"].tolist() == ["bearings", "bearings"]
+    odd = odd.assign(protocol="run")
+    fans = write_results(tmp_path / "fans", [odd], summary=[summary_of(odd, recall_leaks=0.5)], name="fans")
+    ((_, recall),) = further_tables(compare([fans]))
+    assert recall.to_dict("records") == [{"class": "leaks", "protocol run": "0.500"}]
+
+
+def test_a_number_that_is_very_large_is_short() -> None:
+    assert number(2.5e41) == "2.50e+41" and number(123456.0) == "123456"
+    assert with_half_width(2.5e41, 3.1e40) == "2.50e+41 ± 3e+40"

@@ -251,6 +251,17 @@ def test_no_whisker_of_an_accuracy_reaches_beyond_one() -> None:
     assert whisker.get_segments()[0][1, 0] == pytest.approx(1.5 + half_width([1.0, 2.0]))
 
 
+def test_an_error_is_drawn_in_its_unit_where_all_have_one() -> None:
+    rows = [{**summary_of(rounds_of("fedavg", seed, [nan])), "rmse": 0.2, "rmse_cycles": 25.0} for seed in (1, 2)]
+    ax = figures.accuracy_by_protocol(pd.DataFrame(rows), axes())
+    assert (ax.get_xlabel(), ax.patches[0].get_width()) == ("test error (RMSE, cycles)", 25.0)
+    rounds = rounds_of("fedavg", 1, [nan, nan]).assign(loss=0.04, rmse=[0.4, 0.2], rmse_cycles=[50.0, 25.0])
+    ax = figures.accuracy_over_rounds(rounds, axes())
+    assert (ax.get_ylabel(), ax.lines[0].get_ydata().tolist()) == ("test error (RMSE, cycles)", [50.0, 25.0])
+    older = pd.concat([rounds, rounds.drop(columns="rmse_cycles").assign(protocol="older")])
+    assert figures.accuracy_over_rounds(older, axes()).get_ylabel() == "test error (RMSE)"
+
+
 @pytest.mark.parametrize("seconds", [[10.0], [10.0, 10.0]], ids=["one seed", "equal seeds"])
 def test_without_an_interval_there_is_no_whisker(seconds: list[float]) -> None:
     rows = [{**summary_of(rounds_of("fedavg", seed, [0.5])), "sim_time_s": s} for seed, s in enumerate(seconds, 1)]

@@ -14,7 +14,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.transforms import Bbox
 from tiers import mostly_long
-from tiny_results import rounds_of, summary_of, write_results
+from tiny_results import counted, rounds_of, summary_of, write_results
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
@@ -53,10 +53,12 @@ def test_without_learning_only_costs_are_drawn(tmp_path: Path) -> None:
 
 def test_several_runs_share_their_figures(tmp_path: Path) -> None:
     runs = [two_protocols(tmp_path / "a", name="park"), two_protocols(tmp_path / "b", accuracy=0.6, name="hall")]
+    counted("fedavg", 1, [[1, 1], [0, 2]]).to_csv(tmp_path / "b" / "confusion.csv", index=False)
     paths = {path.stem: path for path in save_figures(runs, tmp_path / "figures", "svg")}
     drawing = paths["accuracy_over_time"].read_text()
     for title in ("fedavg", "fedprox", "park", "hall"):
         assert drawing.count(f"<!-- {title} -->") == 1  # matplotlib writes the text beside its outline
+    assert [name for name in paths if name.startswith("confusion")] == ["confusion-2"], "what was counted is one run's"
 
 
 def of_many(runs: int, protocols: int, seeds: int = 2, long: str = "") -> tuple[pd.DataFrame, pd.DataFrame]:

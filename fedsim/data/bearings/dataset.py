@@ -108,6 +108,7 @@ class Bearings(SampledDataset):
             y=classes[made.labels],
             classes=len(names),
             class_names=names,
+            sound_class=names.index("normal"),
             encoding=Affine(scale=self._largest / STEPS),
             sample_bytes=float(NUMBER_BYTES * self._numbers + LABEL_BYTES),
             owner=made.owner,

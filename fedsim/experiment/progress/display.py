@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fedsim.experiment.observer import Observer
 from fedsim.learning.divergence import diverged
+from fedsim.metrics.chosen import chosen_column
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop
-from fedsim.viz.human import clock, size
+from fedsim.viz.human import clock, number, size
 
 __all__ = ["Display", "OneRun", "done_share"]
 
@@ -34,8 +36,7 @@ class OneRun:
             self.score_text = "the model diverged"
         elif done.metrics:
             metrics = next(iter(done.metrics.values()))  # the first test set is the one that a target reads
-            name = "accuracy" if "accuracy" in metrics else "rmse"
-            self.score_text = f"{name} {metrics[name]:.3f}"
+            self.score_text = _score_text(metrics)
 
     @property
     def share(self) -> float | None:
@@ -61,6 +62,20 @@ class OneRun:
     def __str__(self) -> str:
         facts = (self.round_text, f"simulated {self.clock_text}", self.score_text, self.bytes_text)
         return f"{self.name}: {', '.join(filter(None, facts))}"
+
+
+def _score_text(metrics: Mapping[str, Any]) -> str:
+    """The accuracy, or the error; this in its unit, where that is known.
+
+    >>> _score_text({"accuracy": 0.8125}), _score_text({"rmse": 0.1861, "rmse_cycles": 23.26, "rmse_std": 0.01})
+    ('accuracy 0.812', 'rmse 23.3 cycles')
+    """
+    if "accuracy" in metrics:
+        return f"accuracy {metrics['accuracy']:.3f}"
+    for name, value in metrics.items():
+        if (column := chosen_column(name)) and column.unit:
+            return f"rmse {number(value)} {column.unit}"
+    return f"rmse {metrics['rmse']:.3f}"
 
 
 def done_share(stop: Stop, done: Round) -> float | None:

@@ -161,7 +161,8 @@ class PlainTrainer(Trainer):
         self._load(model)
         self._module.eval()
         with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
-            return scores_from([self._tally(ids, client) for ids, client in zip(batches, whose, strict=True)])
+            tallies = [self._tally(ids, client) for ids, client in zip(batches, whose, strict=True)]
+        return scores_from(tallies, self.labels(batches))
 
     def _tally(self, ids: npt.NDArray[np.int64], client: int | None) -> Tally:
         assert self.dataset.y is not None
@@ -169,7 +170,7 @@ class PlainTrainer(Trainer):
         scores = self._module(self.tensor(self.dataset.samples(ids)))
         y = self.tensor(self.dataset.y[ids])
         loss = infinite_unless_finite(self._loss(scores, y, "sum"), scores)
-        return loss, torch.zeros_like(loss) if self.dataset.regression else (scores.argmax(dim=1) == y).sum()
+        return loss, scores.squeeze(1) if self.dataset.regression else scores.argmax(dim=1)
 
     def _loss(self, scores: torch.Tensor, y: torch.Tensor, reduction: str) -> torch.Tensor:
         """Cross-entropy of classes, squared error of numbers."""

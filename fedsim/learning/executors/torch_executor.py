@@ -5,7 +5,6 @@ Trainings and scores are jobs for a worker pool. Sums of models are made here, i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar
@@ -20,13 +19,14 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.errors import UserError
 from fedsim.learning.executors.applied import applied
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
+from fedsim.learning.executors.evaluated import Scored, metrics_of
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
 from fedsim.learning.executors.plain import Summing
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.segmented import SegmentedTrainer, started
 from fedsim.learning.executors.torch_devices import kind
-from fedsim.learning.executors.trainer import Score, TensorDict, Trainer, number_type
+from fedsim.learning.executors.trainer import TensorDict, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
 from fedsim.learning.executors.worker_pool import ExtractJob, InProcess, ScoreJob, TrainJob, WorkerPool
@@ -38,7 +38,6 @@ from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Value
 from fedsim.learning.operations.partial_sum import TERM, PartialSum
 from fedsim.learning.operations.train import BYTES, SELECTED, Train
-from fedsim.learning.spread import spread
 from fedsim.models.segmented import SegmentedTable, whole
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import initial_parameters
@@ -246,13 +245,13 @@ class TorchExecutor(Executor):
         ]
 
     def _metrics(self, evaluation: Evaluate, tickets: Sequence[Any]) -> dict[str, Any]:
-        """Score and mean loss on the global test set, on the clients' own, or on those of unseen clients."""
+        """Of the global test set, of the clients' own, or of those of unseen clients."""
+        y, classes = self._dataset.y, self._dataset.classes
+        assert y is not None
         scores = iter([score for ticket in tickets for score in self._pool.finish(ticket)])
-        metrics = [
-            self._summary([next(scores) for _ in _batches(group)], len(group))
-            for _, group in self._test_sets(evaluation)
-        ]
-        return metrics[0] if evaluation.on in ("global", "own") else spread(metrics)
+        tests = [Scored([next(scores) for _ in _batches(ids)], y[ids]) for _, ids in self._test_sets(evaluation)]
+        several = evaluation.on not in ("global", "own")
+        return metrics_of(tests, classes=classes, target=evaluation.target, several=several)
 
     def _test_sets(self, evaluation: Evaluate) -> list[tuple[int | None, npt.NDArray[np.int64]]]:
         """Sample ids of the global test set, of the client whose model it is, or of each client that has some.
@@ -266,15 +265,6 @@ class TorchExecutor(Executor):
         if evaluation.on == "unseen":
             return [(None, ids) for ids in self._dataset.unseen_test_ids if len(ids)]
         return [(client, ids) for client, ids in enumerate(self._dataset.client_test_ids) if len(ids)]
-
-    def _summary(self, scores: Sequence[Score], samples: int) -> dict[str, float | None]:
-        """Accuracy (the root mean squared error for numbers) and mean loss; as in `divergence` once it has diverged."""
-        loss = sum(score.loss for score in scores)
-        mean_loss = loss / samples  # infinite where a score is
-        if self._dataset.regression:
-            return {"loss": mean_loss, "rmse": math.sqrt(mean_loss), "samples": samples}
-        accuracy = sum(score.correct for score in scores) / samples if math.isfinite(loss) else None
-        return {"accuracy": accuracy, "loss": mean_loss, "samples": samples}
 
 
 class _Fold(Fold):

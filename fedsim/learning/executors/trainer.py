@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Tally = tuple[torch.Tensor, torch.Tensor]
-"""A `Score` that may still be on its way: the loss and the number of correct answers."""
+"""What of a `Score` may still be on its way: the loss, and (samples,) the predicted classes or values."""
 
 Deliver = Callable[[int, str, TensorDict], TensorDict]
 """Takes an output, by its training and its name, that nothing will change any more; returns it where it lies then."""
@@ -45,13 +45,15 @@ def as_made(training: int, name: str, value: TensorDict) -> TensorDict:
 
 
 class Score(NamedTuple):
-    """What a batch of samples yields: its loss, summed, and how many it got right (0 for regression).
+    """What a batch of samples yields: its loss, summed, how many it got right (0 for regression), and what it predicts.
 
     Where a score of the model is not finite, neither is the loss.
     """
 
     loss: float
     correct: int
+    predicted: npt.NDArray[Any]
+    """(samples,) int32 classes, or float64 values."""
 
 
 def infinite_unless_finite(loss: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -62,12 +64,23 @@ def infinite_unless_finite(loss: torch.Tensor, scores: torch.Tensor) -> torch.Te
     return torch.where(scores.isfinite().all(), loss, math.inf)
 
 
-def scores_from(tallies: Sequence[Tally]) -> list[Score]:
-    """Read tallies, all in one transfer from their device: floating-point numbers of any type are told exactly."""
+def scores_from(tallies: Sequence[Tally], y: Sequence[npt.NDArray[Any]]) -> list[Score]:
+    """Read tallies of batches whose labels, or values, are *y*, all in one transfer from their device.
+
+    They come as float64, in which classes and floating-point numbers of any type are told exactly.
+    """
     if not tallies:
         return []
-    numbers = torch.stack([torch.stack((loss.double(), correct.double())) for loss, correct in tallies]).tolist()
-    return [Score(loss, int(correct)) for loss, correct in numbers]
+    numbers = torch.cat([part.double().reshape(-1) for tally in tallies for part in tally]).cpu().numpy()
+    scores, begin = [], 0
+    for right in y:
+        loss, predicted = float(numbers[begin]), numbers[begin + 1 : begin + 1 + len(right)]
+        begin += 1 + len(right)
+        if right.dtype.kind == "f":
+            scores.append(Score(loss, 0, predicted))
+        else:
+            scores.append(Score(loss, int(np.count_nonzero(predicted == right)), predicted.astype(np.int32)))
+    return scores
 
 
 def number_type(precision: str) -> torch.dtype:
@@ -99,6 +112,11 @@ class Trainer(ABC):
         """On the trainer's device: floating-point numbers in its precision, whole ones as they are."""
         tensor = torch.from_numpy(np.ascontiguousarray(values)).to(self.torch_device)
         return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+    def labels(self, batches: Sequence[npt.NDArray[np.int64]]) -> list[npt.NDArray[Any]]:
+        """The labels, or values, of each batch of sample ids, as the data set has them."""
+        assert self.dataset.y is not None
+        return [self.dataset.y[ids] for ids in batches]
 
     @classmethod  # noqa: B027
     def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
@@ -143,4 +161,4 @@ class Trainer(ABC):
         batches: Sequence[npt.NDArray[np.int64]],
         clients: Sequence[int | None] | None = None,
     ) -> list[Score]:
-        """Loss and correct answers of each batch of sample ids, of *clients* for models that treat them differently."""
+        """Loss and predictions of each batch of sample ids, of *clients* for models that treat them differently."""

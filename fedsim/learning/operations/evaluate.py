@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
+from fedsim.data.target import Target
 from fedsim.learning.operations.operation import Operation
 
-__all__ = ["METRICS", "Evaluate", "EvaluateOwn"]
+__all__ = ["METRICS", "MOST_CLASSES_COUNTED", "Evaluate", "EvaluateOwn"]
 
 METRICS = "metrics"
 """Its output."""
+MOST_CLASSES_COUNTED = 256
+"""Of a data set with more classes no evaluation counts what was taken for what."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,7 @@ class Evaluate(Operation):
     """Metrics of the "model" on a test set."""
 
     name: ClassVar[str] = "evaluate"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     scalars: ClassVar[frozenset[str]] = frozenset({METRICS})
     model: str
     """The table's digest."""
@@ -26,6 +29,8 @@ class Evaluate(Operation):
     """The data set's digest."""
     on: str
     """``global``, ``clients`` or ``unseen``."""
+    target: Target | None = field(default=None, kw_only=True)
+    """What predicted values are; None for classes, and where nobody says so."""
 
 
 @dataclass(frozen=True)
@@ -33,5 +38,5 @@ class EvaluateOwn(Evaluate):
     """Metrics of one client's own "model" on its own test samples: what has not changed costs nothing."""
 
     name: ClassVar[str] = "evaluate_own"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     client: int

@@ -44,12 +44,13 @@ def forward(
 
 
 def tally_of(scores: torch.Tensor, y: torch.Tensor, *, regression: bool) -> Tally:
-    """Loss, summed, and correct answers of *scores* for samples whose labels or values are *y*."""
+    """Loss, summed, and predictions of *scores* for samples whose labels or values are *y*."""
     if regression:
-        loss = torch.nn.functional.mse_loss(scores.squeeze(1), y.to(scores.dtype), reduction="sum")
-        return infinite_unless_finite(loss, scores), torch.zeros_like(loss)
+        values = scores.squeeze(1)
+        loss = torch.nn.functional.mse_loss(values, y.to(scores.dtype), reduction="sum")
+        return infinite_unless_finite(loss, scores), values
     loss = torch.nn.functional.cross_entropy(scores, y, reduction="sum")
-    return infinite_unless_finite(loss, scores), (scores.argmax(dim=1) == y).sum()
+    return infinite_unless_finite(loss, scores), scores.argmax(dim=1)
 
 
 def _with(y: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

@@ -150,7 +150,7 @@ class BatchedTrainer(Trainer):
     ) -> list[Score]:
         """One product for each layer and batch; such models treat all clients alike."""
         with arithmetic(self.torch_device, self._precision):
-            return scores_from([self._tally(model, ids) for ids in batches])
+            return scores_from([self._tally(model, ids) for ids in batches], self.labels(batches))
 
     def _tally(self, model: Mapping[str, TensorDict], ids: npt.NDArray[np.int64]) -> Tally:
         x, y = self._samples.of(ids)
