@@ -8,7 +8,9 @@ GEOMETRY = "fedsim/data/bearings/geometry.py"
 MACHINE = "fedsim/data/bearings/machine.py"
 VIBRATION = "fedsim/data/bearings/vibration.py"
 DATASET = "fedsim/data/bearings/dataset.py"
+FEATURES = "fedsim/data/vibration_features.py"
 TESTS = "tests/data/test_bearings.py"
+TEST_FEATURES = "tests/data/test_vibration_features.py"
 PUBLISHED = f"{TESTS}::test_fault_frequencies_are_the_published_ones"
 
 FAULTS = (
@@ -102,8 +104,36 @@ FAULTS = (
     Fault(
         "measurements beyond the range go round",
         DATASET,
-        "np.clip(steps, -STEPS, STEPS - 1, out=steps).astype(np.int16)",
+        "np.clip(steps, -STEPS, STEPS - 1).astype(np.int16)",
         "steps.astype(np.int64).astype(np.int16)",
         (f"{TESTS}::test_what_is_beyond_the_sensors_range_is_cut",),
+    ),
+    Fault(
+        "an envelope is half as large as it is",
+        FEATURES,
+        "envelope = 2 * np.abs(",
+        "envelope = np.abs(",
+        (f"{TEST_FEATURES}::test_a_modulation_is_a_line_of_its_size",),
+    ),
+    Fault(
+        "envelopes are of the shaft's harmonics, too",
+        FEATURES,
+        ">= BAND_FROM_HZ",
+        ">= 0",
+        (f"{TEST_FEATURES}::test_what_is_below_the_band_is_not_seen",),
+    ),
+    Fault(
+        "the first frequency is zero",
+        FEATURES,
+        "[:, 1 : bins + 1]",
+        "[:, :bins]",
+        (f"{TEST_FEATURES}::test_a_modulation_is_a_line_of_its_size",),
+    ),
+    Fault(
+        "spectra are of what a sensor without limits measures",
+        DATASET,
+        "envelope_spectra(in_steps(x, RANGE_G) * (RANGE_G / STEPS), SAMPLE_RATE_HZ)",
+        "envelope_spectra(x, SAMPLE_RATE_HZ) * 1.05",
+        (f"{TESTS}::test_a_sensor_may_send_the_spectrum_of_the_envelope",),
     ),
 )

@@ -164,7 +164,7 @@ FAULTS = (
     ),
     Fault(
         "the deviation of a window is its variance",
-        CWRU_DATA,
+        "fedsim/data/vibration_features.py",
         "deviation = values.std(",
         "deviation = values.var(",
         (f"{TEST_CWRU}::test_samples_have_mean_0_and_deviation_1_unless_they_are_constant",),
