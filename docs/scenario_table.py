@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,38 +30,44 @@ import fedsim
 from fedsim.errors import UserError, nearest
 
 
+def fedsim_run(words: Sequence[str]) -> tuple[int, str]:
+    """Give the command, in a process of its own; returns its exit status and what it said as errors."""
+    command = [sys.executable, "-m", "fedsim", "run", *words]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr
+
+
 def measure(name: str, seed: int) -> list[dict[str, Any]]:
-    """The rows of one scenario on one seed: it is run, into a folder that is gone afterwards."""
-    path, scenario, rows = scenarios.path_of(name), scenarios.scenario_of(name), expected(scenarios.path_of(name))
+    """The rows of one scenario on one seed: it is run, into a folder that is gone afterwards.
+
+    Raises `UserError` with the run's own message where it fails.
+    """
+    path, scenario = scenarios.path_of(name), scenarios.scenario_of(name)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / name
-        command = [sys.executable, "-m", "fedsim", "run", str(path), "--out", str(out), "--set", f"seeds=[{seed}]"]
         began_s = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        status, errors = fedsim_run([str(path), "--out", str(out), "--set", f"seeds=[{seed}]"])
         took_s = time.perf_counter() - began_s
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-            raise UserError(f"{name} on seed {seed}: {said[-1]}")
+        if status:
+            raise UserError(f"{name} on seed {seed}: {(errors.strip().splitlines() or [f'exit status {status}'])[-1]}")
         summary = fedsim.load_results(out).summary
     summary = summary[summary["accounting"] == "event"]
+    said, usual = expected(path), usual_metrics(summary)
     facts = {"scenario": name, "seed": seed, "host_s": round(took_s), "settings": scenarios.settings_of(scenario)}
-    found = []
+    rows = []
     for run in summary.to_dict("records"):
-        metrics = rows[run["protocol"]].ranges if run["protocol"] in rows else usual_metrics(summary)
-        for metric, value in values_of(metrics, run).items() or [("", "")]:
-            numbers = {"sim_time_s": round(run["sim_time_s"], 3), "transfer_bytes": round(run["transfer_bytes"])}
-            found.append({**facts, "protocol": run["protocol"], "metric": metric, "value": value, **numbers})
-    return found
+        facts |= {"protocol": run["protocol"], "sim_time_s": float(f"{run['sim_time_s']:.7g}")}
+        facts |= {"transfer_bytes": round(run["transfer_bytes"])}
+        metrics = said[run["protocol"]].ranges if run["protocol"] in said else usual
+        rows += [{**facts, "metric": metric, "value": round(run[column(metric, run)], 6)} for metric in metrics]
+        rows += [] if metrics else [{**facts, "metric": "", "value": ""}]
+    return rows
 
 
 def usual_metrics(summary: pd.DataFrame) -> list[str]:
     """What to measure of a scenario that does not say it: the accuracy, or the error of numbers; nothing untrained."""
     known = summary.columns[summary.notna().any()]
     return [name for name, of_summary in (("accuracy", "final_accuracy"), ("rmse", "rmse")) if of_summary in known][:1]
-
-
-def values_of(metrics: Iterable[str], run: dict[str, Any]) -> dict[str, float]:
-    return {metric: round(run[column(metric, run)], 6) for metric in metrics}
 
 
 def outside(rows: pd.DataFrame, name: str, said: dict[str, Row]) -> list[str]:
@@ -104,9 +110,9 @@ def run_all(names: Sequence[str]) -> int:
     problems = []
     for position, name in enumerate(names, 1):
         print(f"[{position}/{len(names)}] {name}", end="", flush=True)
-        seeds = SEEDS if scenarios.scenario_of(name).learn else SEEDS[:1]
         rows = []
         try:
+            seeds = SEEDS if scenarios.scenario_of(name).learn else SEEDS[:1]
             said = expected(scenarios.path_of(name))
             for seed in seeds:
                 rows += measure(name, seed)
@@ -133,23 +139,30 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--table", action="store_true", help="write scenarios/README.md only, and run nothing")
     asked = parser.parse_args(words)
     known = scenarios.names()
-    for name in asked.names:
-        if name not in known:
-            parser.error(f"there is no scenarios/{name}.yaml{nearest(name, known)}")
-    if asked.table:
-        if asked.names:
-            parser.error("--table runs nothing: leave the names out")
-        write_page()
-        return 0
-    names = asked.names or known
-    if not os.environ.get("FEDSIM_DATA"):
-        left_out = [name for name in names if scenarios.needs_files(scenarios.scenario_of(name))]
-        if asked.names and left_out:
-            parser.error(f"{left_out[0]} needs files: set FEDSIM_DATA to their folder")
-        names = [name for name in names if name not in left_out]
-        for name in left_out:
+    try:
+        for name in asked.names:
+            if name not in known:
+                raise UserError(f"there is no scenarios/{name}.yaml{nearest(name, known)}")
+        if asked.table and asked.names:
+            raise UserError("--table runs nothing: leave the names out")
+        if asked.table:
+            write_page()
+            return 0
+        return run_all(asked.names or runnable(known))
+    except UserError as error:
+        print(f"scenario_table.py: {error}", file=sys.stderr)
+        return 2
+
+
+def runnable(names: Sequence[str]) -> list[str]:
+    """Those that can be run here; it says which others there are."""
+    if os.environ.get("FEDSIM_DATA"):
+        return list(names)
+    there = [name for name in names if not scenarios.needs_files(scenarios.scenario_of(name))]
+    for name in names:
+        if name not in there:
             print(f"{name} is left out, and its rows stay: it needs files, and FEDSIM_DATA names no folder")
-    return run_all(names)
+    return there
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -15,6 +16,7 @@ from fedsim.radio.settings import RadioSettings
 from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import NodeKind
+from fedsim.units import si
 from fedsim.viz.human import duration, number, size
 from writers.markdown import ROOT, table
 
@@ -25,7 +27,7 @@ COLUMNS = ["scenario", "protocol", "seed", "metric", "value", "sim_time_s", "tra
 """Of measured.csv: a row for each metric, and one without a metric where nothing is trained."""
 NOT_PART = ("name", "description", "seeds")
 """Keys that leave each seed's numbers as they are."""
-TITLES = ["scenario", "data", "network", "protocol", "result", "simulated time", "traffic", "minutes"]
+TITLES = ["scenario", "data", "network", "protocol", "result", "time", "traffic", "minutes"]
 SAME = "&nbsp;"
 """A space at which no line is broken: what stands beside each other in two cells stays there."""
 A_TIME = re.compile(r"\b(min|minutes?|hours?|night|days?|weeks?)\b")
@@ -91,13 +93,13 @@ def shipped() -> str:
 def line(name: str, rows: pd.DataFrame) -> list[str]:
     """A scenario's line of the table; *rows* are those measured of it, and there may be none."""
     scenario = scenario_of(name)
-    cells: dict[str, list[str]] = {title: [] for title in ("protocol", "result", "simulated time", "traffic")}
+    cells: dict[str, list[str]] = {title: [] for title in TITLES[3:7]}
     for protocol in scenario.protocols:
         mine = rows[rows["protocol"] == protocol.title]
         once = mine.drop_duplicates("seed")
         cells["protocol"].append(protocol.title)
         cells["result"].append(", ".join(results(mine)))
-        cells["simulated time"].append(duration(once["sim_time_s"].mean()) if len(mine) else "")
+        cells["time"].append(duration(once["sim_time_s"].mean()) if len(mine) else "")
         cells["traffic"].append(size(once["transfer_bytes"].mean()) if len(mine) else "")
     lines = ["<br>".join(text.replace(" ", SAME) for text in texts) if any(texts) else "" for texts in cells.values()]
     took = f"{max(minutes(rows, scenario), 0.1):.1f}" if len(rows) else "not measured"
@@ -107,9 +109,13 @@ def line(name: str, rows: pd.DataFrame) -> list[str]:
 
 
 def results(rows: pd.DataFrame) -> Iterator[str]:
-    """The mean over seeds of each metric of one protocol."""
+    """The mean over seeds of each metric of one protocol; the accuracy in per cent, without its name."""
     for metric, values in rows[rows["metric"] != ""].groupby("metric", sort=False)["value"]:
-        yield f"{metric} {number(values.mean())}" if values.notna().all() else f"{metric} unknown"
+        mean = float(values.mean(skipna=False))
+        if metric == "accuracy":
+            yield f"{100 * mean:.1f} %"
+        else:
+            yield f"{metric} {number(mean)}"
 
 
 def data_text(scenario: Scenario) -> str:
@@ -140,12 +146,12 @@ def radio_text(radio: RadioSettings) -> str:
     profile, category = getattr(radio, "profile", None), getattr(radio, "category", None)
     if category or profile:
         bandwidth = getattr(radio, "bandwidth_hz", None)
-        wide = f" {number(bandwidth / 1e6)}{SAME}MHz" if bandwidth and not category else ""
+        wide = f" {si(bandwidth, 'Hz').replace(' ', SAME)}" if bandwidth and not category else ""
         return f"`{category or profile}`{wide}"
     up, down = (getattr(radio, key, None) for key in ("uplink_bps", "downlink_bps"))
     if up is None or down is None:
         return f"`{radio.name}`"
-    rates = [f"{number(rate / 1e6)}{SAME}Mbit/s" for rate in (up, down)]
+    rates = ["no limit" if rate == math.inf else si(rate, "bit/s").replace(" ", SAME) for rate in (up, down)]
     return rates[0] if up == down else f"{rates[0]} up, {rates[1]} down"
 
 
