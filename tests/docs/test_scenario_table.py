@@ -223,6 +223,27 @@ def test_a_scenario_has_to_be_measured_again_when_a_number_may_be_another_one(
     assert (scenarios.settings_of(scenarios.scenario_of("a")) == before) == same
 
 
+def test_a_line_has_means_over_seeds_each_counted_once(folder: Path) -> None:
+    """Of 10 and 20 s, 1 and 3 kB, accuracies of 0.5 and 0.7; a model that diverged on one seed has no mean."""
+    common = {"scenario": "a", "protocol": "fedavg", "host_s": 60}
+    rows = pd.DataFrame(
+        [
+            {
+                **common,
+                "seed": seed,
+                "metric": metric,
+                "value": value,
+                "sim_time_s": time_s,
+                "transfer_bytes": size_bytes,
+            }
+            for seed, time_s, size_bytes, values in [(1, 10.0, 1000, (0.5, 1.25)), (2, 20.0, 3000, (0.7, math.nan))]
+            for metric, value in zip(("accuracy", "loss"), values, strict=True)
+        ]
+    )
+    said = ["60.0&nbsp;%,&nbsp;loss&nbsp;nan<br>", "15&nbsp;s<br>", "2&nbsp;kB<br>", "2.0<br>(2&nbsp;seeds)"]
+    assert scenarios.line("a", rows)[4:] == said
+
+
 def test_a_scenario_takes_as_long_as_all_of_its_seeds(folder: Path) -> None:
     """30 and 90 s for a seed, once for each of two rows: two seeds take two minutes."""
     rows = pd.DataFrame({"seed": [1, 1, 2, 2], "host_s": [30, 30, 90, 90]})
