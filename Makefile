@@ -94,6 +94,10 @@ bench-training: $(FOR_WORK) ## Compare training with plain loops, Flower, pfl an
 docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
 
+.PHONY: scenarios
+scenarios: $(FOR_WORK) ## Run the scenarios on seeds 1 to 3, or those in NAMES, and write their table (2 hours or more).
+	$(BIN)/python docs/scenario_table.py $(NAMES)
+
 .PHONY: notebooks
 notebooks: $(FOR_WORK) ## Execute the notebooks, and keep their new outputs in them.
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

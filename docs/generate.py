@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from writers import blocks, reference, walkthrough
+from writers import blocks, reference, scenarios, walkthrough
 from writers.markdown import ROOT
 
 CONSOLE = re.compile(r"(?<=^```console\n).*?(?=^```$)", re.DOTALL | re.MULTILINE)
@@ -25,14 +25,19 @@ BLOCK = re.compile(r"(?P<begin><!-- generated: (?P<what>[^>]*?) -->\n).*?(?P<end
 def pages() -> dict[Path, str]:
     """Every file that this script writes, but walkthroughs, with the content that it should have now."""
     written = {ROOT / path: text for path, text in reference.pages().items()}
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in [ROOT / "README.md", scenarios.PAGE, *sorted((ROOT / "docs").rglob("*.md"))]:
         text = "" if path in written else path.read_text(encoding="utf-8")
         if text.startswith(walkthrough.MARK):
             continue  # its commands train, so it has a test of its own, and main() writes it
         if BLOCK.search(text) or CONSOLE.search(text):
-            text = BLOCK.sub(lambda match: match["begin"] + blocks.block(match["what"]) + match["end"], text)
-            written[path] = CONSOLE.sub(lambda match: blocks.answers(match[0]), text)
+            written[path] = generated(text)
     return written
+
+
+def generated(text: str) -> str:
+    """The *text* of a page with its generated parts as they should be now."""
+    text = BLOCK.sub(lambda match: match["begin"] + blocks.block(match["what"]) + match["end"], text)
+    return CONSOLE.sub(lambda match: blocks.answers(match[0]), text)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from fedsim import cli, registry
+from writers import scenarios
 from writers.markdown import ROOT, table
 
 
@@ -96,4 +97,5 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "csv": csv_table,
     "numbers": numbers,
     "models": model_table,
+    "scenarios": scenarios.all_of,
 }
