@@ -208,9 +208,9 @@ def test_work_is_what_pytorch_counts(name):
     x = torch.zeros(2, *layers.input_shape)
     if not layers.takes_ids:
         x.requires_grad_()  # so that the first layer's input gradient is computed, too
-    with torch.backends.mkldnn.flags(enabled=False):  # the counter knows nothing of its fused LSTM
-        with FlopCounterMode(display=False) as forward:
-            scores = module(x)
+    fused_lstm_off = torch.backends.mkldnn.flags(enabled=False)  # the counter knows nothing of it
+    with fused_lstm_off, FlopCounterMode(display=False) as forward:
+        scores = module(x)
     assert forward.get_total_flops() == 2 * layers.forward_flops_per_sample
     with FlopCounterMode(display=False) as backward:
         scores.sum().backward()
