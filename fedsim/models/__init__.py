@@ -17,6 +17,7 @@ REGISTRY: dict[str, str] = {
     "vdcnn": "fedsim.models.vdcnn:Vdcnn",
     "conv1d": "fedsim.models.conv1d:Conv1dModel",
     "gru": "fedsim.models.gru:GruModel",
+    "lstm": "fedsim.models.lstm:LstmModel",
     "torch_module": "fedsim.models.user_module:TorchModule",
     "declared": "fedsim.models.declared:Declared",
 }

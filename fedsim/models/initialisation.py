@@ -4,18 +4,19 @@ So they are the same on every platform, whatever torch's own generators do. Fans
 each once for every cell of a convolution's kernel.
 
 ``xavier_uniform``
-    Weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases zero (Glorot and Bengio, AISTATS 2010). Each gate of a GRU
-    has its own matrices; a token table has fan_in *dimension* and fan_out *tokens + 1*.
+    Weights uniform in +-sqrt(6 / (fan_in + fan_out)), biases zero (Glorot and Bengio, AISTATS 2010). Each gate of a
+    recurrent layer has its own matrices; a token table has fan_in *dimension* and fan_out *tokens + 1*.
 ``kaiming_normal``
     Weights normal with variance 2 / fan_in, biases zero (He et al., ICCV 2015, Eq. 10: what a rectifier halves, the
     gain of sqrt(2) restores). A token table is drawn with variance 1: one of its rows is taken, none are summed up.
 ``torch_default``
     What PyTorch's own layers do: weights and biases uniform in +-1 / sqrt(fan_in), which is He's uniform start with
-    a = sqrt(5); those of a GRU in +-1 / sqrt(hidden); a token table normal with variance 1.
+    a = sqrt(5); those of a recurrent layer in +-1 / sqrt(hidden); a token table normal with variance 1.
 
 Under all three, normalisation starts with scale 1 and offset 0 (running means with 0, running variances with 1), and
 row 0 of a token table, the gates of a fusion and what gated units add for a client are zero. Leaves out: gains for
-other activations than the rectifier.
+other activations than the rectifier, and a forget gate of an LSTM that starts open, with a bias of 1 (Jozefowicz et
+al., ICML 2015): its biases start as all others do.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from math import prod, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.models.layers import ChannelNorm, Embedding, Gated, Gru, Layer, Shape
-from fedsim.models.layers.recurrent import GATES
+from fedsim.models.layers import ChannelNorm, Embedding, Gated, Layer, Recurrent, Shape
 from fedsim.models.table import Initialisation
 
 __all__ = ["start"]
@@ -43,7 +43,7 @@ def start(initialisation: Initialisation, layer: Layer, kind: str, rng: np.rando
         return _table_of_tokens(initialisation, shape, rng)
     fan_in, fan_out = _fans(layer, kind)
     if initialisation == "torch_default":
-        return _uniform(rng, shape, bound=1.0 / sqrt(layer.hidden if isinstance(layer, Gru) else fan_in))
+        return _uniform(rng, shape, bound=1.0 / sqrt(layer.hidden if isinstance(layer, Recurrent) else fan_in))
     if kind.startswith("bias"):
         return np.zeros(shape, dtype=np.float32)
     if initialisation == "kaiming_normal":
@@ -53,8 +53,8 @@ def start(initialisation: Initialisation, layer: Layer, kind: str, rng: np.rando
 
 def _fans(layer: Layer, kind: str) -> tuple[int, int]:
     weight = layer.parameter_shapes[kind.replace("bias", "weight")]  # (out, in), or (out, in, a kernel's axes)
-    if isinstance(layer, Gru):
-        return weight[1], weight[0] // GATES
+    if isinstance(layer, Recurrent):
+        return weight[1], weight[0] // layer.gates
     return prod(weight[1:]), weight[0] * prod(weight[2:])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -26,6 +27,7 @@ from fedsim.models.layers import (
     LastStep,
     Layer,
     Linear,
+    Lstm,
     MaxPool1d,
     MaxPool2d,
     OneHot,
@@ -72,6 +74,8 @@ def _module(layer: Layer) -> nn.Module:
             return _OneHot(layer.tokens)
         case Gru():
             return _Gru(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
+        case Lstm():
+            return _Lstm(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
         case Gated():
             return GatedUnits(layer)
         case LastStep():
@@ -128,8 +132,17 @@ class _OneHot(nn.Module):
 
 class _Gru(nn.GRU):
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        states, _ = super().forward(input.transpose(1, 2))  # (batch, time, hidden)
-        return states.transpose(1, 2)
+        return _all_states(super().forward, input)
+
+
+class _Lstm(nn.LSTM):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return _all_states(super().forward, input)
+
+
+def _all_states(unit: Callable[[torch.Tensor], tuple[torch.Tensor, object]], series: torch.Tensor) -> torch.Tensor:
+    states, _ = unit(series.transpose(1, 2))  # (batch, time, hidden)
+    return states.transpose(1, 2)
 
 
 class GatedUnits(nn.Module):

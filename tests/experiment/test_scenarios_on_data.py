@@ -81,9 +81,10 @@ def test_two_sites_are_scored_apart_as_the_page_says(
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_remaining_life_in_numbers_has_an_error_instead_of_an_accuracy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", ["gru", "lstm"])
+def test_remaining_life_in_numbers_has_an_error_instead_of_an_accuracy(model: str, tmp_path: Path) -> None:
     overrides = ["stop={rounds: 2}", "evaluate.every=1", "protocols.fedavg.fraction=0.05", "data.target=value"]
-    results = run(load(SCENARIOS["cmapss"], overrides=overrides), out=tmp_path)
+    results = run(load(SCENARIOS["cmapss"], overrides=[*overrides, f"model.name={model}"]), out=tmp_path)
     assert results.rounds["accuracy"].isna().all()
     assert (results.rounds["rmse"] ** 2).tolist() == pytest.approx(results.rounds["loss"].tolist())
     assert results.summary["rmse"].tolist() == results.rounds["rmse"].tolist()[-1:]

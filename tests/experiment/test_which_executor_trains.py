@@ -47,6 +47,7 @@ MODELS: dict[str, tuple[tuple[tuple[int, ...], int], dict[str, Any], str]] = {
     "vdcnn": (((1024,), 4), {}, "processes"),
     "conv1d": (((2, 1024), 5), {}, "processes"),
     "gru": (((14, 30), 4), {}, "processes"),
+    "lstm": (((14, 30), 4), {}, "processes"),
     "torch_module": (((1, 8, 8), 10), {"path": "net.py:Net"}, "processes"),
 }
 NET = """
@@ -95,9 +96,13 @@ def test_auto_goes_by_the_model(model: str) -> None:
         assert choice.reason.startswith("batched cannot take the model: it has no arithmetic for ")
 
 
-def test_the_reason_names_what_is_not_known() -> None:
-    assert choose("auto", [table("resnet")], "cpu").reason == (
-        "batched cannot take the model: it has no arithmetic for layer bn1 (batch_norm2d(channels=16))"
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [("resnet", "bn1 (batch_norm2d(channels=16))"), ("lstm", "lstm1 (lstm(inputs=14, hidden=64))")],
+)
+def test_the_reason_names_what_is_not_known(name: str, layer: str) -> None:
+    assert choose("auto", [table(name)], "cpu").reason == (
+        f"batched cannot take the model: it has no arithmetic for layer {layer}"
     )
 
 

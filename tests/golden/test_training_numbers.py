@@ -39,6 +39,7 @@ from fedsim.models.layers import (
     KMaxPool,
     LastStep,
     Linear,
+    Lstm,
     MaxPool1d,
     OneHot,
     PadShortcut,
@@ -69,10 +70,13 @@ RESIDUAL = LayerTable(
     classifier=(Linear("fc", inputs=3, outputs=CLASSES),),
     initialisation="kaiming_normal",
 )
-RECURRENT = LayerTable(
-    input_shape=(2, 5),
-    extractor=(Gru("gru1", inputs=2, hidden=2), LastStep("last")),
-    classifier=(Linear("fc", inputs=2, outputs=1),),
+GATED, REMEMBERING = (
+    LayerTable(
+        input_shape=(2, 5),
+        extractor=(unit(f"{unit.kind}1", inputs=2, hidden=2), LastStep("last")),
+        classifier=(Linear("fc", inputs=2, outputs=1),),
+    )
+    for unit in (Gru, Lstm)
 )
 CHARACTERS = LayerTable(
     input_shape=(6,),
@@ -159,7 +163,8 @@ def of_two_streams(title: str, objective: Objective) -> dict[str, Entry]:
 def made() -> dict[str, Entry]:
     return {
         **trained("images, residual and normalised", RESIDUAL, IMAGES),
-        **trained("series, recurrent, regression", RECURRENT, SERIES, momentum=0.5),
+        **trained("series, recurrent, regression", GATED, SERIES, momentum=0.5),
+        **trained("series, recurrent with a memory, regression", REMEMBERING, SERIES, momentum=0.5),
         **trained("characters, looked up", CHARACTERS, TEXTS),
         **trained("characters, one-hot, with dropout", ONE_HOT, TEXTS),
         **streamed("a stream, pass after pass", Capture(4, 9)),

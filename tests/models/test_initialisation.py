@@ -9,7 +9,18 @@ import pytest
 import torch
 from torch import nn
 
-from fedsim.models.layers import BatchNorm1d, Conv1d, Conv2d, Embedding, Flatten, GroupNorm1d, Gru, LastStep, Linear
+from fedsim.models.layers import (
+    BatchNorm1d,
+    Conv1d,
+    Conv2d,
+    Embedding,
+    Flatten,
+    GroupNorm1d,
+    Gru,
+    LastStep,
+    Linear,
+    Lstm,
+)
 from fedsim.models.table import Initialisation, LayerTable
 from fedsim.models.torch_module import build, initial_parameters
 
@@ -87,11 +98,11 @@ def test_numbers_are_the_generators_own_in_the_order_of_the_table():
 
 
 EVERY_SCHEME = ["xavier_uniform", "kaiming_normal", "torch_default"]
-TOKENS, DIMENSION, HIDDEN = 2000, 50, 60
+TOKENS, DIMENSION, HIDDEN, WIDER = 2000, 50, 60, 80
 
 
 def start_of_a_series_model(initialisation: Initialisation) -> dict[str, np.ndarray]:
-    """Of a look-up, a convolution of kernel 4 without bias, two normalisations and a recurrent unit, by layer."""
+    """Of a look-up, a convolution of kernel 4 without bias, two normalisations and two recurrent units, by layer."""
     table = LayerTable(
         input_shape=(8,),
         extractor=(
@@ -100,9 +111,10 @@ def start_of_a_series_model(initialisation: Initialisation) -> dict[str, np.ndar
             BatchNorm1d("bn", 100),
             GroupNorm1d("gn", 100),
             Gru("gru", inputs=100, hidden=HIDDEN),
+            Lstm("lstm", inputs=HIDDEN, hidden=WIDER),
             LastStep("last"),
         ),
-        classifier=(Linear("fc", HIDDEN, 3),),
+        classifier=(Linear("fc", WIDER, 3),),
         initialisation=initialisation,
         takes_ids=True,
     )
@@ -118,9 +130,13 @@ def start_of_a_series_model(initialisation: Initialisation) -> dict[str, np.ndar
         ("xavier_uniform", "conv.weight", sqrt(6 / (4 * 50 + 4 * 100))),
         ("xavier_uniform", "gru.weight_ih_l0", sqrt(6 / (100 + HIDDEN))),
         ("xavier_uniform", "gru.weight_hh_l0", sqrt(6 / (HIDDEN + HIDDEN))),
+        ("xavier_uniform", "lstm.weight_ih_l0", sqrt(6 / (HIDDEN + WIDER))),
+        ("xavier_uniform", "lstm.weight_hh_l0", sqrt(6 / (WIDER + WIDER))),
         ("torch_default", "conv.weight", 1 / sqrt(4 * 50)),
         ("torch_default", "gru.weight_ih_l0", 1 / sqrt(HIDDEN)),
         ("torch_default", "gru.weight_hh_l0", 1 / sqrt(HIDDEN)),
+        ("torch_default", "lstm.weight_ih_l0", 1 / sqrt(WIDER)),
+        ("torch_default", "lstm.weight_hh_l0", 1 / sqrt(WIDER)),
     ],
 )
 def test_every_layer_has_its_own_fans(initialisation, name, bound):
@@ -138,6 +154,8 @@ def test_every_layer_has_its_own_fans(initialisation, name, bound):
         ("kaiming_normal", "conv.weight", sqrt(2 / (4 * 50))),
         ("kaiming_normal", "gru.weight_ih_l0", sqrt(2 / 100)),
         ("kaiming_normal", "gru.weight_hh_l0", sqrt(2 / HIDDEN)),
+        ("kaiming_normal", "lstm.weight_ih_l0", sqrt(2 / HIDDEN)),
+        ("kaiming_normal", "lstm.weight_hh_l0", sqrt(2 / WIDER)),
         ("kaiming_normal", "embedding.weight", 1.0),
         ("torch_default", "embedding.weight", 1.0),
     ],
@@ -167,22 +185,24 @@ def test_normalisation_starts_as_the_identity_and_token_0_as_zero_whatever_the_s
         assert (weights[f"bn.{kind}"] == value).all()
         assert f"gn.{kind}" not in weights or (weights[f"gn.{kind}"] == value).all()
     assert not weights["embedding.weight"][0].any() and weights["embedding.weight"][1:].any()
-    biases = np.concatenate([weights["gru.bias_ih_l0"], weights["gru.bias_hh_l0"]])
-    if initialisation == "torch_default":  # the largest of 360 uniform draws: 0.85^360 < 1e-25
-        assert 0.85 / sqrt(HIDDEN) < np.abs(biases).max() <= 1 / sqrt(HIDDEN) * (1 + 1e-6)
-    else:
-        assert not biases.any()
+    for unit, width in (("gru", HIDDEN), ("lstm", WIDER)):
+        biases = np.concatenate([weights[f"{unit}.bias_ih_l0"], weights[f"{unit}.bias_hh_l0"]])
+        if initialisation == "torch_default":  # the largest of 360 uniform draws or more: 0.85^360 < 1e-25
+            assert 0.85 / sqrt(width) < np.abs(biases).max() <= 1 / sqrt(width) * (1 + 1e-6)
+        else:
+            assert not biases.any(), "a forget gate starts like the others"
 
 
-def test_torch_default_of_a_recurrent_unit_is_pytorchs_own_start():
+@pytest.mark.parametrize(("unit", "twin"), [("gru", nn.GRU(100, HIDDEN)), ("lstm", nn.LSTM(HIDDEN, WIDER))])
+def test_torch_default_of_a_recurrent_unit_is_pytorchs_own_start(unit: str, twin: nn.RNNBase):
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        twin = dict(nn.GRU(100, HIDDEN).named_parameters())
+        twin.reset_parameters()
     ours = start_of_a_series_model("torch_default")
-    for name, value in twin.items():
+    for name, value in twin.named_parameters():
         other = value.detach().numpy()
         rel = 6 * sqrt(0.8 / other.size)
-        assert (ours[f"gru.{name}"] ** 2).mean() == pytest.approx((other**2).mean(), rel=rel)
+        assert (ours[f"{unit}.{name}"] ** 2).mean() == pytest.approx((other**2).mean(), rel=rel)
 
 
 @pytest.mark.parametrize("initialisation", EVERY_SCHEME)

@@ -26,6 +26,7 @@ from fedsim.models.layers import (
     LastStep,
     Layer,
     Linear,
+    Lstm,
     MaxPool1d,
     MaxPool2d,
     OneHot,
@@ -82,11 +83,14 @@ def test_a_model_says_what_is_behind_its_convolutions(channels, number, names):
         assert made == [*((layer(name, channels),) for layer, name in zip(layers, names, strict=True)), ()]
 
 
-def test_a_recurrent_unit_by_hand():
-    gru = Gru("gru", inputs=4, hidden=5)
-    assert list(gru.parameter_shapes.values()) == [(15, 4), (15, 5), (15,), (15,)]
-    assert gru.output_shape((4, 7)) == (5, 7)
-    assert gru.macs((4, 7)) == 7 * (15 * 4 + 15 * 5)
+@pytest.mark.parametrize(("unit", "rows"), [(Gru, 15), (Lstm, 20)])
+def test_a_recurrent_unit_by_hand(unit: type[Gru | Lstm], rows: int):
+    layer = unit("r", inputs=4, hidden=5)
+    names = ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
+    assert layer.state_shapes == dict(zip(names, [(rows, 4), (rows, 5), (rows,), (rows,)], strict=True))
+    assert layer.output_shape((4, 7)) == (5, 7)
+    assert layer.macs((4, 7)) == 7 * (rows * 4 + rows * 5)
+    assert (layer.signature, layer.alone) == (f"{unit.__name__.lower()}(inputs=4, hidden=5)", True)
 
 
 def test_a_residual_block_is_the_sum_of_its_branches_work_and_states():
@@ -210,6 +214,7 @@ def test_pooling_and_flattening_give_the_shapes_of_pytorch(shape, kernel):
         (OneHot("o", 70), (70, 9), r"takes sequences of tokens \(length,\)"),
         (Embedding("e", 70, 16), (1, 9), r"takes sequences of tokens \(length,\)"),
         (Gru("g", 4, 5), (5, 4), r"takes series \(4, time\)"),
+        (Lstm("l", 4, 5), (4,), r"takes series \(4, time\)"),
         (LastStep("l"), (4,), r"takes series \(channels, time\)"),
         (PadShortcut("p", 3, 6, stride=2), (4, 8, 8), r"takes \(3, height, width\)"),
         (Residual("r", (Linear("fc", 3, 2),)), (3,), r"the body gives \(2,\), the shortcut \(3,\)"),
@@ -289,6 +294,8 @@ def test_signatures_tell_type_and_every_size_but_not_the_name():
         Embedding("a", 3, 2),
         Gru("a", 2, 3),
         Gru("a", 3, 2),
+        Lstm("a", 2, 3),
+        Lstm("a", 3, 2),
         LastStep("a"),
         PadShortcut("a", 1, 2, stride=2),
         Residual("a", (ReLU("a"),)),

@@ -13,6 +13,8 @@ from fedsim.models.char_cnn import CharCnn
 from fedsim.models.conv1d import Conv1dModel
 from fedsim.models.gru import GruModel
 from fedsim.models.leaf_cnn import LeafCnn
+from fedsim.models.lstm import LstmModel
+from fedsim.models.recurrent import RecurrentModelSettings
 from fedsim.models.resnet import ResNet
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import LayerTable
@@ -168,12 +170,21 @@ def test_conv1d_has_the_shapes_and_parameters_of_wdcnn():
     assert table.parameters() == 54_310
 
 
-def test_gru_has_three_gates_in_each_layer():
-    table = GruModel(hidden=5, layers=2).table((14, 30), 3)
-    first, second = 3 * 5 * (14 + 5) + 6 * 5, 3 * 5 * (5 + 5) + 6 * 5
-    assert table.parameters("extractor") == first + second
+@pytest.mark.parametrize(("model", "gates"), [(GruModel, 3), (LstmModel, 4)])
+def test_each_recurrent_layer_has_its_gates_and_reads_the_one_before(model: type[RecurrentModelSettings], gates: int):
+    table = model(hidden=5, layers=2).table((14, 30), 3)
+    first, second = gates * 5 * (14 + 5), gates * 5 * (5 + 5)
+    assert table.parameters("extractor") == first + second + 2 * (2 * gates * 5)  # two biases for each gate
     assert table.parameters("classifier") == 5 * 3 + 3
-    assert table.forward_macs() == 30 * (3 * 5 * (14 + 5) + 3 * 5 * (5 + 5)) + 5 * 3
+    assert table.bytes() == 4 * (first + second + 20 * gates + 18)
+    assert table.forward_macs() == 30 * (first + second) + 5 * 3
+    assert table.training_flops_per_sample == 3 * 2 * table.forward_macs()
+    kind = model().name
+    assert [(layer.name, layer.signature) for layer in table.signed_layers()] == [
+        (f"{kind}1", f"{kind}(inputs=14, hidden=5)"),
+        (f"{kind}2", f"{kind}(inputs=5, hidden=5)"),
+        ("fc", "linear(inputs=5, outputs=3)"),
+    ]
 
 
 def common(left: LayerTable, right: LayerTable) -> list[str]:
@@ -251,6 +262,7 @@ def test_running_statistics_travel_but_are_not_parameters():
         (Conv1dModel(), (3, 1024), 5, (100,)),
         (Conv1dModel(stride=1), (9, 128), 6, (100,)),
         (GruModel(), (24, 1), 1, (64,)),
+        (LstmModel(hidden=7, layers=3), (24, 1), 1, (7,)),
     ],
 )
 def test_models_are_cut_to_fit_the_data(model: ModelSettings, shape, classes, natural):
@@ -325,7 +337,8 @@ def test_one_number_is_asked_of_one_output():
         (Conv1dModel(), (2, 65), r"\(2, 65\); set model\.stride to 1, or choose gru"),
         (Conv1dModel(), (2, 64), r"\(2, 64\); choose gru, which takes series of any length"),
         (Conv1dModel(), (1, 28, 28), r"needs series \(channels, length\) .* choose softmax or mlp"),
-        (GruModel(), (1, 28, 28), r"needs series \(channels, time\), .* shape \(1, 28, 28\); choose softmax"),
+        (GruModel(), (1, 28, 28), r"'gru' needs series \(channels, time\), .* shape \(1, 28, 28\); choose softmax"),
+        (LstmModel(), (1024,), r"'lstm' needs series \(channels, time\), .* shape \(1024,\); save x\[:, None\]"),
     ],
 )
 def test_data_that_do_not_fit_are_refused_with_rule_shape_and_a_way_out(model, shape, message):
@@ -343,7 +356,7 @@ def test_the_stride_that_a_short_series_is_told_to_take_fits_and_is_the_longest(
         Conv1dModel(stride=stride + 1).table((1, length), 4)
 
 
-@pytest.mark.parametrize("model", [Conv1dModel(), GruModel()])
+@pytest.mark.parametrize("model", [Conv1dModel(), GruModel(), LstmModel()])
 def test_models_of_series_refuse_data_of_unknown_shape(model):
     with pytest.raises(UserError, match="this one declares sizes only; choose"):
         model.table(None, None)
@@ -366,6 +379,8 @@ def test_a_first_kernel_that_skips_values_is_refused():
         (CharCnn, {"depth": 7}),
         (Vdcnn, {"depth": "9"}),
         (GruModel, {"layers": 0}),
+        (LstmModel, {"layers": 101}),
+        (LstmModel, {"hidden": 0}),
         (Conv1dModel, {"stride": 0}),
     ],
 )

@@ -20,6 +20,7 @@ from fedsim.models.layers import (
     LastStep,
     Layer,
     Linear,
+    Lstm,
     OneHot,
     PadShortcut,
     Residual,
@@ -72,31 +73,70 @@ def test_a_look_up_is_a_linear_layer_of_the_one_hot_rows_and_row_0_is_never_trai
     assert weight.grad.tolist() == [[0, 0], [1, 1], [0, 0], [2, 2]]
 
 
-def test_the_recurrent_unit_follows_its_equations():
-    module = made(Gru("gru", inputs=3, hidden=4), LastStep("last"), shape=(3, 5)).double()
-    state = {name.removeprefix("gru."): value.detach() for name, value in module.part_state("extractor").items()}
-    w_r, w_z, w_n = state["weight_ih_l0"].split(4)
-    u_r, u_z, u_n = state["weight_hh_l0"].split(4)
-    b_r, b_z, b_n = state["bias_ih_l0"].split(4)
-    c_r, c_z, c_n = state["bias_hh_l0"].split(4)
-    x = torch.from_numpy(np.random.default_rng(1).standard_normal((3, 5)))
-    h = torch.zeros(4, dtype=torch.float64)
-    for step in x.T:
-        r = torch.sigmoid(w_r @ step + b_r + u_r @ h + c_r)
-        z = torch.sigmoid(w_z @ step + b_z + u_z @ h + c_z)
-        n = torch.tanh(w_n @ step + b_n + r * (u_n @ h + c_n))
+def gated(x: torch.Tensor, weights: list[torch.Tensor]) -> torch.Tensor:
+    """The last hidden state of a gated recurrent unit (Cho et al., 2014) on one series (channels, time)."""
+    (w_r, w_z, w_n), (u_r, u_z, u_n), (b_r, b_z, b_n), (c_r, c_z, c_n) = (weight.chunk(3) for weight in weights)
+    h = torch.zeros(1, len(b_r), dtype=x.dtype)
+    for step in x.T.split(1):
+        r = torch.sigmoid(step @ w_r.T + b_r + h @ u_r.T + c_r)
+        z = torch.sigmoid(step @ w_z.T + b_z + h @ u_z.T + c_z)
+        n = torch.tanh(step @ w_n.T + b_n + r * (h @ u_n.T + c_n))
         h = (1 - z) * n + z * h
+    return h[0]
+
+
+def remembered(x: torch.Tensor, weights: list[torch.Tensor]) -> torch.Tensor:
+    """That of a long short-term memory with a forget gate (Gers et al., 2000)."""
+    (w_i, w_f, w_g, w_o), (u_i, u_f, u_g, u_o), *biases = (weight.chunk(4) for weight in weights)
+    b_i, b_f, b_g, b_o = (one + other for one, other in zip(*biases, strict=True))
+    h = cell = torch.zeros(1, len(b_i), dtype=x.dtype)
+    for step in x.T.split(1):
+        enter, forget = torch.sigmoid(step @ w_i.T + h @ u_i.T + b_i), torch.sigmoid(step @ w_f.T + h @ u_f.T + b_f)
+        cell = forget * cell + enter * torch.tanh(step @ w_g.T + h @ u_g.T + b_g)
+        h = torch.sigmoid(step @ w_o.T + h @ u_o.T + b_o) * torch.tanh(cell)
+    return h[0]
+
+
+EQUATIONS = {Gru: gated, Lstm: remembered}
+TWINS: dict[type[Layer], type[torch.nn.RNNBase]] = {Gru: torch.nn.GRU, Lstm: torch.nn.LSTM}
+each_recurrent_unit = pytest.mark.parametrize("unit", EQUATIONS)
+
+
+@each_recurrent_unit
+def test_a_recurrent_unit_follows_its_equations(unit: type[Gru | Lstm]):
+    module = made(unit("r", inputs=3, hidden=4), LastStep("last"), shape=(3, 5)).double()
+    weights = [value.detach() for value in module.part_state("extractor").values()]
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((3, 5)))
+    expected = EQUATIONS[unit](x, weights)
     with torch.no_grad():
-        torch.testing.assert_close(module.parts["extractor"](x[None])[0], h, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(module.parts["extractor"](x[None])[0], expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_recurrent_units_work_is_that_of_its_equations_matrix_products():
-    w, u, x, h = (torch.zeros(shape) for shape in ((3 * 5, 4), (3 * 5, 5), (7, 4, 1), (5, 1)))
+@each_recurrent_unit
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_recurrent_layers_are_pytorchs_bit_for_bit(unit: type[Gru | Lstm], dtype: torch.dtype):
+    """All states of two layers, and the gradients, which are those of the same sums in the same order."""
+    module = made(unit("one", inputs=3, hidden=4), unit("two", inputs=4, hidden=6), shape=(3, 5)).to(dtype)
+    twins = [TWINS[unit](*sizes, batch_first=True, dtype=dtype) for sizes in ((3, 4), (4, 6))]
+    for layer, twin in zip(module.parts["extractor"], twins, strict=True):
+        twin.load_state_dict(layer.state_dict())
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((2, 3, 5))).to(dtype)
+    states = module.parts["extractor"](x)
+    expected = twins[1](twins[0](x.transpose(1, 2))[0])[0]  # (batch, time, hidden)
+    assert torch.equal(states, expected.transpose(1, 2))
+    states[:, :, -1].sum().backward()
+    expected[:, -1].sum().backward()
+    theirs = [weight.grad for twin in twins for weight in twin.parameters()]
+    for mine, other in zip(module.part_parameters("extractor").values(), theirs, strict=True):
+        assert other.any() and torch.equal(mine.grad, other)
+
+
+@each_recurrent_unit
+def test_a_recurrent_units_work_is_that_of_its_equations_matrix_products(unit: type[Gru | Lstm]):
+    layer = unit("r", inputs=4, hidden=5)
     with FlopCounterMode(display=False) as counter:
-        for step in x:
-            torch.mm(w, step)
-            torch.mm(u, h)
-    assert counter.get_total_flops() == 2 * Gru("gru", inputs=4, hidden=5).macs((4, 7))
+        EQUATIONS[unit](torch.zeros(4, 7), [torch.zeros(shape) for shape in layer.parameter_shapes.values()])
+    assert counter.get_total_flops() == 2 * layer.macs((4, 7))
 
 
 def test_padded_shortcuts_take_every_second_pixel_and_add_channels_of_zeros():

@@ -11,6 +11,7 @@ TORCH_LAYERS = "fedsim/models/torch_layers.py"
 TABLE = "fedsim/models/table.py"
 COMPOSITE = "fedsim/models/layers/composite.py"
 NORMALISATION = "fedsim/models/layers/normalisation.py"
+RECURRENT = "fedsim/models/layers/recurrent.py"
 RESNET = "fedsim/models/resnet.py"
 VGG = "fedsim/models/vgg.py"
 INITIALISATION = "fedsim/models/initialisation.py"
@@ -164,7 +165,7 @@ FAULTS = (
         TORCH_LAYERS,
         "return x[:, :, -1]",
         "return x[:, :, 0]",
-        (f"{TEST_TORCH_LAYERS}::test_the_recurrent_unit_follows_its_equations",),
+        (f"{TEST_TORCH_LAYERS}::test_a_recurrent_unit_follows_its_equations",),
     ),
     Fault(
         "token 0 is trained",
@@ -208,9 +209,9 @@ FAULTS = (
     Fault(
         "a recurrent unit reads backwards",
         TORCH_LAYERS,
-        "super().forward(input.transpose(1, 2))",
-        "super().forward(input.flip(2).transpose(1, 2))",
-        (f"{TEST_TORCH_LAYERS}::test_the_recurrent_unit_follows_its_equations",),
+        "unit(series.transpose(1, 2))",
+        "unit(series.flip(2).transpose(1, 2))",
+        (f"{TEST_TORCH_LAYERS}::test_a_recurrent_unit_follows_its_equations",),
     ),
     Fault(
         "a convolution's padding counts once",
@@ -249,10 +250,24 @@ FAULTS = (
     ),
     Fault(
         "a gated unit has four gates",
-        "fedsim/models/layers/recurrent.py",
-        "GATES = 3",
-        "GATES = 4",
+        RECURRENT,
+        "gates: ClassVar[int] = 3",
+        "gates: ClassVar[int] = 4",
         (f"{TEST_LAYERS}::test_a_recurrent_unit_by_hand",),
+    ),
+    Fault(
+        "a memory has no gate to forget",
+        RECURRENT,
+        "gates: ClassVar[int] = 4",
+        "gates: ClassVar[int] = 3",
+        (f"{TEST_LAYERS}::test_a_recurrent_unit_by_hand",),
+    ),
+    Fault(
+        "a recurrent unit works at one step only",
+        RECURRENT,
+        "return steps * self.gates",
+        "return self.gates",
+        (f"{TEST_TORCH_LAYERS}::test_a_recurrent_units_work_is_that_of_its_equations_matrix_products",),
     ),
     Fault(
         "the shortcut's work is forgotten",
@@ -406,15 +421,15 @@ FAULTS = (
     ),
     Fault(
         "the second recurrent layer reads the sensors",
-        "fedsim/models/gru.py",
+        "fedsim/models/recurrent.py",
         "            inputs = self.hidden\n",
         "",
-        (f"{TEST_PUBLISHED_MODELS}::test_gru_has_three_gates_in_each_layer",),
+        (f"{TEST_PUBLISHED_MODELS}::test_each_recurrent_layer_has_its_gates_and_reads_the_one_before",),
     ),
     Fault(
         "all gates of a unit share their fan",
         INITIALISATION,
-        "weight[0] // GATES",
+        "weight[0] // layer.gates",
         "weight[0]",
         (f"{TEST_INITIALISATION}::test_every_layer_has_its_own_fans",),
     ),

@@ -25,7 +25,7 @@ from fedsim.models.layers.normalisation import (
     normalising,
 )
 from fedsim.models.layers.pooling import GlobalAveragePool, KMaxPool, MaxPool1d, MaxPool2d
-from fedsim.models.layers.recurrent import Gru, LastStep
+from fedsim.models.layers.recurrent import Gru, LastStep, Lstm, Recurrent
 from fedsim.models.layers.tokens import Embedding, OneHot
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "LastStep",
     "Layer",
     "Linear",
+    "Lstm",
     "MaxPool1d",
     "MaxPool2d",
     "Normalisation",
@@ -55,6 +56,7 @@ __all__ = [
     "Operator",
     "PadShortcut",
     "ReLU",
+    "Recurrent",
     "Residual",
     "Shape",
     "normalising",
