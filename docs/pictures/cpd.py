@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import fedsim
-from fedsim.data.dataset import class_counts
+from fedsim.data.class_counts import class_counts
 from fedsim.data.distances import cpd, pairwise
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.quality import counts_of

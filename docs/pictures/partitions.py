@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedsim.data.dataset import class_counts
+from fedsim.data.class_counts import class_counts
 from fedsim.data.digits import Digits
 from fedsim.data.raw_dataset import Clients
 from fedsim.kernel.streams import Streams

@@ -23,7 +23,6 @@ __all__ = [
     "capture_samples",
     "captured_ids",
     "changes_to_samples",
-    "class_number",
     "classes_seen",
     "pass_order",
     "phase_of_class",
@@ -99,17 +98,9 @@ def phase_of_class(classes: int, phases: int, streams: Streams) -> NDArray[np.in
     return phase
 
 
-def class_number(dataset: FederatedDataset, name: str) -> int | None:
-    """The class that is called *name*, or has this number where classes have no names; None: no class does."""
-    assert dataset.classes is not None
-    names = dataset.class_names or tuple(map(str, range(dataset.classes)))
-    return names.index(name) if name in names else None
-
-
 def _named_groups(dataset: FederatedDataset, drift: DriftSettings) -> tuple[tuple[int, ...], ...]:
-    """The classes of each phase."""
-    numbers = [[class_number(dataset, name) for name in group] for group in drift.groups]
-    return tuple(tuple(number for number in group if number is not None) for group in numbers)
+    """The classes of each phase; that they are the data set's is checked before anything runs."""
+    return tuple(tuple(map(dataset.labels.index, group)) for group in drift.groups)
 
 
 def _phases_with(dataset: FederatedDataset, drift: DriftSettings, streams: Streams) -> NDArray[np.bool_]:

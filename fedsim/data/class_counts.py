@@ -1,4 +1,4 @@
-"""Class counts of captures that follow each other: a client's pass is shuffled once, not for each capture of it."""
+"""How many samples of each class clients have: all their own, or in captures that follow each other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,48 @@ from numpy.typing import NDArray
 
 from fedsim.data.captures import Capture, captured_ids, pass_order
 from fedsim.data.dataset import FederatedDataset
+from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 
-__all__ = ["ClassCounts"]
+__all__ = ["ClassCounts", "class_counts", "classes_held"]
+
+AT_ONCE = 2**22  # numbers
+
+
+def class_counts(data: FederatedDataset, clients: slice = slice(None)) -> NDArray[np.int64]:
+    """(clients, classes) training samples of each client and class; *clients* are those asked for, left out, all.
+
+    Raises `UserError` when the data set has none: it is only declared, or has numbers to predict.
+    """
+    if data.y is None or data.classes is None:
+        why = "has numbers to predict" if data.regression else "declares numbers only"
+        raise UserError(f"data set {data.name!r} {why}; it has no classes to count")
+    held = data.client_samples[clients]
+    owner = np.repeat(np.arange(len(held)), held)
+    labels = data.y[np.concatenate(data.train_ids[clients])]
+    counts = np.bincount(owner * data.classes + labels, minlength=len(held) * data.classes)
+    return counts.reshape(-1, data.classes)
+
+
+def classes_held(data: FederatedDataset) -> NDArray[np.int64]:
+    """(clients,) of how many classes each client has training samples; some clients at once, so that memory is small.
+
+    Raises `UserError` as `class_counts` does.
+    """
+    rows = max(AT_ONCE // (data.classes or 1), 1)
+    return np.concatenate(
+        [
+            np.count_nonzero(class_counts(data, slice(begin, begin + rows)), axis=1)
+            for begin in range(0, data.clients, rows)
+        ]
+    )
 
 
 class ClassCounts:
-    """What `fedsim.data.captures.classes_seen` says, for whoever asks again and again."""
+    """What `fedsim.data.captures.classes_seen` says, for whoever asks again and again.
+
+    A client's pass is shuffled once, and not for each capture of it.
+    """
 
     def __init__(self, dataset: FederatedDataset, streams: Streams) -> None:
         self._dataset, self._streams = dataset, streams

@@ -21,7 +21,7 @@ from fedsim.data.target import Target
 from fedsim.errors import UserError
 from fedsim.imports import source_digest
 
-__all__ = ["POOL", "FederatedDataset", "class_counts", "classes_held"]
+__all__ = ["POOL", "FederatedDataset"]
 
 POOL = -1
 """The "client" that holds everybody's samples: what the cloud trains on when raw samples were sent to it."""
@@ -120,6 +120,11 @@ class FederatedDataset:
         return self.y is not None and self.classes is None
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What classes are called: by their names, or by their numbers where they have none; empty for regression."""
+        return self.class_names or tuple(map(str, range(self.classes or 0)))
+
+    @property
     def outputs(self) -> int | None:
         """What a model has to give for each sample: a score for each class, or one number; None when only declared."""
         return 1 if self.regression else self.classes
@@ -151,35 +156,6 @@ class FederatedDataset:
         if self.sample_bytes is None:
             raise UserError(f"data set {self.name!r} does not say how large a raw sample is; give data.sample_bytes")
         return float(self.client_samples[client] * self.sample_bytes)
-
-
-def class_counts(data: FederatedDataset, clients: slice = slice(None)) -> NDArray[np.int64]:
-    """(clients, classes) training samples of each client and class; *clients* are those asked for, left out, all.
-
-    Raises `UserError` when the data set has none: it is only declared, or has numbers to predict.
-    """
-    if data.y is None or data.classes is None:
-        why = "has numbers to predict" if data.regression else "declares numbers only"
-        raise UserError(f"data set {data.name!r} {why}; it has no classes to count")
-    held = data.client_samples[clients]
-    owner = np.repeat(np.arange(len(held)), held)
-    labels = data.y[np.concatenate(data.train_ids[clients])]
-    counts = np.bincount(owner * data.classes + labels, minlength=len(held) * data.classes)
-    return counts.reshape(-1, data.classes)
-
-
-def classes_held(data: FederatedDataset) -> NDArray[np.int64]:
-    """(clients,) of how many classes each client has training samples; some clients at once, so that memory is small.
-
-    Raises `UserError` as `class_counts` does.
-    """
-    rows = max(AT_ONCE // (data.classes or 1), 1)
-    return np.concatenate(
-        [
-            np.count_nonzero(class_counts(data, slice(begin, begin + rows)), axis=1)
-            for begin in range(0, data.clients, rows)
-        ]
-    )
 
 
 def _read_only(array: NDArray[Any] | None) -> NDArray[Any] | None:

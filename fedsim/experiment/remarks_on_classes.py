@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from fedsim.data.dataset import classes_held
+from fedsim.data.class_counts import classes_held
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import ModelTable
 from fedsim.protocols.centralised import Centralised

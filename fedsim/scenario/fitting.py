@@ -118,7 +118,7 @@ def _check_groups(dataset: FederatedDataset, drift: DriftSettings, classes: int)
     if not drift.groups and drift.all_phases > classes:
         problem = f"{drift.all_phases} phases share {classes} classes, and each needs one of its own"
         raise Misfit(f"{problem}; use fewer phases", "data", "stream", "drift")
-    names = dataset.class_names or tuple(map(str, range(classes)))
+    names = dataset.labels
     for phase, group in enumerate(drift.groups):
         for name in group:
             if name not in names:

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, PercentFormatter
 from numpy.typing import NDArray
 
-from fedsim.data.dataset import FederatedDataset, class_counts
+from fedsim.data.class_counts import class_counts
+from fedsim.data.dataset import FederatedDataset
 from fedsim.data.distances import mixtures
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories, factory_names

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from tiers import drawn
 
 from fedsim import registry
-from fedsim.data.dataset import class_counts
+from fedsim.data.class_counts import class_counts
 from fedsim.data.digits import Digits, bilinear
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.shares import hold_out, stratified_sample

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fedsim.data import dataset
-from fedsim.data.dataset import FederatedDataset, class_counts, classes_held
+from fedsim.data.class_counts import class_counts, classes_held
+from fedsim.data.dataset import FederatedDataset
 from fedsim.data.declared import Declared
 from fedsim.data.encoding import Affine, Ids
 from fedsim.data.raw_dataset import Clients
@@ -45,7 +46,7 @@ def test_class_counts_by_hand(tiny):
 
 @pytest.mark.parametrize("at_once", [1, 3, 6, 2**22])
 def test_classes_of_clients_are_counted_some_clients_at_once(at_once, monkeypatch):
-    monkeypatch.setattr("fedsim.data.dataset.AT_ONCE", at_once)
+    monkeypatch.setattr("fedsim.data.class_counts.AT_ONCE", at_once)
     y = np.array([0, 0, 2, 1, 1, 0, 1, 2])
     data = FederatedDataset(
         name="three",

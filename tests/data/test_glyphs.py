@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedsim.data.dataset import class_counts
+from fedsim.data.class_counts import class_counts
 from fedsim.data.generated import drawn_labels, number_of_samples, preference
 from fedsim.data.glyphs.dataset import BASE, Glyphs
 from fedsim.data.glyphs.style import LAW, Law, Style, device_style, draw

@@ -82,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "only the first clients' classes are counted",
-        "fedsim/data/dataset.py",
+        "fedsim/data/class_counts.py",
         "for begin in range(0, data.clients, rows)",
         "for begin in range(0, data.clients, data.clients)",
         ("tests/data/test_federated_dataset.py::test_classes_of_clients_are_counted_some_clients_at_once",),

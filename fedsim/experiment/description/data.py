@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedsim.data.dataset import FederatedDataset, class_counts
+from fedsim.data.class_counts import class_counts
+from fedsim.data.dataset import FederatedDataset
 from fedsim.data.distances import cpd, earth_movers, kl, mixtures
 from fedsim.experiment.description.spread import Spread, spread_of
 
