@@ -9,7 +9,9 @@ Simonyan and Zisserman have it, behind the first two fully connected layers. The
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
 
 from fedsim.errors import UserError
 from fedsim.models.layers import (
@@ -38,6 +40,11 @@ PUBLISHED: dict[str, Normalisation] = {"wide": "batch", "narrow": "none"}
 LEAST_PIXELS = 32  # halved five times
 
 
+def _as_published(others: dict[str, Any]) -> Normalisation:
+    """What the head's paper has: batch where it is wide, none where it is narrow."""
+    return PUBLISHED.get(others.get("head", ""), "none")  # without a head that is known, that is refused
+
+
 class Vgg(PublishedModelSettings):
     """VGG-11, 13, 16 or 19 for images of 32x32 pixels or more, as FlexiFed (wide) or SPATL (narrow) train it."""
 
@@ -50,9 +57,9 @@ class Vgg(PublishedModelSettings):
     head: Literal["wide", "narrow"] = "wide"
     """wide: batch normalisation, and two hidden layers of 4096 units (FlexiFed); narrow: no normalisation, and two
     hidden layers of 512 units (SPATL)."""
-    normalisation: Normalisation | None = None
+    normalisation: Normalisation = Field(default_factory=_as_published)
     """What is behind each convolution: batch (batch normalisation), group (group normalisation of two groups; for
-    clients of few classes) or none; left out, what the head's paper has."""
+    clients of few classes) or none."""
     dropout: Probability = 0.5
     """Chance of each hidden unit of the head to be left out of a training step."""
 
@@ -86,7 +93,7 @@ class Vgg(PublishedModelSettings):
         )
 
     def _convolutions(self, in_channels: int) -> list[Layer]:
-        how = self.normalisation or PUBLISHED[self.head]
+        how = self.normalisation
         layers: list[Layer] = []
         number = 0
         for stage, (channels, convolutions) in enumerate(zip(CHANNELS, CONVOLUTIONS[self.depth], strict=True), start=1):

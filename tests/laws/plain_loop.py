@@ -50,14 +50,15 @@ class Loop:
     scenario: Scenario
     mu: float | None = None
     uses: dict[int, int] = field(default_factory=dict)
-    net: Net = field(default_factory=Net)
+    net: torch.nn.Module = field(default_factory=Net)
 
     def __post_init__(self) -> None:
         self.data = gather_materials(self.scenario, seed=1).dataset
         self.x, self.y = torch.tensor(self.data.x), torch.tensor(self.data.y)
         draw = Stream(1, "model/init").generator()
         with torch.no_grad():
-            for layer in (self.net.first, self.net.second):
+            for layer in self.net.children():
+                assert isinstance(layer, torch.nn.Linear)
                 bound = np.sqrt(6 / (layer.in_features + layer.out_features))
                 uniform = 2 * draw.random((layer.out_features, layer.in_features)) - 1
                 layer.weight.copy_(torch.tensor((bound * uniform).astype(np.float32)))

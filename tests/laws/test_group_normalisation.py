@@ -37,7 +37,7 @@ class GroupedLoop(Loop):
         super().__post_init__()
         made = Wdcnn(CHANNELS, LENGTH, CLASSES) if self.model == "conv1d" else ResNet20(10)
         start(made, Stream(1, "model/init").generator(), normal=self.model == "resnet")
-        self.net = made  # type: ignore[assignment]
+        self.net = made
 
     def named(self) -> dict[str, torch.Tensor]:
         return by_fedsims_names(self.net.state_dict(), LAST[self.model])

@@ -57,7 +57,7 @@ class RecurrentLoop(Loop):
                 fan_out = rows if name.startswith("last") else rows // GATES[self.model]
                 uniform = 2 * draw.random((rows, columns)) - 1
                 parameter.copy_(torch.tensor((np.sqrt(6 / (columns + fan_out)) * uniform).astype(np.float32)))
-        self.net = net  # type: ignore[assignment]
+        self.net = net
 
     def loss(self, batch: np.ndarray) -> torch.Tensor:
         return mse_loss(self.net(self.x[batch])[:, 0], self.y[batch])
