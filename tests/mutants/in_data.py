@@ -125,21 +125,27 @@ FAULTS = (
         UNSEEN_RECORDINGS,
         "return None if len(found) == 2 else float(True in found)",
         "return float(True in found)",
-        (f"{TEST_CWRU}::test_unseen_loads_and_sizes_together_leave_out_what_is_unseen_in_one_respect_only",),
+        (
+            "tests/data/test_unseen_recordings.py::test_unseen_loads_and_sizes_together_leave_out_what_is_unseen_in_one_respect_only",
+        ),
     ),
     Fault(
         "what is of an unseen load is trained on",
         UNSEEN_RECORDINGS,
         "float(True in found)",
         "float(False in found)",
-        (f"{TEST_CWRU}::test_recordings_at_an_unseen_load_are_tests_and_all_others_are_trained_on_to_their_end",),
+        (
+            "tests/data/test_unseen_recordings.py::test_recordings_at_an_unseen_load_are_tests_and_all_others_are_trained_on_to_their_end",
+        ),
     ),
     Fault(
         "a class that nobody trains on is tested",
         UNSEEN_RECORDINGS,
         "sorted(tested - trained)",
         "sorted(tested - tested)",
-        (f"{TEST_CWRU}::test_unseen_loads_and_sizes_that_leave_nothing_to_learn_or_to_test_are_refused",),
+        (
+            "tests/data/test_unseen_recordings.py::test_unseen_loads_and_sizes_that_leave_nothing_to_learn_or_to_test_are_refused",
+        ),
     ),
     Fault(
         "unseen loads are not in the cache's key",
@@ -153,7 +159,9 @@ FAULTS = (
         CWRU_DATA,
         "(self.window - 1) // self.stride",
         "(self.window - 1) // self.stride - 1",
-        (f"{TEST_CWRU}::test_the_end_of_each_recordings_training_stretch_takes_the_place_of_tests",),
+        (
+            "tests/data/test_unseen_recordings.py::test_the_end_of_each_recordings_training_stretch_takes_the_place_of_tests",
+        ),
     ),
     Fault(
         "test engines of all fleets are tested, whatever is asked for",
