@@ -34,7 +34,7 @@ MOST_HASHED_BYTES = 1_000_000_000
 MOST_FILES_IN_SECONDS = 300_000
 MOST_LEVELS = 16
 ARRAYS = ("x", "y", "owner", "test", "series")
-LISTS = ("class_names", "owner_names", "fleets", "remarks")
+LISTS = ("class_names", "owner_names", "fleets", "remarks", "levels")
 FACTS = ("classes", "sample_bytes", "sound_class", "owners_are_clients", "overlap", "whole_series", *LISTS)
 
 

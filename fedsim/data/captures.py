@@ -74,10 +74,12 @@ def captured_ids(dataset: FederatedDataset, client: int, capture: Capture, strea
 def classes_seen(
     dataset: FederatedDataset, client: int, capture: Capture | None, streams: Streams
 ) -> NDArray[np.int64]:
-    """(classes,) samples of each class in a capture; without one, among all of the client's training samples."""
-    assert dataset.y is not None and dataset.classes is not None
+    """(classes,) samples of each class in a capture; without one, among all of the client's training samples.
+
+    Where there are numbers to predict, their levels stand for classes.
+    """
     ids = dataset.train_ids[client] if capture is None else captured_ids(dataset, client, capture, streams)
-    return np.bincount(dataset.y[ids], minlength=dataset.classes)
+    return np.bincount(dataset.kinds[ids], minlength=dataset.counted or 0)
 
 
 def changes_to_samples(dataset: FederatedDataset) -> tuple[Mapping[str, Any] | None, DriftOfSamples | None]:

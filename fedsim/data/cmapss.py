@@ -31,7 +31,7 @@ from fedsim.settings import Positive, Several, key_rule
 
 __all__ = ["INFORMATIVE", "Cmapss"]
 
-VERSION = 2  # of what is kept in the cache
+VERSION = 3  # of what is kept in the cache
 WHAT = "the folder of NASA's C-MAPSS files is needed (train_FD001.txt, test_FD001.txt, RUL_FD001.txt, ...)"
 INFORMATIVE = (2, 3, 4, 7, 8, 9, 11, 12, 13, 14, 15, 17, 20, 21)
 """The sensors that change in FD001 (X. Li, Q. Ding, J.-Q. Sun, Reliability Engineering and System Safety 172, 2018)."""
@@ -86,7 +86,8 @@ class Cmapss(SampledDataset):
     cap: Positive = 125.0
     """Cycles: a remaining useful life above it is set to it, for early wear cannot be seen. For target value."""
     bounds: Annotated[Several[Positive], MinLen(1)] = (50.0, 125.0)
-    """Cycles at which the next class begins, ascending. For target classes: (50, 125) makes three."""
+    """Cycles at which the next class begins, ascending: (50, 125) makes three. With target value, groups are formed by
+    these, as if they were classes."""
 
     @key_rule
     def _ascending(self) -> None:
@@ -144,6 +145,7 @@ class Cmapss(SampledDataset):
             classes=None if values else len(bounds) + 1,
             class_names=() if values else self._class_names(),
             target=Target(CYCLES, scale=self.cap) if values else None,
+            levels=tuple(bound / self.cap for bound in self.bounds) if values else (),
             sample_bytes=float(x[0].size * FLOAT_BYTES + (FLOAT_BYTES if values else LABEL_BYTES)),
             owner=owner,
             owner_names=tuple(

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,9 @@ class FederatedDataset:
     """The class of what has no fault; None where there is none, or nobody says so."""
     target: Target | None = None
     """What the values of ``y`` are, for people; None for classes, and where nobody says so."""
+    levels: tuple[float, ...] = ()
+    """Values of ``y`` at which the next level begins, ascending: what stands for classes where samples are counted by
+    them. Empty for classes, and where nobody says so."""
     whole: FederatedDataset | None = None
     """The data set of which this is a view, with the same samples; None: it is one of its own."""
     told_apart_by: str = ""
@@ -118,6 +122,19 @@ class FederatedDataset:
     def regression(self) -> bool:
         """Whether models learn to tell numbers, not classes."""
         return self.y is not None and self.classes is None
+
+    @property
+    def counted(self) -> int | None:
+        """Of how many kinds samples are counted: the classes, or the levels of numbers; None where there are none."""
+        return len(self.levels) + 1 if self.levels else self.classes
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """(samples,) which of the ``counted`` kinds each sample is: its class, or the level of its number."""
+        assert self.y is not None and self.counted is not None
+        if not self.levels:
+            return self.y
+        return np.searchsorted(np.array(self.levels, self.y.dtype), self.y, side="right")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -228,6 +245,10 @@ def _faults_of_targets(data: FederatedDataset, samples: int) -> Iterable[str]:
         yield f"sound_class={data.sound_class} is none of {data.classes or 0} classes"
     if data.target is not None and data.classes is not None:
         yield "a target is what values are, and here are classes"
+    if data.levels and data.classes is not None:
+        yield "levels are of values, and here are classes"
+    if any(later <= earlier for earlier, later in pairwise(data.levels)):
+        yield f"levels={data.levels} must ascend"
 
 
 def _faults_of_ids(data: FederatedDataset, samples: int) -> Iterable[str]:

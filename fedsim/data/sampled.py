@@ -105,6 +105,7 @@ class SampledDataset(DatasetSettings):
             class_names=raw.class_names,
             sound_class=raw.sound_class,
             target=raw.target,
+            levels=raw.levels,
             sample_shape=raw.encoding.sample_shape(raw.x.shape[1:]),
             encoding=raw.encoding,
             sample_bytes=raw.sample_bytes,

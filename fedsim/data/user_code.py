@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -267,9 +268,16 @@ def _check_targets(raw: RawDataset) -> None:
             raise Flaw(f"sound_class={raw.sound_class!r}, but y holds values, not labels")
         if raw.target is not None and not isinstance(raw.target, Target):
             raise Flaw(f"target is {_said(raw.target)}, and must be a fedsim.data.target.Target")
+        levels = raw.levels
+        if not isinstance(levels, tuple) or not all(type(level) is float and np.isfinite(level) for level in levels):
+            raise Flaw(f"levels={levels!r:.50} must be a tuple of finite numbers (float)")
+        if any(later <= earlier for earlier, later in pairwise(levels)):
+            raise Flaw(f"levels={levels!r:.50} must ascend")
         return
     if raw.target is not None:
         raise Flaw("target says what values are, but y holds labels; leave it out")
+    if raw.levels:
+        raise Flaw("levels divide values, but y holds labels; leave them out")
     if not 1 <= classes <= MOST_CLASSES:
         raise Flaw(f"classes={classes} must be from 1 to {MOST_CLASSES}")
     wrong = np.flatnonzero((y < 0) | (y >= classes))

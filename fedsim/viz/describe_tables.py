@@ -53,7 +53,8 @@ def _data(data: dict[str, Any]) -> Iterator[DescriptionTable]:
 def _data_rows(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "clients", f"{data['clients']:,}"
     if data["regression"]:
-        yield "labels", "numbers (regression)"
+        levels = data["levels"]
+        yield "labels", "numbers (regression)" + (f", counted as {len(levels) + 1} classes" if levels else "")
     elif data["classes"] is not None:
         names = data["class_names"]
         yield "classes", f"{data['classes']}" + (f": {', '.join(names)}" if 0 < len(names) <= MOST_NAMES else "")

@@ -7,7 +7,9 @@ import gzip
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from small_worlds import NO_CONTENTION, simulated
 
+from fedsim.data.class_counts import class_counts
 from fedsim.data.cmapss import Cmapss
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.target import Target
@@ -89,7 +91,43 @@ def test_the_last_window_ends_with_the_last_cycle_and_its_life_is_its_own_engine
 def test_a_class_begins_at_its_bound(folder):
     made = raw(folder, bounds=(1.0, 3.0, 5.0))
     assert made.y[:10].tolist() == [1, 1, 0, 0, 3, 2, 2, 1, 1, 0]
-    assert (made.classes, made.class_names[1]) == (4, "1 to 3 cycles")
+    assert (made.classes, made.class_names[1], made.levels) == (4, "1 to 3 cycles", ())
+
+
+def test_values_are_counted_as_the_classes_of_their_lives(folder):
+    """Whatever the cap is; what is above it counts as the cap."""
+    options = {"bounds": (1.0, 3.0, 5.0)}
+    classes = Cmapss(path=str(folder), window=4, **options).load(Clients(3), lambda _: np.random.default_rng(0))
+    values = Cmapss(path=str(folder), window=4, target="value", cap=5.0, **options)
+    loaded = values.load(Clients(3), lambda _: np.random.default_rng(0))
+    assert loaded.levels == (0.2, 0.6, 1.0)
+    assert loaded.kinds.tolist() == classes.y.tolist()
+    assert class_counts(loaded).tolist() == class_counts(classes).tolist()
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        {"name": "stp", "growth": {"name": "constant", "beta": 1}},
+        {"name": "hfedms_d", "scc": None, "growth": {"name": "constant", "beta": 1}},
+        {"name": "fedgs", "devices": 2, "presampled": 1},
+    ],
+    ids=lambda protocol: protocol["name"],
+)
+def test_protocols_that_count_classes_take_values_for_their_levels(folder, protocol):
+    """A device reports four bytes for each of three levels, as it does for classes; the same take part."""
+
+    def world(target):
+        data = {"name": "cmapss", "path": str(folder), "window": 4, "target": target}
+        changes = {"topology.devices": 3, "data": data, "protocols": [protocol], "stop.rounds": 2}
+        changes |= {"model": {"name": "mlp", "hidden": [4]}}
+        return simulated(NO_CONTENTION | changes)
+
+    of_values, of_classes = world("value").trace, world("classes").trace
+    hops = of_values.hops.array()
+    assert (hops["bytes"][hops["access"]] == 12.0).sum() >= 3
+    assert of_values.groups.array().tolist() == of_classes.groups.array().tolist()
+    assert hops["client"].tolist() == of_classes.hops.array()["client"].tolist()
 
 
 def test_samples_hold_the_sensors_in_the_order_of_the_file(folder):

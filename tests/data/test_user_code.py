@@ -244,6 +244,22 @@ def test_a_function_of_an_installed_package_is_called(streams):
             "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, target='mm')",
             r"target is of type str, and must be a fedsim\.data\.target\.Target",
         ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.array([0, 1]), 2, 1.0, levels=(0.5,))",
+            "levels divide values, but y holds labels",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, levels=[0.5])",
+            r"levels=\[0\.5\] must be a tuple of finite numbers \(float\)",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, levels=(0.5, np.inf))",
+            r"levels=\(0\.5, inf\) must be a tuple of finite numbers",
+        ),
+        (
+            "RawDataset(np.ones((2, 1), np.uint8), np.ones(2, np.float32), None, 1.0, levels=(0.5, 0.5))",
+            r"levels=\(0\.5, 0\.5\) must ascend",
+        ),
     ],
 )
 def test_a_result_that_is_no_data_set_is_refused(make, result, message):

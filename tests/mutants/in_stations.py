@@ -137,6 +137,20 @@ FAULTS = (
         (f"{CLOCK}::test_the_selector_is_asked_for_what_the_presampled_lack",),
     ),
     Fault(
+        "a number at a bound is of the level below",
+        "fedsim/data/dataset.py",
+        'side="right")',
+        'side="left")',
+        ("tests/data/test_federated_dataset.py::test_numbers_are_counted_by_their_levels",),
+    ),
+    Fault(
+        "a bound is compared more exactly than a number is kept",
+        "fedsim/data/dataset.py",
+        "np.array(self.levels, self.y.dtype)",
+        "np.array(self.levels)",
+        ("tests/data/test_federated_dataset.py::test_a_number_that_is_a_bound_is_in_the_level_that_begins_there",),
+    ),
+    Fault(
         "stale counts are selected by",
         "fedsim/data/class_counts.py",
         "if client not in self._counted or self._counted[client] is not capture",

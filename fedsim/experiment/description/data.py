@@ -37,6 +37,7 @@ def data_facts(data: FederatedDataset) -> dict[str, Any]:
         "classes": data.classes,
         "class_names": list(data.class_names),
         "regression": data.regression,
+        "levels": list(data.levels),
         "vocabulary": data.vocabulary,
         "sample_shape": data.sample_shape and list(data.sample_shape),
         "stored_as": None if stored is None else f"{stored.dtype} {'x'.join(map(str, stored.shape[1:]))}",
@@ -55,12 +56,11 @@ def data_facts(data: FederatedDataset) -> dict[str, Any]:
 
 
 def _skew(data: FederatedDataset) -> dict[str, Spread | None] | None:
-    if data.classes is None or _too_many_counts(data):
+    if data.counted is None or data.y is None or _too_many_counts(data):
         return None
-    assert data.y is not None
-    everybody = mixtures(np.bincount(data.y[np.concatenate(data.train_ids)], minlength=data.classes))
+    everybody = mixtures(np.bincount(data.kinds[np.concatenate(data.train_ids)], minlength=data.counted))
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in (*DISTANCES, "classes_held")}
-    rows = max(AT_ONCE // data.classes, 1)
+    rows = max(AT_ONCE // data.counted, 1)
     for begin in range(0, data.clients, rows):
         counts = class_counts(data, slice(begin, begin + rows))
         shares = mixtures(counts)
@@ -72,13 +72,13 @@ def _skew(data: FederatedDataset) -> dict[str, Spread | None] | None:
 
 def _too_many_counts(data: FederatedDataset) -> bool:
     """Whether so many clients have so many classes that counting them takes more than some seconds."""
-    return data.classes is not None and data.clients * data.classes > MOST_COUNTS
+    return data.counted is not None and data.clients * data.counted > MOST_COUNTS
 
 
 def _left_out(data: FederatedDataset) -> Iterator[str]:
     if _too_many_counts(data):
         yield (
-            f"who has which classes is not told: {data.clients:,} clients and {data.classes:,} classes are more than "
+            f"who has which classes is not told: {data.clients:,} clients and {data.counted:,} classes are more than "
             f"{MOST_COUNTS:,} counts"
         )
 

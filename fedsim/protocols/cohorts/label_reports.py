@@ -36,7 +36,7 @@ Counts = npt.NDArray[np.int64]
 
 def check_that_there_are_classes(world: World, what: str, way: str, *key: str) -> None:
     """Raise `Misfit` under *key*, with a *way* out, where *what* goes by classes and the data has none."""
-    if world.dataset.y is None or world.dataset.classes is None:
+    if world.dataset.counted is None or world.dataset.y is None:
         why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
         goes = f"{what} goes by the classes of samples, and data set {world.dataset.name!r} {why}"
         raise Misfit(f"{goes}; {way}", *key)
