@@ -1,7 +1,9 @@
-"""Runs the shipped scenarios on seeds 1 to 3, and writes what they end with: scenarios/measured.csv and README.md.
+"""Runs the shipped scenarios on seeds 1 to 3, and writes what they end with: scenarios/measured.csv and pages of it.
 
     python docs/scenario_table.py [NAME ...]    runs all of them, or those named, and keeps the other rows
-    python docs/scenario_table.py --table       writes the README from the rows and the scenarios, and runs nothing
+    python docs/scenario_table.py --table       writes the pages from the rows and the scenarios, and runs nothing
+
+The pages are scenarios/README.md and docs/industrial_cases.md.
 
 Each scenario is run as a user would, by a ``fedsim run`` of its own for each seed, with a store of its own. (With one
 store for all of them, some would find what others had trained, and the minutes would be too few.) One with
@@ -100,9 +102,10 @@ def write_rows(rows: pd.DataFrame) -> None:
     scenarios.MEASURED.write_text(text, encoding="utf-8", newline="")
 
 
-def write_page() -> None:
-    page = scenarios.PAGE.read_text(encoding="utf-8")
-    scenarios.PAGE.write_text(generate.generated(page), encoding="utf-8", newline="")
+def write_pages() -> None:
+    for path in (scenarios.PAGE, scenarios.CASES):
+        page = path.read_text(encoding="utf-8")
+        path.write_text(generate.generated(page), encoding="utf-8", newline="")
 
 
 def run_all(names: Sequence[str]) -> int:
@@ -123,7 +126,7 @@ def run_all(names: Sequence[str]) -> int:
             continue
         print(flush=True)
         write_rows(merged(scenarios.measured(), rows))
-        write_page()
+        write_pages()
         problems += outside(scenarios.measured(), name, said)
     for problem in problems:
         print(problem, file=sys.stderr)
@@ -136,7 +139,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="a scenario of scenarios/, without its .yaml; all of them"
     )
-    parser.add_argument("--table", action="store_true", help="write scenarios/README.md only, and run nothing")
+    parser.add_argument("--table", action="store_true", help="write the pages only, and run nothing")
     asked = parser.parse_args(words)
     known = scenarios.names()
     try:
@@ -146,7 +149,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if asked.table and asked.names:
             raise UserError("--table runs nothing: leave the names out")
         if asked.table:
-            write_page()
+            write_pages()
             return 0
         return run_all(asked.names or runnable(known))
     except UserError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from fedsim import cli, registry
-from writers import scenarios
+from writers import cases, scenarios
 from writers.markdown import ROOT, table
 
 
@@ -98,4 +98,6 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "numbers": numbers,
     "models": model_table,
     "scenarios": scenarios.all_of,
+    "cases": cases.table_of,
+    "ended": cases.ended,
 }

@@ -6,22 +6,25 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
+from fedsim.metrics.intervals import half_width
 from fedsim.radio.settings import RadioSettings
 from fedsim.scenario.load import load
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import NodeKind
 from fedsim.units import si
-from fedsim.viz.human import duration, number, size
-from writers.markdown import ROOT, table
+from fedsim.viz.human import duration, number, size, with_half_width
+from writers.markdown import ROOT, relative, table
 
 FOLDER = ROOT / "scenarios"
 PAGE = FOLDER / "README.md"
+CASES = ROOT / "docs/industrial_cases.md"
+"""A page that has numbers of some of them, too (docs/writers/cases.py)."""
 MEASURED = FOLDER / "measured.csv"
 COLUMNS = ["scenario", "protocol", "seed", "metric", "value", "sim_time_s", "transfer_bytes", "host_s", "settings"]
 """Of measured.csv: a row for each metric, and one without a metric where nothing is trained."""
@@ -81,7 +84,7 @@ def minutes(rows: pd.DataFrame, scenario: Scenario) -> float:
 
 def all_of(folder: str) -> str:
     """The table of the scenarios that are ``shipped``, or of those in ``paper``."""
-    return {"shipped": shipped, "paper": papers}[folder]()
+    return relative({"shipped": shipped, "paper": papers}[folder](), "scenarios/README.md")
 
 
 def shipped() -> str:
@@ -96,32 +99,47 @@ def line(name: str, rows: pd.DataFrame) -> list[str]:
     cells: dict[str, list[str]] = {title: [] for title in TITLES[3:7]}
     for protocol in scenario.protocols:
         mine = rows[rows["protocol"] == protocol.title]
-        once = mine.drop_duplicates("seed")
-        cells["protocol"].append(protocol.title)
-        cells["result"].append(", ".join(results(mine)))
-        cells["time"].append(duration(once["sim_time_s"].mean()) if len(mine) else "")
-        cells["traffic"].append(size(once["transfer_bytes"].mean()) if len(mine) else "")
-    lines = ["<br>".join(text.replace(" ", SAME) for text in texts) if any(texts) else "" for texts in cells.values()]
+        told = [protocol.title, ", ".join(results(mine)), *spent(mine)]
+        for texts, text in zip(cells.values(), told, strict=True):
+            texts.append(text)
+    lines = map(below_each_other, cells.values())
     took = f"{max(minutes(rows, scenario), 0.1):.1f}" if len(rows) else "not measured"
     seeds = f"<br>({len(scenario.seeds)}{SAME}seeds)" if len(rows) and len(scenario.seeds) > 1 else ""
-    about = f"[{name}]({name}.yaml)<br>{scenario.description}"
+    about = f"[{name}](/scenarios/{name}.yaml)<br>{scenario.description}"
     return [about, data_text(scenario), network_text(name), *lines, took + seeds]
 
 
-def results(rows: pd.DataFrame) -> Iterator[str]:
-    """The mean over seeds of each metric of one protocol; the accuracy in per cent, without its name."""
+def below_each_other(texts: Iterable[str]) -> str:
+    """A cell with a line for each protocol, as in the cells beside it; empty where none says anything."""
+    lines = [text.replace(" ", SAME) for text in texts]
+    return "<br>".join(lines) if any(lines) else ""
+
+
+def results(rows: pd.DataFrame, *, widths: bool = False) -> Iterator[str]:
+    """The mean over seeds of each metric of one protocol; the accuracy in per cent, without its name.
+
+    With *widths*, half the width of its 95 % interval stands behind it.
+    """
     for metric, values in rows[rows["metric"] != ""].groupby("metric", sort=False)["value"]:
+        share = metric == "accuracy"
+        values = 100 * values if share else values
         mean = float(values.mean(skipna=False))
-        if metric == "accuracy":
-            yield f"{100 * mean:.1f} %"
-        else:
-            yield f"{metric} {number(mean)}"
+        text = (
+            with_half_width(mean, half_width(values.tolist())) if widths else f"{mean:.1f}" if share else number(mean)
+        )
+        yield f"{text} %" if share else f"{metric} {text}"
+
+
+def spent(rows: pd.DataFrame) -> tuple[str, str]:
+    """The means over seeds of one protocol's simulated time and traffic; empty where there are no rows."""
+    once = rows.drop_duplicates("seed")
+    return (duration(once["sim_time_s"].mean()), size(once["transfer_bytes"].mean())) if len(rows) else ("", "")
 
 
 def data_text(scenario: Scenario) -> str:
     data = scenario.data
     page = ROOT / f"docs/data/{data.name}.md"
-    words = [f"[{data.name}](../{page.relative_to(ROOT)})" if page.exists() else f"{data.name}"]
+    words = [f"[{data.name}](/{page.relative_to(ROOT)})" if page.exists() else f"{data.name}"]
     partition = getattr(data, "partition", None)
     words += [partition.name] if partition is not None and partition.name != "iid" else []
     words += ["stream"] if getattr(data, "stream", None) is not None else []
@@ -160,7 +178,9 @@ def papers() -> str:
     rows = []
     for path in sorted((FOLDER / "paper").glob("*.yaml")):
         scenario = load(path)
-        rows.append([f"[{path.stem}](paper/{path.name})", scenario.description, stated_time(path) or "not stated"])
+        rows.append(
+            [f"[{path.stem}](/scenarios/paper/{path.name})", scenario.description, stated_time(path) or "not stated"]
+        )
     return table(["scenario", "what it is about", "real time"], rows)
 
 

@@ -65,7 +65,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in {"b": TRAINS.format("b"), "a": TRAINS.format("a"), "study": STUDY}.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     (tmp_path / "README.md").write_text(PAGE)
-    for name, path in {"FOLDER": "", "MEASURED": "measured.csv", "PAGE": "README.md"}.items():
+    (tmp_path / "cases.md").write_text(
+        "# Cases\n\n<!-- generated: ended It took {study/fedavg/time}. -->\n<!-- end of generated -->\n"
+    )
+    for name, path in {"FOLDER": "", "MEASURED": "measured.csv", "PAGE": "README.md", "CASES": "cases.md"}.items():
         monkeypatch.setattr(scenarios, name, tmp_path / path)
     monkeypatch.setattr(scenario_table, "fedsim_run", run_here)
     forget()
@@ -126,6 +129,7 @@ def test_a_study_of_the_network_is_run_once_and_has_no_result(folder: Path) -> N
     assert math.isnan(row["value"])
     assert lines(folder)["study"][3:7] == ["fedavg", "", "20&nbsp;s", "4&nbsp;kB"]
     assert lines(folder)["a"][3:] == ["fedavg<br>all,&nbsp;twice", "", "", "", "not measured"]
+    assert "-->\nIt took 20 s.\n\n<!--" in (folder / "cases.md").read_text()
 
 
 def test_rows_of_other_scenarios_are_kept_unless_these_are_gone(folder: Path) -> None:

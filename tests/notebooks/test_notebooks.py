@@ -43,16 +43,23 @@ def test_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_the_first_one_runs_with_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "smaller"),
+    [
+        ("first_run", ["stop.rounds=2"]),
+        ("bearing_faults_night_shift", ["stop.rounds=2", "topology.devices_per_factory=4", "data.unseen_clients=2"]),
+    ],
+)
+def test_it_runs_with_fewer_rounds(name: str, smaller: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Its cells one after the other, without the seconds that a kernel takes."""
     monkeypatch.setenv("MPLBACKEND", "agg")
-    (path,) = (path for path in NOTEBOOKS if path.name == "first_run.ipynb")
+    (path,) = (path for path in NOTEBOOKS if path.stem == name)
     monkeypatch.chdir(path.parent)
     cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     assert sum('["seeds=[1]"]' in cell for cell in cells) == 1
     names: dict[str, Any] = {}
     for cell in cells:
-        exec(cell.replace('["seeds=[1]"]', '["seeds=[1]", "stop.rounds=2"]'), names)
+        exec(cell.replace('["seeds=[1]"]', repr(["seeds=[1]", *smaller])), names)
     names["plt"].close("all")
     assert "fedavg" in str(names["table"])
 

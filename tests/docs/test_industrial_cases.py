@@ -1,0 +1,123 @@
+"""The page of industrial cases: its lines and sentences have what the scenarios and measured.csv have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pages import ROOT
+from writers import cases, scenarios
+
+PLANT = """\
+# Four machines, one cell. Is it enough? It is
+# small. How long does it take,
+# and what does it cost? Nobody knows.
+#
+# By hand: is this a question?
+name: plant
+stop: {rounds: 2}
+topology: {name: star, devices: 4}
+network: {cell: {radio: {name: fixed, profile: lte_m_m1}}, link: {rate_bps: .inf}}
+devices: {classes: {sensor: {compute: {name: per_sample, seconds_per_sample: 1.0e-9}}}}
+data: {name: digits}
+model: {name: softmax}
+training: {learning_rate: 0.25, batch_size: 32, momentum: 0.9}
+protocols:
+  - {name: fedavg, clients: 2}
+  - {name: fedavg, label: my own, clients: 2, training: {learning_rate: 0.01, batch_size: 8}}
+"""
+ENDS = {"fedavg": ("accuracy", [0.90, 0.92, 0.94]), "my own": ("rmse", [10.0, 12.0, 14.0])}
+TIMES_S, TRAFFIC_BYTES = [10.0, 20.0, 60.0], [1000, 2000, 6000]
+
+
+@pytest.fixture
+def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """A scenario in a folder of its own, and what was measured of it."""
+    (tmp_path / "plant.yaml").write_text(PLANT)
+    monkeypatch.setattr(scenarios, "FOLDER", tmp_path)
+    monkeypatch.setattr(scenarios, "MEASURED", tmp_path / "measured.csv")
+    forget()
+    monkeypatch.setattr(cases, "INDUSTRIAL", ("plant", *cases.AWAITED))
+    rows = pd.DataFrame(
+        [
+            {**dict.fromkeys(scenarios.COLUMNS, 0), "scenario": "plant", "protocol": protocol, "seed": seed}
+            | {"metric": metric, "value": values[seed - 1], "settings": "0123e456"}
+            | {"sim_time_s": TIMES_S[seed - 1], "transfer_bytes": TRAFFIC_BYTES[seed - 1]}
+            for seed in (1, 2, 3)
+            for protocol, (metric, values) in ENDS.items()
+        ]
+    )
+    rows.to_csv(tmp_path / "measured.csv", index=False)
+    return rows
+
+
+def forget() -> None:
+    scenarios.scenario_of.cache_clear()
+    scenarios.network_text.cache_clear()
+
+
+def test_a_line_has_the_learning_rate_and_the_interval_of_each_protocol(rows: pd.DataFrame) -> None:
+    """Half widths by hand: 4.303 x 2 / sqrt(3) = 4.97, for deviations of 2 points and of 2."""
+    space = scenarios.SAME
+    assert cases.line("plant", rows) == [
+        "[plant](/scenarios/plant.yaml)<br>How long does it take, and what does it cost?",
+        f"[digits](/docs/data/digits.md)<br>`lte_m_m1`<br>4{space}devices in one cell",
+        f"fedavg<br>my{space}own",
+        f"0.25,{space}32,{space}momentum{space}0.9<br>0.01,{space}8",
+        f"92.0{space}±{space}5.0{space}%<br>rmse{space}12.0{space}±{space}5.0",
+        f"30{space}s<br>30{space}s",
+        f"3{space}kB<br>3{space}kB",
+    ]
+
+
+def test_a_case_that_is_not_there_yet_has_no_line_and_one_that_is_not_measured_says_so(rows: pd.DataFrame) -> None:
+    _, _, line = cases.table_of("industrial").splitlines()
+    assert line.startswith("| [plant](../scenarios/plant.yaml)<br>")
+    assert "[digits](data/digits.md)<br>" in line
+    assert cases.line("plant", rows[:0])[4:] == [f"not{scenarios.SAME}measured{scenarios.SAME}yet<br>", "", ""]
+
+
+def test_a_scenario_without_a_question_is_described(rows: pd.DataFrame) -> None:
+    path = scenarios.path_of("plant")
+    path.write_text(path.read_text().replace("?", ".").replace("name: plant", "name: plant\ndescription: A plant"))
+    forget()
+    assert cases.question("plant") == "A plant"
+
+
+def test_a_sentence_has_means_and_ranges_in_its_places(rows: pd.DataFrame) -> None:
+    text = """{plant/fedavg/accuracy}, {plant/fedavg/accuracy/range};
+    {plant/my own/rmse}, {plant/my own/rmse/range}; {plant/my own/time} and {plant/fedavg/traffic}"""
+    assert cases.ended(text) == "92.0 %, 90 to 94 %; 12, 10 to 14; 30 s and 3 kB\n"
+
+
+def test_a_sentence_without_numbers_says_so(rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scenarios, "MEASURED", scenarios.FOLDER / "none.csv")
+    assert cases.ended("It ends at {plant/fedavg/accuracy}.") == "Its numbers are not measured yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{plan/fedavg/accuracy}", "there is no scenario plan"),
+        ("{plant/fedprox/accuracy}", "nothing was measured of {plant/fedprox/accuracy}"),
+        ("{plant/fedavg/rmse}", "no such metric was measured, only accuracy"),
+        ("{plant/fedavg}", "no place is written like this: {plant/fedavg}"),
+    ],
+)
+def test_a_place_that_leads_nowhere_is_told(rows: pd.DataFrame, text: str, said: str) -> None:
+    with pytest.raises(AssertionError) as error:
+        cases.ended(text)
+    assert said in str(error.value)
+
+
+def test_the_cases_of_the_page_are_scenarios() -> None:
+    named = {*cases.INDUSTRIAL, *cases.RELATED}
+    assert named - set(scenarios.names()) <= set(cases.AWAITED)
+    page = (ROOT / cases.PAGE).read_text("utf-8")
+    assert [name for name in named & set(scenarios.names()) if f"](../scenarios/{name}.yaml)" not in page] == []
+
+
+@pytest.mark.parametrize("name", sorted({*cases.INDUSTRIAL, *cases.RELATED} & set(scenarios.names())))
+def test_each_case_asks_a_question(name: str) -> None:
+    assert cases.question(name).endswith("?")
