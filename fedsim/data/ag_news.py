@@ -77,8 +77,9 @@ class AgNews(SampledDataset):
     @key_rule
     def _ngrams_only(self) -> None:
         for key in ("ngram", "buckets"):
-            if self.encoding != "ngrams" and key in self.model_fields_set:
-                problem = f"{key}={getattr(self, key)} is of encoding ngrams, and here it is {self.encoding}"
+            value = getattr(self, key)
+            if self.encoding != "ngrams" and value != type(self).model_fields[key].default:  # a run folder has all keys
+                problem = f"{key}={value} is of encoding ngrams, and here it is {self.encoding}"
                 raise Misfit(f"{problem}; leave it out, or set encoding to ngrams", key)
 
     def text(self, stored: NDArray[Any]) -> str:

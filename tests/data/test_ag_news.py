@@ -129,6 +129,7 @@ def test_all_encodings_are_of_one_file_in_the_cache_and_make_other_data(folder, 
 def test_keys_of_ngrams_are_refused_where_there_are_none(key):
     with pytest.raises(ValidationError, match=f"{key}=2 is of encoding ngrams, and here it is one_hot"):
         AgNews(encoding="one_hot", **{key: 2})
+    assert AgNews(**AgNews().model_dump()) == AgNews()  # as a run folder has it: defaults are said there
 
 
 def test_samples_shorter_than_an_ngram_are_refused():
