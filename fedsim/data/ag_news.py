@@ -8,6 +8,7 @@ words, and the paper's augmentation by a thesaurus.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,15 +17,15 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
-from fedsim.data.encoding import Encoding, Ids, OneHot
+from fedsim.data.encoding import Encoding, HashedNgrams, Ids, OneHot
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.source import Missing, SourcePath, locate, matching
-from fedsim.errors import Flaw, UserError, nearest, some
+from fedsim.errors import Flaw, Misfit, UserError, nearest, some
 from fedsim.files import shown
 from fedsim.lines import open_csv
 from fedsim.quick import check_bytes, check_samples, check_work
-from fedsim.settings import Name
+from fedsim.settings import Name, key_rule
 
 __all__ = ["ALPHABET", "CLASS_NAMES", "AgNews", "character_ids"]
 
@@ -42,6 +43,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789-,;.!?:'\"/\\|_@#$%^&*~`+-=<>()[
 place counts, so that id 37 is never used."""
 UNKNOWN = 0  # and blanks, and what follows the end
 PLACES = {character: place for place, character in enumerate(ALPHABET, start=1)}
+IDS = Ids(len(ALPHABET) + 1)
 CODES = 128  # of ASCII; all others are unknown
 
 
@@ -59,13 +61,26 @@ class AgNews(SampledDataset):
     """The file in the folder with the training texts."""
     test: Name = "test.csv"
     """The file in the folder with the test texts."""
-    encoding: Literal["ids", "one_hot"] = "ids"
-    """What a model takes: (length,) ids from 0 to 70, for models of characters (char_cnn, vdcnn), or (70, length) rows
-    of zeros and ones, one for each character of the alphabet, for models of numbers."""
+    encoding: Literal["ids", "one_hot", "ngrams"] = "ids"
+    """What a model takes: (length,) ids from 0 to 70, for models of characters (char_cnn, vdcnn); (70, length) rows of
+    zeros and ones, one for each character of the alphabet, for models of series; or (buckets,) zeros and ones that say
+    which n-grams the text has, for softmax and mlp."""
+    ngram: Annotated[int, Interval(ge=1, le=8)] = 3
+    """Characters in a row that are one n-gram. For encoding ngrams."""
+    buckets: Annotated[int, Interval(ge=2, le=1_000_000)] = 4096
+    """Numbers of a sample: n-grams are hashed into so many. For encoding ngrams."""
     length: Annotated[int, Interval(ge=16, le=16_384)] = 1014
     """Characters of a sample: what is longer loses its end, what is shorter is filled with blanks."""
     reverse: bool = True
     """Whether characters stand in backward order, the last one first, as in the paper."""
+
+    @key_rule
+    def _ngrams_only(self) -> None:
+        for key in ("ngram", "buckets"):
+            value = getattr(self, key)
+            if self.encoding != "ngrams" and value != type(self).model_fields[key].default:  # a run folder has all keys
+                problem = f"{key}={value} is of encoding ngrams, and here it is {self.encoding}"
+                raise Misfit(f"{problem}; leave it out, or set encoding to ngrams", key)
 
     def text(self, stored: NDArray[Any]) -> str:
         """The characters of a stored sample, in reading order."""
@@ -76,14 +91,19 @@ class AgNews(SampledDataset):
         """Samples of *length* characters, one byte each; on the wire as many bytes, and one for the label."""
         path = locate(self.path, what=WHAT)
         files = [path] if not path.is_dir() else [_inside(path, name) for name in (self.train, self.test)]
-        options = {"length": self.length, "reverse": self.reverse, "encoding": self.encoding}
-        return cached(self.name, VERSION, files, options, lambda: self._read(files))
+        options = {"length": self.length, "reverse": self.reverse}
+        return replace(cached(self.name, VERSION, files, options, lambda: self._read(files)), encoding=self._encoding)
+
+    @property
+    def _encoding(self) -> Encoding:
+        if self.encoding == "ngrams":
+            return HashedNgrams(len(ALPHABET), self.ngram, self.buckets)
+        return OneHot(len(ALPHABET)) if self.encoding == "one_hot" else IDS
 
     def _read(self, files: Sequence[Path]) -> RawDataset:
         parts = [_read_texts(file) for file in files]
         texts = [text for part in parts for _, text in part]
         check_bytes(len(texts) * self.length, shown(files[0]))
-        encoding: Encoding = OneHot(len(ALPHABET)) if self.encoding == "one_hot" else Ids(len(ALPHABET) + 1)
         longer = sum(len(text) > self.length for text in texts)
         return RawDataset(
             x=character_ids(texts, self.length, reverse=self.reverse),
@@ -91,7 +111,7 @@ class AgNews(SampledDataset):
             classes=len(CLASS_NAMES),
             class_names=CLASS_NAMES,
             sample_bytes=float(self.length + LABEL_BYTES),
-            encoding=encoding,
+            encoding=IDS,
             test=np.repeat([False, True], [len(part) for part in parts]) if len(parts) == 2 else None,
             remarks=(f"of {len(texts)} texts, {longer} are longer than {self.length} characters and lost their end",)
             if longer

@@ -36,7 +36,7 @@ def check_samples(model: ModelSettings, dataset: FederatedDataset) -> None:
         problem = "takes numbers" if takes is None else f"takes ids below {takes}"
         raise Misfit(
             f"{model.name!r} {problem}, and data set {dataset.name!r} gives ids below {gives}, such as "
-            "characters; choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot"
+            "characters; choose a model for text (char_cnn, vdcnn), or set data.encoding to one_hot or ngrams"
         )
 
 
@@ -44,7 +44,7 @@ def check_table(model: ModelSettings, dataset: FederatedDataset, table: ModelTab
     """Raise `UserError` when the model cannot be trained, or takes ids of a vocabulary where the data are numbers."""
     if isinstance(table, LayerTable) and table.takes_ids and dataset.stored is not None and dataset.vocabulary is None:
         problem = f"takes ids, such as characters, and data set {dataset.name!r} gives numbers"
-        raise Misfit(f"{model.name!r} {problem}; choose a model for series, such as conv1d or gru")
+        raise Misfit(f"{model.name!r} {problem}; choose softmax or mlp, or for series conv1d or gru")
     if learn and not table.trainable and dataset.stored is not None:
         raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}")
 

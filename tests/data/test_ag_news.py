@@ -12,6 +12,7 @@ from tiers import drawn
 from fedsim import quick
 from fedsim.data import ag_news
 from fedsim.data.ag_news import ALPHABET, CLASS_NAMES, AgNews, character_ids
+from fedsim.data.encoding import HashedNgrams
 from fedsim.data.raw_dataset import Clients
 from fedsim.errors import UserError
 
@@ -74,6 +75,66 @@ def test_one_hot_rows_say_which_character_stands_where(folder):
     decoded = made.encoding.decode(made.x[:2])
     assert decoded.sum() == (made.x[:2] > 0).sum()
     assert decoded[1, ALPHABET.index("c"), 0] == 1.0
+
+
+def test_ngrams_are_places_of_a_sum_worked_out_by_hand(folder):
+    """A pair is 71 times the first letter and the second one; here it has one of 100 places."""
+    made = raw(folder, encoding="ngrams", ngram=2, buckets=100, length=16, reverse=False)
+    [vote] = made.encoding.decode(made.x[5:6])  # "vote they vote", and two blanks
+    assert text(made.x[5]) == "vote they vote"
+    v, o, t, e, h, y = (ALPHABET.index(letter) + 1 for letter in "votehy")
+    pairs = [(v, o), (o, t), (t, e), (e, 0), (0, t), (t, h), (h, e), (e, y), (y, 0), (0, v)]
+    assert np.flatnonzero(vote).tolist() == sorted({(71 * first + second) % 100 for first, second in pairs})
+    assert set(vote.tolist()) == {0.0, 1.0}
+    assert (71 * 22 + 15) % 100 == 77  # v, o
+    assert vote[77] == 1.0
+
+
+def test_runs_of_blanks_are_no_ngrams(folder):
+    made = raw(folder, encoding="ngrams", ngram=1, buckets=71, length=16, reverse=False)
+    decoded = made.encoding.decode(made.x)
+    assert (decoded[:, 0] == 0).all()
+    assert np.flatnonzero(decoded[4]).tolist() == sorted({ALPHABET.index(one) + 1 for one in "robotitwalks"})
+
+
+@drawn(60)
+@given(
+    words=st.lists(st.text("ab, é", max_size=12), min_size=1, max_size=4),
+    n=st.integers(1, 8),
+    buckets=st.integers(2, 1_000_000),
+)
+def test_ngrams_are_those_that_whole_numbers_of_any_length_say(words, n, buckets):
+    """Python's whole numbers do not end at 64 bits; the encoding's do."""
+    ids = character_ids(words, 12, reverse=False)
+    decoded = HashedNgrams(len(ALPHABET), n, buckets).decode(ids)
+    for row, made in zip(ids.tolist(), decoded, strict=True):
+        runs = [row[first : first + n] for first in range(12 - n + 1)]
+        numbers = [sum(one * 71 ** (n - 1 - place) for place, one in enumerate(run)) for run in runs]
+        assert np.flatnonzero(made).tolist() == sorted({number % buckets for number in numbers if number})
+
+
+def test_all_encodings_are_of_one_file_in_the_cache_and_make_other_data(folder, cache_folder, streams):
+    others = [{"encoding": "one_hot"}, {"encoding": "ngrams"}, {"encoding": "ngrams", "ngram": 4}]
+    partition = {"name": "iid"}
+    made = [
+        AgNews(path=str(folder), partition=partition, **more).load(Clients(2), streams(1)) for more in [{}, *others]
+    ]
+    assert [data.sample_shape for data in made] == [(1014,), (70, 1014), (4096,), (4096,)]
+    assert [data.vocabulary for data in made] == [71, None, None, None]
+    assert len({data.digest for data in made}) == 4
+    assert len(list(cache_folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize("key", ["ngram", "buckets"])
+def test_keys_of_ngrams_are_refused_where_there_are_none(key):
+    with pytest.raises(ValidationError, match=f"{key}=2 is of encoding ngrams, and here it is one_hot"):
+        AgNews(encoding="one_hot", **{key: 2})
+    assert AgNews(**AgNews().model_dump()) == AgNews()  # as a run folder has it: defaults are said there
+
+
+def test_samples_shorter_than_an_ngram_are_refused():
+    with pytest.raises(ValueError, match="2 ids have no run of 3"):
+        HashedNgrams(70, 3, 100).sample_shape((2,))
 
 
 def test_ids_are_for_an_embedding_of_71(folder):

@@ -15,7 +15,7 @@ from small_sources import SOURCES
 from fedsim import registry
 from fedsim.data.dataset import FederatedDataset
 from fedsim.data.digits import Digits
-from fedsim.data.encoding import Affine, Ids, OneHot
+from fedsim.data.encoding import Affine, HashedNgrams, Ids, OneHot
 from fedsim.data.partition.settings import Labels
 from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import UserError
@@ -239,7 +239,7 @@ def test_the_source_is_left_as_it_is(feature_skew):
 
 
 @feature_skews
-@pytest.mark.parametrize("encoding", [Ids(70), OneHot(70)])
+@pytest.mark.parametrize("encoding", [Ids(70), OneHot(70), HashedNgrams(70, 3, 50)])
 def test_characters_have_no_feature_skew(feature_skew, encoding):
     raw = RawDataset(np.zeros((10, 12), np.uint8), np.zeros(10, np.int64), 1, 13.0, encoding=encoding)
     with pytest.raises(UserError, match=f"{feature_skew} needs .*leave feature_skew out"):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from small_worlds import scenario
 from tiers import mostly_long
 
 from fedsim.data import cache
@@ -19,9 +21,10 @@ SCENARIOS = {
     path.stem: path for path in sorted((ROOT / "scenarios").glob("*.yaml")) if "FEDSIM_DATA" in path.read_text("utf-8")
 }
 FEWER_TESTS = ["evaluate.on=[clients]", "data.client_test_fraction=0.01"]
+FEWER = {"client_test_fraction": 0.01}
 LESS: dict[str, list[str]] = {
-    "ag_news": ["protocols.fedavg.clients=1", *FEWER_TESTS],
-    "cifar10": ["protocols.fedavg.clients=1", *FEWER_TESTS],
+    "ag_news": ["protocols=[{name: fedavg, clients: 1}]", *FEWER_TESTS],
+    "cifar10": ["protocols=[{name: fedavg, clients: 1}]", *FEWER_TESTS],
     "cwru": ["protocols=[{name: fedavg, fraction: 0.05}]"],
     "engines": ["protocols=[{name: fedavg, fraction: 0.02}]"],
     "femnist_368": ["protocols=[{name: fedavg, fraction: 0.003}]", "model={name: leaf_cnn}"],
@@ -53,6 +56,45 @@ def test_a_scenario_on_real_data_runs(name: str, tmp_path: Path) -> None:
     assert 0 <= row["accuracy"] <= 1 or (name == "engines" and 0 < row["rmse_cycles"] <= 125)
     assert row["loss"] > 0
     assert len(results.manifest["runs"][0]["data_digest"]) == 64
+
+
+PAPERS: dict[str, dict[str, Any]] = {
+    "texts as FlexiFed has them": {
+        "topology.devices": 20,
+        "data": {
+            "name": "ag_news",
+            "train": "train_subset.csv",
+            "partition": {"name": "dirichlet", "alpha": 0.5},
+            "stream": {"samples": 32},
+        },
+        "model": {"name": "char_cnn", "depth": 3},
+        "training": {"learning_rate": 0.01, "batch_size": 16, "momentum": 0.9},
+    },
+    "photographs as SPATL has them": {
+        "topology.devices": 100,
+        "data": {
+            "name": "cifar10",
+            "path": "cifar10/cifar10_jpeg_full.tar.xz",
+            "partition": {"name": "dirichlet", "alpha": 0.1, "minimum_samples": 10},
+            "stream": {"samples": 100},
+        },
+        "model": {"name": "resnet", "depth": 20},
+        "training": {"learning_rate": 0.05, "batch_size": 20, "momentum": 0.9, "weight_decay": 5.0e-4},
+    },
+}
+"""Models of papers that take hours to learn."""
+
+
+@pytest.mark.data
+@pytest.mark.long
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_papers_model_makes_a_round_on_real_data(name: str, tmp_path: Path) -> None:
+    changes = PAPERS[name] | {"learn": True, "stop": {"rounds": 1}, "evaluate.on": ["clients"]}
+    changes |= {"protocols": [{"name": "fedavg", "clients": 1}], "data": changes["data"] | FEWER}
+    (row,) = run(scenario(changes), out=tmp_path).rounds.to_dict("records")
+    assert (row["participants"], row["uplink_bytes"] > 1e6) == (1, True)
+    assert 0 <= row["accuracy"] <= 1
+    assert row["loss"] > 0
 
 
 @pytest.mark.data

@@ -11,7 +11,7 @@ import torch
 
 from fedsim.data.captures import Capture
 from fedsim.data.dataset import FederatedDataset
-from fedsim.data.encoding import Affine, Encoding, OneHot
+from fedsim.data.encoding import Affine, Encoding, HashedNgrams, OneHot
 from fedsim.data.stream.settings import Augmentation, StreamSettings
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import POOL, Seen, mini_batches
@@ -25,8 +25,9 @@ STREAM = Stream(1, "batches", 0, 5)
 def dataset(encoding: Encoding, stored: np.dtype[Any], **more: Any) -> FederatedDataset:
     """Three clients with eleven random images each, stored as *encoding* takes them."""
     rng, number = np.random.default_rng(1), CLIENTS * OWN + 4
-    shape = (6,) if isinstance(encoding, OneHot) else (1, 4, 4)
-    x = rng.integers(0, 4 if isinstance(encoding, OneHot) else 256, (number, *shape)).astype(stored)
+    characters = isinstance(encoding, OneHot | HashedNgrams)
+    shape = (6,) if characters else (1, 4, 4)
+    x = rng.integers(0, 4 if characters else 256, (number, *shape)).astype(stored)
     return FederatedDataset(
         name="random",
         classes=5,
@@ -48,6 +49,7 @@ DATASETS = {
     "whole numbers": dataset(Affine(scale=0.1), np.dtype(np.int16)),
     "numbers": dataset(Affine(), np.dtype(np.float32)),
     "characters": dataset(OneHot(4), np.dtype(np.uint8)),
+    "pairs of characters": dataset(HashedNgrams(4, 2, 10), np.dtype(np.uint8)),
 }
 DATASETS["values"] = dataclasses.replace(
     DATASETS["numbers"], classes=None, y=np.linspace(-1, 1, CLIENTS * OWN + 4, dtype=np.float32)

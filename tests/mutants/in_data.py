@@ -332,6 +332,30 @@ FAULTS = (
         (f"{TEST_AG_NEWS}::test_one_hot_rows_say_which_character_stands_where",),
     ),
     Fault(
+        "the order of characters in an n-gram does not count",
+        ENCODING,
+        "place * (self.size + 1) + ids",
+        "place + ids",
+        (
+            f"{TEST_AG_NEWS}::test_ngrams_are_places_of_a_sum_worked_out_by_hand",
+            f"{TEST_AG_NEWS}::test_ngrams_are_those_that_whole_numbers_of_any_length_say",
+        ),
+    ),
+    Fault(
+        "an n-gram that ends in a blank is left out",
+        ENCODING,
+        "has_some |= ids > 0",
+        "has_some = ids > 0",
+        (f"{TEST_AG_NEWS}::test_ngrams_are_places_of_a_sum_worked_out_by_hand",),
+    ),
+    Fault(
+        "the last n-gram is left out",
+        ENCODING,
+        "stored.shape[1] - self.n + 1",
+        "stored.shape[1] - self.n",
+        (f"{TEST_AG_NEWS}::test_ngrams_are_those_that_whole_numbers_of_any_length_say",),
+    ),
+    Fault(
         "offsets are forgotten",
         ENCODING,
         "if self.offset != 0.0:",

@@ -47,7 +47,7 @@ def said(changes: dict[str, Any]) -> str:
 def test_a_model_for_numbers_does_not_take_characters(texts: dict[str, Any]) -> None:
     message = said(DIGITS | {"data": texts})
     assert "'softmax' takes numbers, and data set 'ag_news' gives ids below 71, such as characters" in message
-    assert "set data.encoding to one_hot" in message
+    assert "set data.encoding to one_hot or ngrams" in message
 
 
 def test_a_model_for_characters_takes_no_more_than_it_knows() -> None:
@@ -59,6 +59,13 @@ def test_a_model_for_characters_takes_no_more_than_it_knows() -> None:
 def test_a_model_for_characters_does_not_take_numbers(values: dict[str, Any]) -> None:
     message = said(DIGITS | {"data": values, "model": {"name": "char_cnn"}})
     assert "'char_cnn' takes ids, such as characters, and data set 'arrays' gives numbers" in message
+
+
+def test_ngrams_are_numbers_for_models_of_any_shape(texts: dict[str, Any]) -> None:
+    texts |= {"encoding": "ngrams", "buckets": 1014}
+    validate(scenario(DIGITS | {"data": texts}))
+    message = said(DIGITS | {"data": texts, "model": {"name": "char_cnn"}})
+    assert "data set 'ag_news' gives numbers; choose softmax or mlp" in message
 
 
 def test_a_model_for_characters_takes_as_many_as_there_are(texts: dict[str, Any]) -> None:
