@@ -24,7 +24,7 @@ LESS: dict[str, list[str]] = {
     "cmapss": ["protocols.fedavg.fraction=0.02"],
     "cwru": ["protocols=[{name: fedavg, fraction: 0.05}]"],
     "femnist_368": ["protocols=[{name: fedavg, fraction: 0.003}]", "model={name: leaf_cnn}"],
-    "spoken_digits": ["protocols.fedavg.fraction=0.4", "evaluate.on=[global]"],
+    "spoken_digits": ["protocols=[{name: fedavg, fraction: 0.4}]", "evaluate.on=[global]"],
 }
 
 
