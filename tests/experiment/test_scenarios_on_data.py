@@ -28,7 +28,7 @@ LESS: dict[str, list[str]] = {
     "cwru": ["protocols=[{name: fedavg, fraction: 0.05}]"],
     "engines": ["protocols=[{name: fedavg, fraction: 0.02}]"],
     "femnist_368": ["protocols=[{name: fedavg, fraction: 0.003}]", "model={name: leaf_cnn}"],
-    "spoken_digits": ["protocols.fedavg.fraction=0.4", "evaluate.on=[global]"],
+    "spoken_digits": ["protocols=[{name: fedavg, fraction: 0.4}]", "evaluate.on=[global]"],
 }
 
 
@@ -102,7 +102,7 @@ def test_a_papers_model_makes_a_round_on_real_data(name: str, tmp_path: Path) ->
 def test_two_sites_are_scored_apart_as_the_page_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each site's accuracy is what a run that tests this site alone has; together they are that of all tests."""
+    """Each site's error is what a run that tests this site alone has; together they are that of all tests."""
     page = (ROOT / "docs/data/cmapss.md").read_text("utf-8")
     (sections,) = (text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if "fleets" in text)
     (program,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
