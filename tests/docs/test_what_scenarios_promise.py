@@ -16,11 +16,9 @@ from fedsim.cli import main
 from fedsim.scenario.build import gather_materials
 from fedsim.scenario.schema import Scenario
 
-PENDING = ["baselines", "cwru"]
-"""Scenarios that do not say yet what they end with. None may be added."""
-SAYING = [name for name in scenarios.names() if name not in PENDING]
+NAMES = scenarios.names()
 TEXTS = {name: scenarios.path_of(name).read_text("utf-8") for name in scenarios.names()}
-ON_FILES = {name for name in SAYING if "FEDSIM_DATA" in TEXTS[name]}
+ON_FILES = {name for name in NAMES if "FEDSIM_DATA" in TEXTS[name]}
 FAR = 0.25
 """By so much an accuracy is above chance at least, and an error is a part smaller than that of the best constant."""
 LONGEST_MIN = 5.0
@@ -32,17 +30,12 @@ def said(name: str) -> dict[str, Row]:
     return expected(scenarios.path_of(name))
 
 
-def test_what_is_pending_is_there_and_says_nothing_yet() -> None:
-    assert set(PENDING) <= set(scenarios.names())
-    assert [name for name in PENDING if said(name)] == [], "take it off the list"
-
-
-@pytest.mark.parametrize("name", scenarios.names())
+@pytest.mark.parametrize("name", NAMES)
 def test_a_header_says_that_files_are_needed_where_they_are(name: str) -> None:
     assert ("FEDSIM_DATA" in TEXTS[name]) == scenarios.needs_files(scenarios.scenario_of(name))
 
 
-@pytest.mark.parametrize("name", SAYING)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_scenario_says_what_each_of_its_protocols_ends_with(name: str) -> None:
     rows, scenario = said(name), scenarios.scenario_of(name)
     assert list(rows) == [protocol.title for protocol in scenario.protocols]
@@ -97,7 +90,7 @@ def test_chance_is_the_largest_class_or_the_mean(metric: str, bounds: tuple[floa
     "name",
     [
         pytest.param(name, marks=(pytest.mark.data, pytest.mark.slow) if name in ON_FILES else ())
-        for name in SAYING
+        for name in NAMES
         if scenarios.scenario_of(name).learn
     ],
 )
@@ -120,10 +113,10 @@ def measured() -> pd.DataFrame:
 
 
 def test_what_was_measured_is_of_these_scenarios(measured: pd.DataFrame) -> None:
-    assert set(SAYING) <= set(measured["scenario"]) <= set(scenarios.names())
+    assert set(measured["scenario"]) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", SAYING)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_protocol_was_measured_on_each_seed_as_the_scenario_is_now(name: str, measured: pd.DataFrame) -> None:
     rows, scenario = measured[measured["scenario"] == name], scenarios.scenario_of(name)
     seeds = SEEDS if scenario.learn else SEEDS[:1]
@@ -136,12 +129,12 @@ def test_every_protocol_was_measured_on_each_seed_as_the_scenario_is_now(name: s
     assert set(rows["settings"]) == {scenarios.settings_of(scenario)}, f"run `make scenarios NAMES={name}`"
 
 
-@pytest.mark.parametrize("name", SAYING)
+@pytest.mark.parametrize("name", NAMES)
 def test_what_was_measured_is_as_the_header_says(name: str, measured: pd.DataFrame) -> None:
     assert scenario_table.outside(measured, name, said(name)) == []
 
 
-@pytest.mark.parametrize("name", SAYING)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_scenario_takes_five_minutes_at_most(name: str, measured: pd.DataFrame) -> None:
     rows = measured[measured["scenario"] == name]
     assert scenarios.minutes(rows, scenarios.scenario_of(name)) <= LONGEST_MIN
@@ -156,7 +149,7 @@ def test_all_scenarios_can_be_run_on_one_seed_by_each_long_test(measured: pd.Dat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.data] * (name in ON_FILES)) for name in SAYING])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.data] * (name in ON_FILES)) for name in NAMES])
 def test_a_run_on_seed_1_ends_as_the_header_says(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With one process that trains: two tests run at the same time, and results do not depend on it."""
     words = ["run", str(scenarios.path_of(name)), "--set", f"seeds=[{SEEDS[0]}]", "--workers", "1"]
