@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -257,20 +258,31 @@ def test_a_scenario_takes_as_long_as_all_of_its_seeds(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "time"),
     [
-        ("#   fedsim run scenarios/paper/x.yaml    # 24 min on one core; --resume goes on", "24 min on one core"),
-        ("#   FEDSIM_DATA=... fedsim run scenarios/paper/x.yaml  # an hour on 2 cores", "an hour on 2 cores"),
-        ("#   fedsim run scenarios/paper/x.yaml --no-training  # 3 minutes", "3 minutes"),
-        ("#   fedsim run scenarios/paper/x_small.yaml  # 3 minutes", ""),
-        ("# Its size is the paper's. It takes weeks on a few cores.", "weeks on a few cores"),
-        ("# y.yaml in ten minutes: a small CNN.\n#   fedsim run scenarios/paper/x.yaml  # by estimate", "ten minutes"),
-        ("# A table.\nname: x  # It takes weeks.", ""),
-        ("#   fedsim run scenarios/paper/x.yaml  # as the paper", ""),
+        ("# A table.\n# Real time: 24 minutes on one core; --resume goes on\n#", "24 minutes on one core"),
+        ("# Real time: 3 days on 2 cores (from 2 of 500 rounds)\n#", "3 days on 2 cores (from 2 of 500 rounds)"),
+        ("#   fedsim run scenarios/paper/x.yaml  # Real time: 3 minutes on 2 cores", ""),
+        ("#   fedsim run scenarios/paper/x.yaml  # 3 minutes on 2 cores", ""),
+        ("name: x\ndescription: its size\n# Real times vary.", ""),
     ],
 )
 def test_the_real_time_of_a_paper_is_what_the_header_states(tmp_path: Path, header: str, time: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(f"{header}\n")
     assert scenarios.stated_time(path) == time
+
+
+@pytest.mark.parametrize("path", sorted((scenarios.FOLDER / "paper").glob("*.yaml")), ids=lambda path: path.stem)
+def test_each_header_of_a_paper_says_its_real_time_once_and_in_one_way(path: Path) -> None:
+    """A number, measured in whole or about so much from a part; a unit alone where nobody has measured it."""
+    header = path.read_text("utf-8").partition("\nname:")[0]
+    said = [line for line in header.splitlines() if "real time" in line.lower()]
+    measured = r"\d+(\.5)? (second|minute|hour)s? on (one core|2 cores)"
+    estimated = r"about \d+(\.5)? (minute|hour|day|week)s? on 2 cores \(from [^)]+\)"
+    unmeasured = r"(minutes|hours|days|weeks) on 2 cores \(not measured\)"
+    assert len(said) == 1
+    assert re.fullmatch(rf"# Real time: ({measured}|{estimated}|{unmeasured})(; --resume goes on)?", said[0]), said
+    assert not re.search(r"\.yaml\b.* # .*\b(minutes?|min|hours?|days?|weeks?)\b", header), "it is said once"
+    assert not re.search(r"[Ii]t takes \w+ (on|hours|days)|in (ten )?minutes:", header)
 
 
 @pytest.mark.parametrize(
