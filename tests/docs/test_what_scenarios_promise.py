@@ -17,7 +17,7 @@ from fedsim.scenario.build import gather_materials
 from fedsim.scenario.schema import Scenario
 
 NAMES = scenarios.names()
-TEXTS = {name: scenarios.path_of(name).read_text("utf-8") for name in scenarios.names()}
+TEXTS = {name: scenarios.path_of(name).read_text("utf-8") for name in NAMES}
 ON_FILES = {name for name in NAMES if "FEDSIM_DATA" in TEXTS[name]}
 FAR = 0.25
 """By so much an accuracy is above chance at least, and an error is a part smaller than that of the best constant."""
