@@ -126,8 +126,8 @@ def run_all(names: Sequence[str]) -> int:
             continue
         print(flush=True)
         write_rows(merged(scenarios.measured(), rows))
-        write_pages()
         problems += outside(scenarios.measured(), name, said)
+    write_pages()
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

@@ -78,6 +78,8 @@ def ended(text: str) -> str:
     rows = scenarios.measured()
     for match in PLACE.finditer(text):
         assert match["scenario"] in scenarios.names(), f"there is no scenario {match['scenario']}"
+        titles = [protocol.title for protocol in scenarios.scenario_of(match["scenario"]).protocols]
+        assert match["protocol"] in titles, f"{match[0]}: there is no such protocol, only {', '.join(titles)}"
         if match["scenario"] not in set(rows["scenario"]):
             return f"{NOT_YET}\n"
     filled = PLACE.sub(lambda match: value(rows, match), " ".join(text.split()))

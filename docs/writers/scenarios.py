@@ -179,9 +179,7 @@ def papers() -> str:
     rows = []
     for path in sorted((FOLDER / "paper").glob("*.yaml")):
         scenario = load(path)
-        rows.append(
-            [f"[{path.stem}](/scenarios/paper/{path.name})", scenario.description, stated_time(path) or "not stated"]
-        )
+        rows.append([f"[{path.stem}](/scenarios/paper/{path.name})", scenario.description, stated_time(path)])
     return table(["scenario", "what it is about", "real time"], rows)
 
 

@@ -79,7 +79,7 @@ def classes_seen(
     Where there are numbers to predict, their levels stand for classes.
     """
     ids = dataset.train_ids[client] if capture is None else captured_ids(dataset, client, capture, streams)
-    return np.bincount(dataset.kinds[ids], minlength=dataset.counted or 0)
+    return np.bincount(dataset.class_or_level[ids], minlength=dataset.counted_classes or 0)
 
 
 def changes_to_samples(dataset: FederatedDataset) -> tuple[Mapping[str, Any] | None, DriftOfSamples | None]:

@@ -23,14 +23,14 @@ def class_counts(data: FederatedDataset, clients: slice = slice(None)) -> NDArra
     Where there are numbers to predict, their levels stand for classes. Raises `UserError` when the data set has
     neither.
     """
-    if data.counted is None:
-        why = "has numbers to predict" if data.regression else "declares numbers only"
+    if data.counted_classes is None:
+        why = "has numbers to predict, without levels" if data.regression else "declares numbers only"
         raise UserError(f"data set {data.name!r} {why}; it has no classes to count")
     held = data.client_samples[clients]
     owner = np.repeat(np.arange(len(held)), held)
-    kinds = data.kinds[np.concatenate(data.train_ids[clients])]
-    counts = np.bincount(owner * data.counted + kinds, minlength=len(held) * data.counted)
-    return counts.reshape(-1, data.counted)
+    labels = data.class_or_level[np.concatenate(data.train_ids[clients])]
+    counts = np.bincount(owner * data.counted_classes + labels, minlength=len(held) * data.counted_classes)
+    return counts.reshape(-1, data.counted_classes)
 
 
 def classes_held(data: FederatedDataset) -> NDArray[np.int64]:
@@ -38,7 +38,7 @@ def classes_held(data: FederatedDataset) -> NDArray[np.int64]:
 
     Raises `UserError` as `class_counts` does.
     """
-    rows = max(AT_ONCE // (data.counted or 1), 1)
+    rows = max(AT_ONCE // (data.counted_classes or 1), 1)
     return np.concatenate(
         [
             np.count_nonzero(class_counts(data, slice(begin, begin + rows)), axis=1)
@@ -59,7 +59,7 @@ class ClassCounts:
         """By client, the number of the pass that was last asked for, and its labels in order."""
         self._counted: dict[int, Capture | None] = {}
         """By client, the capture that was counted last."""
-        self._rows = np.zeros((len(dataset.train_ids), dataset.counted or 0), np.int64)
+        self._rows = np.zeros((len(dataset.train_ids), dataset.counted_classes or 0), np.int64)
         """(clients, classes) its counts."""
 
     def rows(self, captures: Sequence[tuple[int, Capture | None]]) -> NDArray[np.int64]:
@@ -86,11 +86,11 @@ class ClassCounts:
 
     def _of(self, client: int, capture: Capture | None) -> Iterator[NDArray[np.int64]]:
         """The labels of a capture, in one part or several."""
-        kinds, own = self._dataset.kinds, self._dataset.train_ids[client]
+        labels, own = self._dataset.class_or_level, self._dataset.train_ids[client]
         if capture is None:
-            yield kinds[own]
+            yield labels[own]
         elif capture.mixture is not None:  # in a drift each sample is drawn for itself
-            yield kinds[captured_ids(self._dataset, client, capture, self._streams)]
+            yield labels[captured_ids(self._dataset, client, capture, self._streams)]
         else:
             size, first, last = len(own), capture.first, capture.first + capture.samples
             for number in range(first // size, (last - 1) // size + 1):
@@ -101,5 +101,5 @@ class ClassCounts:
         known = self._passes.get(client)
         if known is None or known[0] != number:
             order = pass_order(client, number, size, self._streams)
-            known = self._passes[client] = number, self._dataset.kinds[self._dataset.train_ids[client][order]]
+            known = self._passes[client] = number, self._dataset.class_or_level[self._dataset.train_ids[client][order]]
         return known[1]

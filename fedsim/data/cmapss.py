@@ -87,7 +87,7 @@ class Cmapss(SampledDataset):
     """Cycles: a remaining useful life above it is set to it, for early wear cannot be seen. For target value."""
     bounds: Annotated[Several[Positive], MinLen(1)] = (50.0, 125.0)
     """Cycles at which the next class begins, ascending: (50, 125) makes three. With target value, groups are formed by
-    these, as if they were classes."""
+    these, as if they were classes; a life above *cap* is that of the cap."""
 
     @key_rule
     def _ascending(self) -> None:

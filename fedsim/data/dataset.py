@@ -6,6 +6,7 @@ The array is shared, so that 100 clients cost no more memory than one, and stays
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -124,14 +125,14 @@ class FederatedDataset:
         return self.y is not None and self.classes is None
 
     @property
-    def counted(self) -> int | None:
-        """Of how many kinds samples are counted: the classes, or the levels of numbers; None where there are none."""
+    def counted_classes(self) -> int | None:
+        """How many classes samples are counted by, or levels of numbers; None where there is neither."""
         return len(self.levels) + 1 if self.levels else self.classes
 
     @cached_property
-    def kinds(self) -> NDArray[np.int64]:
-        """(samples,) which of the ``counted`` kinds each sample is: its class, or the level of its number."""
-        assert self.y is not None and self.counted is not None
+    def class_or_level(self) -> NDArray[np.int64]:
+        """(samples,) what each sample counts as: its class, or the level of its number, both from 0."""
+        assert self.y is not None and self.counted_classes is not None
         if not self.levels:
             return self.y
         return np.searchsorted(np.array(self.levels, self.y.dtype), self.y, side="right")
@@ -200,6 +201,8 @@ def _faults(data: FederatedDataset) -> Iterable[str]:
 def _faults_of_declared(data: FederatedDataset) -> Iterable[str]:
     if not (data.y is None and data.classes is None and data.sample_shape is None):
         yield "stored, y and sample_shape must be given together, or all be None"
+    if data.levels:
+        yield "levels are of values, and none are given"
     if data.train_ids or data.client_test_ids or data.test_ids.size:
         yield "ids need samples to point at, but stored is None"
 
@@ -247,8 +250,8 @@ def _faults_of_targets(data: FederatedDataset, samples: int) -> Iterable[str]:
         yield "a target is what values are, and here are classes"
     if data.levels and data.classes is not None:
         yield "levels are of values, and here are classes"
-    if any(later <= earlier for earlier, later in pairwise(data.levels)):
-        yield f"levels={data.levels} must ascend"
+    if not all(map(math.isfinite, data.levels)) or any(later <= earlier for earlier, later in pairwise(data.levels)):
+        yield f"levels={data.levels} must be finite, and ascend"
 
 
 def _faults_of_ids(data: FederatedDataset, samples: int) -> Iterable[str]:

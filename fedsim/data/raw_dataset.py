@@ -128,8 +128,8 @@ class RawDataset:
     target: Target | None = None
     """What the values of ``y`` are; None for classes, and where the source does not say."""
     levels: tuple[float, ...] = ()
-    """For who counts samples by classes: the values of ``y`` at which the next level begins, ascending; empty for
-    classes, and where the source does not say."""
+    """For protocols that count samples by classes: the values of ``y`` at which the next level begins, ascending;
+    empty for classes, and where the source does not say."""
 
 
 def numbered(names: NDArray[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

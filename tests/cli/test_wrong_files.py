@@ -164,7 +164,7 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         {"plant.yaml": edited(PLANT, {**NUMBERS, FEDAVG: "  - {name: stp}\n"}), "pump.csv": CSV},
         ["run", "plant.yaml"],
         "plant.yaml:20: protocols[0].grouping: grouping 'icg' goes by the classes of samples, and data set 'csv' has "
-        "numbers to predict; choose another data set, or random groups",
+        "numbers to predict, without levels (docs/grouping.md); choose another data set, or random groups",
     ),
     "a classifier in two pieces": (
         {"plant.yaml": edited(PLANT, OWN), "net.py": NET},

@@ -94,40 +94,51 @@ def test_a_class_begins_at_its_bound(folder):
     assert (made.classes, made.class_names[1], made.levels) == (4, "1 to 3 cycles", ())
 
 
-def test_values_are_counted_as_the_classes_of_their_lives(folder):
-    """Whatever the cap is; what is above it counts as the cap."""
+@pytest.mark.parametrize("cap", [5.0, 7.0, 125.0])
+def test_values_are_counted_as_the_classes_of_their_lives(folder, cap):
     options = {"bounds": (1.0, 3.0, 5.0)}
     classes = Cmapss(path=str(folder), window=4, **options).load(Clients(3), lambda _: np.random.default_rng(0))
-    values = Cmapss(path=str(folder), window=4, target="value", cap=5.0, **options)
+    values = Cmapss(path=str(folder), window=4, target="value", cap=cap, **options)
     loaded = values.load(Clients(3), lambda _: np.random.default_rng(0))
-    assert loaded.levels == (0.2, 0.6, 1.0)
-    assert loaded.kinds.tolist() == classes.y.tolist()
+    assert loaded.levels == (1 / cap, 3 / cap, 5 / cap)
+    assert loaded.class_or_level.tolist() == classes.y.tolist()
     assert class_counts(loaded).tolist() == class_counts(classes).tolist()
+
+
+def test_what_is_above_the_cap_counts_as_the_cap(folder):
+    loaded = Cmapss(path=str(folder), window=4, target="value", cap=4.0, bounds=(4.0, 5.0))
+    kinds = loaded.load(Clients(3), lambda _: np.random.default_rng(0)).class_or_level
+    assert kinds[:10].tolist() == [0, 0, 0, 0, 1, 1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     "protocol",
     [
-        {"name": "stp", "growth": {"name": "constant", "beta": 1}},
-        {"name": "hfedms_d", "scc": None, "growth": {"name": "constant", "beta": 1}},
-        {"name": "fedgs", "devices": 2, "presampled": 1},
+        {"name": "stp", "growth": {"name": "constant", "beta": 2}},
+        {"name": "hfedms_d", "scc": None, "growth": {"name": "constant", "beta": 2}},
+        {"name": "fedgs", "devices": 3, "presampled": 1},
     ],
     ids=lambda protocol: protocol["name"],
 )
-def test_protocols_that_count_classes_take_values_for_their_levels(folder, protocol):
-    """A device reports four bytes for each of three levels, as it does for classes; the same take part."""
+@pytest.mark.parametrize("stream", [None, {"samples": 3}], ids=["all", "stream"])
+def test_protocols_that_count_classes_take_values_for_their_levels(folder, protocol, stream):
+    """A device reports four bytes for each of four levels, as it does for classes; the same groups are formed."""
+    write(folder / "train_FD001.txt", rows((5, 6, 7, 8, 9, 10, 14, 20), 0))
 
-    def world(target):
-        data = {"name": "cmapss", "path": str(folder), "window": 4, "target": target}
-        changes = {"topology.devices": 3, "data": data, "protocols": [protocol], "stop.rounds": 2}
-        changes |= {"model": {"name": "mlp", "hidden": [4]}}
-        return simulated(NO_CONTENTION | changes)
+    def world(**target):
+        bounds = {"bounds": [1.0, 3.0, 5.0]}
+        data = {"name": "cmapss", "path": str(folder), "window": 4, "stream": stream, **bounds, **target}
+        changes = {"topology.devices": 8, "data": data, "protocols": [protocol], "stop.rounds": 4}
+        return simulated(NO_CONTENTION | changes | {"model": {"name": "mlp", "hidden": [4]}})
 
-    of_values, of_classes = world("value").trace, world("classes").trace
-    hops = of_values.hops.array()
-    assert (hops["bytes"][hops["access"]] == 12.0).sum() >= 3
-    assert of_values.groups.array().tolist() == of_classes.groups.array().tolist()
-    assert hops["client"].tolist() == of_classes.hops.array()["client"].tolist()
+    of_values, of_classes = world(target="value", cap=5.0), world(target="classes")
+    counts = class_counts(of_classes.dataset)
+    assert len(np.unique(counts / counts.sum(axis=1, keepdims=True), axis=0)) > 4, "devices differ in their classes"
+    assert class_counts(of_values.dataset).tolist() == counts.tolist()
+    hops = of_values.trace.hops.array()
+    assert (hops["bytes"][hops["access"]] == 16.0).sum() >= 8
+    assert of_values.trace.groups.array().tolist() == of_classes.trace.groups.array().tolist()
+    assert hops["client"].tolist() == of_classes.trace.hops.array()["client"].tolist()
 
 
 def test_samples_hold_the_sensors_in_the_order_of_the_file(folder):

@@ -49,17 +49,17 @@ def test_class_counts_by_hand(tiny):
 def test_numbers_are_counted_by_their_levels(tiny):
     """A level begins at its bound: 0.25 and above, 1 and above. Without levels nothing is counted."""
     values = replace(tiny, classes=None, y=np.float32([1.0, 0.2, 0.5, 0.25, 0.7, 0.0]), levels=(0.25, 1.0))
-    assert (values.counted, values.kinds.tolist()) == (3, [2, 0, 1, 1, 1, 0])
+    assert (values.counted_classes, values.class_or_level.tolist()) == (3, [2, 0, 1, 1, 1, 0])
     assert class_counts(values).tolist() == [[0, 1, 1], [1, 0, 0]]
     assert classes_held(values).tolist() == [2, 1]
     assert classes_seen(values, 0, None, Streams(1)).tolist() == [0, 1, 1]
-    assert replace(values, levels=()).counted is None
+    assert replace(values, levels=()).counted_classes is None
 
 
 def test_a_number_that_is_a_bound_is_in_the_level_that_begins_there(tiny):
     """Although a third cannot be written in float32."""
     values = replace(tiny, classes=None, y=np.full(6, 1 / 3, np.float32), levels=(1 / 3,))
-    assert values.kinds.tolist() == [1] * 6
+    assert values.class_or_level.tolist() == [1] * 6
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 6, 2**22])
@@ -118,9 +118,17 @@ def test_arrays_are_read_only(tiny):
         ({"classes": None, "y": np.zeros(6, np.float32), "sound_class": 0}, "sound_class=0 is none of 0 classes"),
         ({"target": Target("mm")}, "a target is what values are, and here are classes"),
         ({"levels": (1.0,)}, "levels are of values, and here are classes"),
-        ({"classes": None, "y": np.zeros(6, np.float32), "levels": (2.0, 1.0)}, r"levels=\(2.0, 1.0\) must ascend"),
+        (
+            {"classes": None, "y": np.zeros(6, np.float32), "levels": (2.0, 1.0)},
+            r"levels=\(2.0, 1.0\) must be finite, and ascend",
+        ),
         ({"encoding": Ids(4), "stored": np.full((6, 2), 4, np.uint8)}, "ids run from 4 to 4, not from 0 to 3"),
+        ({"classes": None, "y": np.zeros(6, np.float32), "levels": (np.nan,)}, r"levels=\(nan,\) must be finite"),
         ({"stored": None, "y": None, "classes": None, "sample_shape": None}, "ids need samples"),
+        (
+            {"stored": None, "y": None, "classes": None, "sample_shape": None, "levels": (1.0,)},
+            "levels are of values, and none are given",
+        ),
         ({"train_ids": (ids(0, 3), ids(6))}, "ids run from 0 to 6, but there are 6"),
         ({"train_ids": (ids(0, 3), ids(-1))}, "ids run from -1"),
         ({"train_ids": (ids(3, 0), ids(1))}, "ascend"),

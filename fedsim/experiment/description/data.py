@@ -56,11 +56,13 @@ def data_facts(data: FederatedDataset) -> dict[str, Any]:
 
 
 def _skew(data: FederatedDataset) -> dict[str, Spread | None] | None:
-    if data.counted is None or data.y is None or _too_many_counts(data):
+    if data.counted_classes is None or _too_many_counts(data):
         return None
-    everybody = mixtures(np.bincount(data.kinds[np.concatenate(data.train_ids)], minlength=data.counted))
+    everybody = mixtures(
+        np.bincount(data.class_or_level[np.concatenate(data.train_ids)], minlength=data.counted_classes)
+    )
     values: dict[str, list[NDArray[Any]]] = {name: [] for name in (*DISTANCES, "classes_held")}
-    rows = max(AT_ONCE // data.counted, 1)
+    rows = max(AT_ONCE // data.counted_classes, 1)
     for begin in range(0, data.clients, rows):
         counts = class_counts(data, slice(begin, begin + rows))
         shares = mixtures(counts)
@@ -72,15 +74,13 @@ def _skew(data: FederatedDataset) -> dict[str, Spread | None] | None:
 
 def _too_many_counts(data: FederatedDataset) -> bool:
     """Whether so many clients have so many classes that counting them takes more than some seconds."""
-    return data.counted is not None and data.clients * data.counted > MOST_COUNTS
+    return data.counted_classes is not None and data.clients * data.counted_classes > MOST_COUNTS
 
 
 def _left_out(data: FederatedDataset) -> Iterator[str]:
     if _too_many_counts(data):
-        yield (
-            f"who has which classes is not told: {data.clients:,} clients and {data.counted:,} classes are more than "
-            f"{MOST_COUNTS:,} counts"
-        )
+        many = f"{data.clients:,} clients and {data.counted_classes:,} classes are more than {MOST_COUNTS:,} counts"
+        yield f"who has which classes is not told: {many}"
 
 
 def _stream(data: FederatedDataset) -> dict[str, Any] | None:

@@ -31,13 +31,14 @@ __all__ = [
 BYTES_PER_COUNT = 4
 
 Counts = npt.NDArray[np.int64]
-"""(classes,) samples of each class."""
+"""(classes,) samples of each class, or level of numbers."""
 
 
 def check_that_there_are_classes(world: World, what: str, way: str, *key: str) -> None:
-    """Raise `Misfit` under *key*, with a *way* out, where *what* goes by classes and the data has none."""
-    if world.dataset.counted is None or world.dataset.y is None:
-        why = "has numbers to predict" if world.dataset.regression else "declares numbers only"
+    """Raise `Misfit` under *key*, with a *way* out, where *what* goes by classes, and there are none, and no levels."""
+    if world.dataset.counted_classes is None:
+        numbers = "has numbers to predict, without levels (docs/grouping.md)"
+        why = numbers if world.dataset.regression else "declares numbers only"
         goes = f"{what} goes by the classes of samples, and data set {world.dataset.name!r} {why}"
         raise Misfit(f"{goes}; {way}", *key)
 

@@ -178,8 +178,8 @@ class _SuperNodesDraw(Draw):
         self, site: Site, members: Sequence[Client], deadline_s: float | None
     ) -> Generator[Event, Any, Sequence[Client]]:
         """Those of *members* who have told the station the classes of their next mini-batch."""
-        assert site.world.dataset.counted is not None
-        size_bytes = float(BYTES_PER_COUNT * site.world.dataset.counted)
+        assert site.world.dataset.counted_classes is not None
+        size_bytes = float(BYTES_PER_COUNT * site.world.dataset.counted_classes)
         together = self.settings.label_reports == "together" and deadline_s is None
         trips = reports_to_station(site, members, size_bytes, together=together)
         gathered: Gathered = yield gather(site.world.env, trips, deadline_s=deadline_s)
