@@ -7,13 +7,15 @@ import gzip
 import numpy as np
 import pytest
 from pydantic import ValidationError
-from small_worlds import NO_CONTENTION, simulated
+from small_worlds import NO_CONTENTION, scenario, simulated
 
 from fedsim.data.class_counts import class_counts
 from fedsim.data.cmapss import Cmapss
 from fedsim.data.raw_dataset import Clients
 from fedsim.data.target import Target
 from fedsim.errors import UserError
+from fedsim.experiment.describe import describe
+from fedsim.viz.describe_tables import description_tables
 
 MIXED = "factory 1 of 2 has owners of FD001 and FD003; for one fleet in each factory, set partition.factories to fleets"
 TRAIN, TEST, LIVES = (6, 4, 9), (5, 3), (130, 7)
@@ -103,6 +105,21 @@ def test_values_are_counted_as_the_classes_of_their_lives(folder, cap):
     assert loaded.levels == (1 / cap, 3 / cap, 5 / cap)
     assert loaded.class_or_level.tolist() == classes.y.tolist()
     assert class_counts(loaded).tolist() == class_counts(classes).tolist()
+
+
+def test_what_devices_hold_is_described_by_levels(folder):
+    data = {"name": "cmapss", "path": str(folder), "window": 4, "bounds": [1.0, 3.0, 5.0]}
+
+    def described(target):
+        changes = {"topology.devices": 3, "model": {"name": "mlp", "hidden": [4]}, "data": data | {"target": target}}
+        return describe(scenario(changes))[0]
+
+    of_values, of_classes = described("value"), described("classes")
+    assert of_values["data"]["levels"] == [bound / 125 for bound in data["bounds"]]
+    assert of_values["data"]["skew"] == of_classes["data"]["skew"]
+    assert of_values["data"]["skew"]["earth_movers"]["max"] > 0
+    data_table, *_ = description_tables(of_values)
+    assert ["labels", "numbers (regression), counted as 4 classes"] in data_table.cells.to_numpy().tolist()
 
 
 def test_what_is_above_the_cap_counts_as_the_cap(folder):
