@@ -57,8 +57,9 @@ def test_numbers_are_counted_by_their_levels(tiny):
 
 
 def test_a_number_that_is_a_bound_is_in_the_level_that_begins_there(tiny):
-    """Although a third cannot be written in float32."""
-    values = replace(tiny, classes=None, y=np.full(6, 1 / 3, np.float32), levels=(1 / 3,))
+    """Although float32 has no 0.7, and the number next to it is smaller."""
+    values = replace(tiny, classes=None, y=np.full(6, 0.7, np.float32), levels=(0.7,))
+    assert float(np.float32(0.7)) < 0.7
     assert values.class_or_level.tolist() == [1] * 6
 
 
