@@ -130,6 +130,10 @@ class _OneHot(nn.Module):
         return nn.functional.embedding(ids.long(), self.rows).transpose(1, 2)  # (batch, tokens, length)
 
 
+# Recurrent layers are PyTorch's own classes, and do not hold one: so their weights have PyTorch's names, which stand in
+# stored models. `forward` takes and gives one tensor, as all layers of a sequence do; hence its other signature.
+
+
 class _Gru(nn.GRU):
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         return _all_states(super().forward, input)
