@@ -22,7 +22,7 @@ from fedsim.errors import UserError, nearest, some
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_several
 from fedsim.metrics.intervals import half_width
-from fedsim.metrics.tables import event_row
+from fedsim.metrics.summary import event_row
 from fedsim.scenario.scalars import printable
 
 __all__ = [

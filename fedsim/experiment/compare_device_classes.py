@@ -10,7 +10,7 @@ import pandas as pd
 from fedsim.experiment.compare import Budget, run_names, summary_at
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_several
-from fedsim.metrics.tables import event_row
+from fedsim.metrics.summary import event_row
 
 __all__ = ["compare_device_classes", "device_rounds"]
 

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
-from fedsim.metrics.confusion import confusion_table
 from fedsim.metrics.cost_models.settings import RunFacts
+from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import (
+    confusion_table,
     device_classes_table,
-    event_row,
-    formula_row,
     groups_table,
     links_table,
     rounds_table,

@@ -6,16 +6,14 @@ What cannot be known is NaN: the recall of a class without samples, the false al
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 __all__ = [
     "Counts",
-    "confusion_table",
     "counts_of",
     "false_alarms",
     "macro_f1",
@@ -95,27 +93,3 @@ def only_predicted(counts: Counts) -> int | None:
     """
     predicted, true = np.flatnonzero(counts.sum(axis=0)), np.flatnonzero(counts.sum(axis=1))
     return int(predicted[0]) if len(predicted) == 1 and len(true) > 1 else None
-
-
-def confusion_table(evaluations: Mapping[str, Mapping[str, Any]], class_names: Sequence[str]) -> pd.DataFrame:
-    """A row for each pair of a true and a predicted class that occurs, in order of classes, for each test set.
-
-    *evaluations* are those of one model, by test set; of one that has diverged there, or of no classes, no rows.
-    """
-    triples = {on: np.array(one.get("confusion") or (), np.int64).reshape(-1, 3).T for on, one in evaluations.items()}
-    return pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "test_set": on,
-                    "true": [class_names[label] for label in true],
-                    "predicted": [class_names[label] for label in predicted],
-                    "true_index": true,
-                    "predicted_index": predicted,
-                    "count": samples,
-                }
-            )
-            for on, (true, predicted, samples) in triples.items()
-        ],
-        ignore_index=True,
-    )

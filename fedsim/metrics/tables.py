@@ -1,11 +1,11 @@
-"""The tidy tables of a run folder, from one trace: rounds, transfers, links, groups; and a run in one row, the summary.
+"""The tidy tables of a run folder, from one trace: rounds, transfers, links, groups; and what was taken for what.
 
 Cumulative bytes count every row of hops that the trace had when a round ended. What is not modelled is empty, never 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from fedsim.kernel.trace import Outcome, Trace
-from fedsim.learning.target import first_confirmed
-from fedsim.metrics.chosen import ChosenMetrics, chosen_columns
-from fedsim.metrics.cost_models.settings import Cost
+from fedsim.metrics.chosen import ChosenMetrics
 from fedsim.network.hop import Direction, Link
 from fedsim.network.transfer import Transfer
 
 __all__ = [
     "CUMULATIVE",
+    "confusion_table",
     "device_classes_table",
-    "event_row",
-    "formula_row",
     "groups_table",
     "links_table",
     "rounds_table",
@@ -224,58 +221,25 @@ def _labels(codes: npt.NDArray[np.integer], labels: Sequence[str]) -> pd.Series:
     return pd.Series(pd.Categorical.from_codes(codes.astype(np.int64), pd.Index(labels)))
 
 
-def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, Any]:
-    """The summary of a run as simulated; what is not known is NaN."""
-    last = rounds.iloc[-1] if len(rounds) else None
-    evaluated = rounds.dropna(subset=["loss"])
-    reached = _reached(evaluated, target_accuracy)
-    return {
-        "accounting": "event",
-        "rounds": 0 if last is None else int(last["round"]),
-        **{name: np.nan if last is None else last.get(name, np.nan) for name in CUMULATIVE},
-        "final_accuracy": evaluated["accuracy"].iloc[-1] if len(evaluated) else np.nan,
-        "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
-        "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
-        **{name: evaluated[column].iloc[-1] for column, name in _finals(evaluated) if len(evaluated)},
-        "time_to_target_s": np.nan if reached is None else reached["sim_time_s"],
-        "bytes_to_target": np.nan if reached is None else reached["transfer_bytes"],
-        "rounds_to_target": np.nan if reached is None else reached["round"],
-    }
+def confusion_table(evaluations: Mapping[str, Mapping[str, Any]], class_names: Sequence[str]) -> pd.DataFrame:
+    """A row for each pair of a true and a predicted class that occurs, in order of classes, for each test set.
 
-
-def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
-    """The summary of the same run by a closed form: the same learning, other costs."""
-    uplink, downlink = cost.uplink_bytes, cost.downlink_bytes
-    return {
-        **{name: np.nan if name.endswith("_target") or name.endswith("_target_s") else event[name] for name in event},
-        "accounting": "formula",
-        "sim_time_s": cost.communication_s + cost.computation_s,
-        "uplink_bytes": uplink,
-        "downlink_bytes": downlink,
-        "transfer_bytes": uplink + downlink,
-        "backbone_bytes": np.nan,
-        "network_bytes": np.nan,
-        "energy_j": np.nan,
-        "communication_s": cost.communication_s,
-        "computation_s": cost.computation_s,
-    }
-
-
-def _finals(rounds: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Columns of *rounds* whose last value is worth a column of the summary, and what that is called."""
-    for ending in ("", *(f"_{test_set}" for test_set in ("global", "clients", "unseen", "own"))):
-        for column in (f"accuracy{ending}" if ending else "", f"accuracy_mean{ending}"):
-            if column in rounds:
-                yield column, f"final_{column}"
-        for column in (f"rmse{ending}", f"rmse_mean{ending}"):
-            if column in rounds:
-                yield column, column
-    for column in chosen_columns(map(str, rounds)):
-        yield column, column
-
-
-def _reached(evaluated: pd.DataFrame, target_accuracy: float | None) -> pd.Series | None:
-    if target_accuracy is None:
-        return None
-    position = first_confirmed(evaluated["accuracy"].tolist(), target_accuracy)
-    return None if position is None else evaluated.iloc[position]
+    *evaluations* are those of one model, by test set; of one that has diverged there, or of no classes, no rows.
+    """
+    triples = {on: np.array(one.get("confusion") or (), np.int64).reshape(-1, 3).T for on, one in evaluations.items()}
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "test_set": on,
+                    "true": [class_names[label] for label in true],
+                    "predicted": [class_names[label] for label in predicted],
+                    "true_index": true,
+                    "predicted_index": predicted,
+                    "count": samples,
+                }
+            )
+            for on, (true, predicted, samples) in triples.items()
+        ],
+        ignore_index=True,
+    )

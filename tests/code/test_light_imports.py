@@ -54,6 +54,12 @@ def test_the_command_lines_help_is_light() -> None:
     assert loaded_after(ask_for_help) == set()
 
 
+def test_a_scenario_is_checked_without_a_library_for_tables_or_training() -> None:
+    checked = PACKAGE.parent / "scenarios" / "quickstart.yaml"
+    check = f"from fedsim.cli import main\nassert not main(['validate', {str(checked)!r}])"
+    assert not loaded_after(check) & {"pandas", "torch"}
+
+
 def test_the_solver_is_loaded_when_alike_groups_are_formed_and_no_earlier() -> None:
     choose = (
         "import numpy as np\n"

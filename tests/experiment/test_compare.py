@@ -15,7 +15,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.compare import compare
 from fedsim.experiment.figures import plot
 from fedsim.experiment.means_over_seeds import METRICS
-from fedsim.metrics.tables import event_row
+from fedsim.metrics.summary import event_row
 from fedsim.viz.tables import comparison_cells
 
 STUDENT_975_2 = 4.302653  # t(0.975) with 2 degrees of freedom, from a printed table

@@ -13,7 +13,6 @@ from sklearn import metrics
 
 from fedsim.metrics.chosen import ChosenMetrics, chosen_column, chosen_columns
 from fedsim.metrics.confusion import (
-    confusion_table,
     counts_of,
     false_alarms,
     macro_f1,
@@ -21,6 +20,7 @@ from fedsim.metrics.confusion import (
     only_predicted,
     recall,
 )
+from fedsim.metrics.tables import confusion_table
 
 BEARINGS = np.array([[40, 8, 2], [5, 20, 5], [0, 10, 10]])
 """50 sound ones, 30 with faulty balls and 20 with faulty races; a column is what they were taken for."""

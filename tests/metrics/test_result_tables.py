@@ -15,10 +15,9 @@ from fedsim.kernel.gather import at_the_end_of
 from fedsim.kernel.trace import Outcome, Trace
 from fedsim.metrics.chosen import ChosenMetrics
 from fedsim.metrics.cost_models.settings import Cost
+from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import (
     device_classes_table,
-    event_row,
-    formula_row,
     links_table,
     rounds_table,
     transfers_table,

@@ -16,7 +16,8 @@ from small_worlds import simulated
 
 from fedsim.experiment.simulate import simulate
 from fedsim.learning.learner import NoLearner
-from fedsim.metrics.tables import event_row, rounds_table
+from fedsim.metrics.summary import event_row
+from fedsim.metrics.tables import rounds_table
 from fedsim.protocols.world import World
 from fedsim.scenario.build import build_world, gather_materials
 from fedsim.scenario.load import load

@@ -15,7 +15,7 @@ from fedsim.experiment.results import Results
 from fedsim.metrics.cost_models.fedgsp import FedGSPCost
 from fedsim.metrics.cost_models.hfedms import HFedMSCost
 from fedsim.metrics.cost_models.settings import CostModelSettings, RunFacts
-from fedsim.metrics.tables import formula_row
+from fedsim.metrics.summary import formula_row
 from fedsim.paper.published import COLUMNS, published
 
 TIB_BYTES = 1024**4
