@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +63,16 @@ def _execute(arguments: argparse.Namespace) -> int:
     ):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
+    save = None if folder is None else partial(_save, scenario, facts, materials, folder)
+    del materials  # where nobody asks for figures, tables have its room
     broken: BrokenPipeError | None = None
     try:
         _print(facts)
     except BrokenPipeError as error:  # whoever read the tables has seen enough, and still wants the files
         broken = error
-    if folder is not None:
+    if save is not None:
         try:
-            paths = _save(scenario, facts, materials, folder)
+            paths = save()
         except OSError as error:
             raise UserError(f"cannot write into {printable(str(folder))}: {error.strerror or error}") from None
         sys.stderr.writelines(f"{printable(str(path))}\n" for path in paths)
