@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.data.dataset import FederatedDataset
+from fedsim.data.encoding import HashedNgrams, OneHot
 from fedsim.data.sampled import SampledDataset
 from fedsim.data.stream.drift import DriftSettings
 from fedsim.errors import Misfit, nearest
@@ -44,7 +45,8 @@ def check_table(model: ModelSettings, dataset: FederatedDataset, table: ModelTab
     """Raise `UserError` when the model cannot be trained, or takes ids of a vocabulary where the data are numbers."""
     if isinstance(table, LayerTable) and table.takes_ids and dataset.stored is not None and dataset.vocabulary is None:
         problem = f"takes ids, such as characters, and data set {dataset.name!r} gives numbers"
-        raise Misfit(f"{model.name!r} {problem}; choose softmax or mlp, or for series conv1d or gru")
+        of_texts = ", or set data.encoding to ids" if isinstance(dataset.encoding, OneHot | HashedNgrams) else ""
+        raise Misfit(f"{model.name!r} {problem}; choose softmax or mlp, or for series conv1d or gru{of_texts}")
     if learn and not table.trainable and dataset.stored is not None:
         raise Misfit(f"only sizes are declared, {_NOTHING_TO_TRAIN}")
 

@@ -59,6 +59,7 @@ def test_a_model_for_characters_takes_no_more_than_it_knows() -> None:
 def test_a_model_for_characters_does_not_take_numbers(values: dict[str, Any]) -> None:
     message = said(DIGITS | {"data": values, "model": {"name": "char_cnn"}})
     assert "'char_cnn' takes ids, such as characters, and data set 'arrays' gives numbers" in message
+    assert message.endswith("choose softmax or mlp, or for series conv1d or gru")
 
 
 def test_ngrams_are_numbers_for_models_of_any_shape(texts: dict[str, Any]) -> None:
@@ -66,6 +67,7 @@ def test_ngrams_are_numbers_for_models_of_any_shape(texts: dict[str, Any]) -> No
     validate(scenario(DIGITS | {"data": texts}))
     message = said(DIGITS | {"data": texts, "model": {"name": "char_cnn"}})
     assert "data set 'ag_news' gives numbers; choose softmax or mlp" in message
+    assert message.endswith("or gru, or set data.encoding to ids")
 
 
 def test_a_model_for_characters_takes_as_many_as_there_are(texts: dict[str, Any]) -> None:
