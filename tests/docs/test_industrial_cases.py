@@ -9,6 +9,8 @@ import pytest
 from pages import ROOT
 from writers import cases, scenarios
 
+from fedsim.metrics.intervals import half_width
+
 PLANT = """\
 # Four machines, one cell. Is it enough? It is
 # small. How long does it take,
@@ -138,6 +140,12 @@ def bytes_of(scenario: str, protocol: str) -> pd.Series:
     return measured(scenario, protocol, "transfer_bytes")
 
 
+def not_told_apart(scenario: str, what: str, one: str, other: str) -> pd.Series:
+    """Whether the 95 % interval of what two protocols differ by, seed by seed, has 0 in it."""
+    differences = measured(scenario, one, what) - measured(scenario, other, what)
+    return pd.Series([abs(differences.mean()) < half_width(differences.tolist())])
+
+
 SENTENCES = {
     "on each of the three seeds FedAvg raises fewer false alarms than FedGSP": lambda: (
         measured("bearings_night_shift", "fedavg", "false_alarms")
@@ -154,6 +162,16 @@ SENTENCES = {
     "A round takes less than a second for each protocol": lambda: (
         pd.concat([measured("cameras", name, "sim_time_s") for name in ("fedavg", "fedgsp", "hfedms_d")]) < 50
     ),
+    "Three seeds do not tell FedAvg's error from that of the other two": lambda: pd.concat(
+        [not_told_apart("engines", "rmse_cycles", "fedavg", other) for other in ("fedgsp", "hfedms_d")]
+    ),
+    "Three seeds do not tell the accuracies of the last two apart": lambda: not_told_apart(
+        "cameras", "accuracy", "fedavg", "hfedms_d"
+    ),
+    "on each seed below HFedMS-D with it": lambda: (
+        measured("wear", "no SCC", "accuracy") < measured("wear", "hfedms_d", "accuracy")
+    ),
+    "but by how much three seeds do not tell": lambda: not_told_apart("wear", "accuracy", "no SCC", "hfedms_d"),
     "a fifth less time than to `wait` for twenty": lambda: (
         measured("far_sensors_lte_m", "first", "sim_time_s") / measured("far_sensors_lte_m", "wait", "sim_time_s")
     ).between(0.76, 0.84),
