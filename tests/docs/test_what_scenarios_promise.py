@@ -19,6 +19,8 @@ from fedsim.scenario.schema import Scenario
 NAMES = scenarios.names()
 TEXTS = {name: scenarios.path_of(name).read_text("utf-8") for name in NAMES}
 ON_FILES = {name for name in NAMES if "FEDSIM_DATA" in TEXTS[name]}
+READ_IN = dict.fromkeys(ON_FILES, pytest.mark.slow) | {"cifar10": pytest.mark.long}
+"""How long it takes to read their files: cifar10 has 60,000 photographs to decode."""
 FAR = 0.25
 """By so much an accuracy is above chance at least, and an error is a part smaller than that of the best constant."""
 LONGEST_MIN = 5.0
@@ -89,7 +91,7 @@ def test_chance_is_the_largest_class_or_the_mean(metric: str, bounds: tuple[floa
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=(pytest.mark.data, pytest.mark.slow) if name in ON_FILES else ())
+        pytest.param(name, marks=(pytest.mark.data, READ_IN[name]) if name in ON_FILES else ())
         for name in NAMES
         if scenarios.scenario_of(name).learn
     ],
