@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tiers import drawn
 
 from fedsim.grouping.common_layers import RULES, averaged_with, partners
 from fedsim.models.char_cnn import CharCnn
@@ -56,8 +57,8 @@ layers = st.sampled_from("abc")
 models = st.lists(st.lists(layers, min_size=1, max_size=6).map(tuple), min_size=1, max_size=8)
 
 
+@drawn(2_000)
 @given(models=models)
-@settings(max_examples=2_000)
 def test_the_trie_is_the_recursion(models: Sequence[Signatures]) -> None:
     for strategy, rule in RULES.items():
         found = averaged_with(rule, models)
