@@ -18,7 +18,7 @@ from fedsim.network.disciplines.fair import FairChannel
 from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss, Transport
-from fedsim.radio.settings import SensorSite
+from fedsim.radio.settings import RadioPath
 from fedsim.radio.shannon import Shannon
 
 DEVICES, STATIONS = 100_000, 100
@@ -40,7 +40,7 @@ RADIOS = {
     "lte_36942": Shannon(profile="lte_36942", **RADIO),
     "lte_36942, lte_m_m1": Shannon(profile="lte_36942", category="lte_m_m1", **RADIO),
 }
-SITES = [SensorSite("cam", index, index % STATIONS, 50.0 + index % 1_000, Streams(1)) for index in range(DEVICES)]
+SITES = [RadioPath("cam", index, index % STATIONS, 50.0 + index % 1_000, Streams(1)) for index in range(DEVICES)]
 
 
 def attachments(env: Environment, medium: Medium) -> tuple[list[Link], list[Attachment]]:

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from fedsim.devices.compute import ComputeSettings
 from fedsim.errors import Misfit, nearest
 from fedsim.models.settings import ModelSettings
+from fedsim.radio.settings import Place
 from fedsim.settings import Name, NonNegative, OneOf, Settings
 
 __all__ = ["Computer", "DeviceClass", "DevicesSettings"]
@@ -29,6 +30,8 @@ class DeviceClass(Computer):
     duplex: Literal["full", "half"] | None = None
     """half: such a device either sends or receives (half-duplex FDD), and what goes the other way waits; left out, as
     the radio's technology has it: half for NB-IoT and for half-duplex LTE-M."""
+    place: Place | None = None
+    """Where such devices stand, as far as their radio is concerned: how high, and how deep in a building."""
 
 
 class DevicesSettings(Settings):

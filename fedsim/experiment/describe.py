@@ -39,7 +39,7 @@ def describe(scenario: Scenario, *, most_hops: int = MOST_HOPS) -> tuple[dict[st
     fresh: list[World] = []
 
     def look(materials: Materials, world: World) -> None:
-        network.update(network_facts(materials.topology, world.wires, materials.seed))
+        network.update(network_facts(materials.topology, world.wires))
         network["remarks"] = remarks_before(scenario, materials)
         fresh.append(world)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from operator import itemgetter
@@ -13,13 +13,13 @@ from fedsim.experiment.remarks_on_classes import normalised_over_few_classes
 from fedsim.kernel.streams import Streams
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
+from fedsim.network.radio_paths import MANY, paths_of
 from fedsim.network.settings import CellSettings, NetworkSettings
-from fedsim.network.sites import MANY, sites_of
 from fedsim.protocols.combination import Combination
 from fedsim.radio.fixed import Fixed, profiles
-from fedsim.radio.settings import SensorSite
+from fedsim.radio.settings import RadioPath
 from fedsim.radio.shannon import Shannon
-from fedsim.scenario.build import Materials
+from fedsim.scenario.build import Materials, device_kinds
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
 from fedsim.units import bits, si
@@ -85,8 +85,9 @@ class _Devices:
         self._network = scenario.network
         self._topology = materials.topology
         self._streams = Streams(materials.seed)
+        self._kind_of = device_kinds(scenario, materials)
 
-    def first(self, where: KeyPath) -> SensorSite | None:
+    def first(self, where: KeyPath) -> RadioPath | None:
         """The first of them; None where there is none."""
         return self._first.get(where)
 
@@ -95,24 +96,23 @@ class _Devices:
         return self._held_back[where]
 
     @cached_property
-    def _first(self) -> dict[KeyPath, SensorSite]:
+    def _first(self) -> dict[KeyPath, RadioPath]:
         found: dict[KeyPath, int] = {}
         for index, sensor in enumerate(self._topology.sensors):
             found.setdefault(self._where(sensor), index)
             if len(found) > len(self._network.cells):  # each entry, and the one for all others
                 break
-        sites = sites_of(self._topology, self._streams, found.values())
-        return dict(zip(found, sites, strict=True))
+        return dict(zip(found, self._paths(found.values()), strict=True))
 
     @cached_property
     def _held_back(self) -> dict[KeyPath, tuple[int, int]]:
         counts: dict[KeyPath, tuple[int, int]] = {}
         cells = dict(_cells_of(self._network))
-        coming = sites_of(self._topology, self._streams)
+        coming = self._paths()
         while some := list(islice(coming, MANY)):
-            here: dict[KeyPath, list[SensorSite]] = {}
-            for site in some:
-                here.setdefault(self._where(site.sensor), []).append(site)
+            here: dict[KeyPath, list[RadioPath]] = {}
+            for path in some:
+                here.setdefault(self._where(path.sensor), []).append(path)
             for where, own in here.items():
                 radio = cells[where].radio
                 if isinstance(radio, Shannon) and radio.category is not None:
@@ -121,6 +121,9 @@ class _Devices:
                     held_back, all_of_them = counts.get(where, (0, 0))
                     counts[where] = held_back + int(more.sum()), all_of_them + len(own)
         return counts
+
+    def _paths(self, only: Iterable[int] | None = None) -> Iterator[RadioPath]:
+        return paths_of(self._topology, self._streams, lambda index: self._kind_of(index).place, only)
 
     def _where(self, sensor: str) -> KeyPath:
         """The entry for the cell of *sensor*."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from fedsim.network.hop import Hop, Link
-from fedsim.radio.settings import Duplex
+from fedsim.radio.settings import ANYWHERE, Duplex, Place
 
 __all__ = ["Attachment", "Backbone", "Cuts", "DeviceKind", "Ways", "between"]
 
@@ -118,6 +118,8 @@ class DeviceKind:
     """Of its class."""
     duplex: Duplex | None = None
     """None: as the radio's technology has it."""
+    place: Place = ANYWHERE
+    """Where devices of its class stand."""
 
 
 @dataclass(eq=False, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import pairwise
@@ -21,9 +21,9 @@ from fedsim.network.disciplines.serial import Serial
 from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
+from fedsim.network.radio_paths import by_radio, first_rates, paths_of
 from fedsim.network.settings import NetworkSettings
-from fedsim.network.sites import by_radio, first_rates, sites_of
-from fedsim.radio.settings import RadioSettings, Rates, SensorSite
+from fedsim.radio.settings import RadioPath, RadioSettings, Rates
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.routing import next_hops, steps_to
 
@@ -73,13 +73,17 @@ class Wires:
                 if id(cell.settings.radio) not in checked:
                     cell.settings.radio.check_sensors(topology.sensors)
             checked.add(id(cell.settings.radio))
-        known = first_rates(sites_of(topology, streams), self._radio_of)
-        kind_of = kind_of or self._kind_in_topology
-        self.attachments = tuple(self._attach(site, rates, kind_of(site.index)) for site, rates in known)
+        kind_of = self._kind_of = kind_of or self._kind_in_topology
+        known = first_rates(self.paths(), self._radio_of)
+        self.attachments = tuple(self._attach(path, rates, kind_of(path.index)) for path, rates in known)
         """In the order of the sensors."""
         if not any(attachment.covered for attachment in self.attachments):
             problem = "the air reaches none of the sensors, so nobody can take part"
             raise Misfit(f"{problem}; bring at least one of them into coverage", "cell", "radio")
+
+    def paths(self, only: Iterable[int] | None = None) -> Iterator[RadioPath]:
+        """Every sensor's way over the air, in their order; or *only* of those at these positions."""
+        return paths_of(self._topology, self._streams, lambda index: self._kind_of(index).place, only)
 
     def let_rates_change(self, network: Network, on_change: Callable[[], None]) -> None:
         """What the radios announce for later comes true on *network*'s clock.
@@ -89,17 +93,17 @@ class Wires:
         if not any(cell.settings.radio.announces for cell in self.cells.values()):
             return
         coverage = Coverage(self._env, network, on_change)
-        alone: list[SensorSite] = []
-        for radio, sites in by_radio(sites_of(self._topology, self._streams), self._radio_of):
-            with self._about_radio(self._topology.cell_of(sites[0].sensor)):
-                together = radio.changes_together(sites)
+        alone: list[RadioPath] = []
+        for radio, paths in by_radio(self.paths(), self._radio_of):
+            with self._about_radio(self._topology.cell_of(paths[0].sensor)):
+                together = radio.changes_together(paths)
             if together is not None:
-                coverage.follow_together([self.attachments[site.index] for site in sites], together)
+                coverage.follow_together([self.attachments[path.index] for path in paths], together)
             elif radio.announces:
-                alone += sites
-        for site in sorted(alone, key=attrgetter("index")):
-            with self._about_radio(self._topology.cell_of(site.sensor)):
-                coverage.follow(self.attachments[site.index], self._radio_of(site.sensor).changes(site))
+                alone += paths
+        for path in sorted(alone, key=attrgetter("index")):
+            with self._about_radio(self._topology.cell_of(path.sensor)):
+                coverage.follow(self.attachments[path.index], self._radio_of(path.sensor).changes(path))
 
     def used(self) -> list[Link]:
         """The wires between the base stations and the server when nothing has failed, each once."""
@@ -187,19 +191,19 @@ class Wires:
     def _radio_of(self, sensor: str) -> RadioSettings:
         return self.cells[self._topology.cell_of(sensor)].settings.radio
 
-    def _attach(self, site: SensorSite, known: Rates | None, kind: DeviceKind) -> Attachment:
-        station = self._topology.cell_of(site.sensor)
+    def _attach(self, path: RadioPath, known: Rates | None, kind: DeviceKind) -> Attachment:
+        station = self._topology.cell_of(path.sensor)
         cell = self.cells[station]
         radio = cell.settings.radio
         try:
-            rates = radio.rates(site) if known is None else known
-            uncovered = radio.why_no_coverage(site) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
+            rates = radio.rates(path) if known is None else known
+            uncovered = radio.why_no_coverage(path) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
             if uncovered is not None and not radio.excludes_uncovered:
                 raise UserError(uncovered)
         except UserError as error:
             raise self._about(station, error) from error
         up, down = cell.hops(rates, kind)
-        return Attachment(site.sensor, site.index, up, down, self._backbones[station], covered=uncovered is None)
+        return Attachment(path.sensor, path.index, up, down, self._backbones[station], covered=uncovered is None)
 
     @contextmanager
     def _about_radio(self, station: str) -> Iterator[None]:

@@ -201,7 +201,7 @@ class Carrier(Settings):
         )
         return Rates(uplink_bps, downlink_bps, *self.duties)
 
-    def rates_at_all(self, snr_db: UpDown[NDArray[np.float64]], *, cut: bool = True) -> RatesOfMany:
+    def carried(self, snr_db: UpDown[NDArray[np.float64]], *, cut: bool = True) -> RatesOfMany:
         """The same for many devices at once: the very bits that each has alone. Without *cut* there is no maximum."""
         uplink_bps, downlink_bps = (
             np.minimum(hz * efficiency.bps_per_hz_of(db) * share * duty, most_bps if cut else math.inf)
@@ -210,4 +210,5 @@ class Carrier(Settings):
                 strict=True,
             )
         )
-        return RatesOfMany(uplink_bps, downlink_bps, *(np.full(len(uplink_bps), duty) for duty in self.duties))
+        uplink_share, downlink_share = (np.full(len(uplink_bps), duty) for duty in self.duties)
+        return RatesOfMany(uplink_bps, downlink_bps, uplink_share, downlink_share)

@@ -6,13 +6,16 @@ Ignores distance, fading and interference; nominal rates are what one device get
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal, cast
 
+import numpy as np
+
 from fedsim.errors import Misfit
-from fedsim.radio.settings import Duplex, RadioSettings, Rates, SensorSite
+from fedsim.radio.settings import Duplex, RadioPath, RadioSettings, Rates, RatesOfMany
 from fedsim.registry import hint
 from fedsim.settings import Fraction, PositiveOrInfinite, key_rule
 
@@ -116,8 +119,22 @@ class Fixed(RadioSettings):
         """Whether the profile is one of TDD."""
         return self.profile is not None and technologies()[self.profile].duplex == "tdd"
 
-    def rates(self, site: SensorSite) -> Rates:
+    def rates_of(self, paths: Sequence[RadioPath], time_s: float = 0.0) -> RatesOfMany:
         """The same for every device, for ever."""
+        own, many = self._rates, len(paths)
+        return RatesOfMany(
+            np.full(many, own.uplink_bps),
+            np.full(many, own.downlink_bps),
+            np.full(many, own.uplink_share),
+            np.full(many, own.downlink_share),
+        )
+
+    def rates(self, path: RadioPath) -> Rates:
+        """The same for every device, for ever."""
+        return self._rates
+
+    @property
+    def _rates(self) -> Rates:
         if self.profile is not None:
             return profiles()[self.profile]
         assert self.uplink_bps is not None and self.downlink_bps is not None

@@ -5,6 +5,7 @@ Leaves out sharing, delays and losses (the cell's matter), devices that move, an
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.kernel.streams import Streams
-from fedsim.settings import Component
+from fedsim.settings import Component, NonNegative, Settings
 
-__all__ = ["Duplex", "PartialCoverage", "RadioSettings", "Rates", "RatesOfMany", "SensorSite", "UpDown"]
+__all__ = [
+    "ANYWHERE",
+    "ANY_FORMAT",
+    "Duplex",
+    "PartialCoverage",
+    "Place",
+    "RadioPath",
+    "RadioSettings",
+    "Rates",
+    "RatesOfMany",
+    "TransportFormat",
+    "UpDown",
+]
 
 T = TypeVar("T")
 
@@ -33,6 +46,29 @@ class UpDown(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class TransportFormat:
+    """The row of a technology's table that one direction of a link is served with, and what follows from it."""
+
+    row: str = ""
+    """What it says: block size, repetitions, modulation."""
+    duty: float = 1.0
+    """Part of the time in which the sender's amplifier is on while the device has its full rate."""
+    most_bps: float = math.inf
+    """What a device of the category can do at most."""
+    block_bits: float = 0.0
+    """Bits of a transport block; 0 where messages are not cut into blocks."""
+    blocks_together: int = 1
+    """Blocks of one cycle of control message, data and acknowledgement: the HARQ processes."""
+    block_errors: float = 0.0
+    """Chance that one block has to be sent again, where that is drawn; the rate contains the mean otherwise."""
+
+
+ANY_FORMAT = TransportFormat()
+"""Of rates that follow from no table."""
+ANY_FORMATS: UpDown[Sequence[TransportFormat]] = UpDown((ANY_FORMAT,), (ANY_FORMAT,))
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
     """One device's full rates in its cell, alone on the air."""
 
@@ -45,6 +81,12 @@ class Rates:
     use would carry ``uplink_bps / uplink_share``. Matters only where devices share the air fairly."""
     downlink_share: float = 1.0
     """The same of the downlink."""
+    uplink_format: TransportFormat = ANY_FORMAT
+    """What the rate is made of."""
+    downlink_format: TransportFormat = ANY_FORMAT
+    """The same of the downlink."""
+    coverage_class: int | None = None
+    """0, 1 or 2 from normal to extreme coverage, for a technology that has such classes."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -55,27 +97,88 @@ class RatesOfMany:
     downlink_bps: NDArray[np.float64]
     uplink_share: NDArray[np.float64]
     downlink_share: NDArray[np.float64]
+    formats: UpDown[Sequence[TransportFormat]] = ANY_FORMATS
+    """The rows that there are, in each direction."""
+    uplink_row: NDArray[np.intp] | None = None
+    """Where in ``formats`` each device's own is; None: the first for all."""
+    downlink_row: NDArray[np.intp] | None = None
+    """The same of the downlink."""
+    coverage_class: NDArray[np.int8] | None = None
+    """None where the technology has no such classes."""
+
+    @classmethod
+    def of(cls, rates: Iterable[Rates]) -> RatesOfMany:
+        """Those of single devices, together."""
+        listed = list(rates)
+        known: UpDown[dict[TransportFormat, int]] = UpDown({}, {})
+        up = [known.uplink.setdefault(one.uplink_format, len(known.uplink)) for one in listed]
+        down = [known.downlink.setdefault(one.downlink_format, len(known.downlink)) for one in listed]
+        classes = [-1 if one.coverage_class is None else one.coverage_class for one in listed]
+        return cls(
+            np.array([one.uplink_bps for one in listed]),
+            np.array([one.downlink_bps for one in listed]),
+            np.array([one.uplink_share for one in listed]),
+            np.array([one.downlink_share for one in listed]),
+            formats=UpDown(tuple(known.uplink), tuple(known.downlink)),
+            uplink_row=np.array(up, np.intp),
+            downlink_row=np.array(down, np.intp),
+            coverage_class=np.array(classes, np.int8) if any(one >= 0 for one in classes) else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.uplink_bps)
 
     def __iter__(self) -> Iterator[Rates]:
         """Those of each device."""
         columns = (self.uplink_bps, self.downlink_bps, self.uplink_share, self.downlink_share)
-        return map(Rates, *(column.tolist() for column in columns))
+        rows = zip(self.formats, (self.uplink_row, self.downlink_row), strict=True)
+        formats = (_each_format(known, row, len(self)) for known, row in rows)
+        classes = [None] * len(self) if self.coverage_class is None else self.coverage_class.tolist()
+        classes = [None if one is None or one < 0 else one for one in classes]
+        return map(Rates, *(column.tolist() for column in columns), *formats, classes)
+
+
+def _each_format(
+    known: Sequence[TransportFormat], row: NDArray[np.intp] | None, devices: int
+) -> Iterable[TransportFormat]:
+    return [known[0]] * devices if row is None else map(known.__getitem__, row.tolist())
+
+
+class Place(Settings):
+    """Where a device stands, as far as its radio is concerned."""
+
+    height_m: NonNegative | None = None
+    """Height of its antenna above the ground; left out, the `device_height_m` of its cell's radio."""
+    indoor_m: NonNegative | None = None
+    """How deep it stands in a building, in metres behind the outer wall; left out, there is no wall on the way that the
+    path loss does not contain."""
+    extra_loss_db: NonNegative = 0.0
+    """What a cabinet, a pit or a cellar takes away in addition."""
+
+
+ANYWHERE = Place()
 
 
 @dataclass(frozen=True, slots=True)
-class SensorSite:
-    """What a radio may know of one sensor."""
+class RadioPath:
+    """The way over the air between one device and one base station: what a radio may know of it."""
 
     sensor: str
-    """Its name."""
+    """The device's name."""
     index: int
     """Its position among the topology's sensors."""
     station: int
-    """Its base station's position among the topology's base stations, whether or not these have sensors."""
+    """The base station's position among the topology's base stations, whether or not these have sensors."""
+    mast: int
+    """The position of the first base station that stands at the same place: those on one mast share their shadows."""
     distance_m: float | None
-    """To its base station, on the ground; None when one of the two stands nowhere in particular."""
+    """On the ground; None when one of the two stands nowhere in particular."""
     streams: Streams
     """Where chance comes from: ``streams("radio/...", index, use).generator()``."""
+    position_m: tuple[float, float] | None = None
+    """Where the device stands."""
+    place: Place = ANYWHERE
+    """How high and how deep."""
 
 
 class RadioSettings(Component):
@@ -95,21 +198,32 @@ class RadioSettings(Component):
             cls.changes_together = RadioSettings.changes_together  # type: ignore[method-assign]
 
     @abstractmethod
-    def rates(self, site: SensorSite) -> Rates:
+    def rates(self, path: RadioPath) -> Rates:
         """The device's rates at time zero. Raises `UserError` when they cannot be known."""
 
-    def rates_of(self, sites: Sequence[SensorSite]) -> Iterable[Rates]:
-        """The same `rates` of many devices, in their order: what a network asks for."""
-        return map(self.rates, sites)
+    def rates_of(self, paths: Sequence[RadioPath], time_s: float = 0.0) -> RatesOfMany:
+        """The rates of many devices, in their order, from *time_s* on until the next change: what a network asks for.
 
-    def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
+        Of one seed. To ask for a late time takes as long as it takes to tell all changes until then.
+        """
+        return RatesOfMany.of(self._rates_from(path, time_s) for path in paths)
+
+    def _rates_from(self, path: RadioPath, time_s: float) -> Rates:
+        found = self.rates(path)
+        for at_s, rates in self.changes(path) if time_s > 0 else ():
+            if at_s > time_s:
+                break
+            found = rates
+        return found
+
+    def changes(self, path: RadioPath) -> Iterator[tuple[float, Rates]]:
         """What the rates become later: (seconds, rates), in strictly increasing time; may be endless.
 
         Every call tells the same from the beginning. By default there is none.
         """
         return iter(())
 
-    def changes_together(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, RatesOfMany]] | None:
+    def changes_together(self, paths: Sequence[RadioPath]) -> Iterator[tuple[float, RatesOfMany]] | None:
         """The same `changes` of many devices of one seed, for a radio whose devices all change in the same instants.
 
         None by default: each device has its own instants, and `changes` is asked. Where it is not None, it alone is.
@@ -143,7 +257,7 @@ class RadioSettings(Component):
         """Whether a device that never has an uplink and a downlink together is left out, rather than refused."""
         return False
 
-    def why_no_coverage(self, site: SensorSite) -> str | None:
+    def why_no_coverage(self, path: RadioPath) -> str | None:
         """Why the device never has an uplink and a downlink together, and the way out; None when it has."""
         return None
 

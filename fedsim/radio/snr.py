@@ -32,7 +32,7 @@ from fedsim.errors import Misfit, UserError
 from fedsim.kernel.philox import Words, normals
 from fedsim.radio.budget import PowerBudget, noise_dbm
 from fedsim.radio.path_loss import PathLossSettings
-from fedsim.radio.settings import SensorSite, UpDown
+from fedsim.radio.settings import RadioPath, UpDown
 from fedsim.settings import Component, NonNegative, OneOf, Positive, Settings, key_rule
 
 __all__ = ["REGISTRY", "Decibels", "FromLinkBudget", "Given", "Shadowing", "SnrSettings"]
@@ -70,13 +70,13 @@ class Shadowing(Settings):
                 "correlation_s",
             )
 
-    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, DecibelsOfMany]]:
+    def losses_db(self, paths: Sequence[RadioPath]) -> Iterator[tuple[float, DecibelsOfMany]]:
         """Losses of devices: (seconds from which they hold, decibels of each), the first at 0; endless with redraws.
 
         The n-th draw of a device is a function of the seed, its station, the device and n, of nothing else: who else
-        is asked for does not matter. *sites* are of one seed.
+        is asked for does not matter. *paths* are of one seed.
         """
-        return self._losses_db(_normals_of(sites))
+        return self._losses_db(_normals_of(paths))
 
     def _losses_db(self, normals_of_all: Iterator[DecibelsOfMany]) -> Iterator[tuple[float, DecibelsOfMany]]:
         loss_db = self.sigma_db * next(normals_of_all)
@@ -91,18 +91,18 @@ class Shadowing(Settings):
             loss_db = kept * loss_db + fresh_db * fresh
             yield number * self.redraw_every_s, loss_db
 
-    def least_db(self, site: SensorSite) -> float:
+    def least_db(self, path: RadioPath) -> float:
         """The least loss to count on: the only draw, or what one draw in a million falls below."""
         if self.redraw_every_s is None:
-            return float(next(self.losses_db([site]))[1][0])
+            return float(next(self.losses_db([path]))[1][0])
         return -UNLIKELY * self.sigma_db
 
 
-def _normals_of(sites: Sequence[SensorSite]) -> Iterator[DecibelsOfMany]:
+def _normals_of(paths: Sequence[RadioPath]) -> Iterator[DecibelsOfMany]:
     """Standard normal numbers for devices, endless: the n-th array has the n-th number of each."""
-    stations = np.array([site.station for site in sites], np.uint64)
-    devices = np.array([site.index for site in sites], np.uint64)
-    return _normals(sites[0].streams("radio/shadowing").key, stations, devices)
+    stations = np.array([path.station for path in paths], np.uint64)
+    devices = np.array([path.index for path in paths], np.uint64)
+    return _normals(paths[0].streams("radio/shadowing").key, stations, devices)
 
 
 def _normals(key: int, stations: Words, devices: Words) -> Iterator[DecibelsOfMany]:
@@ -121,28 +121,32 @@ class SnrSettings(Component):
     """What is drawn around the median for each device; nothing when left out."""
 
     @abstractmethod
-    def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
+    def median_db(self, path: RadioPath, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """The device's ratios without shadowing. Raises `UserError` when they cannot be known."""
 
-    def power(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget] | None:
+    def power(self, path: RadioPath, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget] | None:
         """What the median consists of; None where it is just given."""
         return None
 
-    def medians_db(self, sites: Sequence[SensorSite], bandwidths_hz: UpDown[float]) -> UpDown[DecibelsOfMany]:
+    def powers(self, paths: Sequence[RadioPath], bandwidths_hz: UpDown[float]) -> Iterator[UpDown[PowerBudget] | None]:
+        """The same of many devices, in their order."""
+        return (self.power(path, bandwidths_hz) for path in paths)
+
+    def medians_db(self, paths: Sequence[RadioPath], bandwidths_hz: UpDown[float]) -> UpDown[DecibelsOfMany]:
         """The same ratios of many devices, in their order."""
-        medians_db = [self.median_db(site, bandwidths_hz) for site in sites]
+        medians_db = [self.median_db(path, bandwidths_hz) for path in paths]
         return UpDown(*(np.array(of_all) for of_all in zip(*medians_db, strict=True)))
 
-    def losses_db(self, sites: Sequence[SensorSite]) -> Iterator[tuple[float, DecibelsOfMany]]:
+    def losses_db(self, paths: Sequence[RadioPath]) -> Iterator[tuple[float, DecibelsOfMany]]:
         """Losses by shadowing: (seconds from which they hold, decibels of each device), the first at 0; may be endless.
 
-        *sites* are of one seed.
+        *paths* are of one seed.
         """
-        return self.shadowing.losses_db(sites) if self.shadowing else iter([(0.0, np.zeros(len(sites)))])
+        return self.shadowing.losses_db(paths) if self.shadowing else iter([(0.0, np.zeros(len(paths)))])
 
-    def least_loss_db(self, site: SensorSite) -> float:
+    def least_loss_db(self, path: RadioPath) -> float:
         """The least loss by shadowing that the device can count on."""
-        return self.shadowing.least_db(site) if self.shadowing else 0.0
+        return self.shadowing.least_db(path) if self.shadowing else 0.0
 
 
 class Given(SnrSettings):
@@ -154,7 +158,7 @@ class Given(SnrSettings):
     downlink_db: Decibels
     """At the device."""
 
-    def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
+    def median_db(self, path: RadioPath, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """As given, whatever the bandwidth."""
         return UpDown(self.uplink_db, self.downlink_db)
 
@@ -195,16 +199,16 @@ class FromLinkBudget(SnrSettings):
         if (self.station_height_m is None) != (self.device_height_m is None):
             raise ValueError("only one of station_height_m and device_height_m is given; give both, or none")
 
-    def median_db(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[float]:
+    def median_db(self, path: RadioPath, bandwidths_hz: UpDown[float]) -> UpDown[float]:
         """Power and gains less losses, noise and margin."""
-        uplink, downlink = self.power(site, bandwidths_hz)
+        uplink, downlink = self.power(path, bandwidths_hz)
         return UpDown(uplink.snr_db, downlink.snr_db)
 
-    def power(self, site: SensorSite, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget]:
+    def power(self, path: RadioPath, bandwidths_hz: UpDown[float]) -> UpDown[PowerBudget]:
         """Every term. Raises `UserError` naming the sensor when its distance is unknown or too short for the model."""
         way = {
             "antenna_gains_db": self.device_antenna_gain_db + self.station_antenna_gain_db,
-            "path_loss_db": self._path_loss_db(site),
+            "path_loss_db": self._path_loss_db(path),
             "extra_loss_db": self.extra_loss_db,
         }
         return UpDown(
@@ -224,17 +228,17 @@ class FromLinkBudget(SnrSettings):
             ),
         )
 
-    def _path_loss_db(self, site: SensorSite) -> float:
-        if site.distance_m is None:
+    def _path_loss_db(self, path: RadioPath) -> float:
+        if path.distance_m is None:
             raise Misfit(
-                f"the distance of sensor {site.sensor!r} to its base station is unknown, and a link budget needs it; "
+                f"the distance of sensor {path.sensor!r} to its base station is unknown, and a link budget needs it; "
                 "give both a position_m in the topology, or write snr: {name: given, ...}",
                 "snr",
             )
-        distance_m = site.distance_m
+        distance_m = path.distance_m
         if self.station_height_m is not None and self.device_height_m is not None:
             distance_m = math.hypot(distance_m, self.station_height_m - self.device_height_m)
         try:
             return self.path_loss.loss_db(distance_m, self.carrier_hz)
         except UserError as error:
-            raise Misfit(f"sensor {site.sensor!r}: {error}", "snr", "path_loss") from error
+            raise Misfit(f"sensor {path.sensor!r}: {error}", "snr", "path_loss") from error

@@ -15,7 +15,7 @@ from pydantic import ValidationInfo, field_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
 from fedsim.radio.carrier import Carrier
-from fedsim.radio.settings import Duplex, PartialCoverage, Rates, SensorSite, UpDown
+from fedsim.radio.settings import Duplex, PartialCoverage, RadioPath, Rates, UpDown
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
 from fedsim.settings import key_rule
 
@@ -74,15 +74,15 @@ class Trace(PartialCoverage):
         """With a carrier that turns ratios into rates, the air is shared out; plain rates go one after the other."""
         return "serial" if self.carrier is None else "fair"
 
-    def rates(self, site: SensorSite) -> Rates:
+    def rates(self, path: RadioPath) -> Rates:
         """The device's first row."""
         file = self._file()
-        return self._rates(file, self._series(file, site), 0)
+        return self._rates(file, self._series(file, path), 0)
 
-    def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
+    def changes(self, path: RadioPath) -> Iterator[tuple[float, Rates]]:
         """The device's other rows; with `repeat_every_s` all of them, again and again."""
         file = self._file()
-        series = self._series(file, site)
+        series = self._series(file, path)
         times_s = series.time_s
         if len(times_s) == 1:
             return
@@ -93,17 +93,17 @@ class Trace(PartialCoverage):
                 for row in range(len(times_s)):
                     yield turn * self.repeat_every_s + times_s[row], self._rates(file, series, row)
 
-    def why_no_coverage(self, site: SensorSite) -> str | None:
+    def why_no_coverage(self, path: RadioPath) -> str | None:
         """Of a direction that has no rate in any row, or of both when they never have one together."""
         file = self._file()
-        series = self._series(file, site)
+        series = self._series(file, path)
         best = self._rates_at(file, UpDown(max(series.uplink), max(series.downlink)))
         if best.uplink_bps == 0.0:
-            return self._why(file, series, site, "uplink")
+            return self._why(file, series, path, "uplink")
         if best.downlink_bps == 0.0:
-            return self._why(file, series, site, "downlink")
+            return self._why(file, series, path, "downlink")
         rows = [self._rates(file, series, row) for row in range(len(series.time_s))]
-        return None if any(min(rates.uplink_bps, rates.downlink_bps) > 0 for rates in rows) else self._never_both(site)
+        return None if any(min(rates.uplink_bps, rates.downlink_bps) > 0 for rates in rows) else self._never_both(path)
 
     def check_sensors(self, sensors: Collection[str]) -> None:
         """Every device in the file is a sensor; `Misfit` names the line of the first that is not."""
@@ -136,17 +136,17 @@ class Trace(PartialCoverage):
             raise Misfit(f"{self.path} holds rates already; leave the carrier out", "carrier")
         return file
 
-    def _series(self, file: TraceFile, site: SensorSite) -> Series:
-        series = file.series.get(site.sensor) or file.series.get(EVERYBODY)
+    def _series(self, file: TraceFile, path: RadioPath) -> Series:
+        series = file.series.get(path.sensor) or file.series.get(EVERYBODY)
         if series is None:
             raise Misfit(
-                f"{self.path} has no rows for sensor {site.sensor!r}, only for {some(list(file.series))}; "
+                f"{self.path} has no rows for sensor {path.sensor!r}, only for {some(list(file.series))}; "
                 f"add some, or rows for the device {EVERYBODY}",
                 "path",
             )
         if self.repeat_every_s is not None and self.repeat_every_s <= series.time_s[-1]:
             raise Misfit(
-                f"repeat_every_s={self.repeat_every_s:g} must be later than the last row of {site.sensor!r} in "
+                f"repeat_every_s={self.repeat_every_s:g} must be later than the last row of {path.sensor!r} in "
                 f"{self.path}, at {series.time_s[-1]:g} s",
                 "repeat_every_s",
             )
@@ -161,13 +161,13 @@ class Trace(PartialCoverage):
         assert self.carrier is not None  # `_file` has seen to it
         return self.carrier.rates_at(values)
 
-    def _never_both(self, site: SensorSite) -> str:
+    def _never_both(self, path: RadioPath) -> str:
         return (
-            f"sensor {site.sensor!r} is never in coverage: {self.path} gives it no row with both an uplink and a "
+            f"sensor {path.sensor!r} is never in coverage: {self.path} gives it no row with both an uplink and a "
             "downlink; add one, or leave such sensors out with out_of_coverage: exclude"
         )
 
-    def _why(self, file: TraceFile, series: Series, site: SensorSite, direction: Literal["uplink", "downlink"]) -> str:
+    def _why(self, file: TraceFile, series: Series, path: RadioPath, direction: Literal["uplink", "downlink"]) -> str:
         best, rows = max(getattr(series, direction)), len(series.time_s)
         column = f"{direction}_bps"
         found = f"{column}=0 in {'its only row' if rows == 1 else f'all of its {rows} rows'}"
@@ -175,6 +175,6 @@ class Trace(PartialCoverage):
             column, needed_db = f"{direction}_snr_db", getattr(self.carrier.efficiency, direction).snr_min_db
             found = f"{column}={best:g} at best, and {self.carrier.profile} needs {needed_db:g}"
         return (
-            f"sensor {site.sensor!r} has no coverage in the {direction}: {self.path} gives it {found}; write a larger "
+            f"sensor {path.sensor!r} has no coverage in the {direction}: {self.path} gives it {found}; write a larger "
             f"{column}, or leave such sensors out with out_of_coverage: exclude"
         )

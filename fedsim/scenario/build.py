@@ -30,12 +30,13 @@ from fedsim.network.wires import Wires
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, RunLoop
 from fedsim.protocols.world import Client, Cloud, World
+from fedsim.radio.settings import ANYWHERE
 from fedsim.scenario.fitting import check_samples, check_table, check_that_learning_fits
 from fedsim.scenario.schema import Scenario
 from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories
 
-__all__ = ["LearnerFactory", "Materials", "build_world", "check_protocol", "gather_materials"]
+__all__ = ["LearnerFactory", "Materials", "build_world", "check_protocol", "device_kinds", "gather_materials"]
 
 _MOST_COMPARED = 1_000
 
@@ -161,9 +162,9 @@ def build_world(
     env, trace, streams = Clock(), Trace(), Streams(materials.seed)
     classes = materials.device_classes
     with scenario.about():
-        kinds = {name: DeviceKind(name, kind.duplex) for name, kind in scenario.devices.classes.items()}
+        kind_of = device_kinds(scenario, materials)
     with scenario.about("network"):
-        wires = Wires(env, materials.topology, scenario.network, streams, lambda index: kinds[classes[index]])
+        wires = Wires(env, materials.topology, scenario.network, streams, kind_of)
         _check_weights(scenario)
     with scenario.about(*scenario.place_of(protocol)):
         dataset = materials.data_for(protocol)
@@ -256,6 +257,15 @@ def _check_weights(scenario: Scenario) -> None:
                 near = nearest(named, islice(classes, _MOST_COMPARED))
                 problem = f"{named!r} is no device class{near} (classes: {', '.join(classes)})"
                 raise Misfit(problem, *place, "discipline", "weights", named)
+
+
+def device_kinds(scenario: Scenario, materials: Materials) -> Callable[[int], DeviceKind]:
+    """What the network has to know of the n-th sensor."""
+    kinds = {
+        name: DeviceKind(name, kind.duplex, kind.place or ANYWHERE) for name, kind in scenario.devices.classes.items()
+    }
+    classes = materials.device_classes
+    return lambda index: kinds[classes[index]]
 
 
 def _device_class(scenario: Scenario, topology: Topology, sensor: str) -> str:

@@ -163,8 +163,8 @@ FAULTS = (
     Fault(
         "the default class has no weight",
         BUILD,
-        "{name: DeviceKind(name, kind.duplex)",
-        "{name: DeviceKind(name if name != scenario.devices.default_class else None, kind.duplex)",
+        "name: DeviceKind(name, kind.duplex",
+        "name: DeviceKind(name if name != scenario.devices.default_class else None, kind.duplex",
         (TEST_CELLS,),
     ),
     Fault(

@@ -12,9 +12,10 @@ FREE_SPACE = "fedsim/radio/path_loss.py"
 LOG_DISTANCE = "fedsim/radio/path_loss.py"
 LINK_BUDGET = "fedsim/radio/snr.py"
 PHILOX = "fedsim/kernel/philox.py"
+RADIO_PATHS = "fedsim/network/radio_paths.py"
 SHADOWING = "fedsim/radio/snr.py"
 SHANNON = "fedsim/radio/shannon.py"
-SITES = "fedsim/network/sites.py"
+SNR_RADIO = "fedsim/radio/snr_radio.py"
 TRACE = "fedsim/radio/trace.py"
 TEST_CARRIER = "tests/radio/test_carrier.py"
 TEST_CHANGING = "tests/network/test_rates_that_change.py"
@@ -22,9 +23,9 @@ TEST_EFFICIENCY = "tests/radio/test_spectral_efficiency.py"
 TEST_LINK_BUDGET = "tests/radio/test_link_budget.py"
 TEST_PATH_LOSS = "tests/radio/test_path_loss.py"
 TEST_PHILOX = "tests/kernel/test_philox.py"
+TEST_RADIO_PATHS = "tests/network/test_radio_paths.py"
 TEST_SHADOWING = "tests/radio/test_shadowing.py"
 TEST_SHANNON = "tests/radio/test_shannon_radio.py"
-TEST_SITES = "tests/network/test_sites.py"
 TEST_TRACE = "tests/radio/test_radio_trace.py"
 
 FAULTS = (
@@ -133,15 +134,15 @@ FAULTS = (
     Fault(
         "all devices of a station are in one shadow",
         SHADOWING,
-        "np.array([site.index for site in sites], np.uint64)",
-        "np.array([0 for site in sites], np.uint64)",
+        "np.array([path.index for path in paths], np.uint64)",
+        "np.array([0 for path in paths], np.uint64)",
         (TEST_SHADOWING,),
     ),
     Fault(
         "a device has the same shadow at every station",
         SHADOWING,
-        "np.array([site.station for site in sites], np.uint64)",
-        "np.array([0 for site in sites], np.uint64)",
+        "np.array([path.station for path in paths], np.uint64)",
+        "np.array([0 for path in paths], np.uint64)",
         (TEST_SHADOWING,),
     ),
     Fault(
@@ -185,16 +186,16 @@ FAULTS = (
     ),
     Fault(
         "a shadow helps upwards",
-        SHANNON,
-        "return self.rates_at_all(UpDown(median_db.uplink - loss_db",
-        "return self.rates_at_all(UpDown(median_db.uplink + loss_db",
+        SNR_RADIO,
+        "rates = self.rates_at_all(UpDown(median_db.uplink - loss_db",
+        "rates = self.rates_at_all(UpDown(median_db.uplink + loss_db",
         (TEST_SHANNON,),
     ),
     Fault(
         "a later shadow is the first one",
-        SHANNON,
-        "islice(self.snr.losses_db(sites), 1, None)",
-        "islice(self.snr.losses_db(sites), 0, None)",
+        SNR_RADIO,
+        "islice(self._told(paths), 1, None)",
+        "islice(self._told(paths), 0, None)",
         (TEST_SHANNON, "tests/radio/test_radio_conformance.py"),
     ),
     Fault(
@@ -283,17 +284,17 @@ FAULTS = (
     ),
     Fault(
         "a base station's position depends on who has sensors",
-        SITES,
+        RADIO_PATHS,
         "names = (name for name, node in relays if node",
         "names = (name for name, node in relays if len(topology.graph[name]) > 1 and node",
-        (TEST_SITES,),
+        (TEST_RADIO_PATHS,),
     ),
     Fault(
         "a base station's position depends on servers",
-        SITES,
+        RADIO_PATHS,
         "enumerate(names)",
         "enumerate(topology.infrastructure)",
-        (TEST_SITES,),
+        (TEST_RADIO_PATHS,),
     ),
     Fault(
         "messages under way go on at the old rate",

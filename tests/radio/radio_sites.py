@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedsim.kernel.streams import Streams
-from fedsim.radio.settings import SensorSite
+from fedsim.radio.settings import RadioPath
 from fedsim.radio.shannon import Shannon
 
 GIVEN = {"name": "given", "uplink_db": 10.0, "downlink_db": 20.0}
@@ -22,8 +22,8 @@ BUDGET = {
 
 def site(
     distance_m: float | None = 100.0, *, index: int = 0, station: int = 0, seed: int = 1, sensor: str = "cam-1"
-) -> SensorSite:
-    return SensorSite(sensor, index, station, distance_m, Streams(seed))
+) -> RadioPath:
+    return RadioPath(sensor, index, station, station, distance_m, Streams(seed))
 
 
 def shannon(snr: dict[str, Any] | None = None, **keys: Any) -> Shannon:

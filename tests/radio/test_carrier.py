@@ -168,7 +168,7 @@ def test_each_of_many_rates_is_the_one_that_is_worked_out_alone(
 ) -> None:
     """To the last bit."""
     one, downlinks_db = carrier(profile=profile, **keys), uplinks_db[::-1]
-    together = one.rates_at_all(UpDown(np.array(uplinks_db), np.array(downlinks_db)))
+    together = one.carried(UpDown(np.array(uplinks_db), np.array(downlinks_db)))
     assert list(together) == [one.rates_at(UpDown(*each)) for each in zip(uplinks_db, downlinks_db, strict=True)]
 
 

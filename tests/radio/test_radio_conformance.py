@@ -13,7 +13,7 @@ from radio_sites import BUDGET, GIVEN, shannon, site
 
 from fedsim import registry
 from fedsim.radio.fixed import Fixed
-from fedsim.radio.settings import RadioSettings, Rates, SensorSite
+from fedsim.radio.settings import RadioPath, RadioSettings, Rates
 from fedsim.radio.shannon import Shannon
 from fedsim.radio.trace import Trace
 
@@ -87,7 +87,7 @@ class Halved(Shannon):
 
     name: Literal["halved"] = "halved"  # type: ignore[assignment]
 
-    def rates(self, site: SensorSite) -> Rates:
+    def rates(self, site: RadioPath) -> Rates:
         rates = super().rates(site)
         return Rates(rates.uplink_bps / 2, rates.downlink_bps / 2)
 
@@ -97,7 +97,7 @@ class Steady(Shannon):
 
     name: Literal["steady"] = "steady"  # type: ignore[assignment]
 
-    def changes(self, site: SensorSite) -> Iterator[tuple[float, Rates]]:
+    def changes(self, site: RadioPath) -> Iterator[tuple[float, Rates]]:
         return iter(())
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from radio_sites import site
 from scipy import stats
 
-from fedsim.radio.settings import SensorSite
+from fedsim.radio.settings import RadioPath
 from fedsim.radio.snr import UNLIKELY, Shadowing
 
 SIGMA_DB = 6.0
@@ -37,7 +37,7 @@ def losses_db(
     return np.array([loss_db for _, [loss_db] in found])
 
 
-def together_db(shadowing: Shadowing, sites: Sequence[SensorSite], draws: int = 1) -> np.ndarray:
+def together_db(shadowing: Shadowing, sites: Sequence[RadioPath], draws: int = 1) -> np.ndarray:
     """(draws, sites) losses of several pairs, asked for at once."""
     return np.array([losses for _, losses in islice(shadowing.losses_db(sites), draws)])
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedsim.experiment.description.spread import spread_of
-from fedsim.kernel.streams import Streams
+from fedsim.network.radio_paths import by_radio
 from fedsim.network.settings import CellSettings
-from fedsim.network.sites import by_radio, sites_of
 from fedsim.network.wires import Wires
 from fedsim.radio.settings import RadioSettings
 from fedsim.radio.shannon import Shannon
@@ -20,7 +19,7 @@ from fedsim.topology.graph import NodeKind, Topology
 __all__ = ["network_facts"]
 
 
-def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]:
+def network_facts(topology: Topology, wires: Wires) -> dict[str, Any]:
     """The network of one seed as it is when a run begins.
 
     Rates are what a device has alone in its cell; ``out_of_coverage`` counts those that never take part, and
@@ -30,7 +29,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
     crowd = np.bincount([attachment.air_uplink.link.index for attachment in wires.attachments])[: len(wires.cells)]
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
     used = wires.used()
-    distances_m = (site.distance_m for site in sites_of(topology, Streams(seed)))
+    distances_m = (path.distance_m for path in wires.paths())
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
         "server": wires.server,
@@ -45,7 +44,7 @@ def network_facts(topology: Topology, wires: Wires, seed: int) -> dict[str, Any]
         "distance_m": spread_of(distance_m for distance_m in distances_m if distance_m is not None),
         "uplink_bps": spread_of(attachment.air_uplink.rate_bps for attachment in covered),
         "downlink_bps": spread_of(attachment.air_downlink.rate_bps for attachment in covered),
-        "link_budget": _budgets(topology, wires, seed),
+        "link_budget": _budgets(topology, wires),
         "wires": topology.infrastructure.number_of_edges(),
         "wires_used": len(used),
         "wire_rate_bps": spread_of(link.medium.rate_bps for link in used),
@@ -66,7 +65,7 @@ def _radio(cell: CellSettings) -> tuple[str, str | None]:
     return cell.radio.name, profile
 
 
-def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]]:
+def _budgets(topology: Topology, wires: Wires) -> list[dict[str, Any]]:
     """Every term of the link budgets, in the order in which a rate is worked out; empty where no radio has any."""
     terms: dict[str, tuple[str, list[float], list[float]]] = {}
     if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
@@ -75,8 +74,8 @@ def _budgets(topology: Topology, wires: Wires, seed: int) -> list[dict[str, Any]
     def radio_of(sensor: str) -> RadioSettings:
         return wires.cells[topology.cell_of(sensor)].settings.radio
 
-    for radio, sites in by_radio(sites_of(topology, Streams(seed)), radio_of):
-        for uplink, downlink in radio.budgets_of(sites) if isinstance(radio, Shannon) else ():
+    for radio, paths in by_radio(wires.paths(), radio_of):
+        for uplink, downlink in radio.budgets_of(paths) if isinstance(radio, Shannon) else ():
             for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
                 _, ups, downs = terms.setdefault(name, (unit, [], []))
                 ups.append(up)

@@ -10,9 +10,9 @@ from small_worlds import prepared
 
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
-from fedsim.network.sites import by_radio, first_rates, sites_of
+from fedsim.network.radio_paths import by_radio, first_rates, paths_of
 from fedsim.radio.fixed import Fixed
-from fedsim.radio.settings import RadioSettings, Rates, SensorSite
+from fedsim.radio.settings import RadioPath, RadioSettings, Rates
 from fedsim.radio.shannon import Shannon
 from fedsim.topology.graph import Topology
 
@@ -41,7 +41,7 @@ def plant(*links: tuple[str, str], **more: dict[str, Any]) -> Topology:
 
 
 def places(topology: Topology) -> list[tuple[str, int, int, float | None]]:
-    return [(site.sensor, site.index, site.station, site.distance_m) for site in sites_of(topology, Streams(1))]
+    return [(site.sensor, site.index, site.station, site.distance_m) for site in paths_of(topology, Streams(1))]
 
 
 def test_positions_are_among_sensors_and_among_base_stations() -> None:
@@ -73,7 +73,7 @@ def test_more_sensors_at_the_end_change_no_shadow() -> None:
 def test_sites_are_gathered_by_radio_in_the_order_of_their_first_sensors() -> None:
     one, other = Fixed(uplink_bps=1.0, downlink_bps=2.0), Fixed(uplink_bps=3.0, downlink_bps=4.0)
     radios: dict[str, RadioSettings] = {"a": other, "b": one, "c": other}
-    gathered = by_radio(sites_of(plant(), Streams(1)), radios.__getitem__)
+    gathered = by_radio(paths_of(plant(), Streams(1)), radios.__getitem__)
     assert [(radio, [site.sensor for site in sites]) for radio, sites in gathered] == [
         (other, ["a", "c"]),
         (one, ["b"]),
@@ -91,7 +91,7 @@ def test_who_has_no_rate_is_left_to_be_told_why() -> None:
         "path_loss": {"name": "free_space"},
     }
     far, near = Shannon(profile="pure", bandwidth_hz=1e6, snr=budget), Fixed(uplink_bps=1.0, downlink_bps=2.0)
-    sites = list(sites_of(plant(), Streams(1)))
+    sites = list(paths_of(plant(), Streams(1)))
     radios: dict[str, RadioSettings] = {"a": far, "b": near, "c": far}
     known = list(first_rates(sites, radios.__getitem__))
     assert known == list(zip(sites, [None, Rates(1.0, 2.0), None], strict=True))
@@ -100,16 +100,16 @@ def test_who_has_no_rate_is_left_to_be_told_why() -> None:
         far.rates(sites[2])
 
 
-def test_a_radio_that_is_asked_for_each_alone_is_known_as_far_as_it_gets() -> None:
+def test_a_radio_that_refuses_one_device_is_asked_for_each_of_them_again() -> None:
     class Fussy(Fixed):
-        def rates(self, site: SensorSite) -> Rates:
+        def rates(self, site: RadioPath) -> Rates:
             if site.sensor == "b":
                 raise UserError("not this one")
             return super().rates(site)
 
     fussy = Fussy(uplink_bps=1.0, downlink_bps=2.0)
-    known = first_rates(sites_of(plant(), Streams(1)), lambda _: fussy)
-    assert [rates for _, rates in known] == [Rates(1.0, 2.0), None, None]
+    known = first_rates(paths_of(plant(), Streams(1)), lambda _: fussy)
+    assert [rates for _, rates in known] == [None, None, None]
 
 
 def test_what_is_worked_out_in_pieces_is_what_is_worked_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_what_is_worked_out_in_pieces_is_what_is_worked_out_at_once(monkeypatch:
             "snr": {"name": "given", "uplink_db": 3.0, "downlink_db": 9.0, "shadowing": {"sigma_db": 4.0}},
         }
     )
-    at_once = list(first_rates(sites_of(plant(), Streams(1)), lambda _: radio))
-    monkeypatch.setattr("fedsim.network.sites.MANY", 2)
-    assert list(first_rates(sites_of(plant(), Streams(1)), lambda _: radio)) == at_once
+    at_once = list(first_rates(paths_of(plant(), Streams(1)), lambda _: radio))
+    monkeypatch.setattr("fedsim.network.radio_paths.MANY", 2)
+    assert list(first_rates(paths_of(plant(), Streams(1)), lambda _: radio)) == at_once
     assert len(at_once) == 3
