@@ -8,9 +8,10 @@ Leaves out feeder losses as a term of their own (count them as extra loss) and o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["NOISE_DBM_PER_HZ", "LinkBudget", "PowerBudget", "noise_dbm"]
+__all__ = ["NOISE_DBM_PER_HZ", "LinkBudget", "PowerBudget", "Term", "noise_dbm"]
 
 NOISE_DBM_PER_HZ = -174.0
 """Thermal noise as 3GPP rounds it (TR 36.942, TR 45.820); k T at 290 K is -173.975 dBm/Hz, 0.025 dB more."""
@@ -47,6 +48,10 @@ class PowerBudget:
         return received_dbm - self.noise_dbm - self.noise_figure_db - self.interference_margin_db
 
 
+Term = tuple[str, float, str]
+"""Name, value, unit."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkBudget:
     """How one direction of one device's link comes to its rate."""
@@ -58,31 +63,18 @@ class LinkBudget:
     snr_db: float
     """With shadowing."""
     bandwidth_hz: float
-    bps_per_hz: float
-    time_share: float | None = None
-    """Part of the time that the direction has; None where it has all of it."""
-    duty: float | None = None
-    """Part of the carrier that a device of its category can use; None where it has no category."""
-    most_bps: float = math.inf
-    """What a device of its category can do at most."""
+    """What noise and ratio are for."""
+    steps: Sequence[Term]
+    """From the ratio to the rate."""
+    rate_bps: float
+    """What the device gets alone on the air."""
+    row: str = ""
+    """The row of the technology's table that is taken; empty for a radio without one."""
 
-    @property
-    def uncut_bps(self) -> float:
-        """What the rate would be without a maximum."""
-        carried_bps = self.bandwidth_hz * self.bps_per_hz
-        for part in (self.time_share, self.duty):
-            carried_bps *= 1.0 if part is None else part
-        return carried_bps
-
-    @property
-    def rate_bps(self) -> float:
-        """What the device gets alone on the air."""
-        return min(self.uncut_bps, self.most_bps)
-
-    def rows(self) -> list[tuple[str, float, str]]:
+    def rows(self) -> list[Term]:
         """What it consists of, in the order in which it is worked out: (name, value, unit)."""
-        way: list[tuple[str, float, str]] = []
-        noise: list[tuple[str, float, str]] = []
+        way: list[Term] = []
+        noise: list[Term] = []
         if self.power:
             way = [
                 ("transmit power", self.power.power_dbm, "dBm"),
@@ -95,22 +87,12 @@ class LinkBudget:
                 ("noise figure", self.power.noise_figure_db, "dB"),
                 ("interference margin", self.power.interference_margin_db, "dB"),
             ]
-        limits: list[tuple[str, float, str]] = []
-        if self.time_share is not None:
-            limits = [("share of time", self.time_share, "")]
-        if self.duty is not None:
-            limits += [
-                ("share of the carrier", self.duty, ""),
-                ("rate without a maximum", self.uncut_bps, "bit/s"),
-                ("category maximum", self.most_bps, "bit/s"),
-            ]
         return [
             *way,
             ("shadowing", self.shadowing_db, "dB"),
             *noise,
             ("SNR", self.snr_db, "dB"),
             ("bandwidth", self.bandwidth_hz, "Hz"),
-            ("spectral efficiency", self.bps_per_hz, "bit/s/Hz"),
-            *limits,
+            *self.steps,
             ("rate", self.rate_bps, "bit/s"),
         ]

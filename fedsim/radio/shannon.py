@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from fedsim.radio.budget import LinkBudget, PowerBudget
+from fedsim.radio.budget import LinkBudget, PowerBudget, Term
 from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import Duplex, RadioPath, RatesOfMany, UpDown
 from fedsim.radio.snr_radio import RatiosOfMany, SnrRadio
@@ -55,13 +55,22 @@ class Shannon(Carrier, SnrRadio):
         self, way: Literal[0, 1], power: PowerBudget | None, loss_db: float, snr_db: UpDown[float]
     ) -> LinkBudget:
         """With the profile's spectral efficiency."""
+        bps_per_hz = self.efficiency[way].bps_per_hz(snr_db[way])
+        steps: list[Term] = [("spectral efficiency", bps_per_hz, "bit/s/Hz")]
+        uncut_bps = self.bandwidths_hz[way] * bps_per_hz * self.time_shares[way] * self.duties[way]
+        if self.tdd:
+            steps.append(("share of time", self.time_shares[way], ""))
+        if self.category:
+            steps += [
+                ("share of the carrier", self.duties[way], ""),
+                ("rate without a maximum", uncut_bps, "bit/s"),
+                ("category maximum", self.most_bps[way], "bit/s"),
+            ]
         return LinkBudget(
             power=power,
             shadowing_db=loss_db,
             snr_db=snr_db[way],
             bandwidth_hz=self.bandwidths_hz[way],
-            bps_per_hz=self.efficiency[way].bps_per_hz(snr_db[way]),
-            time_share=self.time_shares[way] if self.tdd else None,
-            duty=self.duties[way] if self.category else None,
-            most_bps=self.most_bps[way],
+            steps=steps,
+            rate_bps=min(uncut_bps, self.most_bps[way]),
         )
