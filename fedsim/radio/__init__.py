@@ -2,6 +2,7 @@
 
 REGISTRY = {
     "fixed": "fedsim.radio.fixed:Fixed",
+    "nb_iot": "fedsim.radio.nb_iot.radio:NbIot",
     "shannon": "fedsim.radio.shannon:Shannon",
     "trace": "fedsim.radio.trace:Trace",
 }

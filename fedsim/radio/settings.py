@@ -52,13 +52,15 @@ class TransportFormat:
     row: str = ""
     """What it says: block size, repetitions, modulation."""
     duty: float = 1.0
-    """Part of the time in which the sender's amplifier is on while the device has its full rate."""
+    """Part of the time in which the device's radio sends, or receives, while the device has its full rate."""
     most_bps: float = math.inf
     """What a device of the category can do at most."""
     block_bits: float = 0.0
     """Bits of a transport block; 0 where messages are not cut into blocks."""
     blocks_together: int = 1
     """Blocks of one cycle of control message, data and acknowledgement: the HARQ processes."""
+    repetitions: int = 1
+    """How often each block is sent."""
     block_errors: float = 0.0
     """Chance that one block has to be sent again, where that is drawn; the rate contains the mean otherwise."""
 

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from typing import Literal
 
 from fedsim.radio.budget import LinkBudget, PowerBudget, Term
-from fedsim.radio.rate_table import RateTable
+from fedsim.radio.rate_table import RateTable, Row
 from fedsim.radio.settings import RatesOfMany, UpDown
 from fedsim.radio.snr_radio import RatiosOfMany, SnrRadio
 
@@ -67,7 +67,12 @@ class TableRadio(SnrRadio):
         self, way: Literal[0, 1], power: PowerBudget | None, loss_db: float, snr_db: UpDown[float]
     ) -> LinkBudget:
         """With the row that is taken."""
-        row = self.tables[way].at(snr_db[way])
+        return self.budget_of(self.tables[way].at(snr_db[way]), way, power, loss_db, snr_db[way])
+
+    def budget_of(
+        self, row: Row, way: Literal[0, 1], power: PowerBudget | None, loss_db: float, snr_db: float
+    ) -> LinkBudget:
+        """How one direction comes to the rate of *row*."""
         steps: list[Term] = [
             ("needed SNR", row.snr_db, "dB"),
             ("share of the carrier", row.share, ""),
@@ -77,7 +82,7 @@ class TableRadio(SnrRadio):
         return LinkBudget(
             power=power,
             shadowing_db=loss_db,
-            snr_db=snr_db[way],
+            snr_db=snr_db,
             bandwidth_hz=self.bandwidths_hz[way],
             steps=steps,
             rate_bps=row.bps,
