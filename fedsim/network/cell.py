@@ -28,6 +28,6 @@ class Cell:
         link, loss = self.link, self.settings.loss
         up = Hop(link, True, 0.0, loss, weight=weight, half_duplex=turn)
         down = Hop(link, False, 0.0, loss, weight=weight, half_duplex=turn)
-        up.set_rate(rates.uplink_bps, rates.uplink_share)
-        down.set_rate(rates.downlink_bps, rates.downlink_share)
+        up.set_rate(rates.uplink_bps, rates.uplink_share, rates.uplink_format)
+        down.set_rate(rates.downlink_bps, rates.downlink_share, rates.downlink_format)
         return up, down

@@ -18,7 +18,7 @@ from fedsim.kernel.gather import at_the_end_of
 from fedsim.network.attachment import Attachment
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network, Patience
-from fedsim.radio.settings import Rates, RatesOfMany
+from fedsim.radio.settings import Rates, RatesOfMany, TransportFormat
 
 __all__ = ["Coverage"]
 
@@ -142,8 +142,8 @@ class _One(_Story[Rates]):
     def come_true(self) -> bool:
         attachment, rates = self._attachment, self._next
         before = attachment.in_coverage
-        attachment.air_uplink.set_rate(rates.uplink_bps, rates.uplink_share)
-        attachment.air_downlink.set_rate(rates.downlink_bps, rates.downlink_share)
+        attachment.air_uplink.set_rate(rates.uplink_bps, rates.uplink_share, rates.uplink_format)
+        attachment.air_downlink.set_rate(rates.downlink_bps, rates.downlink_share, rates.downlink_format)
         return attachment.in_coverage and not before
 
     @property
@@ -168,8 +168,8 @@ class _Many(_Story[RatesOfMany]):
 
     def come_true(self) -> bool:
         rates, before = self._next, self._covered
-        self._uplink.take(rates.uplink_bps, rates.uplink_share)
-        self._downlink.take(rates.downlink_bps, rates.downlink_share)
+        self._uplink.take(rates.uplink_bps, rates.uplink_share, rates.formats.uplink, rates.uplink_row)
+        self._downlink.take(rates.downlink_bps, rates.downlink_share, rates.formats.downlink, rates.downlink_row)
         self._covered = (rates.uplink_bps > 0) & (rates.downlink_bps > 0)
         return bool((self._covered & ~before).any())
 
@@ -186,11 +186,19 @@ class _Direction:
         self._shared = np.array([hop.link.medium.shared_at_once for hop in hops])
         self._share = np.array([hop.share for hop in hops])
 
-    def take(self, rate_bps: NDArray[np.float64], share: NDArray[np.float64]) -> None:
-        """These are their rates, and their shares where the air is shared at once, from now on."""
-        rates = rate_bps.tolist()
-        for hop, rate in zip(self._hops, rates, strict=True):
+    def take(
+        self,
+        rate_bps: NDArray[np.float64],
+        share: NDArray[np.float64],
+        formats: Sequence[TransportFormat],
+        row: NDArray[np.intp] | None,
+    ) -> None:
+        """These are their rates and formats, and their shares where the air is shared at once, from now on."""
+        for hop, rate in zip(self._hops, rate_bps.tolist(), strict=True):
             hop.rate_bps = rate
         for place in np.flatnonzero(self._shared & (share != self._share)).tolist():
-            self._hops[place].set_rate(rates[place], float(share[place]))
+            self._hops[place].share = float(share[place])
         self._share = share
+        if row is not None:
+            for hop, number in zip(self._hops, row.tolist(), strict=True):
+                hop.format = formats[number]

@@ -9,6 +9,7 @@ from enum import Enum
 from fedsim.network.disciplines.channel import Channel, Flow
 from fedsim.network.half_duplex import HalfDuplex
 from fedsim.network.packets import Loss
+from fedsim.radio.settings import ANY_FORMAT, TransportFormat
 
 __all__ = ["Direction", "Hop", "Link", "Medium"]
 
@@ -108,6 +109,8 @@ class Hop:
     """Whose turn it is on the client's device, both of whose hops have it; None where both can be used at once."""
     device_failed: bool = False
     """Whether the client's device has failed: then what was sent down to it before, and comes now, is lost too."""
+    format: TransportFormat = ANY_FORMAT
+    """What its rate is made of."""
     _channel: Channel | None = field(default=None, init=False)
 
     @property
@@ -123,7 +126,8 @@ class Hop:
             channel = self._channel = self.link.channels[0 if self.is_uplink else -1]
         return channel
 
-    def set_rate(self, rate_bps: float, share: float) -> None:
+    def set_rate(self, rate_bps: float, share: float, format_: TransportFormat = ANY_FORMAT) -> None:
         """From now on the client has another full rate, for which it needs *share* of a channel shared at once."""
         self.rate_bps = rate_bps
+        self.format = format_
         self.share = share if self.link.medium.shared_at_once else 1.0

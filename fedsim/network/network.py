@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Generator, Sequence
+from typing import Literal
 
 import numpy as np
 from simpy import Environment, Event, Interrupt
@@ -12,9 +13,11 @@ from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Abandoned
+from fedsim.network.blocks import air_bits
 from fedsim.network.hop import Direction, Hop, Link
 from fedsim.network.packets import Attempted, Transport, put_on_link
 from fedsim.network.transfer import Transfer, TransferLost
+from fedsim.units import bits
 
 __all__ = ["MOST_CHANGES", "MOST_CHANGES_EACH", "Abandoned", "Network", "Patience", "TransferLost"]
 
@@ -41,7 +44,7 @@ class Network:
         self._transfers = 0
         self._lossless: dict[tuple[float, int], Attempted] = {}
         """What so many messages of a size become where nothing is lost: few, and asked for by every message."""
-        self._crossings: Counter[tuple[int, int, Direction]] = Counter()
+        self._crossings: Counter[tuple[str, int, int, Direction]] = Counter()
 
     @property
     def access_bytes(self) -> dict[Direction, float]:
@@ -87,12 +90,20 @@ class Network:
     def attempt(self, client: int, hop: Hop, size_bytes: float, messages: int) -> Attempted:
         """What so many *messages* of *size_bytes* become on *hop*: packets, headers and every attempt of each."""
         if hop.loss.probability > 0.0:
-            return put_on_link(size_bytes, self._transport, hop.loss, self._luck(client, hop), messages)
+            return put_on_link(size_bytes, self._transport, hop.loss, self._luck("loss", client, hop), messages)
         attempted = self._lossless.get((size_bytes, messages))
         if attempted is None:
             attempted = put_on_link(size_bytes, self._transport, hop.loss, None, messages)
             self._lossless[size_bytes, messages] = attempted
         return attempted
+
+    def air_bits(self, client: int, hop: Hop, size_bytes: float, messages: int) -> float:
+        """For how many bits *messages*, of *size_bytes* together, use the air or the wire of *hop*."""
+        format_ = hop.format
+        if format_.block_bits == 0:
+            return bits(size_bytes)
+        rng = self._luck("blocks", client, hop) if format_.block_errors > 0 else None
+        return air_bits(bits(size_bytes) / messages, format_, rng, messages)
 
     def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:
         """A message has left *hop*, on which *put_bytes* have been put for it: its row for the trace."""
@@ -113,11 +124,11 @@ class Network:
         links = dict.fromkeys(hop.link for hop in hops)
         return [transfer for link in links for transfer in self.on_link(link) if transfer.hop in hops]
 
-    def _luck(self, client: int, hop: Hop) -> np.random.Generator:
+    def _luck(self, of: Literal["loss", "blocks"], client: int, hop: Hop) -> np.random.Generator:
         """What decides on losses: a stream for each time that the client crosses the hop, whatever others do."""
-        use = self._crossings[client, hop.link.index, hop.direction]
-        self._crossings[client, hop.link.index, hop.direction] += 1
-        return self._streams(f"network/loss/{hop.link.index}/{hop.direction.value}", client, use).generator()
+        use = self._crossings[of, client, hop.link.index, hop.direction]
+        self._crossings[of, client, hop.link.index, hop.direction] += 1
+        return self._streams(f"network/{of}/{hop.link.index}/{hop.direction.value}", client, use).generator()
 
 
 class Patience:

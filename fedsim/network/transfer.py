@@ -17,7 +17,6 @@ from fedsim.kernel.trip import Lost
 from fedsim.network.disciplines.channel import Flow
 from fedsim.network.hop import Hop
 from fedsim.network.packets import Attempted
-from fedsim.units import bits
 
 __all__ = ["CarryingNetwork", "Transfer", "TransferLost"]
 
@@ -38,6 +37,9 @@ class CarryingNetwork(Protocol):
     def attempt(self, client: int, hop: Hop, size_bytes: float, messages: int) -> Attempted:
         """What so many *messages* of *size_bytes* become on *hop*."""
 
+    def air_bits(self, client: int, hop: Hop, size_bytes: float, messages: int) -> float:
+        """For how many bits *messages*, of *size_bytes* together, use *hop*."""
+
     def note(self, hop: Hop, put_bytes: float, row: tuple[float, ...]) -> None:
         """A message has left *hop*, on which *put_bytes* have been put for it: its row for the trace."""
 
@@ -51,8 +53,8 @@ class Transfer(Flow):
     """
 
     __slots__ = (
-        *("_defused", "_ok", "_value", "attempted", "callbacks", "client", "hop", "messages", "network", "number"),
-        *("repeated_bytes", "repeats", "route", "size_bytes", "stage", "start_s"),
+        *("_defused", "_ok", "_value", "air_bits", "attempted", "callbacks", "client", "hop", "messages", "network"),
+        *("number", "repeated_bytes", "repeats", "route", "size_bytes", "stage", "start_s"),
     )
 
     def __init__(
@@ -92,7 +94,9 @@ class Transfer(Flow):
         self.repeated_bytes = 0.0
         """Bytes put on the link in vain before an outage, beyond those of ``attempted``."""
         self.repeats = 0
-        self.offer(8.0 * attempted.bytes / rate_bps if rate_bps > 0 else 0.0, now_s)
+        self.air_bits = air_bits = network.air_bits(self.client, hop, attempted.bytes, self.messages)
+        """For how many bits it uses the present link."""
+        self.offer(air_bits / rate_bps if rate_bps > 0 else 0.0, now_s)
         if hop.closed or hop.link.refuses:
             self._fail()
         elif rate_bps > 0 and (hop.half_duplex is None or hop.half_duplex.takes(self)):
@@ -149,7 +153,7 @@ class Transfer(Flow):
         if self.repeats >= self.hop.loss.attempts:
             self.fail()
             return
-        whole_s = bits(self.attempted.bytes) / self.hop.rate_bps if self.hop.rate_bps > 0 else 0.0
+        whole_s = self.air_bits / self.hop.rate_bps if self.hop.rate_bps > 0 else 0.0
         if self.hop.channel.holds(self):
             self.hop.channel.adjust(self, whole_s, self.share)
         self.repeated_bytes += self.attempted.bytes * self.share_sent
@@ -179,7 +183,7 @@ class Transfer(Flow):
         hop.channel.start(self)
 
     def _left_bits(self, share_sent: float) -> float:
-        return (1.0 - share_sent) * bits(self.attempted.bytes)
+        return (1.0 - share_sent) * self.air_bits
 
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""

@@ -1,7 +1,8 @@
 """A table of what a technology can send at which signal-to-noise ratio: for each ratio its best row.
 
-Of all rows whose ratio is reached, a base station takes the one with the highest rate, and of equal ones the one that
-needs the least of the carrier. So the rate never falls when the ratio rises. Rows that are never taken are dropped.
+Of all rows whose ratio is reached, a base station takes the one with the highest rate; of equal ones the one that needs
+the least of the carrier, and then the shortest time on the air. So the rate never falls when the ratio rises. Rows that
+are never taken are dropped.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ NOTHING = Row(-math.inf, 0.0, 1.0, ANY_FORMAT)
 """No coverage."""
 
 
+def _merit(row: Row) -> tuple[float, float, float]:
+    """What a base station prefers: a higher rate, then less of the carrier, then a shorter time on the air."""
+    return (row.bps, -round(row.share, 12), -round(row.format.duty, 12))
+
+
 class RateTable:
     """The best row for each ratio.
 
@@ -49,10 +55,10 @@ class RateTable:
     def __init__(self, rows: Iterable[Row]) -> None:
         best = [NOTHING]
         for row in sorted(rows, key=lambda row: (row.snr_db, -row.bps, row.share)):
-            if row.bps > best[-1].bps:
+            if _merit(row) > _merit(best[-1]):
                 best.append(row)
         self.rows = tuple(best)
-        """From no coverage to the best; each has a higher rate than the one before."""
+        """From no coverage to the best; none has a lower rate than the one before."""
         self.bps = np.array([row.bps for row in best])
         self.share = np.array([row.share for row in best])
         self.formats = tuple(row.format for row in best)

@@ -1,0 +1,105 @@
+"""Transport blocks on the clock: what a message takes beyond its own bits, and block errors in the mean or drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from small_worlds import simulated
+
+from fedsim.network.blocks import air_bits
+from fedsim.protocols.world import World
+from fedsim.radio.settings import TransportFormat
+
+MODEL_BYTES = 26.7e6
+NB1 = {
+    "name": "nb_iot",
+    "anchor": False,
+    "random_access": [],
+    "block_errors": "none",
+    "snr": {"name": "given", "uplink_db": 40.0, "downlink_db": 40.0},
+}
+BLOCKS = TransportFormat(block_bits=1_000.0)
+
+
+def uplinks(radio: dict[str, Any], *, devices: int = 1, model_bytes: float = MODEL_BYTES, seed: int = 1) -> np.ndarray:
+    """Seconds that each upload of one round is on the air, with no time for anything else."""
+    world = simulated(
+        {
+            "topology": {"name": "star", "devices": devices},
+            "network.cell": {"radio": radio},
+            "network.link.rate_bps": float("inf"),
+            "model.parameters": round(model_bytes / 4),
+        },
+        seed=seed,
+    )
+    up = uploads(world)
+    return up["end_s"] - up["start_s"]
+
+
+def uploads(world: World) -> np.ndarray:
+    """The rows of the trace for what devices sent."""
+    hops = world.trace.hops.array()
+    return hops[hops["access"] & hops["uplink"]]
+
+
+def test_a_model_of_26_7_mb_takes_57_minutes_up_over_nb1_and_63_with_block_errors() -> None:
+    """26.7 MB are 213.6 Mbit: 3,418 s at 62.5 kbit/s, and a ninth more where a tenth of the blocks fails."""
+    [plain_s] = uplinks(NB1)
+    [mean_s] = uplinks(NB1 | {"block_errors": "mean"})
+    [drawn_s] = uplinks(NB1 | {"block_errors": "drawn"})
+    assert plain_s == pytest.approx(213.6e6 / 62.5e3)
+    assert round(plain_s / 60) == 57
+    assert mean_s == pytest.approx(plain_s / 0.9)
+    assert round(mean_s / 60) == round(drawn_s / 60) == 63
+    assert drawn_s != mean_s
+    assert drawn_s == pytest.approx(mean_s, rel=0.003)  # four standard deviations of 213,600 blocks: 0.29 %
+
+
+def test_as_many_devices_have_their_full_rate_as_the_carrier_holds() -> None:
+    """Four: each sends in 4 of 16 ms. Ten take ten times 8 Mbit at 250 kbit/s."""
+    assert uplinks(NB1, devices=4, model_bytes=1e6) == pytest.approx(128.0)
+    assert uplinks(NB1, devices=10, model_bytes=1e6) == pytest.approx(320.0)
+
+
+def test_block_errors_that_are_drawn_are_those_of_the_seed_and_the_journey() -> None:
+    drawn = NB1 | {"block_errors": "drawn"}
+    one, again, other = (uplinks(drawn, devices=3, model_bytes=1e5, seed=seed) for seed in (1, 1, 2))
+    assert one.tolist() == again.tolist() != other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("message_bits", "together", "on_air_bits"),
+    [(1.0, 1, 1e3), (1e3, 1, 1e3), (1_001.0, 1, 2e3), (1_001.0, 4, 4e3), (9_999.0, 1, 1e4), (10_000.5, 1, 10_000.5)],
+)
+def test_a_short_message_takes_whole_cycles(message_bits: float, together: int, on_air_bits: float) -> None:
+    assert air_bits(message_bits, TransportFormat(block_bits=1e3, blocks_together=together)) == on_air_bits
+
+
+def test_nothing_takes_nothing_and_several_messages_are_rounded_each() -> None:
+    assert air_bits(0.0, BLOCKS) == 0.0
+    assert air_bits(300.0, BLOCKS, messages=7) == 7_000.0
+    assert air_bits(300.0, TransportFormat(), messages=7) == 2_100.0
+
+
+def test_repeated_blocks_follow_the_negative_binomial_law() -> None:
+    """20,000 messages of 30 blocks, compared by chi-square with the law of the failures before 30 successes."""
+    rng = np.random.default_rng(5)
+    half = TransportFormat(block_bits=100.0, block_errors=0.3)
+    repeats = np.array([(air_bits(3_000.0, half, rng) - 3_000.0) / 100.0 for _ in range(20_000)])
+    law = stats.nbinom(30, 0.7)
+    edges = np.arange(2, 28)
+    seen = np.histogram(repeats, [-0.5, *(edges - 0.5), np.inf])[0]
+    due = np.diff([0.0, *law.cdf(edges - 1), 1.0]) * len(repeats)
+    assert repeats.mean() == pytest.approx(30 * 0.3 / 0.7, rel=0.02)
+    assert stats.chisquare(seen, due).pvalue > 1e-4
+
+
+def test_blocks_take_airtime_and_no_bytes() -> None:
+    """1,000 bytes are eight blocks of 1,000 bits, each in a cycle of 16 ms, and a quarter of the carrier."""
+    up = uploads(simulated({"network.cell": {"radio": NB1}, "model.parameters": 250}))
+    assert set(up["bytes"]) == {1_000.0}
+    assert set(up["retransmitted_bytes"]) == {0.0}
+    assert up["airtime_s"] == pytest.approx(8 * 16e-3 * 0.25)
