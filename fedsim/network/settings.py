@@ -13,7 +13,7 @@ from fedsim.network.disciplines.fair import Fair
 from fedsim.network.disciplines.serial import Serial
 from fedsim.network.packets import Loss, Transport
 from fedsim.radio.settings import RadioSettings
-from fedsim.settings import Count, NonNegative, OneOf, PositiveOrInfinite, Settings, key_rule
+from fedsim.settings import Count, NonNegative, OneOf, Positive, PositiveOrInfinite, Settings, key_rule
 
 __all__ = ["CellSettings", "LinkSettings", "NetworkSettings"]
 
@@ -105,5 +105,8 @@ class NetworkSettings(Settings):
     """Every wired link for which the topology gives no rate of its own."""
     transport: Transport = Transport()
     """How messages are cut into packets."""
+    max_transfer_s: Positive = 3600.0
+    """A remark before the run says where a whole model takes a device longer than this over the air, alone; nothing
+    else depends on it."""
     late_transfers: Literal["finish", "cancel"] = "finish"
     """What a device does whose round is over: finish work and transfers, keeping the air busy, or give both up."""

@@ -149,7 +149,7 @@ def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path, monk
     assert len(said_of(path, "network.cell.radio.snr.uplink_db=-1.0")) == 1  # down only
     assert said_of(path, "network.cell.radio.category=null") == []
     for at_once in (1, 2, 4_096):
-        monkeypatch.setattr("fedsim.experiment.remarks_before.MANY", at_once)
+        monkeypatch.setattr("fedsim.experiment.remarks_on_air.MANY", at_once)
         (said,) = said_of(path, "topology.devices_per_factory=6")
         assert ": 3 of 3 devices have ratios for more" in said
 
@@ -204,8 +204,37 @@ def test_a_wire_of_a_topology_file_is_named_by_the_topology(tmp_path: Path) -> N
 def test_no_scenario_of_the_repository_is_too_slow(path: Path) -> None:
     scenario = load(path)
     table = Declared(parameters=1000).table(None, None)  # instead of data, which may not be here
-    materials = SimpleNamespace(seed=1, topology=scenario.topology.build(), table=table, class_tables={})
+    topology = scenario.topology.build()
+    classes = (next(iter(scenario.devices.classes)),) * len(topology.sensors)
+    materials = SimpleNamespace(seed=1, topology=topology, table=table, class_tables={}, device_classes=classes)
     assert [said for said in remarks_before(scenario, materials) if "slowest technology" in said] == []
+
+
+LONG = (
+    "a model of 40 B takes each device longer than max_transfer_s=0.0005, alone on the air, and up to 1.07 ms; others "
+    "send less (LASP: hfedms_d; a smaller model; a codec), or take a faster radio, such as lte_m for nb_iot"
+)
+
+
+def test_a_model_that_takes_longer_than_people_wait_is_named_with_what_others_do(tmp_path: Path) -> None:
+    """40 bytes take 320 / 300,000 s down over Cat M1, and less in the other cell."""
+    assert said_of(hall(tmp_path), "network.max_transfer_s=0.0005") == [f"hall.yaml:6: network.cell.radio: {LONG}"]
+    assert said_of(hall(tmp_path), "network.max_transfer_s=0.0011") == []
+
+
+def test_of_devices_at_different_ratios_those_that_take_too_long_are_counted(tmp_path: Path) -> None:
+    """Two of eight stand so far away that 40 bytes take longer: the distances grow by the square root."""
+    far = "name: link_budget, carrier_hz: 9.0e+8, device_power_dbm: 23.0, station_power_dbm: 43.0"
+    noise = "device_noise_figure_db: 5.0, station_noise_figure_db: 3.0, path_loss: {name: log_distance, exponent: 4.0}"
+    radio = f"{{name: shannon, profile: pure, bandwidth_hz: 1.0e+6, snr: {{{far}, {noise}}}}}"
+    fast = {"uplink_bps: 4.0e+6, downlink_bps: 4.0e+6": "uplink_bps: 4.0e+9, downlink_bps: 4.0e+9"}
+    sixteen = {"devices_per_factory: 2": "devices_per_factory: 16"}
+    path = hall(tmp_path, {"{name: fixed, profile: lte_m_m1}": radio}, sixteen, fast)
+    rates: list[float] = []
+    validate(load(path), lambda _, world: rates.extend(one.air_uplink.rate_bps for one in world.wires.attachments[:8]))
+    slowest = sorted(rates)
+    (said,) = said_of(path, f"network.max_transfer_s={2 * 320 / (slowest[1] + slowest[2])}")
+    assert "takes 25 % of the devices longer than max_transfer_s=" in said
 
 
 def test_of_an_entry_that_no_cell_has_nothing_is_said(tmp_path: Path) -> None:

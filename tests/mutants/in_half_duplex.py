@@ -10,7 +10,7 @@ WIRES = "fedsim/network/wires.py"
 CELL = "fedsim/network/cell.py"
 SETTINGS = "fedsim/network/settings.py"
 BUILD = "fedsim/scenario/build.py"
-REMARKS = "fedsim/experiment/remarks_before.py"
+REMARKS = "fedsim/experiment/remarks_on_air.py"
 FIXED = "fedsim/radio/fixed.py"
 TEST_DEVICES = "tests/network/test_half_duplex.py"
 TEST_STRESS = "tests/laws/test_half_duplex_under_stress.py"
@@ -282,13 +282,13 @@ FAULTS = (
     Fault(
         "what nobody meets is remarked on",
         REMARKS,
-        "            if devices.first(where) is not None:\n",
-        "            if True:\n",
+        "        if devices.first(where) is None:\n",
+        "        if False:\n",
         (TEST_REMARKS,),
     ),
     Fault(
         "the same is said of each of many cells",
-        REMARKS,
+        "fedsim/experiment/remarks_before.py",
         "for path in paths[:MOST]",
         "for path in paths",
         (TEST_REMARKS,),

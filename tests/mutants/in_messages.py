@@ -26,17 +26,17 @@ EVERY_MEAN = theory(
 FAULTS = (
     Fault(
         "5 % more bits in a byte",
-        TRANSFER,
-        "self.offer(8.0 * attempted.bytes / rate_bps",
-        "self.offer(8.4 * attempted.bytes / rate_bps",
+        NETWORK,
+        "            return bits(size_bytes)\n",
+        "            return 1.05 * bits(size_bytes)\n",
         EVERY_MEAN,
         by_each=True,
     ),
     Fault(
         "2.5 % fewer bits in a byte",
-        TRANSFER,
-        "self.offer(8.0 * attempted.bytes / rate_bps",
-        "self.offer(7.8 * attempted.bytes / rate_bps",
+        NETWORK,
+        "            return bits(size_bytes)\n",
+        "            return 0.975 * bits(size_bytes)\n",
         EVERY_MEAN,
         by_each=True,
     ),
@@ -108,8 +108,8 @@ FAULTS = (
     Fault(
         "every crossing of a hop has the same luck",
         NETWORK,
-        "self._crossings[client, hop.link.index, hop.direction] += 1",
-        "self._crossings[client, hop.link.index, hop.direction] += 0",
+        "self._crossings[of, client, hop.link.index, hop.direction] += 1",
+        "self._crossings[of, client, hop.link.index, hop.direction] += 0",
         (TEST_TRANSFERS, *theory("test_retransmissions_make_the_queue_that_their_airtime_makes")),
     ),
     Fault(
@@ -171,22 +171,22 @@ FAULTS = (
     Fault(
         "luck is the same up and down",
         NETWORK,
-        "network/loss/{hop.link.index}/{hop.direction.value}",
-        "network/loss/{hop.link.index}",
+        "network/{of}/{hop.link.index}/{hop.direction.value}",
+        "network/{of}/{hop.link.index}",
         (TEST_LOSSES,),
     ),
     Fault(
         "luck is the same on every link",
         NETWORK,
-        "network/loss/{hop.link.index}/",
-        "network/loss/",
+        "network/{of}/{hop.link.index}/",
+        "network/{of}/",
         (TEST_LOSSES,),
     ),
     Fault(
         "servers have the same luck with every message",
         NETWORK,
-        "self._crossings[client, hop.link.index, hop.direction] += 1",
-        "self._crossings[client, hop.link.index, hop.direction] += client >= 0",
+        "self._crossings[of, client, hop.link.index, hop.direction] += 1",
+        "self._crossings[of, client, hop.link.index, hop.direction] += client >= 0",
         (TEST_LOSSES,),
     ),
     Fault(

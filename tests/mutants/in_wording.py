@@ -7,7 +7,7 @@ from mutants.fault import Fault
 ERRORS = "fedsim/errors.py"
 WORDING = "fedsim/scenario/wording.py"
 UNKNOWN = "fedsim/cli/unknown.py"
-BEFORE = "fedsim/experiment/remarks_before.py"
+BEFORE = "fedsim/experiment/remarks_on_air.py"
 AFTER = "fedsim/experiment/remarks_after.py"
 ON_CLASSES = "fedsim/experiment/remarks_on_classes.py"
 TEST_ALIKE = "tests/scenario/test_alike.py"

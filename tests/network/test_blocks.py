@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from small_worlds import simulated
+from small_worlds import prepared, simulated
 
 from fedsim.network.blocks import air_bits
 from fedsim.protocols.world import World
@@ -103,3 +103,17 @@ def test_blocks_take_airtime_and_no_bytes() -> None:
     assert set(up["bytes"]) == {1_000.0}
     assert set(up["retransmitted_bytes"]) == {0.0}
     assert up["airtime_s"] == pytest.approx(8 * 16e-3 * 0.25)
+
+
+def test_after_a_redraw_each_hop_has_the_format_of_its_new_rate() -> None:
+    shadowing = {"sigma_db": 9.0, "redraw_every_s": 10.0}
+    radio = NB1 | {"snr": {"name": "given", "uplink_db": -4.0, "downlink_db": 9.0, "shadowing": shadowing}}
+    world, _ = prepared({"topology": {"name": "star", "devices": 6}, "network.cell": {"radio": radio}})
+    told = world.wires.cells["station"].settings.radio.rates_of(list(world.wires.paths()), 25.0)
+    before = [attachment.air_uplink.format for attachment in world.wires.attachments]
+    world.env.run(25.0)
+    for attachment, rates in zip(world.wires.attachments, told, strict=True):
+        assert attachment.air_uplink.format == rates.uplink_format
+        assert attachment.air_downlink.format == rates.downlink_format
+        assert attachment.air_uplink.rate_bps == rates.uplink_bps
+    assert before != [attachment.air_uplink.format for attachment in world.wires.attachments]

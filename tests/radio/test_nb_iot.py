@@ -210,6 +210,16 @@ def test_a_rate_never_rises_when_a_ratio_falls(
         assert one.uplink_bps <= one.uplink_format.most_bps and one.downlink_bps <= one.downlink_format.most_bps
 
 
+@pytest.mark.parametrize("other_db", [-12.0, 3.0, 30.0])
+def test_along_one_ratio_no_rate_ever_steps_down(other_db: float) -> None:
+    """In steps of 0.02 dB; a row with fewer repetitions may be the best between two with more."""
+    along_db = np.arange(-30.0, 40.0, 0.02)
+    others_db = np.full(len(along_db), other_db)
+    for ratios_db in (UpDown(along_db, others_db), UpDown(others_db, along_db)):
+        rates = nb_iot().rates_at_all(ratios_db)
+        assert (np.diff(rates.uplink_bps) >= 0).all() and (np.diff(rates.downlink_bps) >= 0).all()
+
+
 # -- tables and ratios ------------------------------------------------------------------------------------------------
 
 
