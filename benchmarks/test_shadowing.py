@@ -35,12 +35,23 @@ RADIO = {
         "shadowing": {"sigma_db": 6.8, "redraw_every_s": 1.0, "correlation_s": 30.0},
     },
 }
+TOWN = RADIO | {
+    "snr": RADIO["snr"]
+    | {
+        "path_loss": {"name": "uma"},
+        "shadowing": {"redraw_every_s": 1.0, "correlation_s": 30.0, "correlation_m": "model"},
+    }
+}
 RADIOS = {
     "pure": Shannon(profile="pure", **RADIO),
     "lte_36942": Shannon(profile="lte_36942", **RADIO),
     "lte_36942, lte_m_m1": Shannon(profile="lte_36942", category="lte_m_m1", **RADIO),
+    "pure, shared shadows of a town": Shannon(profile="pure", **TOWN),
 }
-SITES = [RadioPath("cam", index, index % STATIONS, 50.0 + index % 1_000, Streams(1)) for index in range(DEVICES)]
+SITES = [
+    RadioPath("cam", index, station, station, 50.0 + index % 1_000, Streams(1), (float(index % 1_000), float(station)))
+    for index, station in ((index, index % STATIONS) for index in range(DEVICES))
+]
 
 
 def attachments(env: Environment, medium: Medium) -> tuple[list[Link], list[Attachment]]:
@@ -61,7 +72,7 @@ def attachments(env: Environment, medium: Medium) -> tuple[list[Link], list[Atta
 def next_instant(radio: Shannon) -> Callable[[], None]:
     """What lets all of them have new shadows, and the rates that these leave."""
     env = Clock()
-    medium = Medium(lambda: (FairChannel(env), FairChannel(env)), True, math.inf, 0.0, Loss())
+    medium = Medium(lambda: (FairChannel(env), FairChannel(env)), True, math.inf, (0.0, 0.0), Loss())
     links, own = attachments(env, medium)
     coverage = Coverage(env, Network(env, Trace(), Streams(1), links, Transport()), lambda: None)
     coverage.follow_together(own, radio.changes_together(SITES))
@@ -74,7 +85,8 @@ def test_new_shadows(benchmark: BenchmarkFixture, radio: str) -> None:
     benchmark.pedantic(next_instant(RADIOS[radio]), rounds=20, warmup_rounds=2)
 
 
-def test_rates_at_time_zero(benchmark: BenchmarkFixture) -> None:
+@pytest.mark.parametrize("radio", ["pure", "pure, shared shadows of a town"])
+def test_rates_at_time_zero(benchmark: BenchmarkFixture, radio: str) -> None:
     benchmark.group = f"{DEVICES} link budgets at time zero"
-    rates = benchmark.pedantic(RADIOS["pure"].rates_of, (SITES,), rounds=3)
+    rates = benchmark.pedantic(RADIOS[radio].rates_of, (SITES,), rounds=3)
     assert len(rates.uplink_bps) == DEVICES

@@ -34,7 +34,7 @@ KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REG
     "topologies": "fedsim.topology",
     "radios": "fedsim.radio",
     "snrs": "fedsim.radio.snr",
-    "path_losses": "fedsim.radio.path_loss",
+    "path_losses": "fedsim.radio.propagation",
     "disciplines": "fedsim.network.disciplines",
     "computes": "fedsim.devices",
     "datasets": "fedsim.data",

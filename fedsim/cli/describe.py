@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from fedsim.errors import UserError
 if TYPE_CHECKING:
     from fedsim.scenario.build import Materials
     from fedsim.scenario.schema import Scenario
+    from fedsim.viz.tables import DescriptionTable
 
 __all__ = ["add_to"]
 
@@ -35,6 +37,14 @@ def add_to(commands: Commands) -> None:
         "--out", metavar="DIR", type=Path, help="Write the same numbers, as describe.json, and figures to this folder."
     )
     parser.add_argument(
+        "--link",
+        metavar="DEVICE",
+        dest="links",
+        action="append",
+        help="Print only the link of this sensor over the air, term by term, and what a model takes over it; nothing "
+        "is simulated. May be given several times.",
+    )
+    parser.add_argument(
         "--most-hops",
         metavar="N",
         type=at_least_one,
@@ -46,6 +56,7 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.describe import MOST_HOPS, describe
+    from fedsim.experiment.description.link import describe_links
     from fedsim.experiment.gc_policy import rare_collections
     from fedsim.files import why_no_folder
     from fedsim.quick import in_seconds
@@ -54,6 +65,8 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.topology.sketch import most_nodes
 
     folder: Path | None = arguments.out
+    if arguments.links and folder is not None:
+        raise UserError("--link prints links and writes no files; leave --out or --link out")
     if folder is not None and (problem := why_no_folder(folder)):
         raise UserError(f"--out: {problem}; choose another folder")
     with (
@@ -62,12 +75,15 @@ def _execute(arguments: argparse.Namespace) -> int:
         in_seconds(not arguments.all_data),
     ):
         scenario = load(arguments.scenario, overrides=arguments.overrides)
+        if arguments.links:
+            _print_links(describe_links(scenario, list(dict.fromkeys(arguments.links))))
+            return 0
         facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
     save = None if folder is None else partial(_save, scenario, facts, materials, folder)
     del materials  # where nobody asks for figures, tables have its room
     broken: BrokenPipeError | None = None
     try:
-        _print(facts)
+        _print_facts(facts)
     except BrokenPipeError as error:  # whoever read the tables has seen enough, and still wants the files
         broken = error
     if save is not None:
@@ -81,11 +97,22 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print(facts: dict[str, Any]) -> None:
-    from fedsim.cli.tables import show_cells
-    from fedsim.viz.describe_tables import description_tables
+def _print_links(links: list[dict[str, Any]]) -> None:
+    from fedsim.viz.describe_network import link_tables
 
-    for position, table in enumerate(description_tables(facts)):
+    _print(table for link in links for table in link_tables(link))
+
+
+def _print_facts(facts: dict[str, Any]) -> None:
+    from fedsim.viz.describe_tables import description_tables  # loads pandas, for which there is room only now
+
+    _print(description_tables(facts))
+
+
+def _print(tables: Iterable[DescriptionTable]) -> None:
+    from fedsim.cli.tables import show_cells
+
+    for position, table in enumerate(tables):
         sys.stdout.write("\n" if position else "")
         show_cells(table.cells, left=table.left)
     sys.stdout.flush()

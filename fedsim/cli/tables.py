@@ -15,8 +15,9 @@ from rich.text import Text
 from fedsim import registry
 from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import compare_device_classes
+from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.remarks_after import remarks
-from fedsim.viz.tables import comparison_cells, further_tables, number_cells
+from fedsim.viz.tables import comparison_cells, cost_cells, further_tables, number_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,12 +38,16 @@ def show_comparison(
     compared = compare(results, at=at, target=target)
     shown = comparison_cells(compared, further)
     of_classes = compare_device_classes(results, at=at, target=target)  # before anything is printed: it may be damaged
+    costs = planned_costs(results)
     said = [] if quiet else list(map(remarks, results))
     show_cells(shown, left=("run", "protocol"))
     if len(of_classes):
         sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
         cells = comparison_cells(of_classes, further).drop(columns="rounds")  # the run's: they stand above
         show_cells(cells, left=("run", "protocol", "device class"))
+    if len(costs):
+        sys.stdout.write("\nWhat a round takes, by device class: of one device, and the busiest cell\n\n")
+        show_cells(cost_cells(costs), left=("run", "protocol", "device class"))
     for title, cells in further_tables(compared):
         sys.stdout.write(f"\n{title}\n\n")
         show_cells(cells, left=("run", "protocol", "class", "true class", "class of samples"))

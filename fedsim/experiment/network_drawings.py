@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from fedsim.errors import UserError
+from fedsim.experiment.device_hues import device_hues
 from fedsim.experiment.results import Results
 from fedsim.scenario.load import read_network
 from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.topology.graph import Topology
 from fedsim.viz.save import save_figure
 from fedsim.viz.topology_map.figure import network_figure
+from fedsim.viz.topology_map.hues import Hues, Quantity
 from fedsim.viz.topology_map.loads import measured
 from fedsim.viz.topology_map.places import Net
 
@@ -37,23 +39,34 @@ def draw_scenario(
     title: str | None = None,
     *,
     topology: Topology | None = None,
+    colour: Quantity | None = None,
 ) -> Path:
     """Draw a scenario's topology, with the loads of a run on it if there is one, into *path*; returns *path*.
 
-    Wires with planned outages are dashed. *topology* is the scenario's, where it is already there.
+    Wires with planned outages are dashed. *topology* is the scenario's, where it is already there. Without a run,
+    sensors may have a *colour*: by their uplink's ratio or rate or by coverage class at time zero of the
+    scenario's first seed.
 
-    Raises `UserError` when the topology is none, and when the run was on another one.
+    Raises `UserError` when the topology is none, when the run was on another one, and when no sensor has what is to be
+    its colour.
     """
     if topology is None:
         with scenario.about("topology"):
             topology = scenario.topology.build()
-    return _draw(topology, scenario, path, results, title)
+    hues = colour and device_hues(scenario, topology, scenario.seeds[0], colour)
+    return _draw(topology, scenario, path, results, title, hues)
 
 
 def _draw(
-    topology: Topology, scenario: Scenario | WrittenNetwork, path: Path, results: Results | None, title: str | None
+    topology: Topology,
+    scenario: Scenario | WrittenNetwork,
+    path: Path,
+    results: Results | None,
+    title: str | None,
+    hues: Hues | None = None,
 ) -> Path:
-    net, loads, seeds, subject = Net(topology, scenario.faults.scheduled, scenario.devices.default_class), None, 1, ""
+    net, loads, seeds = Net(topology, scenario.faults.scheduled, scenario.devices.default_class), None, 1
+    subject = f": {hues.words}" if hues else ""
     if results is not None:
         if not (results.folder / "links.csv").is_file():
             raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")
@@ -64,6 +77,6 @@ def _draw(
             own = results.folder / "scenario.yaml"
             raise UserError(f"{results.folder}: {error}; draw its own network, {own}") from error
         seeds, subject = results.links["seed"].nunique(), ": load of the network"
-    figure = network_figure(f"{title or scenario.name}{subject}", net, loads, seeds)
+    figure = network_figure(f"{title or scenario.name}{subject}", net, loads, seeds, hues)
     path.parent.mkdir(parents=True, exist_ok=True)
     return save_figure(figure, path)

@@ -67,6 +67,7 @@ DEVICE_CLASSES = Columns(
     whole=("seed", "round", "clients"),
     numbers=("sim_time_s", "uplink_bytes", "downlink_bytes", "compute_s", "accuracy", "loss"),
     infinite=("loss",),
+    optional=("uplinks", "uplink_s", "downlinks", "downlink_s", "trainings"),
     chosen=True,
 )
 CONFUSION = Columns(

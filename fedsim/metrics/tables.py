@@ -88,9 +88,10 @@ def device_classes_table(
 ) -> pd.DataFrame:
     """A row for each round and device class, of clients whose *classes* these are.
 
-    Bytes are those on the clients' own hops, and ``compute_s`` is the sum of their devices' seconds of local work;
-    both add up over the run. Metrics are of the clients' own models on their own tests: *evaluations* has them by round
-    and class.
+    Bytes are those on the clients' own hops, ``uplinks`` the messages that have left them upwards and ``uplink_s`` the
+    seconds that these took, with waiting (``downlinks`` and ``downlink_s``: downwards). ``compute_s`` is the sum of
+    their devices' seconds of local work, and ``trainings`` how often they worked. All of these add up over the run.
+    Metrics are of the clients' own models on their own tests: *evaluations* has them by round and class.
     """
     rounds, hops, work = trace.rounds.array(), trace.hops, trace.work.array()
     kinds = list(dict.fromkeys(classes))
@@ -98,6 +99,7 @@ def device_classes_table(
     client = hops.column("client")
     mine = hops.column("access") & (client >= 0)
     of_hop, up, put_bytes = code[np.where(mine, client, 0)], hops.column("uplink"), hops.column("bytes")
+    took_s = hops.column("end_s") - hops.column("start_s")
     until = np.searchsorted(np.sort(work["end_s"]), rounds["end_s"], side="right")
     order = np.argsort(work["end_s"], kind="stable")
     seconds, of_work = (work["end_s"] - work["start_s"])[order], code[work["client"][order]]
@@ -108,7 +110,11 @@ def device_classes_table(
         table["sim_time_s"] = rounds["end_s"]
         table["uplink_bytes"] = _sum_until(rounds["hops"], put_bytes * (here & up))
         table["downlink_bytes"] = _sum_until(rounds["hops"], put_bytes * (here & ~up))
+        for name, ours in (("uplink", here & up), ("downlink", here & ~up)):
+            table[f"{name}s"] = _sum_until(rounds["hops"], ours).astype(np.int64)
+            table[f"{name}_s"] = _sum_until(rounds["hops"], took_s * ours)
         table["compute_s"] = _sum_until(until, seconds * (of_work == number))
+        table["trainings"] = _sum_until(until, of_work == number).astype(np.int64)
         scores = [evaluations.get(one, {}).get(kind, {}) for one in rounds["round"].tolist()]
         score = "rmse" if any("rmse" in one for one in scores) else "accuracy"
         metrics = ("accuracy", "loss", score, f"{score}_mean", f"{score}_min", f"{score}_max")

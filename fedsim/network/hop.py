@@ -33,8 +33,8 @@ class Medium:
     """Whether those who send at the same time have a part of a channel each."""
     rate_bps: float = 0.0
     """Full rate of each direction of a wire, may be infinite; of air, each sensor has its own."""
-    delay_s: float = 0.0
-    """From the last bit sent to the last bit received."""
+    delays_s: tuple[float, ...] = (0.0,)
+    """Of each channel: from the last bit sent to the last bit received."""
     loss: Loss = field(default_factory=Loss)
     carriers: int = 1
     """How many equal carriers each channel has."""

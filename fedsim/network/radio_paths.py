@@ -10,7 +10,6 @@ from itertools import islice
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.radio.settings import ANYWHERE, Place, RadioPath, RadioSettings, Rates
-from fedsim.topology.checks import NodeKind
 from fedsim.topology.graph import Topology
 
 __all__ = ["MANY", "by_radio", "first_rates", "paths_of"]
@@ -29,24 +28,12 @@ def paths_of(
 
     *place_of* tells how high and how deep the n-th sensor stands.
     """
-    nodes = topology.graph.nodes
-    relays = topology.infrastructure.nodes(data=True)
-    names = [name for name, node in relays if node["kind"] is NodeKind.BASE_STATION]
-    stations = {name: position for position, name in enumerate(names)}
-    masts: dict[tuple[float, float], int] = {}
-    mast_of = [_mast(nodes[name]["position_m"], position, masts) for position, name in enumerate(names)]
-    for index in range(len(topology.sensors)) if only is None else only:
-        sensor = topology.sensors[index]
-        station = topology.cell_of(sensor)
-        one, other = nodes[sensor]["position_m"], nodes[station]["position_m"]
+    nodes, sensors = topology.graph.nodes, topology.sensors
+    for index in range(len(sensors)) if only is None else only:
+        sensor, number = sensors[index], topology.station_of[index]
+        one, other = nodes[sensor]["position_m"], nodes[topology.cell_of(sensor)]["position_m"]
         distance_m = None if one is None or other is None else math.dist(one, other)
-        number = stations[station]
-        yield RadioPath(sensor, index, number, mast_of[number], distance_m, streams, one, place_of(index))
-
-
-def _mast(position_m: tuple[float, float] | None, station: int, known: dict[tuple[float, float], int]) -> int:
-    """The first station at the same place, which may be *station* itself."""
-    return station if position_m is None else known.setdefault(position_m, station)
+        yield RadioPath(sensor, index, number, topology.mast_of[number], distance_m, streams, one, place_of(index))
 
 
 def by_radio(

@@ -174,11 +174,11 @@ class Wires:
         settings = self._network.cells.get(station, self._network.cell)
         medium = self._media.get(id(settings))
         if medium is None:
+            up_s, down_s = (settings.delay_s + access_s for access_s in settings.radio.access_delays_s)
             medium = self._media[id(settings)] = self._medium(
                 settings.discipline,
-                1 if settings.duplex == "shared" else 2,
+                (max(up_s, down_s),) if settings.duplex == "shared" else (up_s, down_s),
                 math.inf,
-                settings.delay_s,
                 settings.loss,
                 settings.carriers,
             )
@@ -234,7 +234,7 @@ class Wires:
         rate = rate_bps if rate_bps is not None else default.rate_bps if default else math.inf
         delay = delay_s if delay_s is not None else default.delay_s if default else 0.0
         loss = default.loss if default else Loss()
-        return self._medium(default.discipline if default else Serial(), 2, rate, delay, loss)
+        return self._medium(default.discipline if default else Serial(), (delay, delay), rate, loss)
 
     def _wire_hop(self, ends: tuple[str, str]) -> Hop:
         """The wire from one node to another, made when a message first goes that way."""
@@ -247,14 +247,15 @@ class Wires:
         return hop
 
     def _medium(
-        self, discipline: Discipline, channels: int, rate_bps: float, delay_s: float, loss: Loss, carriers: int = 1
+        self, discipline: Discipline, delays_s: tuple[float, ...], rate_bps: float, loss: Loss, carriers: int = 1
     ) -> Medium:
+        """One channel for each of *delays_s*."""
         env = self._env
 
         def make() -> tuple[Channel, ...]:
-            return tuple(discipline.make_channel(env, delay_s, carriers) for _ in range(channels))
+            return tuple(discipline.make_channel(env, delay_s, carriers) for delay_s in delays_s)
 
-        return Medium(make, discipline.shared_at_once, rate_bps, delay_s, loss, carriers)
+        return Medium(make, discipline.shared_at_once, rate_bps, delays_s, loss, carriers)
 
     def _new_link(self, ends: tuple[str, ...], medium: Medium, *, access: bool) -> Link:
         link = Link(len(self.links), ends, access, medium)

@@ -1,6 +1,7 @@
 """A link budget: every gain and loss between a sender's amplifier and the bits that arrive, in decibels.
 
-    SNR = power + antenna gains - path loss - extra loss - shadowing - noise - noise figure - interference margin
+    SNR = power + antenna gains - path loss - extra loss - penetration loss - shadowing
+          - noise - noise figure - interference margin
 
 Leaves out feeder losses as a term of their own (count them as extra loss) and other noise than thermal.
 """
@@ -10,8 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["NOISE_DBM_PER_HZ", "LinkBudget", "PowerBudget", "Term", "noise_dbm"]
+
+T = TypeVar("T", float, NDArray[np.float64])
 
 NOISE_DBM_PER_HZ = -174.0
 """Thermal noise as 3GPP rounds it (TR 36.942, TR 45.820); k T at 290 K is -173.975 dBm/Hz, 0.025 dB more."""
@@ -33,8 +40,10 @@ class PowerBudget:
     power_dbm: float
     antenna_gains_db: float
     """Of both ends."""
-    path_loss_db: float
-    extra_loss_db: float
+    path_loss_db: float = 0.0
+    extra_loss_db: float = 0.0
+    penetration_loss_db: float = 0.0
+    """What a building takes away from a device inside."""
     noise_dbm: float
     """Thermal noise in the bandwidth."""
     noise_figure_db: float
@@ -44,7 +53,12 @@ class PowerBudget:
     @property
     def snr_db(self) -> float:
         """The median signal-to-noise ratio."""
-        received_dbm = self.power_dbm + self.antenna_gains_db - self.path_loss_db - self.extra_loss_db
+        return self.snr_after(self.path_loss_db, self.extra_loss_db, self.penetration_loss_db)
+
+    def snr_after(self, path_loss_db: T, extra_loss_db: T, penetration_loss_db: T) -> T:
+        """The same with other losses, of one device or of many."""
+        sent_dbm = self.power_dbm + self.antenna_gains_db
+        received_dbm = sent_dbm - path_loss_db - extra_loss_db - penetration_loss_db
         return received_dbm - self.noise_dbm - self.noise_figure_db - self.interference_margin_db
 
 
@@ -82,6 +96,8 @@ class LinkBudget:
                 ("path loss", self.power.path_loss_db, "dB"),
                 ("extra loss", self.power.extra_loss_db, "dB"),
             ]
+            if self.power.penetration_loss_db:
+                way.append(("penetration loss", self.power.penetration_loss_db, "dB"))
             noise = [
                 ("thermal noise", self.power.noise_dbm, "dBm"),
                 ("noise figure", self.power.noise_figure_db, "dB"),

@@ -137,7 +137,13 @@ class RatesOfMany:
         formats = (_each_format(known, row, len(self)) for known, row in rows)
         classes = [None] * len(self) if self.coverage_class is None else self.coverage_class.tolist()
         classes = [None if one is None or one < 0 else one for one in classes]
-        return map(Rates, *(column.tolist() for column in columns), *formats, classes)
+        return map(Rates, *(_alike(column.tolist()) for column in columns), *formats, classes)
+
+
+def _alike(numbers: list[float]) -> Iterable[float]:
+    """The same numbers, equal ones as one object: most devices of a large network have what others have."""
+    known: dict[float, float] = {}
+    return map(known.setdefault, numbers, numbers)
 
 
 def _each_format(
@@ -253,6 +259,11 @@ class RadioSettings(Component):
     def divides_time(self) -> bool:
         """Whether the rates contain already that the two directions take turns on one frequency (TDD)."""
         return False
+
+    @property
+    def access_delays_s(self) -> UpDown[float]:
+        """What a message of each direction waits for a grant, beside what it waits for others; 0 by default."""
+        return UpDown(0.0, 0.0)
 
     @property
     def excludes_uncovered(self) -> bool:

@@ -110,6 +110,12 @@ class SnrRadio(PartialCoverage):
                 self.budget_at(1, power and power.downlink, loss_db, snr_db),
             )
 
+    def snr_of(self, paths: Sequence[RadioPath]) -> RatiosOfMany:
+        """The ratios of many devices at time zero, shadowing included."""
+        _, loss_db = next(self.snr.losses_db(paths))
+        median_db = self.snr.medians_db(paths, self.bandwidths_hz)
+        return UpDown(median_db.uplink - loss_db, median_db.downlink - loss_db)
+
     def why_no_coverage(self, path: RadioPath) -> str | None:
         """Of a direction whose ratio stays below the lowest entry; one redraw in a million does not count."""
         loss_db = self.snr.least_loss_db(path)

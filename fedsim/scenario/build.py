@@ -187,7 +187,7 @@ def build_world(
         learning_rates=protocol.learning_rates,
         on_round=on_round,
     )
-    loop.device_classes = classes if len(set(classes)) > 1 else ()
+    loop.device_classes = classes if len(set(classes)) > 1 or not scenario.learn else ()
     cloud = scenario.devices.cloud
     world = World(
         env=env,

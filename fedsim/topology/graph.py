@@ -6,9 +6,11 @@ What is broken for a while is not the topology's matter: `fedsim.topology.routin
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -85,6 +87,26 @@ class Topology:
     def cloud(self) -> str:
         """The first cloud: it holds the global model, unless the scenario's ``network.server`` names another node."""
         return self.clouds[0]
+
+    @cached_property
+    def station_of(self) -> array[int]:
+        """For each sensor, the position of its base station among all base stations."""
+        numbers = {station: number for number, station in enumerate(self._stations)}
+        return array("l", (numbers[station] for station in self._cells.values()))
+
+    @cached_property
+    def mast_of(self) -> array[int]:
+        """For each base station, the position of the first one at the same place, which may be itself."""
+        nodes = self.infrastructure.nodes
+        first: dict[Any, int] = {}
+        for number, station in enumerate(self._stations):
+            first.setdefault(nodes[station]["position_m"] or station, number)
+        return array("l", (first[nodes[station]["position_m"] or station] for station in self._stations))
+
+    @property
+    def _stations(self) -> Iterator[str]:
+        relays = self.infrastructure.nodes(data=True)
+        return (name for name, node in relays if node["kind"] is NodeKind.BASE_STATION)
 
     def route(self, source: str, target: str) -> tuple[str, ...]:
         """The nodes on the way from *source* to *target*, both included, by the rule of `fedsim.topology.routing`.

@@ -9,8 +9,9 @@ import pandas as pd
 
 from fedsim.units import si
 from fedsim.viz.describe_memory import memory_tables
+from fedsim.viz.describe_network import network_tables
 from fedsim.viz.human import duration, number, size
-from fedsim.viz.tables import DescriptionTable, Show, count, many, pairs, rate, spreads
+from fedsim.viz.tables import DescriptionTable, Show, count, many, pairs, spreads
 
 __all__ = ["description_tables"]
 
@@ -22,7 +23,7 @@ def description_tables(facts: dict[str, Any]) -> list[DescriptionTable]:
     """What `fedsim.experiment.describe.describe` found out, section by section: data, network, model, protocols."""
     tables = [
         *_data(facts["data"]),
-        *_network(facts["network"]),
+        *network_tables(facts["network"]),
         *_model("model", facts["model"]),
         *(table for name, model in facts["class_models"].items() for table in _model(f"model of {name}", model)),
         *_protocols(facts["protocols"], facts["data"]["clients"]),
@@ -90,68 +91,6 @@ def _stream(stream: dict[str, Any]) -> str:
         + (", augmented" if stream["augmentation"] else "")
         + (f", drift {stream['drift']}" if stream["drift"] else "")
     )
-
-
-def _network(network: dict[str, Any]) -> Iterator[DescriptionTable]:
-    nodes = (many(count, kind.replace("_", " ")) for kind, count in network["nodes"].items() if count)
-    yield pairs("network", ", ".join(nodes), _network_rows(network))
-    yield spreads(
-        "at time zero",
-        [
-            ("sensors in a cell", network["sensors_per_cell"], count),
-            ("way from sensor to base station", network["distance_m"], lambda value: f"{number(value)} m"),
-            ("uplink of a sensor, alone", network["uplink_bps"], rate),
-            ("downlink of a sensor, alone", network["downlink_bps"], rate),
-            ("rate of a wire", network["wire_rate_bps"], rate),
-            ("delay of a wire", network["wire_delay_s"], duration),
-            ("wires from a cell to the server", network["wires_to_server"], count),
-        ],
-    )
-    yield _link_budget(network["link_budget"])
-
-
-def _network_rows(network: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "server", network["server"]
-    for air in network["air"]:
-        profile = f" {air['profile']}" if air["profile"] else ""
-        delay = f", delay {duration(air['delay_s'])}" if air["delay_s"] else ""
-        carriers = many(air["carriers"], "carrier")
-        channels = f"{carriers} for both directions" if air["duplex"] == "shared" else f"{carriers} each way"
-        yield (
-            many(air["cells"], "cell"),
-            f"radio {air['radio']}{profile}, {channels}, {air['discipline']}{delay}",
-        )
-    if network["half_duplex"]:
-        yield "half-duplex devices", many(network["half_duplex"], "sensor")
-    yield "out of coverage for ever", many(network["out_of_coverage"], "sensor")
-    if network["without_coverage_now"]:
-        yield "out of coverage at first", many(network["without_coverage_now"], "sensor")
-    yield "wires", f"{network['wires']:,}, {network['wires_used']:,} of them on the way to the server"
-    for remark in network["remarks"]:
-        yield "remark", remark
-
-
-WITH_PREFIX = "", "Hz", "bit/s"
-"""Units that stand beside each number, if there is any; the others are named once."""
-
-
-def _link_budget(terms: list[dict[str, Any]]) -> DescriptionTable:
-    rows = [
-        {
-            "link budget, min / median / max": term["term"]
-            + (f" ({term['unit']})" if term["unit"] not in WITH_PREFIX else ""),
-            **{way: _term(term[way], term["unit"]) for way in ("uplink", "downlink")},
-        }
-        for term in terms
-    ]
-    return DescriptionTable(pd.DataFrame(rows), ("link budget, min / median / max",))
-
-
-def _term(spread: dict[str, float], unit: str) -> str:
-    """The three numbers, or the one that they all are."""
-    spread_of_it = (spread[which] for which in ("min", "median", "max"))
-    shown = [si(number, unit) if unit and unit in WITH_PREFIX else f"{number:.2f}" for number in spread_of_it]
-    return shown[0] if len(set(shown)) == 1 else " / ".join(shown)
 
 
 def _model(title: str, model: dict[str, Any]) -> Iterator[DescriptionTable]:

@@ -24,6 +24,7 @@ __all__ = [
     "DescriptionTable",
     "Show",
     "comparison_cells",
+    "cost_cells",
     "count",
     "further_tables",
     "many",
@@ -193,6 +194,32 @@ def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column], *, among: pd
         if (comparison[f"{column.metric}_n"] > 0).any():
             cells[column.title] = [_cell(row, column) for _, row in comparison.iterrows()]
     return cells
+
+
+def cost_cells(costs: pd.DataFrame) -> pd.DataFrame:
+    """What `fedsim.experiment.planned_costs` returned, as text."""
+    cells = costs[["protocol", "device_class"]].rename(columns={"device_class": "device class"})
+    if costs["run"].nunique() > 1:
+        cells.insert(0, "run", costs["run"])
+    cells["devices"] = [f"{devices:,}" for devices in costs["devices"]]
+    for title, column, quantity in (
+        ("round", "round_s", "seconds"),
+        ("down", "down_s", "seconds"),
+        ("work", "work_s", "seconds"),
+        ("up", "up_s", "seconds"),
+        ("traffic", "round_bytes", "bytes"),
+    ):
+        cells[title] = [_in_a_unit(value, quantity) for value in costs[column]]
+    for title, column in (("busiest up", "busy_up"), ("busiest down", "busy_down")):
+        cells[title] = ["" if math.isnan(value) else f"{100 * value:.3g} %" for value in costs[column]]
+    return cells
+
+
+def _in_a_unit(value: float, quantity: str) -> str:
+    if math.isnan(value):
+        return ""
+    unit, name = scale(quantity, value)
+    return f"{number(value / unit)} {name}"
 
 
 def number_cells(table: pd.DataFrame) -> pd.DataFrame:

@@ -52,6 +52,24 @@ def test_planned_outages_are_drawn(tmp_path: Path) -> None:
     assert "<!-- 1 with planned outages -->" in path.read_text()
 
 
+BUDGET = (
+    "network.cell.radio={name: shannon, profile: nr_38803, bandwidth_hz: 1.0e+6, snr: {name: link_budget, "
+    "carrier_hz: 0.9e+9, device_power_dbm: 23.0, station_power_dbm: 43.0, device_noise_figure_db: 5.0, "
+    "station_noise_figure_db: 3.0, path_loss: {name: log_distance, exponent: 4.0}, shadowing: {sigma_db: 8.0}}}"
+)
+
+
+@pytest.mark.parametrize(("quantity", "bar"), [("snr", "SNR of the uplink, dB"), ("rate", "rate of the uplink, bit/s")])
+def test_devices_are_coloured_by_their_uplinks_on_one_seed(tmp_path: Path, quantity: str, bar: str) -> None:
+    words = ["draw", str(write_scenario(tmp_path)), "--colour", quantity, "--set", BUDGET]
+    drawn = {}
+    for name, more in {"first": [], "one": ["--seed", "1"], "two": ["--seed", "2"]}.items():
+        assert main([*words, *more, "--out", str(tmp_path / f"{name}.svg")]) == 0
+        drawn[name] = (tmp_path / f"{name}.svg").read_text()
+    assert drawn["first"] == drawn["one"] != drawn["two"]
+    assert f"<!-- {bar} -->" in drawn["two"] and "at time zero of seed 2." in drawn["two"]
+
+
 @pytest.fixture(scope="module")
 def drawing(run_folder: Path) -> str:
     path = run_folder.parent / "a.svg"
@@ -80,6 +98,11 @@ def test_the_same_run_is_the_same_picture(tmp_path: Path, run_folder: Path, draw
         (["--run", "no-such-folder"], "there is no run folder no-such-folder"),
         (["--rum", "x"], "`fedsim draw` takes no '--rum'; did you mean '--run'?"),
         (["--set", "topology.devices=0"], "topology.devices"),
+        (["--colour", "snr"], "--colour snr: no radio here has signal-to-noise ratios (radio fixed); colour by rate"),
+        (["--colour", "class"], "--colour class: no radio here has coverage classes (radio fixed)"),
+        (["--colour", "rate", "--run", "x"], "--colour and --run both give colours to the picture; leave one out"),
+        (["--seed", "2"], "--seed is for --colour, as the network is the same on every seed; give --colour, too"),
+        (["--colour", "rate", "--seed", "-2"], "-2 must be at least 0"),
     ],
 )
 def test_wrong_input_is_one_message_and_status_2(

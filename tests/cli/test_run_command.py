@@ -150,8 +150,9 @@ def test_without_training_a_target_accuracy_cannot_be_the_only_end(tmp_path: Pat
 
 def test_a_published_table_follows_the_comparison(tmp_path: Path, capsys: Capture) -> None:
     assert run(tmp_path, "--no-training", "--quiet", more="paper_table: hfedms_table4\n") == 0
-    comparison, title, table = capsys.readouterr().out.split("\n\n")
+    comparison, _, costs, title, table = capsys.readouterr().out.split("\n\n")
     assert comparison.startswith("| protocol")
+    assert costs.startswith("| protocol ") and "busiest down" in costs
     assert title.startswith("HFedMS Table IV: ")
     assert table.startswith("| system | quantity | unit | published |")
     assert "| FedAvg | traffic  | TiB  |     2.629 |" in table

@@ -195,7 +195,7 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "a technology for a radio": (
         {f"{{name: fixed, {RATES}}}": "{name: 5G}"},
         "plant.yaml:8: network.cell.radio.name: no radio is called '5G'; technologies are profiles of the radio fixed: "
-        "write {name: fixed, profile: nr_100mhz_private} (known: fixed, shannon, trace)",
+        "write {name: fixed, profile: nr_100mhz_private} (known: fixed, lte, ...)",
     ),
     "a technology for a profile": (
         {RATES: "profile: lte"},

@@ -23,6 +23,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.run import run
 from fedsim.learning.rules.changes import PARTIAL_SUM
+from fedsim.scenario.scalars import show
 from fedsim.scenario.schema import Scenario
 
 KILLS, FOLDERS = (20, 4) if FULL else (4, 1)
@@ -332,7 +333,7 @@ def test_with_other_options_a_run_says_which_ones_it_was_begun_with(
     assert content(tmp_path) == before
     here = family.replace("plain", "batched-3").replace("float64", "float32")
     assert str(refusal.value) == (
-        f"the run in {tmp_path / 'run'} was begun with the arithmetic {family!r} and would go on with {here!r}; "
+        f"the run in {tmp_path / 'run'} was begun with the arithmetic {show(family)} and would go on with {here!r}; "
         f"numbers would differ, so go on with {options}, or choose another folder with --out"
     )
     run(digit_runs.scenario(), out=tmp_path / "run", resume=True, **begun)
@@ -349,7 +350,7 @@ def test_a_run_of_an_older_fedsim_cannot_go_on(tmp_path: Path) -> None:
     with pytest.raises(UserError) as refusal:
         run(digit_runs.scenario(), out=tmp_path, resume=True)
     assert str(refusal.value) == (
-        f"the run in {tmp_path} was begun with the arithmetic {manifest['numeric_family']!r} and would go on with "
+        f"the run in {tmp_path} was begun with the arithmetic {show(manifest['numeric_family'])} and would go on with "
         f"{family!r}; numbers would differ, so choose another folder with --out"
     )
 

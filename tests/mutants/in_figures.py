@@ -12,6 +12,8 @@ DRAWING = "fedsim/viz/topology_map/drawing.py"
 TEST_FIGURES = "tests/viz/test_figures.py"
 TEST_NAMES = "tests/viz/test_names_in_figures.py"
 TEST_SAVED = "tests/viz/test_saved_figures.py"
+HUES = "fedsim/viz/topology_map/hues.py"
+TEST_HUES = "tests/viz/test_hues_on_maps.py"
 TEST_CLASSES = "tests/viz/test_device_classes_on_maps.py"
 
 FAULTS = (
@@ -95,8 +97,29 @@ FAULTS = (
     Fault(
         "a class of devices takes another part of its cell",
         DRAWING,
-        "end + 360.0 * held[device_class] / len(disc.names)",
+        "end + 360.0 * count / len(disc.names)",
         "end + 360.0 / len(held)",
         (TEST_CLASSES,),
+    ),
+    Fault(
+        "a device without coverage looks like any other",
+        HUES,
+        "known = covered & ~np.isnan(values)",
+        "known = ~np.isnan(values)",
+        (TEST_HUES,),
+    ),
+    Fault(
+        "extreme coverage is as bright as the best ratio",
+        HUES,
+        'np.clip(-values[known] if quantity == "class" else values[known],',
+        'np.clip(values[known] - 2 if quantity == "class" else values[known],',
+        (TEST_HUES,),
+    ),
+    Fault(
+        "devices are coloured by their downlinks",
+        "fedsim/experiment/device_hues.py",
+        "radio.snr_of(paths).uplink if",
+        "radio.snr_of(paths).downlink if",
+        (TEST_HUES,),
     ),
 )

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from mutants.fault import Fault
 
+PROPAGATION = "fedsim/radio/propagation/"
 BUDGET = "fedsim/radio/budget.py"
 CARRIER = "fedsim/radio/carrier.py"
 COVERAGE = "fedsim/network/coverage.py"
 EFFICIENCY = "fedsim/radio/efficiency.py"
-FREE_SPACE = "fedsim/radio/path_loss.py"
-LOG_DISTANCE = "fedsim/radio/path_loss.py"
+FACTORY = PROPAGATION + "factory.py"
+FREE_SPACE = PROPAGATION + "simple.py"
+LOG_DISTANCE = PROPAGATION + "simple.py"
 LINK_BUDGET = "fedsim/radio/snr.py"
 PHILOX = "fedsim/kernel/philox.py"
 RADIO_PATHS = "fedsim/network/radio_paths.py"
-SHADOWING = "fedsim/radio/snr.py"
+RURAL = PROPAGATION + "rural.py"
+SHADOWING = PROPAGATION + "shadowing.py"
+STANDARD = PROPAGATION + "standard.py"
+URBAN = PROPAGATION + "urban.py"
+WALLS = PROPAGATION + "penetration.py"
+WAVES = PROPAGATION + "waves.py"
 SHANNON = "fedsim/radio/shannon.py"
 SNR_RADIO = "fedsim/radio/snr_radio.py"
 TRACE = "fedsim/radio/trace.py"
@@ -25,6 +32,9 @@ TEST_PATH_LOSS = "tests/radio/test_path_loss.py"
 TEST_PHILOX = "tests/kernel/test_philox.py"
 TEST_RADIO_PATHS = "tests/network/test_radio_paths.py"
 TEST_SHADOWING = "tests/radio/test_shadowing.py"
+TEST_PLACES = "tests/radio/test_shadows_of_places.py"
+TEST_STANDARD = "tests/radio/test_tr38901.py"
+TEST_WALLS = "tests/radio/test_penetration.py"
 TEST_SHANNON = "tests/radio/test_shannon_radio.py"
 TEST_TRACE = "tests/radio/test_radio_trace.py"
 
@@ -112,16 +122,16 @@ FAULTS = (
     ),
     Fault(
         "heights do not count",
-        LINK_BUDGET,
-        "distance_m = math.hypot(distance_m, self.station_height_m - self.device_height_m)",
-        "distance_m = distance_m",
+        PROPAGATION + "path_loss.py",
+        "rise_m = self.station_height_m - self.device_height_m",
+        "rise_m = 0 * self.station_height_m",
         (TEST_LINK_BUDGET,),
     ),
     Fault(
         "shadows get deeper with every redraw",
         SHADOWING,
-        "self.sigma_db * math.sqrt(-math.expm1(-2 * blocks))",
-        "self.sigma_db",
+        "math.exp(-blocks), math.sqrt(-math.expm1(-2 * blocks))",
+        "math.exp(-blocks), 1.0",
         (TEST_SHADOWING,),
     ),
     Fault(
@@ -141,16 +151,149 @@ FAULTS = (
     Fault(
         "a device has the same shadow at every station",
         SHADOWING,
-        "np.array([path.station for path in paths], np.uint64)",
-        "np.array([0 for path in paths], np.uint64)",
+        "masts = np.array([path.mast for path in paths], np.uint64)",
+        "masts = np.array([0 for path in paths], np.uint64)",
         (TEST_SHADOWING,),
     ),
     Fault(
-        "a station and a device may change their parts",
+        "a mast and a device may change their parts",
         SHADOWING,
-        "numbers, devices, stations, np.zeros(1, np.uint64)",
-        "numbers, devices + stations, devices * stations, np.zeros(1, np.uint64)",
-        (f"{TEST_SHADOWING}::test_a_pair_has_its_own_shadow_not_one_of_the_station_and_one_of_the_device",),
+        "numbers, devices, masts, of_mast",
+        "numbers, devices + masts, devices * masts, of_mast",
+        (f"{TEST_SHADOWING}::test_a_mast_and_a_device_do_not_change_their_parts",),
+    ),
+    Fault(
+        "a device's shadows at two masts have nothing in common",
+        SHADOWING,
+        "normals(key, numbers, devices, none, of_device)",
+        "normals(key, numbers, devices, masts, of_device)",
+        (f"{TEST_SHADOWING}::test_half_of_a_device_s_shadow_is_common_to_all_masts",),
+    ),
+    Fault(
+        "stations on one mast have shadows of their own",
+        SHADOWING,
+        "masts = np.array([path.mast for path in paths], np.uint64)",
+        "masts = np.array([path.station for path in paths], np.uint64)",
+        (f"{TEST_SHADOWING}::test_stations_on_one_mast_share_all_shadows",),
+    ),
+    Fault(
+        "two masts have one field of shadows",
+        SHADOWING,
+        "(number, mast, FIELD_OF_MAST)",
+        "(number, 0, FIELD_OF_MAST)",
+        (TEST_PLACES,),
+    ),
+    Fault(
+        "waves are as long as on a line, not on a plane",
+        WAVES,
+        "1.0 / (longer * longer) - 1.0",
+        "1.0 / longer - 1.0",
+        (f"{TEST_PLACES}::test_correlation_decays_over_distance_as_gudmundson_found",),
+    ),
+    Fault(
+        "waves run in one direction only",
+        WAVES,
+        "turns = 2 * math.pi * (angles[0] + GOLDEN * order)",
+        "turns = 0.0 * order",
+        (f"{TEST_PLACES}::test_correlation_decays_over_distance_as_gudmundson_found",),
+    ),
+    Fault(
+        "a field hears of no distance but its reference",
+        WAVES,
+        "density = bend * np.sqrt(bend)",
+        "density = 0 * bend + 1",
+        (f"{TEST_PLACES}::test_a_field_has_the_correlation_of_each_distance_that_it_is_asked_for",),
+    ),
+    Fault(
+        "the sum of waves depends on how many are asked for",
+        WAVES,
+        "        part *= weight[:, None]",
+        "        part *= weight[:, None] * (1 + 1e-12 * part.shape[1])",
+        (f"{TEST_PLACES}::test_the_shadow_of_a_place_depends_on_seed_mast_place_and_number_only",),
+    ),
+    Fault(
+        "who sees its station has the shadows of who does not",
+        STANDARD,
+        "self.los_sigma_db(ways.counted_from(self.min_distance_m)), nlos.sigma_db",
+        "nlos.sigma_db, nlos.sigma_db",
+        (f"{TEST_PLACES}::test_each_device_has_the_shadow_of_its_own_line_of_sight",),
+    ),
+    Fault(
+        "without line of sight less may be lost than with it",
+        STANDARD,
+        "np.maximum(los_db, self.nlos_db(counted, log_m, log_ghz))",
+        "self.nlos_db(counted, log_m, log_ghz)",
+        (f"{TEST_STANDARD}::test_without_line_of_sight_no_less_is_lost",),
+    ),
+    Fault(
+        "a street has no corner",
+        STANDARD,
+        "return part + each(math.exp, -far_m / sight.decay_m) * (1 - part)",
+        "return part + each(math.exp, -far_m / sight.decay_m)",
+        (TEST_STANDARD,),
+    ),
+    Fault(
+        "the breakpoint counts from the ground",
+        URBAN,
+        "ENVIRONMENT_M = 1.0",
+        "ENVIRONMENT_M = 0.0",
+        (TEST_STANDARD,),
+    ),
+    Fault(
+        "nobody sees over a roof",
+        URBAN,
+        "np.flatnonzero(ways.device_height_m > ROOFS_M)",
+        "np.flatnonzero(ways.device_height_m > 10 * ROOFS_M)",
+        (TEST_STANDARD,),
+    ),
+    Fault(
+        "a tall mast sees no farther",
+        RURAL,
+        "log_m - log_of_break)\n",
+        "log_m - log_m)\n",
+        (TEST_STANDARD,),
+    ),
+    Fault(
+        "dense clutter may be lighter than sparse clutter",
+        FACTORY,
+        "np.maximum(super().nlos_db(ways, log_m, log_ghz), sparse_db)",
+        "super().nlos_db(ways, log_m, log_ghz)",
+        (f"{TEST_STANDARD}::test_dense_clutter_is_never_lighter_than_sparse_clutter",),
+    ),
+    Fault(
+        "a station above the clutter sees no farther than one within",
+        FACTORY,
+        "super().decays_m(ways) * (rise_m / (self.clutter_height_m - ways.device_height_m))",
+        "super().decays_m(ways)",
+        (TEST_STANDARD,),
+    ),
+    Fault(
+        "line of sight is the device's alone",
+        LINK_BUDGET,
+        "devices, masts, none, none)[0]",
+        "devices, none, none, none)[0]",
+        (f"{TEST_STANDARD}::test_line_of_sight_is_drawn_once_for_each_device_and_mast",),
+    ),
+    Fault(
+        "waves meet every wall at a right angle",
+        WALLS,
+        "ASLANT_DB - 10 * math.log10(passed)",
+        "-10 * math.log10(passed)",
+        (TEST_WALLS,),
+    ),
+    Fault(
+        "all buildings are the same",
+        WALLS,
+        "wall_db(model, carrier_hz) + depth_db + drawn_db",
+        "wall_db(model, carrier_hz) + depth_db",
+        (TEST_WALLS,),
+    ),
+    Fault(
+        "penetration is not told",
+        BUDGET,
+        "- extra_loss_db - penetration_loss_db",
+        "- extra_loss_db - 0 * penetration_loss_db",
+        (TEST_WALLS,),
     ),
     Fault(
         "every draw is the first one",

@@ -169,3 +169,24 @@ def test_carriers_are_for_those_who_wait() -> None:
     for name in ("serial", "fair"):
         assert cell(PLAIN, carriers=3, discipline={"name": name}).carriers == 3
     assert cell(PLAIN, carriers=1, discipline={"name": "dedicated"}).carriers == 1
+
+
+def test_an_upload_waits_for_its_grant_and_a_download_for_its_assignment() -> None:
+    """The delays that the radio tells are those between the last bit of a lone message and its arrival."""
+    radio = {"name": "nr", "bandwidth_mhz": 20.0, "snr": {"name": "given", "uplink_db": 30.0, "downlink_db": 30.0}}
+    world = simulated({"network.cell": {"radio": radio, "delay_s": 0.5}, "topology.devices": 1})
+    delays_s = world.wires.cells["station"].settings.radio.access_delays_s
+    hops = world.trace.hops.array()
+    air = hops[hops["access"]]
+    for up, delay_s in ((True, delays_s.uplink), (False, delays_s.downlink)):
+        [message] = air[air["uplink"] == up]
+        after_the_last_bit_s = message["end_s"] - message["start_s"] - message["queued_s"] - message["airtime_s"]
+        assert 0 < delay_s < 0.1
+        assert after_the_last_bit_s == pytest.approx(0.5 + delay_s)
+
+
+def test_one_channel_for_both_directions_has_the_longer_delay() -> None:
+    radio = {"name": "nr", "bandwidth_mhz": 20.0, "snr": {"name": "given", "uplink_db": 30.0, "downlink_db": 30.0}}
+    world, _ = prepared({"network.cell": {"radio": radio, "duplex": "shared"}})
+    cell = world.wires.cells["station"]
+    assert [channel.delay_s for channel in cell.link.channels] == [max(cell.settings.radio.access_delays_s)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +12,12 @@ from radio_sites import BUDGET, GIVEN, shannon, site
 
 from fedsim.errors import Misfit
 from fedsim.radio.budget import NOISE_DBM_PER_HZ, noise_dbm
-from fedsim.radio.settings import UpDown
-from fedsim.radio.snr import FromLinkBudget
+from fedsim.radio.settings import Place, UpDown
+from fedsim.radio.snr import FromLinkBudget, Given
 
 BOTH_1_MHZ = UpDown(1e6, 1e6)
+MORE = {"device_antenna_gain_db": 2.0, "station_antenna_gain_db": 3.0, "extra_loss_db": 6.1}
+PLACES = (Place(), Place(height_m=7.7), Place(indoor_m=3.3), Place(extra_loss_db=9.9, indoor_m=0.0, height_m=1.9))
 
 
 def budget(**keys: Any) -> FromLinkBudget:
@@ -149,10 +152,58 @@ def test_a_sensor_too_near_for_the_model_is_named() -> None:
         ({"device_power_dbm": 301.0}, "less than or equal to 300"),
         ({"station_noise_figure_db": -1.0}, "greater than or equal to 0"),
         ({"carrier_hz": 0.0}, "greater than 0"),
-        ({"path_loss": {"name": "okumura"}}, "'free_space', 'log_distance'"),
+        ({"path_loss": {"name": "okumura"}}, "'given', 'free_space', 'log_distance'"),
         ({"noise_figure_db": 5.0}, "Extra inputs are not permitted"),
     ],
 )
 def test_a_budget_that_makes_no_sense_is_refused(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         budget(**keys)
+
+
+def test_of_many_each_has_the_ratio_and_the_terms_that_are_its_own() -> None:
+    """To the last bit, with everything that a place may have."""
+    source = budget(**MORE, station_height_m=25.0, device_height_m=1.5, path_loss={"name": "uma"}, carrier_hz=3.5e9)
+    paths = [replace(site(100.0 + index, index=index), place=PLACES[index % 4]) for index in range(40)]
+    uplinks_db, downlinks_db = source.medians_db(paths, UpDown(1e6, 2e6))
+    alone = [source.power(path, UpDown(1e6, 2e6)) for path in paths]
+    assert [up.snr_db for up, _ in alone] == uplinks_db.tolist()
+    assert [down.snr_db for _, down in alone] == downlinks_db.tolist()
+    assert alone == list(source.powers(paths, UpDown(1e6, 2e6)))
+    assert source.median_db(paths[7], UpDown(1e6, 2e6)) == (uplinks_db[7], downlinks_db[7])
+    losses_db = [up.path_loss_db + up.extra_loss_db + up.penetration_loss_db - 5.0 for up, _ in alone]
+    coupling_db = source.coupling_losses_db(paths)
+    assert coupling_db.tolist() == pytest.approx(losses_db, abs=1e-9)
+
+
+def test_given_ratios_have_no_coupling_loss() -> None:
+    source = Given(uplink_db=1.0, downlink_db=2.0)
+    assert source.coupling_losses_db([site()]) is None
+    assert [side.tolist() for side in source.medians_db([site(), site()], BOTH_1_MHZ)] == [[1.0, 1.0], [2.0, 2.0]]
+
+
+def test_what_a_place_takes_away_in_addition_is_extra_loss() -> None:
+    pit = replace(site(), place=Place(extra_loss_db=9.0))
+    both = budget(extra_loss_db=2.0).power(pit, BOTH_1_MHZ)
+    assert both.uplink.extra_loss_db == both.downlink.extra_loss_db == 11.0
+
+
+def test_a_given_loss_needs_no_place() -> None:
+    """NB-IoT's 144 dB: 23 dBm less 144 dB, and -114 + 3 dBm of noise."""
+    source = budget(path_loss={"name": "given", "loss_db": 144.0})
+    assert source.median_db(site(None), BOTH_1_MHZ).uplink == pytest.approx(23 - 144 + 114 - 3, abs=1e-9)
+
+
+def test_a_device_may_be_as_high_as_its_place_says() -> None:
+    source = budget(station_height_m=32.0, device_height_m=2.0)
+    above = replace(site(40.0), place=Place(height_m=32.0))
+    assert source.median_db(above, BOTH_1_MHZ) == budget().median_db(site(40.0), BOTH_1_MHZ)
+    unknown = replace(site(40.0), place=Place(height_m=30.0))  # and nobody says how high the station is
+    assert budget().median_db(unknown, BOTH_1_MHZ) == budget().median_db(site(40.0), BOTH_1_MHZ)
+
+
+def test_either_height_alone_is_enough_where_the_standard_has_the_other() -> None:
+    keys = {"path_loss": {"name": "uma", "in_view": "never"}, "carrier_hz": 3.5e9}
+    usual = budget(**keys).median_db(site(), BOTH_1_MHZ)
+    assert budget(**keys, station_height_m=25.0).median_db(site(), BOTH_1_MHZ) == usual
+    assert budget(**keys, device_height_m=1.5).median_db(site(), BOTH_1_MHZ) == usual

@@ -10,9 +10,11 @@ from typing import Literal
 
 import pytest
 from radio_sites import BUDGET, GIVEN, shannon, site
+from technologies import lte, lte_m, nr, redcap
 
 from fedsim import registry
 from fedsim.radio.fixed import Fixed
+from fedsim.radio.nb_iot.radio import NbIot
 from fedsim.radio.settings import RadioPath, RadioSettings, Rates
 from fedsim.radio.shannon import Shannon
 from fedsim.radio.trace import Trace
@@ -29,6 +31,11 @@ def traced(folder: Path) -> Trace:
 
 RADIOS: dict[str, Callable[[Path], RadioSettings]] = {
     "fixed": lambda folder: Fixed(profile="nb_iot_nb1"),
+    "lte": lambda folder: lte(snr={**BUDGET, "shadowing": REDRAWN}),
+    "lte_m": lambda folder: lte_m(snr={**BUDGET, "shadowing": REDRAWN}),
+    "nb_iot": lambda folder: NbIot(snr={**BUDGET, "shadowing": REDRAWN}),
+    "nr": lambda folder: nr(snr={**BUDGET, "shadowing": REDRAWN}),
+    "redcap": lambda folder: redcap(snr={**BUDGET, "shadowing": REDRAWN}),
     "shannon": lambda folder: shannon({**BUDGET, "shadowing": REDRAWN}),
     "trace": traced,
 }

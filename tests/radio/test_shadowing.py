@@ -1,6 +1,6 @@
-"""Shadowing: the normal law, Gudmundson's correlation, and draws that depend on seed, pair and number alone.
+"""Shadowing: the normal law, Gudmundson's correlation in time, and what stations, masts and devices have in common.
 
-A pair is a station and a device.
+A pair is a station and a device; here each station stands on a mast of its own unless a test says otherwise.
 
 40,000 draws of one pair, sigma 6 dB. Limits are four standard errors; each test says what fault it would see.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -17,8 +18,8 @@ from pydantic import ValidationError
 from radio_sites import site
 from scipy import stats
 
+from fedsim.radio.propagation.shadowing import BETWEEN_SITES, UNLIKELY, Shadowing
 from fedsim.radio.settings import RadioPath
-from fedsim.radio.snr import UNLIKELY, Shadowing
 
 SIGMA_DB = 6.0
 DRAWS = 40_000
@@ -93,31 +94,51 @@ def test_correlation_depends_on_seconds_not_on_draws(lag: int) -> None:
     assert abs(difference) < SIGMAS * 0.010
 
 
-@pytest.mark.parametrize("of", ["devices", "stations"])
-def test_pairs_are_shadowed_independently(of: str) -> None:
-    """First draws of 5,000 devices of a station, or of a device at 5,000 stations.
+def test_devices_are_shadowed_independently() -> None:
+    """First draws of 5,000 devices of a station.
 
     Deviation within 4 % (one standard error is 1 %), neighbours' correlation within 0.057 (0.014): one shadow for all
     would be off by 100 % and 1, one that half of them share with a neighbour by 0.5.
     """
-    sites = [site(index=one, station=7) if of == "devices" else site(index=7, station=one) for one in range(5_000)]
-    [first] = together_db(ONCE, sites)
+    [first] = together_db(ONCE, [site(index=one, station=7) for one in range(5_000)])
     assert first.std() == pytest.approx(SIGMA_DB, rel=SIGMAS / math.sqrt(2 * 5_000))
     assert abs(correlation(first, 1)) < SIGMAS / math.sqrt(5_000)
 
 
-def test_a_pair_has_its_own_shadow_not_one_of_the_station_and_one_of_the_device() -> None:
-    """70 devices at 70 stations: no correlation within a row or a column, nor when the two change their parts.
+@pytest.mark.parametrize("shadowing", [ONCE, CORRELATED], ids=["once", "again"])
+def test_half_of_a_device_s_shadow_is_common_to_all_masts(shadowing: Shadowing) -> None:
+    """5,000 devices at two masts each: a correlation of 0.5 with a standard error of (1 - 0.25) / sqrt(5,000) = 0.011.
 
-    Standard errors are 0.014, and 0.020 of the last; 4 of the latter are 0.081. A sum of two such shadows would have a
-    correlation of 0.5 in rows and columns, and one that does not tell station from device 1 in the last.
+    Also after redraws, and with nothing in common between one device at one mast and another at the other.
     """
-    sites = [site(index=device, station=station) for station in range(70) for device in range(70)]
-    grid = together_db(ONCE, sites).reshape(70, 70)
-    for one, other in ((grid[1:], grid[:-1]), (grid[:, 1:], grid[:, :-1]), (grid, grid.T)):
-        off_diagonal = ~np.eye(70, dtype=bool)[: len(one), : one.shape[1]]
-        products = (one * other)[off_diagonal]
-        assert abs(products.mean()) / SIGMA_DB**2 < 0.081
+    sites = [site(index=index, station=station) for index in range(5_000) for station in (0, 1)]
+    for losses in together_db(shadowing, sites, 1 if shadowing is ONCE else 4)[[0, -1]]:
+        one, other = losses.reshape(5_000, 2).T
+        assert np.corrcoef(one, other)[0, 1] == pytest.approx(BETWEEN_SITES, abs=SIGMAS * 0.011)
+        assert abs(np.corrcoef(one[1:], other[:-1])[0, 1]) < SIGMAS / math.sqrt(5_000)
+        assert one.std() == pytest.approx(SIGMA_DB, rel=SIGMAS / math.sqrt(2 * 5_000))
+
+
+def test_stations_on_one_mast_share_all_shadows() -> None:
+    sites = [site(index=index, station=3) for index in range(9)]
+    sectors = [replace(path, station=8, mast=3) for path in sites]
+    assert together_db(CORRELATED, sectors, 4).tolist() == together_db(CORRELATED, sites, 4).tolist()
+
+
+def test_a_mast_and_a_device_do_not_change_their_parts() -> None:
+    """70 devices at 70 masts: 0.5 between the masts of a device, nothing between devices, nor when the two change.
+
+    With f = sqrt(0.5) C(device) + sqrt(0.5) O(mast, device), a column's mean is C, so it has a variance of half. The
+    standard error of a mean of products is at most 0.020; a law that does not tell mast from device has 1 in the last.
+    """
+    sites = [site(index=device, station=mast) for mast in range(70) for device in range(70)]
+    grid = together_db(ONCE, sites).reshape(70, 70) / SIGMA_DB
+    common = grid.mean(axis=0)
+    assert common.var() == pytest.approx(0.5 + 0.5 / 70, abs=SIGMAS * 0.5 * math.sqrt(2 / 70))
+    own = grid - common
+    off_diagonal = ~np.eye(70, dtype=bool)
+    for one, other in ((own[:, 1:], own[:, :-1]), (own, own.T)):
+        assert abs((one * other)[off_diagonal[:, : one.shape[1]]].mean()) < SIGMAS * 0.020
 
 
 @pytest.mark.parametrize("number", [1, 50])
@@ -165,7 +186,7 @@ def test_how_many_numbers_are_drawn_ahead_changes_none(sites: int, monkeypatch: 
     crowd = [site(index=index, station=index % 3) for index in range(sites)]
     draws = 40 if sites < 100 else 4
     ahead = together_db(CORRELATED, crowd, draws)
-    monkeypatch.setattr("fedsim.radio.snr.AT_ONCE", 1)
+    monkeypatch.setattr("fedsim.radio.propagation.shadowing.AT_ONCE", 1)
     assert np.array_equal(together_db(CORRELATED, crowd, draws), ahead)
 
 
@@ -197,6 +218,8 @@ def test_the_least_loss_to_count_on_is_exceeded_once_in_a_million() -> None:
             "correlation_s=3 needs redraw_every_s.*; give redraw_every_s, or leave correlation_s out",
         ),
         ({"sigma_db": 0.0}, "greater than 0"),
+        ({"correlation_m": 0.0}, "greater than 0"),
+        ({"correlation_m": "town"}, "'model'"),
         ({"redraw_every_s": 0.0}, "greater than or equal to 0.001"),
         ({"redraw_every_s": 1.0, "correlation_s": -1.0}, "greater than 0"),
     ],

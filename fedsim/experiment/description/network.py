@@ -1,4 +1,4 @@
-"""What a scenario's network is like at time zero, in numbers: nodes, cells, rates, link budgets and wires."""
+"""What a scenario's network is like at time zero, in numbers: nodes, cells, rates, links over the air and wires."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from fedsim.experiment.description.links import link_facts
 from fedsim.experiment.description.spread import spread_of
-from fedsim.network.radio_paths import by_radio
 from fedsim.network.settings import CellSettings
 from fedsim.network.wires import Wires
-from fedsim.radio.settings import RadioSettings
-from fedsim.radio.shannon import Shannon
+from fedsim.radio.snr_radio import SnrRadio
 from fedsim.topology.graph import NodeKind, Topology
 
-__all__ = ["network_facts"]
+__all__ = ["air_facts", "network_facts"]
 
 
 def network_facts(topology: Topology, wires: Wires) -> dict[str, Any]:
@@ -30,11 +29,13 @@ def network_facts(topology: Topology, wires: Wires) -> dict[str, Any]:
     covered = [attachment for attachment in wires.attachments if attachment.in_coverage]
     used = wires.used()
     distances_m = (path.distance_m for path in wires.paths())
+    has_ratios = any(isinstance(cell.settings.radio, SnrRadio) for cell in wires.cells.values())
+    with_ratios = wires.paths() if has_ratios else iter(())  # to look at each path takes a second in a large network
     return {
         "nodes": {kind.value: kinds[kind] for kind in NodeKind},
         "server": wires.server,
         "cells": len(wires.cells),
-        "air": _air(cell.settings for cell in wires.cells.values()),
+        "air": air_facts(cell.settings for cell in wires.cells.values()),
         "sensors_per_cell": spread_of(crowd),
         "half_duplex": sum(attachment.air_uplink.half_duplex is not None for attachment in wires.attachments),
         "out_of_coverage": sum(not attachment.covered for attachment in wires.attachments),
@@ -44,16 +45,16 @@ def network_facts(topology: Topology, wires: Wires) -> dict[str, Any]:
         "distance_m": spread_of(distance_m for distance_m in distances_m if distance_m is not None),
         "uplink_bps": spread_of(attachment.air_uplink.rate_bps for attachment in covered),
         "downlink_bps": spread_of(attachment.air_downlink.rate_bps for attachment in covered),
-        "link_budget": _budgets(topology, wires),
+        **link_facts(with_ratios, lambda sensor: wires.cells[topology.cell_of(sensor)].settings.radio),
         "wires": topology.infrastructure.number_of_edges(),
         "wires_used": len(used),
         "wire_rate_bps": spread_of(link.medium.rate_bps for link in used),
-        "wire_delay_s": spread_of(link.medium.delay_s for link in used),
+        "wire_delay_s": spread_of(link.medium.delays_s[0] for link in used),
         "wires_to_server": spread_of(wires.steps()),
     }
 
 
-def _air(cells: Iterable[CellSettings]) -> list[dict[str, Any]]:
+def air_facts(cells: Iterable[CellSettings]) -> list[dict[str, Any]]:
     """The different kinds of air, each with the number of its cells."""
     kinds = Counter((*_radio(cell), cell.duplex, cell.carriers, cell.discipline.name, cell.delay_s) for cell in cells)
     keys = ("radio", "profile", "duplex", "carriers", "discipline", "delay_s")
@@ -63,25 +64,3 @@ def _air(cells: Iterable[CellSettings]) -> list[dict[str, Any]]:
 def _radio(cell: CellSettings) -> tuple[str, str | None]:
     profile = getattr(cell.radio, "profile", None)
     return cell.radio.name, profile
-
-
-def _budgets(topology: Topology, wires: Wires) -> list[dict[str, Any]]:
-    """Every term of the link budgets, in the order in which a rate is worked out; empty where no radio has any."""
-    terms: dict[str, tuple[str, list[float], list[float]]] = {}
-    if not any(isinstance(cell.settings.radio, Shannon) for cell in wires.cells.values()):
-        return []
-
-    def radio_of(sensor: str) -> RadioSettings:
-        return wires.cells[topology.cell_of(sensor)].settings.radio
-
-    for radio, paths in by_radio(wires.paths(), radio_of):
-        for uplink, downlink in radio.budgets_of(paths) if isinstance(radio, Shannon) else ():
-            for (name, up, unit), (_, down, _) in zip(uplink.rows(), downlink.rows(), strict=True):
-                _, ups, downs = terms.setdefault(name, (unit, [], []))
-                ups.append(up)
-                downs.append(down)
-    return [
-        {"term": name, "unit": unit, "uplink": spread_of(up), "downlink": spread_of(down)}
-        for name, (unit, up, down) in terms.items()
-        if name != "rate"
-    ]

@@ -16,8 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.colors import ListedColormap, Normalize, to_rgba
 from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
 
 from fedsim.topology.graph import NodeKind
+from fedsim.viz.human import scale as unit_of
 from fedsim.viz.topology_map.loads import Load, Measured
 from fedsim.viz.topology_map.places import Places, Points
 
@@ -26,7 +28,9 @@ __all__ = [
     "DARK",
     "FAILING",
     "IDLE",
+    "LOST",
     "MARKERS",
+    "NO_AIR",
     "OWN_CHANNELS",
     "PLAIN_DISC",
     "PLAIN_WIRE",
@@ -34,6 +38,7 @@ __all__ = [
     "Detail",
     "Scale",
     "class_look",
+    "crosses",
     "markers",
 ]
 
@@ -46,8 +51,12 @@ PLAIN_DISC = to_rgba("#e3e8ee")
 PLAIN_WIRE = to_rgba("#8d959d")
 """Without loads."""
 IDLE = to_rgba("#ffffff")
+LOST = "#b3261e"
+"""Of a sensor out of coverage."""
 OWN_CHANNELS = "/////"
 """The hatch of a disc in which nothing can be full."""
+NO_AIR = "xxxxx"
+"""The hatch of the part of a disc whose sensors are out of coverage."""
 FAILING = (0.0, (2.5, 1.0))
 """The dashes of a wire that will fail, in widths of the line."""
 _COLOURS = ListedColormap(colormaps["magma_r"](np.linspace(0.06, 0.86, 256)), name="load")
@@ -87,6 +96,23 @@ class Scale:
         self._ceiling = measured.ceiling()
         self.norm = Normalize(0.0, self._ceiling)
         """From loads to 0 ... 1."""
+
+    @property
+    def label(self) -> str:
+        """Of its bar."""
+        return f"sent, {self._unit[1]}" if self.measured.quantity == "bytes" else "utilisation, %"
+
+    def marks(self) -> MaxNLocator:
+        """Where its bar has marks."""
+        return MaxNLocator(nbins=5, steps=[1, 2, 5, 10])
+
+    def text(self, load: float) -> str:
+        """A mark of its bar."""
+        return f"{load / self._unit[0]:g}"
+
+    @property
+    def _unit(self) -> tuple[float, str]:
+        return unit_of("bytes", self._ceiling) if self.measured.quantity == "bytes" else (0.01, "%")
 
     def colour(self, load: Load) -> Colour:
         """White where nothing was sent, grey where nothing can be full."""
@@ -150,9 +176,9 @@ def class_look(number: int, *, coloured: bool = True) -> tuple[str, Colour]:
 
 
 def markers(
-    ax: Axes, spots: Points, kind: NodeKind, size: float, look: tuple[str, Colour] | None = None
+    ax: Axes, spots: Points, kind: NodeKind, size: float, look: tuple[str, Colour | list[Colour]] | None = None
 ) -> PathCollection:
-    """A marker of *size* points for each of the *spots*; *look* is that of a class of sensors."""
+    """A marker of *size* points for each of the *spots*; *look* is that of a class of sensors, or of each of them."""
     marker, colour = look or class_look(0)
     return ax.scatter(
         spots[:, 0],
@@ -164,4 +190,11 @@ def markers(
         linewidth=0.16 * size if kind == NodeKind.SENSOR else min(0.8, 0.1 * size),
         zorder=6.0 if kind == NodeKind.SENSOR else 7.0,
         label=str(kind),
+    )
+
+
+def crosses(ax: Axes, spots: Points, size: float) -> PathCollection:
+    """A mark of *size* points for each of the *spots*, where a sensor stands that the air does not reach."""
+    return ax.scatter(
+        spots[:, 0], spots[:, 1], s=size**2, marker="x", color=LOST, linewidth=0.28 * size, zorder=6.5, label="lost"
     )

@@ -1,7 +1,8 @@
 """One network drawn into one Axes: cells as discs, wires as lines, nodes as markers, names where there is room.
 
 A load is the colour of a channel: of a disc, or of its left half (uplink) and its right half (downlink); of each half
-of a wire, which shows what the node at its end sends. Sensors are drawn one by one where there is room for all of them.
+of a wire, which shows what the node at its end sends. Sensors are drawn one by one where there is room for all of them,
+and where they have hues each has its own; else their cell is divided among classes or hues.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ from fedsim.viz.topology_map.detail import (
     CASING,
     FAILING,
     IDLE,
+    NO_AIR,
     OWN_CHANNELS,
     PLAIN_DISC,
     PLAIN_WIRE,
@@ -29,8 +31,10 @@ from fedsim.viz.topology_map.detail import (
     Detail,
     Scale,
     class_look,
+    crosses,
     markers,
 )
+from fedsim.viz.topology_map.hues import UNCOVERED, Hues
 from fedsim.viz.topology_map.lines import halves, wire_line
 from fedsim.viz.topology_map.loads import Loads
 from fedsim.viz.topology_map.names import write_names
@@ -41,12 +45,23 @@ __all__ = ["draw_network"]
 _MOST_BENT = 40  # nodes, for all wires to be bent around them
 _CASED = 1.0  # points: a line as wide as this has an outline, for the pale ones to be seen
 _MOST_ARROWS = 120  # wires
+_HUED = 1.4  # a marker whose colour is to be seen, in others
 _KILOMETRES = 8e3  # a longer axis is in kilometres
 
 
-def draw_network(ax: Axes, net: Net, places: Places, loads: Loads | None = None, scale: Scale | None = None) -> Axes:
-    """Draw *net* at its *places*, with *loads* in the colours of *scale*, or without."""
-    drawing = _Drawing(ax, net, places, Detail.of(places), loads, scale)
+def draw_network(
+    ax: Axes,
+    net: Net,
+    places: Places,
+    loads: Loads | None = None,
+    scale: Scale | None = None,
+    hues: Hues | None = None,
+) -> Axes:
+    """Draw *net* at its *places*, with *loads* in the colours of *scale*, or with sensors in *hues*, or without."""
+    detail = Detail.of(places)
+    if hues is not None and detail.sensor is not None:
+        detail = replace(detail, sensor=_HUED * detail.sensor)
+    drawing = _Drawing(ax, net, places, detail, loads, scale, hues)
     drawing.frame()
     drawing.discs()
     lines = drawing.wires()
@@ -63,6 +78,7 @@ class _Drawing:
     detail: Detail
     loads: Loads | None
     scale: Scale | None
+    hues: Hues | None
 
     def frame(self) -> None:
         """The limits, and the ground's axes."""
@@ -97,8 +113,8 @@ class _Drawing:
             for station, disc in self.places.discs.items():
                 if self.detail.is_large(disc.radius / self.places.point) is not wants_large:
                     continue
-                if self.detail.sensor is None and self.loads is None and len(self.net.class_sizes) > 1:
-                    self._patches(*self._shares(station, disc), zorder)
+                if self.detail.sensor is None and self.loads is None and (self.hues or len(self.net.class_sizes) > 1):
+                    self._cake(station, disc, zorder)
                     continue
                 loads = self.loads.air[station] if self.loads else (None,)
                 parts = _channels(self.places.nodes[station], disc.radius, len(loads))
@@ -138,30 +154,36 @@ class _Drawing:
         detail = self.detail
         if detail.sensor is not None:
             spots = np.vstack([disc.sensors for disc in self.places.discs.values()])
-            names = (name for disc in self.places.discs.values() for name in disc.names)
+            names = [name for disc in self.places.discs.values() for name in disc.names]
             classes = np.array([self.net.device_classes[name] for name in names])
+            steps = np.array([self.hues.steps[name] if self.hues else 0 for name in names])
+            if (lost := steps == UNCOVERED).any():
+                crosses(self.ax, spots[lost], detail.sensor)
             for number, device_class in enumerate(self.net.class_sizes):
-                own = classes == device_class
-                look = class_look(number, coloured=self.loads is None)
-                markers(self.ax, spots[own], NodeKind.SENSOR, detail.sensor, look)
+                own = (classes == device_class) & ~lost
+                marker, colour = class_look(number, coloured=self.loads is None)
+                hues = [self.hues.colour(step) for step in steps[own].tolist()] if self.hues else colour
+                markers(self.ax, spots[own], NodeKind.SENSOR, detail.sensor, (marker, hues))
         sizes = {NodeKind.BASE_STATION: detail.station, NodeKind.EDGE: detail.node, NodeKind.CLOUD: detail.cloud}
         for kind, size in sizes.items():
             shown = [name for name in self.net.of_kind(kind) if size is not None or name not in self.places.discs]
             if shown:
                 markers(self.ax, np.array([self.places.nodes[name] for name in shown]), kind, size or detail.node)
 
-    def _shares(self, station: str, disc: Disc) -> tuple[list[Patch], list[Colour]]:
-        """A disc cut like a cake: a piece for each class of devices, as large as its part of the cell's sensors."""
-        held = Counter(self.net.device_classes[name] for name in disc.names)
+    def _cake(self, station: str, disc: Disc, zorder: float) -> None:
+        """A disc with a piece for each class of devices, or hue, as large as its part of the cell's sensors."""
+        number_of = {device_class: number for number, device_class in enumerate(self.net.class_sizes)}
+        hues, classes = self.hues, self.net.device_classes
+        held = Counter(hues.piece(name) if hues else number_of[classes[name]] for name in disc.names)
         pieces: list[Patch] = []
-        colours: list[Colour] = []
         end = 90.0
-        for number, device_class in enumerate(self.net.class_sizes):
-            if held[device_class]:
-                begin, end = end, end + 360.0 * held[device_class] / len(disc.names)
-                pieces.append(Wedge(self.places.nodes[station], disc.radius, begin, end))
-                colours.append(class_look(number)[1])
-        return pieces, colours
+        for _, count in sorted(held.items()):
+            begin, end = end, end + 360.0 * count / len(disc.names)
+            pieces.append(Wedge(self.places.nodes[station], disc.radius, begin, end))
+        colours = [hues.colour(number) if hues else class_look(number)[1] for number in sorted(held)]
+        self._patches(pieces, colours, zorder)
+        if hues and UNCOVERED in held:
+            self._patches(pieces[:1], colours, zorder, hatch=NO_AIR)
 
     def _patches(self, patches: list[Patch], colours: list[Colour], zorder: float, hatch: str | None = None) -> None:
         width = 0.25 * self.detail.wire

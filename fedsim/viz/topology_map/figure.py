@@ -14,14 +14,14 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 
-from fedsim.viz.human import scale as unit_of
 from fedsim.viz.names import legible, shortened
 from fedsim.viz.style import GREY, RC, plain
 from fedsim.viz.topology_map.detail import DARK, Scale
 from fedsim.viz.topology_map.drawing import draw_network
 from fedsim.viz.topology_map.ground import on_the_ground
+from fedsim.viz.topology_map.hues import Hues
 from fedsim.viz.topology_map.labels import text_width
 from fedsim.viz.topology_map.layers import in_layers
 from fedsim.viz.topology_map.legend import caption, handles
@@ -48,22 +48,26 @@ def lay_out(net: Net, width: float) -> Places:
     return on_the_ground(net, width) or replace(in_layers(net, width), crowded=True)
 
 
-def network_figure(title: str, net: Net, measured: Measured | None = None, seeds: int = 1) -> Figure:
+def network_figure(
+    title: str, net: Net, measured: Measured | None = None, seeds: int = 1, hues: Hues | None = None
+) -> Figure:
     """The network *net*, without loads, or with what a run has *measured*, a panel for each protocol.
 
-    The loads are means over so many *seeds*.
+    The loads are means over so many *seeds*. Without loads, sensors may have *hues*.
     """
     panels = len(measured.by_protocol) if measured else 1
     columns = panels if panels <= 3 else 2 if panels == 4 else 3
     places = lay_out(net, _WIDTHS[columns])
-    sheet = _Sheet(net, places, Scale(measured) if measured else None, columns, math.ceil(panels / columns), seeds)
+    sheet = _Sheet(
+        net, places, Scale(measured) if measured else None, columns, math.ceil(panels / columns), seeds, hues
+    )
     with mpl.rc_context(RC):
         figure = Figure(figsize=(sheet.width / 72, sheet.height / 72))
         sheet.write(figure, _EDGE, sheet.height - _EDGE, shortened(title, 90), size=12, weight="bold")
         for number in range(panels):
             sheet.panel(figure, number)
-        if sheet.scale is not None:
-            sheet.colour_bar(figure, sheet.scale)
+        if sheet.has_bar:
+            sheet.colour_bar(figure)
         sheet.foot(figure)
     return figure
 
@@ -78,12 +82,18 @@ class _Sheet:
     columns: int
     rows: int
     seeds: int
+    hues: Hues | None
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether colours are numbers."""
+        return self.scale is not None or (self.hues is not None and self.hues.quantity != "class")
 
     @property
     def width(self) -> float:
         """Of the paper."""
         panels = self.columns * _WIDTHS[self.columns] + (self.columns - 1) * _GAP
-        return _EDGE + self._left + panels + (_BAR if self.scale else 0.0) + _EDGE
+        return _EDGE + self._left + panels + (_BAR if self.has_bar else 0.0) + _EDGE
 
     @property
     def height(self) -> float:
@@ -105,7 +115,7 @@ class _Sheet:
 
     @cached_property
     def _caption(self) -> list[str]:
-        text = " ".join(caption(self.net, self.places, self.scale, self.seeds))
+        text = " ".join(caption(self.net, self.places, self.scale, self.seeds, self.hues))
         letters = int((self.width - 2 * _EDGE) / (text_width("abcdefghij klmnopqrst", _FONT) / 21))
         return textwrap.wrap(text, letters)
 
@@ -114,7 +124,7 @@ class _Sheet:
         """As many handles in a row as fit."""
         rows: list[list[Artist]] = [[]]
         left = 0.0
-        for handle in handles(self.net, self.places, self.scale):
+        for handle in handles(self.net, self.places, self.scale, self.hues):
             wide = text_width(str(handle.get_label()), _FONT) + 3.8 * _FONT
             if rows[-1] and left + wide > self.width - 2 * _EDGE:
                 rows.append([])
@@ -141,7 +151,7 @@ class _Sheet:
             (left / self.width, (top - high) / self.height, wide / self.width, high / self.height),
         )
         if self.scale is None:
-            draw_network(ax, self.net, self.places)
+            draw_network(ax, self.net, self.places, hues=self.hues)
             return
         protocol = list(self.scale.measured.by_protocol)[number]
         draw_network(ax, self.net, self.places, self.scale.measured.by_protocol[protocol], self.scale)
@@ -156,11 +166,11 @@ class _Sheet:
             ax.set_xlabel("")
             ax.tick_params(labelbottom=False)
 
-    def colour_bar(self, figure: Figure, scale: Scale) -> None:
+    def colour_bar(self, figure: Figure) -> None:
         """What the colours mean, right of the panels."""
         high = self.places.height_points
         long = min(high, 260.0)
-        top = self.height - _EDGE - _TITLE - _HEADER - (high - long) / 2
+        top = self.height - _EDGE - _TITLE - self._header - (high - long) / 2
         cax = figure.add_axes(
             (
                 (self.width - _EDGE - _BAR + 14.0) / self.width,
@@ -169,15 +179,15 @@ class _Sheet:
                 long / self.height,
             )
         )
-        bar = figure.colorbar(ScalarMappable(scale.norm, scale.colours), cax=cax)
-        unit, label = 0.01, "utilisation, %"
-        if scale.measured.quantity == "bytes":
-            unit, name = unit_of("bytes", scale.norm.vmax or 0.0)
-            label = f"sent, {name}"
-        bar.locator = MaxNLocator(nbins=5, steps=[1, 2, 5, 10])
-        bar.formatter = FuncFormatter(lambda value, _: f"{value / unit:g}")
+        shown = self.hues or self.scale
+        assert shown is not None
+        bar = figure.colorbar(ScalarMappable(shown.norm, shown.colours), cax=cax)
+        bar.minorticks_off()
+        bar.locator = shown.marks()
+        bar.formatter = FuncFormatter(lambda value, _: shown.text(value))
         bar.update_ticks()
-        bar.set_label(label)
+        bar.set_label(shown.label)
+        cax.tick_params(labelsize=_FONT)
         bar.outline.set_visible(False)
 
     def foot(self, figure: Figure) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from matplotlib.artist import Artist
@@ -15,7 +16,9 @@ from fedsim.viz.topology_map.detail import (
     DARK,
     FAILING,
     IDLE,
+    LOST,
     MARKERS,
+    NO_AIR,
     OWN_CHANNELS,
     PLAIN_DISC,
     PLAIN_WIRE,
@@ -24,6 +27,7 @@ from fedsim.viz.topology_map.detail import (
     Scale,
     class_look,
 )
+from fedsim.viz.topology_map.hues import UNCOVERED, UNKNOWN, Hues
 from fedsim.viz.topology_map.names import sensors
 from fedsim.viz.topology_map.places import Net, Places
 
@@ -34,7 +38,7 @@ LONGEST_CLASS = 24  # letters
 _NOUNS = {NodeKind.CLOUD: "cloud", NodeKind.EDGE: "edge server", NodeKind.BASE_STATION: "base station"}
 
 
-def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
+def handles(net: Net, places: Places, scale: Scale | None, hues: Hues | None = None) -> Iterator[Artist]:
     """A mark and what it means, with the number of those there are."""
     detail = Detail.of(places)
     for kind, noun in _NOUNS.items():
@@ -54,7 +58,9 @@ def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
             cells = f"{len(counts):,} base stations, each a cell"
         yield _disc(PLAIN_DISC, f"{cells} of {each}")
     if several_classes:
-        yield from _classes(net, as_markers=detail.sensor is not None, coloured=scale is None)
+        yield from _classes(net, as_markers=detail.sensor is not None, coloured=scale is None and hues is None)
+    if hues is not None:
+        yield from _hues(hues, as_markers=detail.sensor is not None)
     if wires := net.wires.number_of_edges():
         yield _wire(f"{wires:,} wire{'' if wires == 1 else 's'}")
     if net.failing:
@@ -66,7 +72,7 @@ def handles(net: Net, places: Places, scale: Scale | None) -> Iterator[Artist]:
             yield Patch(facecolor=IDLE, edgecolor=CASING, hatch=OWN_CHANNELS, label="a channel for each sender")
 
 
-def caption(net: Net, places: Places, scale: Scale | None, seeds: int) -> Iterator[str]:
+def caption(net: Net, places: Places, scale: Scale | None, seeds: int, hues: Hues | None = None) -> Iterator[str]:
     """Sentences about the colours and the places."""
     if scale is not None:
         mean = f", mean over {seeds} seeds" if seeds > 1 else ""
@@ -78,6 +84,10 @@ def caption(net: Net, places: Places, scale: Scale | None, seeds: int) -> Iterat
         yield from _about_discs(scale)
         if scale.measured.has_unshared():
             yield "Where each sender has a channel of its own (hatched, or a grey wire) nothing can be full."
+    elif hues is not None:
+        yield f"Colour: {hues.words} at time zero of seed {hues.seed}."
+        if Detail.of(places).sensor is None:
+            yield "Each cell is divided as its devices are among the colours."
     elif Detail.of(places).sensor is None and len(net.class_sizes) > 1:
         yield "Each cell is divided as its devices are among the classes."
     if not places.in_metres:
@@ -115,6 +125,22 @@ def _classes(net: Net, *, as_markers: bool, coloured: bool) -> Iterator[Artist]:
             yield handle
         else:
             yield Patch(facecolor=colour if coloured else "none", edgecolor=CASING if coloured else "none", label=label)
+
+
+def _hues(hues: Hues, *, as_markers: bool) -> Iterator[Artist]:
+    """The coverage classes, and what has no colour."""
+    counts = Counter(hues.steps.values())
+    for step, name in (*hues.classes(), (UNKNOWN, f"without {hues.words}"), (UNCOVERED, "out of coverage")):
+        if counts[step]:
+            label, colour = f"{counts[step]:,} {'of ' * (step >= 0)}{name}", hues.colour(step)
+            if not as_markers:
+                yield Patch(facecolor=colour, edgecolor=CASING, hatch=NO_AIR * (step == UNCOVERED), label=label)
+                continue
+            handle = _marker(NodeKind.SENSOR, label)
+            handle.set(markersize=5.0, markerfacecolor=colour)
+            if step == UNCOVERED:
+                handle.set(marker="x", markeredgecolor=LOST, markeredgewidth=1.4)
+            yield handle
 
 
 def _marker(kind: NodeKind, label: str) -> Line2D:

@@ -1,7 +1,7 @@
-"""A path-loss model says how many decibels are lost over a distance at a carrier frequency, in the median.
+"""Path losses in a formula or a number: a given loss, free space, and the law of the distance's logarithm.
 
-One class and one line per model. Leaves out shadowing (drawn elsewhere) and what lies between this device and its
-station in particular.
+**given**, the coupling loss that a planner or a standard states, such as the 144, 154 and 164 dB of NB-IoT's three
+coverage classes (TR 45.820 clause 7.1). It needs no positions.
 
 **free_space**, nothing but air between two antennas:
 
@@ -22,50 +22,45 @@ dependence on the carrier frequency but that of the reference loss.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from typing import Annotated, Literal
 
+import numpy as np
 from annotated_types import Interval
 
 from fedsim.errors import UserError
-from fedsim.settings import Component, Positive
+from fedsim.radio.propagation.path_loss import Numbers, PathLossSettings, Ways
+from fedsim.settings import Positive
 
-__all__ = ["REGISTRY", "FreeSpace", "LogDistance", "PathLossSettings", "free_space_db", "wavelength_m"]
+__all__ = ["FreeSpace", "GivenLoss", "LogDistance", "free_space_db", "wavelength_m"]
 
-REGISTRY = {
-    "free_space": "fedsim.radio.path_loss:FreeSpace",
-    "log_distance": "fedsim.radio.path_loss:LogDistance",
-}
 LIGHT_M_PER_S = 299_792_458.0
+Decibels = Annotated[float, Interval(ge=-300, le=300)]
+"""More is no radio."""
 
 
-class PathLossSettings(Component):
-    """What is registered under "path_losses"."""
+class GivenLoss(PathLossSettings):
+    """The same loss for every device, wherever it stands: a coupling loss that is known."""
 
-    min_distance_m: Positive | None = None
-    """Nearer devices count as being so far away; left out, one that is nearer than the model holds is refused."""
+    name: Literal["given"] = "given"
+    loss_db: Decibels
+    """Decibels lost; with antenna gains of 0 dB, the coupling loss."""
 
-    def loss_db(self, distance_m: float, carrier_hz: float) -> float:
-        """Decibels lost between two antennas *distance_m* apart.
+    @property
+    def needs_distance(self) -> bool:
+        """It is the same everywhere."""
+        return False
 
-        Raises `UserError` when they are nearer than the model holds.
-        """
-        counted_m = max(distance_m, self.min_distance_m or 0.0)
-        nearest_m = self.nearest_m(carrier_hz)
-        if counted_m < nearest_m:
-            raise UserError(
-                f"{self.name} holds from {nearest_m:.3g} m on, and the distance is {counted_m:.3g} m; "
-                f"move one of the two, or let nearer devices count as being there with min_distance_m: {nearest_m:.3g}"
-            )
-        return self.model_db(counted_m, carrier_hz)
-
-    @abstractmethod
     def nearest_m(self, carrier_hz: float) -> float:
-        """The distance from which on the model holds; above 0."""
+        """Anywhere."""
+        return 0.0
 
-    @abstractmethod
     def model_db(self, distance_m: float, carrier_hz: float) -> float:
-        """The model's formula, for a distance at which it holds."""
+        """As given."""
+        return self.loss_db
+
+    def losses_db(self, ways: Ways) -> Numbers:
+        """As given, also where the distance is unknown."""
+        return np.full(len(ways), self.loss_db)
 
 
 def wavelength_m(carrier_hz: float) -> float:
@@ -108,7 +103,7 @@ class LogDistance(PathLossSettings):
     """2 in free space; measured in factories: 1.6 to 2.1 in view of the station, 2.1 to 3.3 behind machines."""
     reference_distance_m: Positive = 1.0
     """Where the reference loss holds."""
-    reference_loss_db: Annotated[float, Interval(ge=-300, le=300)] | None = None
+    reference_loss_db: Decibels | None = None
     """Loss at the reference distance; left out, that of free space."""
 
     def nearest_m(self, carrier_hz: float) -> float:

@@ -1,0 +1,1 @@
+"""5G New Radio, and its devices of reduced capability."""
