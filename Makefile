@@ -98,6 +98,10 @@ docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 scenarios: $(FOR_WORK) ## Run the scenarios on seeds 1 to 3, or those in NAMES, and write their table (2 hours or more).
 	$(BIN)/python docs/scenario_table.py $(NAMES)
 
+.PHONY: validation
+validation: $(FOR_WORK) ## Work out the published numbers of docs/validation.csv again, and write docs/validation.md.
+	$(BIN)/python docs/validation.py
+
 .PHONY: notebooks
 notebooks: $(FOR_WORK) ## Execute the notebooks, and keep their new outputs in them.
 	$(BIN)/jupyter execute --inplace notebooks/*.ipynb

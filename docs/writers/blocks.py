@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from fedsim import cli, registry
-from writers import cases, scenarios
+from writers import cases, scenarios, validation
 from writers.markdown import ROOT, table
 
 
@@ -100,4 +100,5 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "scenarios": scenarios.all_of,
     "cases": cases.table_of,
     "ended": cases.ended,
+    "validation": lambda _: validation.point_table(),
 }

@@ -24,9 +24,12 @@ from fedsim.network.disciplines.channel import Flow
 from fedsim.network.disciplines.fair import FairChannel
 from fedsim.radio.budget import noise_dbm
 from fedsim.radio.efficiency import efficiencies
+from fedsim.radio.lte.radio import Lte
 from fedsim.radio.lte_m.radio import LteM
 from fedsim.radio.nb_iot.cycles import down_cycle_ms
 from fedsim.radio.nb_iot.radio import NbIot
+from fedsim.radio.nr.radio import Nr
+from fedsim.radio.nr.redcap import RedCap
 from fedsim.radio.settings import RadioPath, Rates, UpDown
 from fedsim.radio.snr import FromLinkBudget
 from fedsim.radio.table_radio import TableRadio
@@ -128,6 +131,17 @@ def lte_m_at_164_db() -> Rates:
     return at(radio(LteM, block_errors="mean"), 23.0 - 164.0 - noise - 3.0, 36.8 - 164.0 - noise - 5.0)
 
 
+def lte_first_block_s(scheduling_request_ms: int) -> float:
+    """From a request to the end of the first block, a subframe later."""
+    waits_s: float = radio(Lte, bandwidth_mhz=20.0, scheduling_request_ms=scheduling_request_ms).access_delays_s.uplink
+    return waits_s + 1e-3
+
+
+def nr(**keys: Any) -> Rates:
+    """5G on 100 MHz, in the best coverage."""
+    return best(Nr, **{"bandwidth_mhz": 100.0, **keys})
+
+
 def budget(path_loss: dict[str, Any], **keys: Any) -> FromLinkBudget:
     """A link of NB-IoT."""
     return FromLinkBudget.model_validate(
@@ -152,7 +166,8 @@ def snr_db(direction: str, bandwidth_hz: float, **keys: Any) -> float:
 
 def rural_loss_db() -> float:
     """By RMa, in view of the station."""
-    link = budget({"name": "rma", "in_view": "always", "building_height_m": 7.0}, carrier_hz=3.5e9, station_height_m=30.0, device_height_m=1.5)
+    country = {"name": "rma", "in_view": "always", "building_height_m": 7.0}
+    link = budget(country, carrier_hz=3.5e9, station_height_m=30.0, device_height_m=1.5)
     path = RadioPath("device", 0, 0, 0, 1414.2, Streams(1))
     [power] = link.powers([path], UpDown(1e6, 1e6))
     assert power is not None
@@ -240,4 +255,31 @@ WORKED_OUT: dict[str, Callable[[], float]] = {
     "V23": lambda: upload_s(plain(350e3), 2e6),
     "V24": lambda: mean_sojourn(0.8),
     "V28": lambda: upload_s(nb1_cell(), 1e6, devices=10),
+    "V8": lambda: best(LteM).downlink_bps,
+    "V9": lambda: best(LteM).uplink_bps,
+    "V10": lambda: best(LteM, harq_processes=10, bundling=True).downlink_bps,
+    "V11": lambda: best(LteM, category="m2", duplex="full").uplink_bps,
+    "T1": lambda: best(LteM, duplex="full").uplink_bps,
+    "T2": lambda: best(LteM, duplex="full", release=13).downlink_bps,
+    "T3": lambda: best(LteM, category="m2", duplex="full", harq_processes=10).downlink_bps,
+    "T4": lambda: lte_m_at_164_db().downlink_bps,
+    "T5": lambda: lte_m_at_164_db().uplink_bps,
+    "T6": lambda: best(Lte, bandwidth_mhz=20.0).downlink_bps,
+    "T7": lambda: best(Lte, bandwidth_mhz=20.0).uplink_bps,
+    "T8": lambda: best(Lte, bandwidth_mhz=20.0, category="cat5").downlink_bps,
+    "T9": lambda: best(Lte, bandwidth_mhz=20.0, category="cat5").uplink_bps,
+    "T10": lambda: best(Lte, bandwidth_mhz=20.0, category="cat1").downlink_bps,
+    "T11": lambda: best(Lte, bandwidth_mhz=20.0, category="cat1").uplink_bps,
+    "T12": lambda: lte_first_block_s(5),
+    "T13": lambda: lte_first_block_s(1),
+    "V12": lambda: nr(downlink_layers=4).downlink_bps,
+    "T14": lambda: nr(tdd=DDDSU).downlink_bps,
+    "T15": lambda: nr(tdd=DDDSU).uplink_bps,
+    "T16": lambda: nr(bandwidth_mhz=20.0, downlink_layers=4).downlink_bps,
+    "T17": lambda: (
+        nr(bandwidth_mhz=400.0, subcarrier_khz=120, frequency_range="fr2", downlink_mcs_table=1).downlink_bps
+    ),
+    "V26": lambda: best(RedCap).downlink_bps,
+    "T18": lambda: best(RedCap, antennas=2, downlink_mcs_table=2).downlink_bps,
+    "T19": lambda: best(RedCap, release=18).downlink_bps,
 }

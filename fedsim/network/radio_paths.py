@@ -10,9 +10,11 @@ from itertools import islice
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.radio.settings import ANYWHERE, Place, RadioPath, RadioSettings, Rates
+from fedsim.radio.surroundings import Surroundings
+from fedsim.topology.checks import NodeKind
 from fedsim.topology.graph import Topology
 
-__all__ = ["MANY", "by_radio", "first_rates", "paths_of"]
+__all__ = ["MANY", "by_radio", "first_rates", "paths_of", "surroundings_of"]
 
 MANY = 4_096
 """Paths that are worked out at once: enough for one call to be quick for each, and few in memory."""
@@ -23,17 +25,34 @@ def paths_of(
     streams: Streams,
     place_of: Callable[[int], Place] = lambda _: ANYWHERE,
     only: Iterable[int] | None = None,
+    around: Surroundings | None = None,
 ) -> Iterator[RadioPath]:
     """Every sensor's path, in their order; or *only* those at these positions, in the order that is given.
 
-    *place_of* tells how high and how deep the n-th sensor stands.
+    *place_of* tells how high and how deep the n-th sensor stands; *around* is what radios with interference ask.
     """
     nodes, sensors = topology.graph.nodes, topology.sensors
     for index in range(len(sensors)) if only is None else only:
         sensor, number = sensors[index], topology.station_of[index]
         one, other = nodes[sensor]["position_m"], nodes[topology.cell_of(sensor)]["position_m"]
         distance_m = None if one is None or other is None else math.dist(one, other)
-        yield RadioPath(sensor, index, number, topology.mast_of[number], distance_m, streams, one, place_of(index))
+        mast = topology.mast_of[number]
+        yield RadioPath(sensor, index, number, mast, distance_m, streams, one, place_of(index), around)
+
+
+def surroundings_of(
+    topology: Topology,
+    streams: Streams,
+    place_of: Callable[[int], Place],
+    radio_of: Callable[[str], RadioSettings],
+) -> Surroundings:
+    """The whole network, for radios with interference: *radio_of* tells a sensor's by its name."""
+
+    def positions_m() -> list[tuple[float, float] | None]:
+        relays = topology.infrastructure.nodes(data=True)
+        return [node["position_m"] for _, node in relays if node["kind"] is NodeKind.BASE_STATION]
+
+    return Surroundings(lambda: paths_of(topology, streams, place_of), radio_of, positions_m)
 
 
 def by_radio(

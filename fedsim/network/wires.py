@@ -21,9 +21,9 @@ from fedsim.network.disciplines.serial import Serial
 from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
 from fedsim.network.packets import Loss
-from fedsim.network.radio_paths import by_radio, first_rates, paths_of
+from fedsim.network.radio_paths import by_radio, first_rates, paths_of, surroundings_of
 from fedsim.network.settings import NetworkSettings
-from fedsim.radio.settings import RadioPath, RadioSettings, Rates
+from fedsim.radio.settings import Place, RadioPath, RadioSettings, Rates
 from fedsim.topology.graph import NodeKind, Topology
 from fedsim.topology.routing import next_hops, steps_to
 
@@ -74,6 +74,7 @@ class Wires:
                     cell.settings.radio.check_sensors(topology.sensors)
             checked.add(id(cell.settings.radio))
         kind_of = self._kind_of = kind_of or self._kind_in_topology
+        self._around = surroundings_of(topology, streams, self._place_of, self._radio_of)
         known = first_rates(self.paths(), self._radio_of)
         self.attachments = tuple(self._attach(path, rates, kind_of(path.index)) for path, rates in known)
         """In the order of the sensors."""
@@ -83,7 +84,7 @@ class Wires:
 
     def paths(self, only: Iterable[int] | None = None) -> Iterator[RadioPath]:
         """Every sensor's way over the air, in their order; or *only* of those at these positions."""
-        return paths_of(self._topology, self._streams, lambda index: self._kind_of(index).place, only)
+        return paths_of(self._topology, self._streams, self._place_of, only, self._around)
 
     def let_rates_change(self, network: Network, on_change: Callable[[], None]) -> None:
         """What the radios announce for later comes true on *network*'s clock.
@@ -187,6 +188,9 @@ class Wires:
 
     def _kind_in_topology(self, index: int) -> DeviceKind:
         return DeviceKind(self._topology.graph.nodes[self._topology.sensors[index]]["device"])
+
+    def _place_of(self, index: int) -> Place:
+        return self._kind_of(index).place
 
     def _radio_of(self, sensor: str) -> RadioSettings:
         return self.cells[self._topology.cell_of(sensor)].settings.radio

@@ -3,39 +3,39 @@
 All cells that have one entry of the scenario for their radio are on one carrier. In linear power, with the coupling
 loss of `fedsim.radio.snr` (median path loss, walls and extra loss, less both antennas' gains):
 
-    down, at device i    I = sum over its neighbours c of              load_c x station power / loss(c, i)
-    up, at station s     I = sum over devices j of other cells, of     a_j x d_j x device power / loss(s, j)
-                             whom s is a neighbour
-    margin in dB         10 lg(1 + I / N), added to the given margin of the direction
+    down, at device i   I = sum over its neighbours c of  load_c x station power / loss(c, i)
+    up, at station s    I = sum over the devices j of which s is a neighbour, of  a_j x d_j x device power / loss(s, j)
+    margin              10 lg(1 + I / N) decibels, added to the given margin of the direction
 
-    a_j    = offered bit/s x share / rate: the part of one carrier that device j takes
-    load_c = the sum of a_j over the devices of cell c, at most 1: where it would be more, all a_j there are divided by it
-    d_j    = how much denser device j sends than if it spread its power over all of the carrier: 12 on one of 12 tones
-    N      = thermal noise in the band that the ratios are for, times the receiver's noise figure
+    a_j     the part of one carrier that device j takes: offered bit/s x share / rate; divided by the sum of these
+            over its cell where that is above 1
+    load_c  the sum of a_j over the devices of cell c, so at most 1
+    d_j     how much denser device j sends than if it spread its power over all of the carrier: 12 times on 1 of 12 tones
+    N       thermal noise in the band that the ratios are for, times the receiver's noise figure
 
 The neighbours of a device are the stations nearest to it (of equally near ones the first in the topology) that have
-devices and stand on another mast than its own. Sectors of one mast on one carrier do disturb each other, but here
-antennas have no pattern: each would be as loud as the device's own, while real ones are 20 dB weaker from behind (TR
-36.942). So they are left out, and what little they do at the edge of a sector belongs into the given margin.
+devices and stand on another mast than its own. Sectors of one mast on one carrier do disturb each other, but antennas
+have no pattern here: each would be as loud as the device's own, while real ones are 20 dB weaker from behind (TR
+36.942). So they are left out, and what they do at the edge of a sector belongs into the given margin.
 
-Loads depend on rates, rates on margins, margins on loads: a system of equations for both directions together, the load
-coupling of I. Siomina and D. Yuan, *Analysis of cell load coupling for LTE network planning and optimization* (IEEE
-Trans. Wireless Comm. 11(6), 2012). It is solved from an interference of 0 on. More interference means lower rates, lower
-rates more load, and more load more interference, so by induction no step brings less than the one before, and as no load
-is above 1 the steps converge, to the least solution. They end when no device's part of the carrier changes by more than
-1e-9, or after 500. Two things do not rise with interference: what one device takes of a cell that is full, and what one
-takes whose row of a table is worse but takes less of the carrier for a bit; therefore a step that would bring less
-interference anywhere keeps what there was, which leaves the cases without them as they are.
+Loads depend on rates, rates on margins, and margins on loads: the load coupling of I. Siomina and D. Yuan, *Analysis of
+cell load coupling for LTE network planning and optimization* (IEEE Trans. Wireless Comm. 11(6), 2012), here for both
+directions together. It is solved in steps, from no interference on. More interference means lower rates, lower rates
+more load, and more load more interference, so by induction no step brings less than the one before; as no load is above
+1 the steps converge, to the least solution that there is. They end when nobody's part of a carrier changes by more than
+1e-9, or after 500. Two things may fall while interference rises: what one device has of a cell that is full, and what
+one takes that falls to a row of its table that is cheaper for each bit. Therefore where a step would bring less than
+the one before, that of before is kept, which changes nothing where neither happens.
 
-A device that interference leaves without a rate cannot be served: its cell has a load of 1, which such devices share in
-equal parts. One that has none without interference, in either direction, offers nothing. With given loads there is
-nothing to solve, every device of a cell sends equally often, and d_j is 1.
+A device that interference leaves without a rate cannot be served, so its cell has a load of 1; such devices share all
+of it in equal parts. One that lacks a rate even without interference, in either direction, offers nothing. With given
+loads there is nothing to solve, the devices of a cell send equally often, and d_j is 1.
 
-So margins are a function of the topology, the radio and the entry of ``loads`` that holds: never of a run's own messages,
-of who is asked for, or of order. Leaves out shadowing, of ways to other stations and in rates that loads follow from;
-outages; power control; what a station without traffic sends (broadcast, reference signals); that neighbours on other
-masts agree on who sends; between the directions, a TDD network that is not in step; and that a cell with several
-``carriers`` spreads its devices: offer what there is on one of them.
+So a margin is a function of the topology, the radio and the entry of ``loads`` that holds: never of a run's messages,
+of who is asked for, or of order. Leaves out shadowing, on ways to other stations and in the rates that loads follow
+from; outages; power control; what a station without traffic sends (broadcast, reference signals); base stations that
+agree on who sends; TDD networks that are not in step, where one direction disturbs the other; and that a cell with
+several ``carriers`` spreads its devices: offer what there is on one of them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Interference(Settings):
     """What other cells on the same carrier do: the loads follow from traffic, or are given."""
 
     loads: Several[OfferedTraffic] | None = None
-    """What the other traffic of these cells is like, from when on; the first entry from 0 s on. Loads follow from it."""
+    """What the other traffic of these cells is like, from when on; the first entry is from 0 s on."""
     uplink_load: PartOfTime | None = None
     """In place of `loads`: the part of the time in which some device of every other cell sends."""
     downlink_load: PartOfTime | None = None

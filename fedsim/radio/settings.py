@@ -1,4 +1,4 @@
-"""A radio says how fast one device can send and receive, now and later; it knows nothing of who else is on the air.
+"""A radio says how fast one device can send and receive, now and later; it knows nothing of the cell's other devices.
 
 Leaves out sharing, delays and losses (the cell's matter), devices that move, and handover.
 """
@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedsim.kernel.streams import Streams
 from fedsim.settings import Component, NonNegative, Settings
+
+if TYPE_CHECKING:
+    from fedsim.radio.surroundings import Surroundings
 
 __all__ = [
     "ANYWHERE",
@@ -83,11 +86,11 @@ class Rates:
     use would carry ``uplink_bps / uplink_share``. Matters only where devices share the air fairly."""
     downlink_share: float = 1.0
     """The same of the downlink."""
-    uplink_format: TransportFormat = ANY_FORMAT
+    uplink_format: TransportFormat = field(default=ANY_FORMAT, repr=False)
     """What the rate is made of."""
-    downlink_format: TransportFormat = ANY_FORMAT
+    downlink_format: TransportFormat = field(default=ANY_FORMAT, repr=False)
     """The same of the downlink."""
-    coverage_class: int | None = None
+    coverage_class: int | None = field(default=None, repr=False)
     """0, 1 or 2 from normal to extreme coverage, for a technology that has such classes."""
 
 
@@ -187,6 +190,8 @@ class RadioPath:
     """Where the device stands."""
     place: Place = ANYWHERE
     """How high and how deep."""
+    surroundings: Surroundings | None = field(default=None, compare=False, repr=False)
+    """Who else is on the air; None: unknown."""
 
 
 class RadioSettings(Component):

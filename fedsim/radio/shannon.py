@@ -37,9 +37,7 @@ class Shannon(Carrier, SnrRadio):
 
     def uncut_of(self, paths: Sequence[RadioPath]) -> RatesOfMany:
         """The rates at time zero that devices would have without the maximum of their category."""
-        _, loss_db = next(self.snr.losses_db(paths))
-        median_db = self.snr.medians_db(paths, self.bandwidths_hz)
-        return self.carried(UpDown(median_db.uplink - loss_db, median_db.downlink - loss_db), cut=False)
+        return self.carried(self.snr_of(paths), cut=False)
 
     @property
     def device_duplex(self) -> Duplex:

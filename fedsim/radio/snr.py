@@ -3,8 +3,8 @@
 One class and one line per source. Given ratios leave out distance: the median is the same for every device, and only
 shadowing (`fedsim.radio.propagation.shadowing`) tells them apart. In a link budget both directions have one path loss
 (`fedsim.radio.propagation`), as their carriers lie close together; it leaves out power control (a device always sends
-with full power), antenna patterns, devices that put their power into a part of the band, and interference that comes
-and goes: it is a margin, if anything.
+with full power), antenna patterns, and devices that put their power into a part of the band. Interference is a margin,
+given or worked out from the loads of other cells (`fedsim.radio.interference`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from fedsim.errors import Misfit, UserError, within
 from fedsim.kernel.philox import philox
 from fedsim.radio.budget import PowerBudget, noise_dbm
+from fedsim.radio.interference import Interference
 from fedsim.radio.propagation.path_loss import OwnShadows, PathLossSettings, Ways
 from fedsim.radio.propagation.penetration import Penetration, penetration_losses_db
 from fedsim.radio.propagation.shadowing import Shadowing
@@ -143,6 +144,8 @@ class FromLinkBudget(SnrSettings):
     """How far interference lifts the noise at the base station."""
     downlink_interference_margin_db: NonNegative = 0.0
     """How far interference lifts the noise at the device."""
+    interference: Interference | None = None
+    """What cells on the same carrier add to both margins, by their load; left out, nothing."""
     station_height_m: NonNegative | None = None
     """Height of the base station's antenna. Left out, that of the path-loss model's scenario; a model that has none
     counts distances on the ground then."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from fedsim.radio.snr_radio import SnrRadio
 __all__ = ["Surroundings"]
 
 MOST_STEPS, CLOSE = 500, 1e-9
-AT_ONCE = 4_096
+AT_ONCE = 1_024
 """Devices whose distances to all stations are in memory together."""
 Places = NDArray[np.intp]
 Position = tuple[float, float]
@@ -96,8 +97,8 @@ class _Carrier:
         """What every device sends, and the downlink's loads, where loads are given."""
         uplink, downlink = self._interference.uplink_load, self._interference.downlink_load
         assert uplink is not None and downlink is not None, "checked with the settings"
-        senders = np.bincount(self._cell, self._offers, self._cells)
-        return uplink * self._offers / np.maximum(senders, 1.0)[self._cell], np.full(self._cells, downlink)
+        senders = self._in_cells(self._offers)[self._cell]
+        return uplink * self._offers / np.maximum(senders, 1.0), np.full(self._cells, downlink)
 
     def _balanced(self, traffic: OfferedTraffic) -> UpDown[Numbers]:
         """The interference whose loads cause it."""
@@ -109,8 +110,7 @@ class _Carrier:
                 self._parts(traffic.uplink_bps, rates.uplink_bps, rates.uplink_share),
                 self._parts(traffic.downlink_bps, rates.downlink_bps, rates.downlink_share),
             )
-            loads = np.bincount(self._cell, now.downlink, self._cells)
-            found = self._heard(now.uplink * self._radio.uplink_density(rates), loads)
+            found = self._heard(now.uplink * self._radio.uplink_density(rates), self._in_cells(now.downlink))
             heard = UpDown(*(np.maximum(old, new) for old, new in zip(heard, found, strict=True)))
             if all(np.allclose(old, new, rtol=0.0, atol=CLOSE) for old, new in zip(before, now, strict=True)):
                 break
@@ -121,23 +121,33 @@ class _Carrier:
         """The part of its cell's carrier that each device takes."""
         served = rate_bps > 0
         wanted = np.where(self._offers & served, offered_bps * share / np.where(served, rate_bps, 1.0), 0.0)
-        parts = wanted / np.maximum(np.bincount(self._cell, wanted, self._cells), 1.0)[self._cell]
+        parts = wanted / np.maximum(self._in_cells(wanted), 1.0)[self._cell]
         stuck = self._offers & ~served & (offered_bps > 0)
-        stuck_there = np.bincount(self._cell, stuck, self._cells)[self._cell]
+        stuck_there = self._in_cells(stuck)[self._cell]
         return np.where(stuck_there > 0, stuck / np.maximum(stuck_there, 1.0), parts)
 
     def _heard(self, sent: Numbers, loads: Numbers) -> UpDown[Numbers]:
         """I / N at each station, where every device sends so much, and at each device, at such loads of stations."""
         uplink, downlink = self._over_noise
         return UpDown(
-            np.bincount(self._other, sent[self._device] * uplink, self._cells),
-            np.bincount(self._device, loads[self._other] * downlink, len(self._cell)),
+            _sums(self._other, sent[self._device] * uplink, self._cells),
+            _sums(self._device, loads[self._other] * downlink, len(self._cell)),
         )
+
+    def _in_cells(self, of_devices: NDArray[Any]) -> Numbers:
+        """The sum over the devices of each cell."""
+        return _sums(self._cell, of_devices, self._cells)
 
     def _margins(self, heard: UpDown[Numbers]) -> UpDown[Numbers]:
         """Of each device."""
         uplink_db, downlink_db = (each(math.log1p, ratios) * (10 / math.log(10)) for ratios in heard)
         return UpDown(uplink_db[self._cell], downlink_db)
+
+
+def _sums(places: Places, numbers: NDArray[Any], most: int) -> Numbers:
+    """Of the *numbers* at each place, added in their order."""
+    found: Numbers = np.bincount(places, numbers, most)
+    return found
 
 
 def _linear(decibels: Numbers) -> Numbers:
@@ -151,7 +161,7 @@ def _losses_to_others(
     numbers: NDArray[np.int64],
     positions_m: Sequence[Position | None],
 ) -> tuple[Places, Places, Numbers]:
-    """Each device with each of its neighbours, as places in *paths* and in *numbers*, and the coupling loss between them.
+    """Each device with each of its neighbours, as places in *paths* and in *numbers*, and what is lost on the way.
 
     *numbers* are those of the base stations that have devices, in order.
     """
@@ -180,8 +190,8 @@ def _nearest(
 ) -> tuple[Places, Places]:
     """Each device with each of its neighbours, the nearest first."""
     here_m = np.array([path.position_m for path in paths], np.float64)
-    along_m = here_m[:, None, :] - there_m
-    square = along_m[:, :, 0] * along_m[:, :, 0] + along_m[:, :, 1] * along_m[:, :, 1]
+    across_m, up_m = (np.subtract.outer(here_m[:, axis], there_m[:, axis]) for axis in (0, 1))
+    square = across_m * across_m + up_m * up_m
     square[np.array([path.mast for path in paths], np.intp)[:, None] == masts] = np.inf
     if interference.within_m is not None:
         square[square > interference.within_m * interference.within_m] = np.inf
@@ -212,9 +222,7 @@ def _coupling_losses_db(snr: FromLinkBudget, ways: Sequence[RadioPath]) -> Numbe
         ) from misfit
 
 
-def _check_places(
-    snr: FromLinkBudget, paths: Sequence[RadioPath], positions_m: Sequence[Position | None]
-) -> None:
+def _check_places(snr: FromLinkBudget, paths: Sequence[RadioPath], positions_m: Sequence[Position | None]) -> None:
     """Raise `Misfit` unless distances to other stations are known, and matter."""
     key = ("snr", "interference")
     if not snr.path_loss.needs_distance:

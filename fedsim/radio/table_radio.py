@@ -11,7 +11,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fedsim.radio.budget import LinkBudget, PowerBudget, Term
+from fedsim.radio.carrier import TddPattern
 from fedsim.radio.rate_table import RateTable, Row
 from fedsim.radio.settings import RatesOfMany, UpDown
 from fedsim.radio.snr_radio import RatiosOfMany, SnrRadio
@@ -62,6 +66,15 @@ class TableRadio(SnrRadio):
             uplink_row=up,
             downlink_row=down,
         )
+
+    def uplink_density(self, rates: RatesOfMany) -> NDArray[np.float64]:
+        """A device puts all of its power into the resource blocks or tones that it has."""
+        if rates.uplink_row is None:
+            return super().uplink_density(rates)
+        tdd: TddPattern | None = getattr(self, "tdd", None)
+        duty = np.array([row.duty for row in rates.formats.uplink])[rates.uplink_row]
+        sends = duty / (1.0 if tdd is None else tdd.time_shares.uplink)  # of the time that uplinks have
+        return np.where(rates.uplink_bps > 0, sends / rates.uplink_share, 1.0)
 
     def budget_at(
         self, way: Literal[0, 1], power: PowerBudget | None, loss_db: float, snr_db: UpDown[float]

@@ -156,8 +156,8 @@ FAULTS = (
     Fault(
         "a shared cell has two channels",
         WIRES,
-        '1 if settings.duplex == "shared" else 2',
-        "2",
+        'if settings.duplex == "shared" else (up_s, down_s)',
+        "if False else (up_s, down_s)",
         ("tests/network/test_wires.py",),
     ),
     Fault(

@@ -14,7 +14,6 @@ FREE_SPACE = PROPAGATION + "simple.py"
 LOG_DISTANCE = PROPAGATION + "simple.py"
 LINK_BUDGET = "fedsim/radio/snr.py"
 PHILOX = "fedsim/kernel/philox.py"
-RADIO_PATHS = "fedsim/network/radio_paths.py"
 RURAL = PROPAGATION + "rural.py"
 SHADOWING = PROPAGATION + "shadowing.py"
 STANDARD = PROPAGATION + "standard.py"
@@ -24,6 +23,7 @@ WAVES = PROPAGATION + "waves.py"
 SHANNON = "fedsim/radio/shannon.py"
 SNR_RADIO = "fedsim/radio/snr_radio.py"
 TRACE = "fedsim/radio/trace.py"
+TOPOLOGY = "fedsim/topology/graph.py"
 TEST_CARRIER = "tests/radio/test_carrier.py"
 TEST_CHANGING = "tests/network/test_rates_that_change.py"
 TEST_EFFICIENCY = "tests/radio/test_spectral_efficiency.py"
@@ -427,16 +427,16 @@ FAULTS = (
     ),
     Fault(
         "a base station's position depends on who has sensors",
-        RADIO_PATHS,
-        "names = [name for name, node in relays if node",
-        "names = [name for name, node in relays if len(topology.graph[name]) > 1 and node",
+        TOPOLOGY,
+        "return (name for name, node in relays if node",
+        "return (name for name, node in relays if len(self.graph[name]) > 1 and node",
         (TEST_RADIO_PATHS,),
     ),
     Fault(
         "a base station's position depends on servers",
-        RADIO_PATHS,
-        "stations = {name: position for position, name in enumerate(names)}",
-        "stations = {name: position for position, name in enumerate(topology.infrastructure)}",
+        TOPOLOGY,
+        "numbers = {station: number for number, station in enumerate(self._stations)}",
+        "numbers = {station: number for number, station in enumerate(self.infrastructure)}",
         (TEST_RADIO_PATHS,),
     ),
     Fault(

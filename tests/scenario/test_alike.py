@@ -73,7 +73,7 @@ def test_every_word_stands_once_and_is_found(kind: str) -> None:
         ("protocols", "FedDyn", "write {name: scaffold, "),
         ("models", "ResNet18", "write {name: resnet, depth: 20}"),
         ("datasets", "Fashion-MNIST", "(docs/data/arrays.md): write {name: arrays, "),
-        ("radios", "NB-IoT", "write {name: fixed, profile: nb_iot_nb1}"),
+        ("radios", "5G", "write {name: fixed, profile: nr_100mhz_private}"),
     ],
 )
 def test_what_is_alike_in_meaning_goes_before_what_is_spelled_alike(kind: str, word: str, said: str) -> None:

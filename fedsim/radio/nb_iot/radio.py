@@ -26,7 +26,7 @@ from fedsim.radio.settings import Duplex, RatesOfMany, TransportFormat, UpDown
 from fedsim.radio.snr import FromLinkBudget
 from fedsim.radio.snr_radio import RatiosOfMany
 from fedsim.radio.table_radio import TableRadio
-from fedsim.settings import Fraction, NonNegative, Settings, Several, key_rule
+from fedsim.settings import Fraction, NonNegative, Positive, Settings, Several, key_rule
 
 __all__ = ["NbIot", "RandomAccess"]
 
@@ -39,8 +39,8 @@ REFERENCE_DBM, REFERENCE_NOISE_FIGURE_DB = 43.0, 5.0
 """Of the link that TR 45.820 measures coverage by: where ratios are given, they are taken for that link's."""
 
 
-Period = Annotated[float, Interval(ge=4, le=131_072)]
-"""R_max x G milliseconds: TS 36.213 clause 16.6."""
+PERIODS_MS = 4.0, 131_072.0
+"""R_max x G, from the shortest on: TS 36.213 clause 16.6."""
 
 
 class RandomAccess(Settings):
@@ -82,7 +82,7 @@ class NbIot(TableRadio):
     """Tones of 15 kHz that an uplink block may have; a device in bad coverage puts its power into few."""
     narrow_tone: bool = False
     """Whether single tones of 3.75 kHz are used too."""
-    control_period_ms: Annotated[tuple[Period, Period, Period], Strict(False)] | None = None
+    control_period_ms: Annotated[tuple[Positive, Positive, Positive], Strict(False)] | None = None
     """Period of the control channel in milliseconds, for each coverage class (NPDCCH: R_max x G); left out, a control
     message may begin at any time."""
     random_access: Several[RandomAccess] = (
@@ -104,6 +104,18 @@ class NbIot(TableRadio):
                 "harq_processes=2 is for category nb2, and NB1 has one; write category: nb2, or leave it out",
                 "harq_processes",
             )
+
+    @key_rule
+    def _periods_of_the_standard(self) -> None:
+        shortest_ms, longest_ms = PERIODS_MS
+        for place, period_ms in enumerate(self.control_period_ms or ()):
+            if not shortest_ms <= period_ms <= longest_ms:
+                raise Misfit(
+                    f"{period_ms:g} must be from {shortest_ms:g} to {longest_ms:g}: a control channel repeats after "
+                    "R_max x G milliseconds",
+                    "control_period_ms",
+                    place,
+                )
 
     @key_rule
     def _some_tones(self) -> None:
@@ -202,7 +214,19 @@ class NbIot(TableRadio):
 
     def rates_at_all(self, snr_db: RatiosOfMany, before: RatesOfMany | None = None) -> RatesOfMany:
         """The best rows for what the other direction allows; classes as the hysteresis leaves them."""
-        classes = self.coverage_classes(snr_db.downlink, None if before is None else before.coverage_class)
+        return self._rates_in(self._classes_at(snr_db, before), snr_db)
+
+    def rates_under(
+        self, snr_db: RatiosOfMany, margin_db: RatiosOfMany, before: RatesOfMany | None = None
+    ) -> RatesOfMany:
+        """The same; classes are by coupling loss, and know nothing of other cells."""
+        ratios_db = UpDown(snr_db.uplink - margin_db.uplink, snr_db.downlink - margin_db.downlink)
+        return self._rates_in(self._classes_at(snr_db, before), ratios_db)
+
+    def _classes_at(self, snr_db: RatiosOfMany, before: RatesOfMany | None) -> NDArray[np.int8]:
+        return self.coverage_classes(snr_db.downlink, None if before is None else before.coverage_class)
+
+    def _rates_in(self, classes: NDArray[np.int8], snr_db: RatiosOfMany) -> RatesOfMany:
         tables = np.zeros_like(classes) if self.control_period_ms is None else classes
         up = _looked_up(self._up_table, tables, self.controls(snr_db.downlink), snr_db.uplink)
         down = _looked_up(self._down_table, tables, self.answers(snr_db.uplink), snr_db.downlink)
@@ -221,8 +245,21 @@ class NbIot(TableRadio):
         self, way: Literal[0, 1], power: PowerBudget | None, loss_db: float, snr_db: UpDown[float]
     ) -> LinkBudget:
         """With the row that is taken, for the repeats that the other direction needs."""
+        return self.budget_under(way, power, loss_db, snr_db, UpDown(0.0, 0.0))
+
+    def budget_under(
+        self,
+        way: Literal[0, 1],
+        power: PowerBudget | None,
+        loss_db: float,
+        snr_db: UpDown[float],
+        margin_db: UpDown[float],
+    ) -> LinkBudget:
+        """The same; the class knows nothing of other cells."""
+        by_loss = np.array([snr_db.downlink])
+        snr_db = UpDown(snr_db.uplink - margin_db.uplink, snr_db.downlink - margin_db.downlink)
         up, down = (np.array([ratio_db]) for ratio_db in snr_db)
-        coverage_class = 0 if self.control_period_ms is None else int(self.coverage_classes(down)[0])
+        coverage_class = 0 if self.control_period_ms is None else int(self.coverage_classes(by_loss)[0])
         if way == 0:
             table = self._up_table(coverage_class, int(self.controls(down)[0]))
         else:
