@@ -23,8 +23,10 @@ from writers.markdown import COLUMNS, ROOT, relative, table
 PAGE = str(scenarios.CASES.relative_to(ROOT))
 INDUSTRIAL = ("bearings_night_shift", "cwru", "engines", "cameras", "wear")
 """Cases of a plant with data like the plant's own, or nearly."""
-RELATED = ("night_shift_nb_iot", "far_sensors_lte_m", "agv_private_5g", "plant_mixed", "femnist_368", "glyphs_368")
+RELATED = ("night_shift_nb_iot", "far_sensors_lte_m", "agv_with_faults", "plant_mixed", "femnist_368", "glyphs_368")
 """Cases of which the network, the devices or the size is a plant's, and the data stand in for its own."""
+RADIOS = ("nbiot_vibration", "ltem_cameras", "private_5g_agv", "mixed_park")
+"""Cases of which the radio is the question."""
 TITLES = ["case", "data and network", "protocol", "learning rate, batch", "result", "time", "traffic"]
 PLACE = re.compile(r"\{(?P<scenario>\w+)/(?P<protocol>[^{}/]+)/(?P<what>[^{}/]+)(?P<range>/range)?\}")
 SHARES = ("accuracy", "macro_f1", "recall", "false_alarms", "missed_faults")
@@ -32,8 +34,8 @@ NOT_YET = "Its numbers are not measured yet."
 
 
 def table_of(kind: str) -> str:
-    """The table of the cases that are ``industrial``, or of ``related`` ones."""
-    names = {"industrial": INDUSTRIAL, "related": RELATED}[kind]
+    """The table of the cases that are ``industrial``, of ``related`` ones, or of those about ``radios``."""
+    names = {"industrial": INDUSTRIAL, "related": RELATED, "radios": RADIOS}[kind]
     rows = scenarios.measured()
     lines = [line(name, rows[rows["scenario"] == name]) for name in names]
     return relative(table(TITLES, lines), PAGE)

@@ -166,10 +166,12 @@ def radio_text(radio: RadioSettings) -> str:
     if category or profile:
         bandwidth = getattr(radio, "bandwidth_hz", None)
         wide = f" {si(bandwidth, 'Hz').replace(' ', SAME)}" if bandwidth and not category else ""
-        return f"`{category or profile}`{wide}"
+        own = "" if profile or radio.name == "shannon" else f"{radio.name} "
+        return f"`{own}{category or profile}`{wide}"
     up, down = (getattr(radio, key, None) for key in ("uplink_bps", "downlink_bps"))
     if up is None or down is None:
-        return f"`{radio.name}`"
+        megahertz = getattr(radio, "bandwidth_mhz", None)
+        return f"`{radio.name}`{f' {megahertz:g}{SAME}MHz' if megahertz else ''}"
     rates = ["no limit" if rate == math.inf else si(rate, "bit/s").replace(" ", SAME) for rate in (up, down)]
     return rates[0] if up == down else f"{rates[0]} up, {rates[1]} down"
 

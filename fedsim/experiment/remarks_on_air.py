@@ -16,10 +16,10 @@ from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
-from fedsim.network.radio_paths import MANY, paths_of
+from fedsim.network.radio_paths import MANY, paths_of, surroundings_of
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.fixed import Fixed, profiles
-from fedsim.radio.settings import RadioPath, RadioSettings
+from fedsim.radio.settings import Place, RadioPath, RadioSettings
 from fedsim.radio.shannon import Shannon
 from fedsim.scenario.build import Materials, device_kinds
 from fedsim.scenario.document import KeyPath
@@ -73,6 +73,7 @@ class _Devices:
         self._topology = materials.topology
         self._streams = Streams(materials.seed)
         self._kind_of = device_kinds(scenario, materials)
+        self._around = surroundings_of(self._topology, self._streams, self._place_of, self._radio_of)
 
     def first(self, where: KeyPath) -> RadioPath | None:
         """The first of them; None where there is none."""
@@ -131,7 +132,13 @@ class _Devices:
             yield from ((where, cells[where].radio, own) for where, own in here.items())
 
     def _paths(self, only: Iterable[int] | None = None) -> Iterator[RadioPath]:
-        return paths_of(self._topology, self._streams, lambda index: self._kind_of(index).place, only)
+        return paths_of(self._topology, self._streams, self._place_of, only, self._around)
+
+    def _place_of(self, index: int) -> Place:
+        return self._kind_of(index).place
+
+    def _radio_of(self, sensor: str) -> RadioSettings:
+        return self._network.cells.get(self._topology.cell_of(sensor), self._network.cell).radio
 
     def _where(self, sensor: str) -> KeyPath:
         """The entry for the cell of *sensor*."""

@@ -10,7 +10,8 @@ loss of `fedsim.radio.snr` (median path loss, walls and extra loss, less both an
     a_j     the part of one carrier that device j takes: offered bit/s x share / rate; divided by the sum of these
             over its cell where that is above 1
     load_c  the sum of a_j over the devices of cell c, so at most 1
-    d_j     how much denser device j sends than if it spread its power over all of the carrier: 12 times on 1 of 12 tones
+    d_j     how much denser device j sends than if it spread its power over all of the carrier: 12 times on 1 of
+            12 tones
     N       thermal noise in the band that the ratios are for, times the receiver's noise figure
 
 The neighbours of a device are the stations nearest to it (of equally near ones the first in the topology) that have
@@ -23,8 +24,8 @@ cell load coupling for LTE network planning and optimization* (IEEE Trans. Wirel
 directions together. It is solved in steps, from no interference on. More interference means lower rates, lower rates
 more load, and more load more interference, so by induction no step brings less than the one before; as no load is above
 1 the steps converge, to the least solution that there is. They end when nobody's part of a carrier changes by more than
-1e-9, or after 500. Two things may fall while interference rises: what one device has of a cell that is full, and what
-one takes that falls to a row of its table that is cheaper for each bit. Therefore where a step would bring less than
+1e-9, or after 500. Some things may fall while interference rises: what one device has of a cell that is full, and
+what one takes whose next row of a table is cheaper for each bit. Therefore where a step would bring less than
 the one before, that of before is kept, which changes nothing where neither happens.
 
 A device that interference leaves without a rate cannot be served, so its cell has a load of 1; such devices share all

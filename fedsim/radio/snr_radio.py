@@ -197,6 +197,8 @@ def _less(snr_db: RatiosOfMany, margin_db: RatiosOfMany) -> RatiosOfMany:
 
 def _with(power: PowerBudget, margin_db: float) -> PowerBudget:
     """What other cells do, in addition to the given margin."""
+    if margin_db == 0:
+        return power
     return replace(power, interference_margin_db=power.interference_margin_db + margin_db)
 
 

@@ -146,8 +146,7 @@ class _Carrier:
 
 def _sums(places: Places, numbers: NDArray[Any], most: int) -> Numbers:
     """Of the *numbers* at each place, added in their order."""
-    found: Numbers = np.bincount(places, numbers, most)
-    return found
+    return np.asarray(np.bincount(places, numbers, most), np.float64)
 
 
 def _linear(decibels: Numbers) -> Numbers:

@@ -245,7 +245,7 @@ def test_what_is_unlimited_is_called_so(tmp_path: Path) -> None:
     assert json.loads(json.dumps(plain(facts), allow_nan=False))["network"]["uplink_bps"]["max"] == "inf"
 
 
-@pytest.mark.parametrize("name", ["quickstart", "agv_private_5g", "night_shift_nb_iot"])
+@pytest.mark.parametrize("name", ["quickstart", "agv_with_faults", "night_shift_nb_iot"])
 def test_tables_fit_a_hundred_columns(name: str) -> None:
     shown = printed(describe(load(ROOT / "scenarios" / f"{name}.yaml"))[0])
     assert max(map(len, shown.splitlines())) <= WIDTH

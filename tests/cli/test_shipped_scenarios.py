@@ -13,7 +13,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 ALL = {path.relative_to(SCENARIOS).as_posix(): path.read_text("utf-8") for path in sorted(SCENARIOS.rglob("*.yaml"))}
 WITH_DATA = [name for name, text in ALL.items() if "FEDSIM_DATA" in text]
 WITHOUT = [name for name in ALL if name not in WITH_DATA]
-NOW = [f"{name}.yaml" for name in ("agv_private_5g", "far_sensors_lte_m", "night_shift_nb_iot", "plant_mixed", "wear")]
+NOW = [f"{name}.yaml" for name in ("agv_with_faults", "far_sensors_lte_m", "night_shift_nb_iot", "plant_mixed", "wear")]
 
 
 @pytest.mark.parametrize("name", mostly_long(WITHOUT, now=NOW))

@@ -290,7 +290,7 @@ def test_each_header_of_a_paper_says_its_real_time_once_and_in_one_way(path: Pat
     [
         ("digits", "`lte_m_m2`<br>80&nbsp;devices in 10 cells"),
         ("far_sensors_lte_m", "`lte_m_m1`<br>100&nbsp;devices in one cell"),
-        ("agv_private_5g", "`nr_38803` 20&nbsp;MHz<br>40&nbsp;devices in 4 cells"),
+        ("agv_with_faults", "`nr_38803` 20&nbsp;MHz<br>40&nbsp;devices in 4 cells"),
         ("plant_mixed", "`lte_m_m1`, `nr_100mhz_private`<br>12&nbsp;devices in 2 cells"),
     ],
 )

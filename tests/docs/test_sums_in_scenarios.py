@@ -123,7 +123,7 @@ def test_vehicles_in_a_ring_with_a_broken_wire(tmp_path: Path) -> None:
     assert (round(snr_db, 1), round(2.93 * 20, 1), round(2.93 * 20 / 5, 1)) == (21.8, 58.6, 11.7)
 
     def minutes(folder: str, *overrides: str) -> dict[str, float]:
-        last = simulated("agv_private_5g.yaml", tmp_path / folder, *overrides)
+        last = simulated("agv_with_faults.yaml", tmp_path / folder, *overrides)
         return {protocol: round(row["sim_time_s"] / 60, 1) for protocol, row in last.items()}
 
     assert minutes("around") == {"wait": 18.5, "deadline": 18.5}

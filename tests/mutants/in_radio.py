@@ -330,8 +330,8 @@ FAULTS = (
     Fault(
         "a shadow helps upwards",
         SNR_RADIO,
-        "rates = self.rates_at_all(UpDown(median_db.uplink - loss_db",
-        "rates = self.rates_at_all(UpDown(median_db.uplink + loss_db",
+        "snr_db = UpDown(median_db.uplink - loss_db",
+        "snr_db = UpDown(median_db.uplink + loss_db",
         (TEST_SHANNON,),
     ),
     Fault(

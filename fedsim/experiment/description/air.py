@@ -8,7 +8,7 @@ from itertools import islice
 
 from fedsim.errors import Misfit, nearest
 from fedsim.kernel.streams import Streams
-from fedsim.network.radio_paths import MANY, by_radio, paths_of
+from fedsim.network.radio_paths import MANY, by_radio, paths_of, surroundings_of
 from fedsim.network.settings import CellSettings
 from fedsim.radio.settings import ANYWHERE, Place, RadioPath, RadioSettings
 from fedsim.scenario.schema import Scenario
@@ -31,6 +31,7 @@ class Air:
 
     def __init__(self, scenario: Scenario, topology: Topology, seed: int) -> None:
         self._scenario, self._topology, self._streams = scenario, topology, Streams(seed)
+        self._around = surroundings_of(topology, self._streams, self._place_of, self.radio_of)
         stations = set(map(topology.cell_of, topology.sensors))
         with scenario.about("network"):
             for name in scenario.network.cells:
@@ -49,7 +50,7 @@ class Air:
 
     def paths(self, only: Iterable[int] | None = None) -> Iterator[RadioPath]:
         """Every sensor's way over the air, in their order; or *only* of those at these positions."""
-        return paths_of(self._topology, self._streams, self._place_of, only)
+        return paths_of(self._topology, self._streams, self._place_of, only, self._around)
 
     @contextmanager
     def about_radio_of(self, sensor: str) -> Iterator[None]:
