@@ -9,7 +9,7 @@ from itertools import islice
 
 from fedsim.errors import UserError
 from fedsim.kernel.streams import Streams
-from fedsim.radio.settings import ANYWHERE, Place, RadioPath, RadioSettings, Rates
+from fedsim.radio.settings import ANYWHERE, Around, Place, RadioPath, RadioSettings, Rates
 from fedsim.radio.surroundings import Surroundings
 from fedsim.topology.checks import NodeKind
 from fedsim.topology.graph import Topology
@@ -25,7 +25,7 @@ def paths_of(
     streams: Streams,
     place_of: Callable[[int], Place] = lambda _: ANYWHERE,
     only: Iterable[int] | None = None,
-    around: Surroundings | None = None,
+    around: Around | None = None,
 ) -> Iterator[RadioPath]:
     """Every sensor's path, in their order; or *only* those at these positions, in the order that is given.
 
@@ -45,14 +45,14 @@ def surroundings_of(
     streams: Streams,
     place_of: Callable[[int], Place],
     radio_of: Callable[[str], RadioSettings],
-) -> Surroundings:
-    """The whole network, for radios with interference: *radio_of* tells a sensor's by its name."""
+) -> Around:
+    """What knows the whole network, for radios with interference: *radio_of* tells a sensor's by its name."""
 
     def positions_m() -> list[tuple[float, float] | None]:
         relays = topology.infrastructure.nodes(data=True)
         return [node["position_m"] for _, node in relays if node["kind"] is NodeKind.BASE_STATION]
 
-    return Surroundings(lambda: paths_of(topology, streams, place_of), radio_of, positions_m)
+    return Surroundings(lambda: paths_of(topology, streams, place_of), radio_of, positions_m).margins_db
 
 
 def by_radio(

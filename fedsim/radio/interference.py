@@ -24,9 +24,9 @@ cell load coupling for LTE network planning and optimization* (IEEE Trans. Wirel
 directions together. It is solved in steps, from no interference on. More interference means lower rates, lower rates
 more load, and more load more interference, so by induction no step brings less than the one before; as no load is above
 1 the steps converge, to the least solution that there is. They end when nobody's part of a carrier changes by more than
-1e-9, or after 500. Some things may fall while interference rises: what one device has of a cell that is full, and
-what one takes whose next row of a table is cheaper for each bit. Therefore where a step would bring less than
-the one before, that of before is kept, which changes nothing where neither happens.
+1e-9, or after 500. Some things may fall while interference rises: what one device has of a cell that is full, and what
+one takes whose next row of a table is cheaper for each bit. Therefore where a step would bring less than the one
+before, that of before is kept, which changes nothing where neither happens.
 
 A device that interference leaves without a rate cannot be served, so its cell has a load of 1; such devices share all
 of it in equal parts. One that lacks a rate even without interference, in either direction, offers nothing. With given

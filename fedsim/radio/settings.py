@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from fedsim.kernel.streams import Streams
 from fedsim.settings import Component, NonNegative, Settings
 
-if TYPE_CHECKING:
-    from fedsim.radio.surroundings import Surroundings
-
 __all__ = [
     "ANYWHERE",
     "ANY_FORMAT",
+    "Around",
     "Duplex",
     "PartialCoverage",
     "Place",
@@ -190,8 +188,12 @@ class RadioPath:
     """Where the device stands."""
     place: Place = ANYWHERE
     """How high and how deep."""
-    surroundings: Surroundings | None = field(default=None, compare=False, repr=False)
-    """Who else is on the air; None: unknown."""
+    around: Around | None = field(default=None, compare=False, repr=False)
+    """What knows the other cells; None: nothing does."""
+
+
+Around = Callable[["RadioSettings", Sequence[RadioPath]], Iterator[tuple[float, UpDown[NDArray[np.float64]]]]]
+"""How far other cells lift the noise of a radio's paths: (seconds from when on, decibels), the first at 0."""
 
 
 class RadioSettings(Component):

@@ -129,14 +129,14 @@ class SnrRadio(PartialCoverage):
         snr: object = self.snr
         if not isinstance(snr, FromLinkBudget) or snr.interference is None:
             return iter([(0.0, UpDown(np.zeros(len(paths)), np.zeros(len(paths))))])
-        around = paths[0].surroundings
+        around = paths[0].around
         if around is None:
             raise Misfit(
                 f"what interference is for sensor {paths[0].sensor!r} depends on all cells around it, and its path "
                 "was made without a network; take the paths of a network, or leave interference out",
                 *("snr", "interference"),
             )
-        return around.margins_db(self, snr, snr.interference, paths)
+        return around(self, paths)
 
     def budgets(self, path: RadioPath) -> UpDown[LinkBudget]:
         """How the device comes to its rates at time zero."""

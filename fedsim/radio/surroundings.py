@@ -40,18 +40,13 @@ class Surroundings:
         self._paths, self._radio_of, self._positions_m = paths, radio_of, positions_m
         self._known: dict[int, _Carrier] = {}
 
-    def margins_db(
-        self, radio: SnrRadio, snr: FromLinkBudget, interference: Interference, paths: Sequence[RadioPath]
-    ) -> Iterator[tuple[float, UpDown[Numbers]]]:
-        """How far interference lifts the noise of *paths*: (seconds, decibels each way), the first at 0.
-
-        *interference* is that of *snr*, the ratios of *radio*.
-        """
+    def margins_db(self, radio: RadioSettings, paths: Sequence[RadioPath]) -> Iterator[tuple[float, UpDown[Numbers]]]:
+        """How far other cells lift the noise of *paths*, which are of *radio*: (seconds, decibels), the first at 0."""
         if id(radio) not in self._known:
             own = [path for path in self._paths() if self._radio_of(path.sensor) is radio]
-            self._known[id(radio)] = _Carrier(radio, snr, interference, own, self._positions_m())
+            self._known[id(radio)] = _Carrier(radio, own, self._positions_m())
         carrier = self._known[id(radio)]
-        for number, from_s in enumerate(interference.from_s):
+        for number, from_s in enumerate(carrier.interference.from_s):
             yield from_s, carrier.margins_db(number, paths)
 
 
@@ -60,13 +55,14 @@ class _Carrier:
 
     def __init__(
         self,
-        radio: SnrRadio,
-        snr: FromLinkBudget,
-        interference: Interference,
+        radio: RadioSettings,
         paths: Sequence[RadioPath],
         positions_m: Sequence[Position | None],
     ) -> None:
-        self._radio, self._interference = radio, interference
+        assert isinstance(radio, SnrRadio) and isinstance(radio.snr, FromLinkBudget), "no others have the key"
+        assert radio.snr.interference is not None, "it would not ask"
+        snr, interference = radio.snr, radio.snr.interference
+        self._radio, self.interference = radio, interference
         self._indices = np.array([path.index for path in paths], np.intp)
         numbers, self._cell = np.unique([path.station for path in paths], return_inverse=True)
         self._cells = len(numbers)
@@ -89,13 +85,13 @@ class _Carrier:
         return UpDown(*(of_all[places] for of_all in self._margins_db[entry]))
 
     def _worked_out(self, entry: int) -> UpDown[Numbers]:
-        if self._interference.loads is None:
+        if self.interference.loads is None:
             return self._margins(self._heard(*self._given()))
-        return self._margins(self._balanced(self._interference.loads[entry]))
+        return self._margins(self._balanced(self.interference.loads[entry]))
 
     def _given(self) -> tuple[Numbers, Numbers]:
         """What every device sends, and the downlink's loads, where loads are given."""
-        uplink, downlink = self._interference.uplink_load, self._interference.downlink_load
+        uplink, downlink = self.interference.uplink_load, self.interference.downlink_load
         assert uplink is not None and downlink is not None, "checked with the settings"
         senders = self._in_cells(self._offers)[self._cell]
         return uplink * self._offers / np.maximum(senders, 1.0), np.full(self._cells, downlink)

@@ -32,8 +32,8 @@ FAULTS = (
     Fault(
         "the last loads hold from the beginning",
         SURROUNDINGS,
-        "self._interference.loads[entry]",
-        "self._interference.loads[-1]",
+        "self.interference.loads[entry]",
+        "self.interference.loads[-1]",
         (TEST_INTERFERENCE,),
     ),
     Fault(

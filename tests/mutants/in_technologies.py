@@ -20,7 +20,7 @@ TEST_LAWS = "tests/radio/test_technology_laws.py"
 TEST_LTE = "tests/radio/test_lte.py"
 TEST_LTE_M = "tests/radio/test_lte_m.py"
 TEST_NR = "tests/radio/test_nr.py"
-TEST_PUBLISHED = "tests/docs/test_validation.py"
+TEST_PUBLISHED = "tests/docs/test_published_points.py"
 TEST_REDCAP = "tests/radio/test_redcap.py"
 
 FAULTS = (
