@@ -30,6 +30,6 @@ def files(page: Path) -> dict[str, str]:
 
 
 def columns(table: str) -> dict[str, list[str]]:
-    """A printed table by its columns."""
-    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines())
+    """The first of printed tables, by its columns."""
+    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.partition("\n\n")[0].splitlines())
     return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
