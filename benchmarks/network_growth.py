@@ -1,10 +1,11 @@
 """How time and memory of a network study grow with the number of sensors: one process for each size, one table.
 
-    python benchmarks/network_growth.py [--sensors 1000,10000] [--rounds 10] [--repeat 1] [--set KEY=VALUE]
+    python benchmarks/network_growth.py [--sensors 1000,10000] [--rounds 10] [--repeat 1] [--set KEY=VALUE] [--nb-iot]
 
 Each row is the whole of `fedsim run scenarios/hundred_thousand_sensors.yaml` with another number of base stations:
 the start of Python, reading, building, ten rounds, tables and digest. Exponents are those of time between a row and the
-first one, with and without the start of Python and its libraries, which is the same for every size.
+first one, with and without the start of Python and its libraries, which is the same for every size. With ``--nb-iot``
+each sensor has a link budget of its own and the best row of NB-IoT's tables, in place of two given rates.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from pathlib import Path
 
 SCENARIO = Path(__file__).parents[1] / "scenarios/hundred_thousand_sensors.yaml"
 SENSORS_PER_STATION = 100
+BUDGET = "carrier_hz: 0.9e+9, device_power_dbm: 23.0, station_power_dbm: 43.0, path_loss: {name: umi}, shadowing: {}"
+NOISE = "device_noise_figure_db: 5.0, station_noise_figure_db: 3.0"
+NB_IOT = f"network.cell.radio={{name: nb_iot, snr: {{name: link_budget, {BUDGET}, {NOISE}}}}}"
 
 
 def one_run(sensors: int, rounds: int, changes: list[str]) -> dict[str, float]:
@@ -57,6 +61,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=1, help="take the fastest of so many runs of each size")
     parser.add_argument("--set", action="append", default=[], help="another value for a key of the scenario")
+    parser.add_argument("--nb-iot", dest="set", action="append_const", const=NB_IOT, help="sensors on NB-IoT")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
