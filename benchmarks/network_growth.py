@@ -22,9 +22,10 @@ from pathlib import Path
 
 SCENARIO = Path(__file__).parents[1] / "scenarios/hundred_thousand_sensors.yaml"
 SENSORS_PER_STATION = 100
-BUDGET = "carrier_hz: 0.9e+9, device_power_dbm: 23.0, station_power_dbm: 43.0, path_loss: {name: umi}, shadowing: {}"
+BUDGET = "carrier_hz: 0.9e+9, device_power_dbm: 23.0, station_power_dbm: 43.0, shadowing: {}"
+STREETS = "path_loss: {name: umi, min_distance_m: 10.0}"
 NOISE = "device_noise_figure_db: 5.0, station_noise_figure_db: 3.0"
-NB_IOT = f"network.cell.radio={{name: nb_iot, snr: {{name: link_budget, {BUDGET}, {NOISE}}}}}"
+NB_IOT = f"network.cell.radio={{name: nb_iot, snr: {{name: link_budget, {BUDGET}, {STREETS}, {NOISE}}}}}"
 
 
 def one_run(sensors: int, rounds: int, changes: list[str]) -> dict[str, float]:
