@@ -20,7 +20,7 @@ def planned_costs(results: Sequence[Results]) -> pd.DataFrame:
 
     Columns: ``run``, ``protocol``, ``device_class``, ``devices``, ``round_s`` (simulated seconds of a round, on
     average), ``down_s``, ``work_s`` and ``up_s`` (seconds of one download over the air, with waiting; of local work for
-    one update; of one upload), ``round_bytes`` (of one device that takes part in one round, both ways), ``busy_up``
+    one update; of one upload), ``message_bytes`` (of one download and one upload, on average), ``busy_up``
     and ``busy_down`` (the share of the air that is used in the cell where it is most, from 0 to 1).
     """
     rows = []
@@ -31,7 +31,7 @@ def planned_costs(results: Sequence[Results]) -> pd.DataFrame:
         if "uplinks" not in classes:
             continue
         seed = int(classes["seed"].iloc[0]) if len(classes) else 0
-        last = classes[classes["seed"] == seed].groupby(["protocol", "device_class"], sort=False, as_index=False).last()
+        last = classes[classes["seed"] == seed].groupby(["protocol", "device_class"], sort=False).tail(1)
         for row in last.to_dict("records"):
             rows.append(
                 {
@@ -43,7 +43,7 @@ def planned_costs(results: Sequence[Results]) -> pd.DataFrame:
                     "down_s": _each(row["downlink_s"], row["downlinks"]),
                     "work_s": _each(row["compute_s"], row["trainings"]),
                     "up_s": _each(row["uplink_s"], row["uplinks"]),
-                    "round_bytes": _each(row["uplink_bytes"], row["uplinks"])
+                    "message_bytes": _each(row["uplink_bytes"], row["uplinks"])
                     + _each(row["downlink_bytes"], row["downlinks"]),
                     **_busiest(result, row["protocol"], seed),
                 }

@@ -21,6 +21,7 @@ from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.fixed import Fixed, profiles
 from fedsim.radio.settings import Place, RadioPath, RadioSettings
 from fedsim.radio.shannon import Shannon
+from fedsim.radio.table_radio import TableRadio
 from fedsim.scenario.build import Materials, device_kinds
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
@@ -166,7 +167,14 @@ def _one_at_a_time(cell: CellSettings, devices: _Devices, where: KeyPath) -> Sai
     """Where a device that can use a part of the carrier only has all of it."""
     if not isinstance(cell.discipline, Serial) or (first := devices.first(where)) is None:
         return
-    rates = cell.radio.rates(first)  # shares are a technology's, and so alike in one cell
+    if isinstance(cell.radio, TableRadio):  # shares are of the row that each device has
+        yield (
+            ("discipline",),
+            "serial gives one device at a time a whole carrier, of which it can use a part: the rows of the "
+            "technology's tables have shares; a base station serves several such devices at once: {name: fair}",
+        )
+        return
+    rates = cell.radio.rates(first)  # shares are a category's or a profile's, and so alike in one cell
     if min(rates.uplink_share, rates.downlink_share) < 1:
         yield (
             ("discipline",),

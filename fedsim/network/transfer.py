@@ -94,9 +94,9 @@ class Transfer(Flow):
         self.repeated_bytes = 0.0
         """Bytes put on the link in vain before an outage, beyond those of ``attempted``."""
         self.repeats = 0
-        self.air_bits = air_bits = network.air_bits(self.client, hop, attempted.bytes, self.messages)
-        """For how many bits it uses the present link."""
-        self.offer(air_bits / rate_bps if rate_bps > 0 else 0.0, now_s)
+        self.air_bits: float | None = None
+        """For how many bits it uses the present link; not known while its device has been out of coverage."""
+        self.offer(self._all_bits() / rate_bps if rate_bps > 0 else 0.0, now_s)
         if hop.closed or hop.link.refuses:
             self._fail()
         elif rate_bps > 0 and (hop.half_duplex is None or hop.half_duplex.takes(self)):
@@ -153,7 +153,7 @@ class Transfer(Flow):
         if self.repeats >= self.hop.loss.attempts:
             self.fail()
             return
-        whole_s = self.air_bits / self.hop.rate_bps if self.hop.rate_bps > 0 else 0.0
+        whole_s = self._all_bits() / self.hop.rate_bps if self.hop.rate_bps > 0 else 0.0
         if self.hop.channel.holds(self):
             self.hop.channel.adjust(self, whole_s, self.share)
         self.repeated_bytes += self.attempted.bytes * self.share_sent
@@ -183,7 +183,13 @@ class Transfer(Flow):
         hop.channel.start(self)
 
     def _left_bits(self, share_sent: float) -> float:
-        return (1.0 - share_sent) * self.air_bits
+        return (1.0 - share_sent) * self._all_bits()
+
+    def _all_bits(self) -> float:
+        """Its ``air_bits``, which depend on how its first bit is sent: worked out once, at a rate."""
+        if self.air_bits is None:
+            self.air_bits = self.network.air_bits(self.client, self.hop, self.attempted.bytes, self.messages)
+        return self.air_bits
 
     def arrived(self) -> None:
         """It has come to the end of the link: go on with the next, if all packets got through and somebody is there."""

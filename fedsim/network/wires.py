@@ -204,6 +204,12 @@ class Wires:
             uncovered = radio.why_no_coverage(path) if min(rates.uplink_bps, rates.downlink_bps) == 0 else None
             if uncovered is not None and not radio.excludes_uncovered:
                 raise UserError(uncovered)
+            if kind.duplex == "half" and radio.divides_time:
+                raise UserError(
+                    f"sensor {path.sensor!r} is of the half-duplex class {kind.name!r}, and the radio's rates contain "
+                    "already that the two directions take turns (TDD), so it would be counted twice; leave duplex out "
+                    "of the class, or name another class for the sensor"
+                )
         except UserError as error:
             raise self._about(station, error) from error
         up, down = cell.hops(rates, kind)

@@ -12,7 +12,7 @@ loss of `fedsim.radio.snr` (median path loss, walls and extra loss, less both an
     load_c  the sum of a_j over the devices of cell c, so at most 1
     d_j     how much denser device j sends than if it spread its power over all of the carrier: 12 times on 1 of
             12 tones
-    N       thermal noise in the band that the ratios are for, times the receiver's noise figure
+    N       thermal noise in the band that the ratios are for, times the receiver's noise figure and the given margin
 
 The neighbours of a device are the stations nearest to it (of equally near ones the first in the topology) that have
 devices and stand on another mast than its own. Sectors of one mast on one carrier do disturb each other, but antennas

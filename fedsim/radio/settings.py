@@ -58,8 +58,8 @@ class TransportFormat:
     """What a device of the category can do at most."""
     block_bits: float = 0.0
     """Bits of a transport block; 0 where messages are not cut into blocks."""
-    blocks_together: int = 1
-    """Blocks of one cycle of control message, data and acknowledgement: the HARQ processes."""
+    grant_bits: float = 0.0
+    """The least that a message is given of the air: all blocks of a cycle, or one resource block of a slot."""
     repetitions: int = 1
     """How often each block is sent."""
     block_errors: float = 0.0

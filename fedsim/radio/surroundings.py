@@ -71,10 +71,12 @@ class _Carrier:
         self._offers: NDArray[np.bool_] = (alone.uplink_bps > 0) & (alone.downlink_bps > 0)
         self._device, self._other, loss_db = _losses_to_others(snr, interference, paths, numbers, positions_m)
         noises_dbm = UpDown(*map(noise_dbm, radio.bandwidths_hz))
-        uplink_db = snr.device_power_dbm - loss_db - noises_dbm.uplink - snr.station_noise_figure_db
-        downlink_db = snr.station_power_dbm - loss_db - noises_dbm.downlink - snr.device_noise_figure_db
+        at_station_db = snr.station_noise_figure_db + snr.uplink_interference_margin_db
+        at_device_db = snr.device_noise_figure_db + snr.downlink_interference_margin_db
+        uplink_db = snr.device_power_dbm - loss_db - noises_dbm.uplink - at_station_db
+        downlink_db = snr.station_power_dbm - loss_db - noises_dbm.downlink - at_device_db
         self._over_noise = UpDown(_linear(uplink_db), _linear(downlink_db))
-        """For each device and neighbour, I / N where the other sends all the time."""
+        """For each device and neighbour, I / N (with the given margin in N) where the other sends all the time."""
         self._margins_db: dict[int, UpDown[Numbers]] = {}
 
     def margins_db(self, entry: int, paths: Sequence[RadioPath]) -> UpDown[Numbers]:

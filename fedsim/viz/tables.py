@@ -207,7 +207,7 @@ def cost_cells(costs: pd.DataFrame) -> pd.DataFrame:
         ("down", "down_s", "seconds"),
         ("work", "work_s", "seconds"),
         ("up", "up_s", "seconds"),
-        ("traffic", "round_bytes", "bytes"),
+        ("both ways", "message_bytes", "bytes"),
     ):
         cells[title] = [_in_a_unit(value, quantity) for value in costs[column]]
     for title, column in (("busiest up", "busy_up"), ("busiest down", "busy_down")):

@@ -31,5 +31,7 @@ def files(page: Path) -> dict[str, str]:
 
 def columns(table: str) -> dict[str, list[str]]:
     """The first of printed tables, by its columns."""
-    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in table.partition("\n\n")[0].splitlines())
+    header, _, *rows = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in table.partition("\n\n")[0].splitlines()
+    )
     return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))

@@ -36,7 +36,7 @@ def test_each_class_has_its_own_work_and_all_share_the_round(tmp_path: Path) -> 
     assert costs["down_s"].tolist() == pytest.approx([4.0, 4.0])
     assert costs["work_s"].tolist() == pytest.approx([1.0, 5.0])
     assert costs["up_s"].tolist() == pytest.approx([8.0, 8.0])
-    assert costs["round_bytes"].tolist() == [2_000.0, 2_000.0]
+    assert costs["message_bytes"].tolist() == [2_000.0, 2_000.0]
     assert costs["busy_up"].tolist() == pytest.approx([16 / 17] * 2)
     assert costs["busy_down"].tolist() == pytest.approx([8 / 17] * 2)
 
@@ -46,7 +46,7 @@ def test_devices_of_one_class_are_told_too(tmp_path: Path, capsys: pytest.Captur
     [row] = cost_cells(planned_costs([results])).to_dict("records")
     assert row == {
         **{"protocol": "fedavg", "device class": "sensor", "devices": "2", "round": "17 s", "down": "4 s"},
-        **{"work": "5 s", "up": "8 s", "traffic": "2 kB", "busiest up": "94.1 %", "busiest down": "47.1 %"},
+        **{"work": "5 s", "up": "8 s", "both ways": "2 kB", "busiest up": "94.1 %", "busiest down": "47.1 %"},
     }
     show_comparison([results])
     assert "What a round takes, by device class: of one device, and the busiest cell" in capsys.readouterr().out

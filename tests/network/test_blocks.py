@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
-from small_worlds import prepared, simulated
+from small_worlds import NO_CONTENTION, prepared, simulated
 
 from fedsim.network.blocks import air_bits
+from fedsim.network.coverage import Coverage
 from fedsim.protocols.world import World
-from fedsim.radio.settings import TransportFormat
+from fedsim.radio.settings import Rates, TransportFormat
 
 MODEL_BYTES = 26.7e6
 NB1 = {
@@ -71,11 +73,29 @@ def test_block_errors_that_are_drawn_are_those_of_the_seed_and_the_journey() -> 
 
 
 @pytest.mark.parametrize(
-    ("message_bits", "together", "on_air_bits"),
-    [(1.0, 1, 1e3), (1e3, 1, 1e3), (1_001.0, 1, 2e3), (1_001.0, 4, 4e3), (9_999.0, 1, 1e4), (10_000.5, 1, 10_000.5)],
+    ("message_bits", "grant_bits", "on_air_bits"),
+    [
+        (1.0, 1e3, 1e3),
+        (1e3, 1e3, 1e3),
+        (1_001.0, 1e3, 2e3),
+        (1_001.0, 4e3, 4e3),
+        (1_001.0, 0.0, 2e3),
+        (9_999.0, 1e3, 1e4),
+        (10_000.5, 1e3, 10_000.5),
+        (38_000.0, 4e3, 40e3),
+        (130.0, 50.0, 150.0),
+    ],
 )
-def test_a_short_message_takes_whole_cycles(message_bits: float, together: int, on_air_bits: float) -> None:
-    assert air_bits(message_bits, TransportFormat(block_bits=1e3, blocks_together=together)) == on_air_bits
+def test_a_short_message_takes_whole_grants(message_bits: float, grant_bits: float, on_air_bits: float) -> None:
+    assert air_bits(message_bits, TransportFormat(block_bits=1e3, grant_bits=grant_bits)) == on_air_bits
+
+
+@pytest.mark.parametrize("grant_bits", [1e3, 3e3])
+def test_a_longer_message_never_takes_less_of_the_air(grant_bits: float) -> None:
+    sizes = np.arange(100.0, 40_000.0, 100.0)
+    taken = [air_bits(size, TransportFormat(block_bits=1e3, grant_bits=grant_bits)) for size in sizes.tolist()]
+    assert all(bits >= size for bits, size in zip(taken, sizes, strict=True))
+    assert all(later > 0.9 * earlier for earlier, later in pairwise(taken))
 
 
 def test_nothing_takes_nothing_and_several_messages_are_rounded_each() -> None:
@@ -117,3 +137,19 @@ def test_after_a_redraw_each_hop_has_the_format_of_its_new_rate() -> None:
         assert attachment.air_downlink.format == rates.downlink_format
         assert attachment.air_uplink.rate_bps == rates.uplink_bps
     assert before != [attachment.air_uplink.format for attachment in world.wires.attachments]
+
+
+def test_a_message_that_begins_out_of_coverage_takes_what_it_would_have_taken_in_coverage() -> None:
+    """Ten bytes are one block of 1,000 bits, half of which fail: a message waits for its rate, and then is as others."""
+    half = TransportFormat(block_bits=1_000.0, block_errors=0.5)
+    alone = Rates(1_000.0, 2_000.0, uplink_format=half)
+    took = []
+    for first in (alone, Rates(0.0, 2_000.0)):
+        world, _ = prepared({"topology.devices": 1, **NO_CONTENTION})
+        air = world.wires.attachments[0].air_uplink
+        air.set_rate(first.uplink_bps, 1.0, first.uplink_format)
+        Coverage(world.env, world.network, world.outages.tell).follow(world.wires.attachments[0], iter([(5.0, alone)]))
+        transfer = world.network.send(0, [air], 10.0)
+        world.env.run(1_000.0)
+        took.append(transfer.spent_s)
+    assert took[0] == took[1] >= 1.0

@@ -72,12 +72,12 @@ def test_the_share_is_that_of_a_narrowband_in_time_and_frequency() -> None:
     rates = best(radio)
     assert (rates.uplink_share, rates.uplink_format.duty) == pytest.approx((3 / 8 * 4 / 6, 3 / 8))
     assert (rates.downlink_share, rates.downlink_format.duty) == pytest.approx((3 / 10 * 4 / 6, 5 / 10))
-    assert rates.uplink_format.blocks_together == 3 and rates.uplink_format.block_bits == 1000
+    assert rates.uplink_format.grant_bits == 3000 and rates.uplink_format.block_bits == 1000
 
 
 def test_a_full_duplex_device_has_no_cycles_that_short_messages_wait_for() -> None:
-    assert best(lte_m(duplex="full")).downlink_format.blocks_together == 1
-    assert best(lte_m(bundling=True)).downlink_format.blocks_together == 8
+    assert best(lte_m(duplex="full")).downlink_format.grant_bits == 1000
+    assert best(lte_m(bundling=True)).downlink_format.grant_bits == 8000
 
 
 # -- coverage ----------------------------------------------------------------------------------------------------------

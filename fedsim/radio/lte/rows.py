@@ -95,6 +95,7 @@ def _rows(direction: LteDirection) -> Iterator[Row]:
                         duty=direction.time_share,
                         most_bps=direction.most_bits * per_bit_bps,
                         block_bits=all_bits,
+                        grant_bits=all_bits / size,
                         block_errors=direction.drawn_errors,
                     ),
                 )

@@ -159,7 +159,7 @@ def _rows(direction: LteMDirection) -> Iterator[Row]:
                 duty=sent if direction.uplink else heard,
                 most_bps=most_bps,
                 block_bits=block.bits,
-                blocks_together=count if direction.half_duplex else 1,
+                grant_bits=block.bits * (count if direction.half_duplex else 1),
                 repetitions=repetitions,
                 block_errors=direction.drawn_errors,
             ),

@@ -69,7 +69,7 @@ class Cycles:
             duty=duty,
             most_bps=most_bps,
             block_bits=block.bits,
-            blocks_together=self.processes,
+            grant_bits=self.processes * block.bits,
             repetitions=repetitions,
             block_errors=self.drawn_errors,
         )
@@ -188,13 +188,14 @@ def _up_rows(
                         part=cycles.free_part,
                     )
                 )
-                duty = sent_ms / cycle_ms
+                duty, part = sent_ms / cycle_ms, sent_ms / cycle_ms * tones / CARRIER_TONES / free_air
+                slower = max(1.0, part)  # random access leaves it less of the carrier than it could use
                 row = f"{_tones(tones)}, {block.units} resource unit{'s' * (block.units > 1)}"
                 yield Row(
                     needed.db(block.i_tbs, repetitions) - closer_db,
-                    cycles.kept * cycles.processes * block.bits * 1e3 / cycle_ms,
-                    min(1.0, duty * tones / CARRIER_TONES / free_air),
-                    cycles.format(row, block, repetitions, duty, most_bps),
+                    cycles.kept * cycles.processes * block.bits * 1e3 / cycle_ms / slower,
+                    part / slower,
+                    cycles.format(row, block, repetitions, duty / slower, most_bps),
                 )
 
 

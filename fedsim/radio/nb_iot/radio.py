@@ -9,6 +9,8 @@ there, and an error of theirs costs a whole block. Leaves out power control, and
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -83,8 +85,8 @@ class NbIot(TableRadio):
     narrow_tone: bool = False
     """Whether single tones of 3.75 kHz are used too."""
     control_period_ms: Annotated[tuple[Positive, Positive, Positive], Strict(False)] | None = None
-    """Period of the control channel in milliseconds, for each coverage class (NPDCCH: R_max x G); left out, a control
-    message may begin at any time."""
+    """Period of the control channel in milliseconds, for each coverage class, each a multiple of the one before (NPDCCH:
+    R_max x G); left out, a control message may begin at any time."""
     random_access: Several[RandomAccess] = (
         RandomAccess(),
         RandomAccess(repetitions=8, period_ms=640),
@@ -113,6 +115,14 @@ class NbIot(TableRadio):
                 raise Misfit(
                     f"{period_ms:g} must be from {shortest_ms:g} to {longest_ms:g}: a control channel repeats after "
                     "R_max x G milliseconds",
+                    "control_period_ms",
+                    place,
+                )
+        for place, (one_ms, next_ms) in enumerate(pairwise(self.control_period_ms or ()), 1):
+            if next_ms % one_ms != 0:
+                raise Misfit(
+                    f"{next_ms:g} must be a multiple of {one_ms:g}, the period of the class before: in worse coverage "
+                    "control messages are repeated more often, and their periods are longer",
                     "control_period_ms",
                     place,
                 )
@@ -170,11 +180,11 @@ class NbIot(TableRadio):
     def _up_table(self, coverage_class: int, control: int) -> RateTable:
         """The uplink where control messages are repeated so often."""
         tones = (*map(float, self.tones), *((0.25,) if self.narrow_tone else ()))
-        return self._table_of(tones, coverage_class, control)
+        return self._table_of(tones, self._cycles(coverage_class), control)
 
-    def _table_of(self, tones: tuple[float, ...], coverage_class: int, control: int) -> RateTable:
+    def _table_of(self, tones: tuple[float, ...], cycles: Cycles, control: int) -> RateTable:
         return up_table(
-            self._cycles(coverage_class),
+            cycles,
             tones=tones,
             control=control,
             gain_db=self.uplink_receiver_gain_db,
@@ -183,7 +193,8 @@ class NbIot(TableRadio):
 
     def answers(self, uplink_snr_db: NDArray[np.float64]) -> NDArray[np.intp]:
         """How often the acknowledgements of each device are repeated: never less often than at a better ratio."""
-        table = self._table_of((12.0,), 0, 1)
+        any_time = replace(self._cycles(0), period_ms=0.0)
+        table = self._table_of((12.0,), any_time, 1)
         repetitions = np.array([MOST_ANSWERS, *(row.format.repetitions for row in table.rows[1:])], np.intp)
         from_the_best_on = np.maximum.accumulate(repetitions[::-1])[::-1]
         found: NDArray[np.intp] = np.minimum(MOST_ANSWERS, from_the_best_on)[table.row_of(uplink_snr_db)]

@@ -20,7 +20,6 @@ __all__ = [
     "Blocks",
     "NeededSnr",
     "down_blocks",
-    "fewest",
     "needed_snr",
     "up_blocks",
 ]
@@ -56,11 +55,6 @@ class NeededSnr:
         """The ratio over the bandwidth that is occupied."""
         gain_db = self.first_repetition_db * (repetitions >= 2) + self.doubling_db * math.log2(repetitions)
         return self.a_db + self.b_db_per_i_tbs * i_tbs - gain_db
-
-
-def fewest(needed: NeededSnr, snr_db: float, choices: tuple[int, ...]) -> int | None:
-    """The fewest repetitions of the smallest blocks that a ratio is enough for; None where all are too few."""
-    return next((number for number in choices if needed.db(0, number) <= snr_db), None)
 
 
 @cache

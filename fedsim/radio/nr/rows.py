@@ -100,6 +100,7 @@ def _rows(direction: NrDirection) -> Iterator[Row]:
                         duty=part * direction.time_share,
                         most_bps=direction.kept * most_bps,
                         block_bits=bits,
+                        grant_bits=bits / size,
                         block_errors=direction.drawn_errors,
                     ),
                 )
