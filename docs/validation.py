@@ -25,7 +25,9 @@ def main() -> int:
         print(f"{point.id:4} {point.published:>10g} {simulated:>12.6g} {point.unit:9} {deviation:+8.3f} %{verdict}")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(generate.generated(text), encoding="utf-8")
-    print(f"{len(points()) - outside} of {len(points())} are within their tolerance; {PAGE.relative_to(ROOT)} is written")
+    print(
+        f"{len(points()) - outside} of {len(points())} are within their tolerance; {PAGE.relative_to(ROOT)} is written"
+    )
     return 1 if outside else 0
 
 

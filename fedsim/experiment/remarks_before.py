@@ -9,6 +9,7 @@ from fedsim.errors import some
 from fedsim.experiment.remarks_on_air import Said, remarks_on_air, too_slow
 from fedsim.experiment.remarks_on_classes import normalised_over_few_classes
 from fedsim.protocols.combination import Combination
+from fedsim.radio.snr import FromLinkBudget
 from fedsim.scenario.build import Materials
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
@@ -35,6 +36,7 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
         *_classifiers_that_nobody_scores(scenario),
         *_phases_that_never_begin(scenario),
         *_sizes_that_are_declared(scenario),
+        *_places_that_no_radio_asks_for(scenario),
         *normalised_over_few_classes(scenario, materials),
     )
     return said + [scenario.written.remark(text, path) for path, text in others]
@@ -43,6 +45,19 @@ def remarks_before(scenario: Scenario, materials: Materials) -> list[str]:
 def remarks_on_data(scenario: Scenario, materials: Materials) -> list[str]:
     """What the data set says of itself: what was left out, and what is tested."""
     return [scenario.written.remark(text, ("data",)) for text in materials.dataset.remarks]
+
+
+def _places_that_no_radio_asks_for(scenario: Scenario) -> Said:
+    """Where a class says how high and how deep its devices stand, and no rate follows from that."""
+    radios = [scenario.network.cell.radio, *(cell.radio for cell in scenario.network.cells.values())]
+    if any(isinstance(getattr(radio, "snr", None), FromLinkBudget) for radio in radios):
+        return
+    for name, kind in scenario.devices.classes.items():
+        if kind.place is not None:
+            yield (
+                ("devices", "classes", name, "place"),
+                "changes nothing: no radio of this scenario has a link budget (snr: {name: link_budget, ...})",
+            )
 
 
 def _slow_wires(scenario: Scenario, materials: Materials) -> Said:

@@ -19,6 +19,7 @@ from fedsim.network.disciplines.serial import Serial
 from fedsim.network.radio_paths import MANY, paths_of, surroundings_of
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.fixed import Fixed, profiles
+from fedsim.radio.nb_iot.radio import NbIot
 from fedsim.radio.settings import Place, RadioPath, RadioSettings
 from fedsim.radio.shannon import Shannon
 from fedsim.radio.table_radio import TableRadio
@@ -218,12 +219,14 @@ def _long_transfers(scenario: Scenario, devices: _Devices, where: KeyPath, model
     most_s = scenario.network.max_transfer_s
     slow = devices.slow(where, bits(model.bytes()) / most_s)
     if slow is not None:
+        radio = dict(_cells_of(scenario.network))[where].radio
+        narrow = isinstance(radio, NbIot) or str(getattr(radio, "profile", "")).startswith("nb_iot")
         who = "each device" if slow.part == 1 else f"{100 * slow.part:.2g} % of the devices"
         yield (
             ("radio",),
             f"a model of {si(model.bytes(), 'B')} takes {who} longer than max_transfer_s={most_s:g}, alone on the air, "
             f"and up to {duration(bits(model.bytes()) / slow.slowest_bps)}; others send less (LASP: hfedms_d; a "
-            "smaller model; a codec), or take a faster radio, such as lte_m for nb_iot",
+            f"smaller model; a codec), or take a faster radio{', such as lte_m' if narrow else ''}",
         )
 
 

@@ -90,7 +90,7 @@ class Transfer(Flow):
         rate_bps = hop.rate_bps
         self.share, self.weight = hop.share, hop.weight
         self.start_s = now_s = network.env.now
-        self.attempted = attempted = network.attempt(self.client, hop, self.size_bytes, self.messages)
+        self.attempted = network.attempt(self.client, hop, self.size_bytes, self.messages)
         self.repeated_bytes = 0.0
         """Bytes put on the link in vain before an outage, beyond those of ``attempted``."""
         self.repeats = 0

@@ -9,9 +9,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.kernel.streams import Streams
@@ -158,10 +159,10 @@ class Place(Settings):
 
     height_m: NonNegative | None = None
     """Height of its antenna above the ground; left out, the `device_height_m` of its cell's radio."""
-    indoor_m: NonNegative | None = None
+    indoor_m: Annotated[float, Interval(ge=0, le=1000)] | None = None
     """How deep it stands in a building, in metres behind the outer wall; left out, there is no wall on the way that the
     path loss does not contain."""
-    extra_loss_db: NonNegative = 0.0
+    extra_loss_db: Annotated[float, Interval(ge=0, le=300)] = 0.0
     """What a cabinet, a pit or a cellar takes away in addition."""
 
 

@@ -267,6 +267,13 @@ class FromLinkBudget(SnrSettings):
                     "it; give both a position_m in the topology, or write snr: {name: given, ...}",
                     "snr",
                 )
+            if (path.place.indoor_m or 0.0) > (math.inf if path.distance_m is None else path.distance_m):
+                raise Misfit(
+                    f"sensor {path.sensor!r} stands {path.place.indoor_m:g} m deep in a building (place.indoor_m), and "
+                    f"its base station is {path.distance_m:g} m away, which must be at least as far; give a smaller "
+                    "indoor_m to its class, or move it",
+                    "snr",
+                )
         return np.array([math.nan if path.distance_m is None else path.distance_m for path in paths], np.float64)
 
 

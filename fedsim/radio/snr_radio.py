@@ -181,9 +181,20 @@ class SnrRadio(PartialCoverage):
         direction, needed_db = ("uplink", "downlink")[way], self.least_snr_db[way]
         [power] = self.snr.powers([path], self.bandwidths_hz)
         over = "" if path.distance_m is None else f" over {path.distance_m:.1f} m"
-        others = f", interference of other cells {of_others_db:.1f} dB" if of_others_db else ""
-        origin = f" (path loss {power.uplink.path_loss_db:.1f} dB{over}{others})" if power else ""
-        best = f" and at best {median_db - loss_db:.2f} dB with shadowing" if self.snr.shadowing else ""
+        lost = (
+            {}
+            if power is None
+            else {
+                "walls": power.uplink.penetration_loss_db,
+                "extra loss": power.uplink.extra_loss_db,
+                "interference of other cells": of_others_db,
+            }
+        )
+        more = "".join(f", {what} {decibels:.1f} dB" for what, decibels in lost.items() if decibels)
+        origin = f" (path loss {power.uplink.path_loss_db:.1f} dB{over}{more})" if power else ""
+        shadowing = self.snr.shadowing
+        how = "" if shadowing is None else "at best " if shadowing.redraw_every_s is not None else ""
+        best = f" and {how}{median_db - loss_db:.2f} dB with shadowing" if shadowing else ""
         return (
             f"sensor {path.sensor!r} has no coverage in the {direction}: its SNR is {median_db:.2f} dB{origin}{best}, "
             f"and {self.technology} needs {needed_db:g} dB; move it, raise the power, or leave such sensors out with "

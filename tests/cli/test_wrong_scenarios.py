@@ -194,9 +194,9 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     ),
     "a technology for a radio": (
         {f"{{name: fixed, {RATES}}}": "{name: 5G}"},
-        "plant.yaml:8: network.cell.radio.name: no radio is called '5G'; nominal rates are profiles of the radio fixed, "
-        "and nr has rates from signal-to-noise ratios: write {name: fixed, profile: nr_100mhz_private} (known: fixed, "
-        "lte, ...)",
+        "plant.yaml:8: network.cell.radio.name: no radio is called '5G'; nominal rates are profiles of the radio "
+        "fixed, and nr has rates from signal-to-noise ratios: write {name: fixed, profile: nr_100mhz_private} (known: "
+        "fixed, lte, ...)",
     ),
     "a technology for a profile": (
         {RATES: "profile: lte"},

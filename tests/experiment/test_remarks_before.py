@@ -212,7 +212,7 @@ def test_no_scenario_of_the_repository_is_too_slow(path: Path) -> None:
 
 LONG = (
     "a model of 40 B takes each device longer than max_transfer_s=0.0005, alone on the air, and up to 1.07 ms; others "
-    "send less (LASP: hfedms_d; a smaller model; a codec), or take a faster radio, such as lte_m for nb_iot"
+    "send less (LASP: hfedms_d; a smaller model; a codec), or take a faster radio"
 )
 
 
@@ -220,6 +220,16 @@ def test_a_model_that_takes_longer_than_people_wait_is_named_with_what_others_do
     """40 bytes take 320 / 300,000 s down over Cat M1, and less in the other cell."""
     assert said_of(hall(tmp_path), "network.max_transfer_s=0.0005") == [f"hall.yaml:6: network.cell.radio: {LONG}"]
     assert said_of(hall(tmp_path), "network.max_transfer_s=0.0011") == []
+    (narrow,) = said_of(hall(tmp_path, profile="nb_iot_nb1"), "network.max_transfer_s=0.01")
+    assert narrow.endswith("or take a faster radio, such as lte_m")
+
+
+def test_a_place_that_changes_no_rate_is_named(tmp_path: Path) -> None:
+    path = hall(tmp_path, {"0.001}}": "0.001}, place: {indoor_m: 3.0}}"})
+    assert said_of(path) == [
+        "hall.yaml:16: devices.classes.sensor.place: changes nothing: no radio of this scenario has a link budget "
+        "(snr: {name: link_budget, ...})"
+    ]
 
 
 def test_of_devices_at_different_ratios_those_that_take_too_long_are_counted(tmp_path: Path) -> None:

@@ -31,8 +31,8 @@ FAULTS = (
     Fault(
         "random access takes no air",
         CYCLES,
-        "duty * tones / CARRIER_TONES / free_air",
-        "duty * tones / CARRIER_TONES",
+        "sent_ms / cycle_ms * tones / CARRIER_TONES / free_air",
+        "sent_ms / cycle_ms * tones / CARRIER_TONES",
         (TEST_NB_IOT,),
     ),
     Fault(
@@ -73,8 +73,8 @@ FAULTS = (
     Fault(
         "a short message takes its own bits",
         BLOCKS,
-        "message_bits = math.ceil(message_bits / cycle_bits) * cycle_bits",
-        "message_bits = message_bits",
+        "granted_bits = math.ceil(message_bits / grant_bits) * grant_bits",
+        "granted_bits = message_bits",
         (TEST_BLOCKS,),
     ),
     Fault(
@@ -89,6 +89,29 @@ FAULTS = (
         "fedsim/network/coverage.py",
         "hop.format = formats[number]",
         "pass",
+        (TEST_BLOCKS,),
+    ),
+    Fault(
+        "a device sends as fast as if random access took nothing",
+        CYCLES,
+        "1e3 / cycle_ms / slower",
+        "1e3 / cycle_ms",
+        (TEST_NB_IOT,),
+    ),
+    Fault(
+        "a message that begins out of coverage has no blocks",
+        "fedsim/network/transfer.py",
+        "        if self.air_bits is None:\n",
+        "        if self.hop.rate_bps == 0 or self.air_bits is None and self.start_s < self.network.env.now:\n"
+        "            self.air_bits = 8 * self.attempted.bytes\n"
+        "        if self.air_bits is None:\n",
+        (TEST_BLOCKS,),
+    ),
+    Fault(
+        "blocks of a longer message are not sent again more often",
+        BLOCKS,
+        "blocks = messages * math.ceil(message_bits / block_bits)",
+        "blocks = messages",
         (TEST_BLOCKS,),
     ),
 )

@@ -147,7 +147,7 @@ FAULTS = (
     Fault(
         "a restarted message is sent without its headers",
         TRANSFER,
-        "whole_s = self.air_bits",
+        "whole_s = self._all_bits()",
         "whole_s = bits(self.size_bytes)",
         (TEST_OUTAGES,),
     ),
@@ -210,8 +210,8 @@ FAULTS = (
     Fault(
         "a new rate counts for what has been sent too",
         TRANSFER,
-        "return (1.0 - share_sent) * self.air_bits",
-        "return self.air_bits",
+        "return (1.0 - share_sent) * self._all_bits()",
+        "return self._all_bits()",
         (TEST_RATES,),
     ),
     Fault(

@@ -140,7 +140,7 @@ def test_after_a_redraw_each_hop_has_the_format_of_its_new_rate() -> None:
 
 
 def test_a_message_that_begins_out_of_coverage_takes_what_it_would_have_taken_in_coverage() -> None:
-    """Ten bytes are one block of 1,000 bits, half of which fail: a message waits for its rate, and then is as others."""
+    """Ten bytes are one block of 1,000 bits, of which half fail: it waits for its rate, and is then as others."""
     half = TransportFormat(block_bits=1_000.0, block_errors=0.5)
     alone = Rates(1_000.0, 2_000.0, uplink_format=half)
     took = []

@@ -10,8 +10,9 @@ import pytest
 from pydantic import ValidationError
 from small_worlds import BASE, EVERYTHING_HAPPENS, prepared, scenario, simulated
 
+from fedsim.errors import UserError
 from fedsim.network.settings import CellSettings
-from fedsim.radio.fixed import profiles
+from fedsim.radio.fixed import profiles, technologies
 
 PLAIN = {"name": "fixed", "uplink_bps": 1_000.0, "downlink_bps": 2_000.0}
 SHANNON = {
@@ -89,7 +90,12 @@ def test_a_class_that_says_nothing_is_as_the_technology_has_it(profile: str) -> 
     air = {"network.cell": {"radio": {"name": "fixed", "profile": profile}}}
     assert of_each_device(air) == [profile in HALF_DUPLEX] * 2
     for duplex in ("full", "half"):
-        assert of_each_device(air | {"devices.classes.sensor.duplex": duplex}) == [duplex == "half"] * 2
+        written = air | {"devices.classes.sensor.duplex": duplex}
+        if duplex == "half" and technologies()[profile].duplex == "tdd":
+            with pytest.raises(UserError, match=r"half-duplex class 'sensor', and the radio's rates contain already"):
+                of_each_device(written)
+        else:
+            assert of_each_device(written) == [duplex == "half"] * 2
 
 
 def test_with_plain_rates_and_ratios_devices_do_both_at_once_unless_their_class_says_so() -> None:

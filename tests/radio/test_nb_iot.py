@@ -125,19 +125,16 @@ def test_random_access_is_taken_from_the_carrier_not_from_the_device() -> None:
 
 
 def test_no_more_is_sent_than_random_access_leaves() -> None:
-    """At 0 dB a device would send for most of the time on all tones, and 35 % of the carrier are left."""
-    half = RandomAccess(subcarriers=48, repetitions=1, period_ms=40)
-    crowded = {"random_access": (half, half, half, RandomAccess(subcarriers=24, repetitions=2, period_ms=40))}
-    ratios_db = UpDown(np.array([0.0]), np.array([60.0]))
-    [free], [crowd] = (nb_iot(category="nb2", **keys).rates_at_all(ratios_db) for keys in ({}, crowded))
-    left = nb_iot(**crowded).data_part
-    assert crowd.uplink_share <= 1.0
-    assert crowd.uplink_bps <= free.uplink_bps
-    assert crowd.uplink_bps / crowd.uplink_share <= left * free.uplink_bps / free.uplink_share * 1.2
-    whole = nb_iot(category="nb2", tones=(12,), **crowded).rates_at_all(UpDown(np.array([-3.0]), np.array([60.0])))
-    alone = nb_iot(category="nb2", tones=(12,)).rates_at_all(UpDown(np.array([-3.0]), np.array([60.0])))
-    assert whole.uplink_share[0] == 1.0
-    assert whole.uplink_bps[0] == pytest.approx(left * alone.uplink_bps[0] / alone.uplink_share[0])
+    """At -8 dB a block of NB2 would take nine tenths of the carrier, and random access leaves less than half of it."""
+    ratios_db = UpDown(np.array([-8.0]), np.array([60.0]))
+    crowded = [RandomAccess(subcarriers=48, repetitions=4, period_ms=40)]
+    [crowd] = nb_iot(category="nb2", tones=(12,), random_access=crowded).rates_at_all(ratios_db)
+    left = 1 - 4 * 5.6 / 40
+    row = crowd.uplink_format
+    units = int(row.row.split(", ")[1].split()[0])
+    assert crowd.uplink_share == 1.0
+    assert crowd.uplink_bps == pytest.approx(left * row.block_bits / (units * row.repetitions) * 1e3)
+    assert row.duty == pytest.approx(left)
 
 
 @pytest.mark.parametrize(("period_ms", "cycle_ms"), [(4.0, 16.0), (10.0, 20.0), (64.0, 64.0)])
@@ -309,7 +306,9 @@ def test_a_weaker_station_shifts_ratios_and_leaves_classes_alone() -> None:
         ({"control_period_ms": (1.0, 4.0, 4.0)}, "1 must be from 4 to 131072"),
         ({"control_period_ms": (4.0,)}, "Field required"),
         ({"control_period_ms": (8.0, 12.0, 24.0)}, "12 must be a multiple of 8, the period of the class before"),
-        ({"random_access": [{"subcarriers": 48, "repetitions": 128, "period_ms": 640}]}, "random access takes 1.12 "),
+        ({"random_access": [{"subcarriers": 48, "repetitions": 128, "period_ms": 640}]}, "random access takes 112 % "),
+        ({"anchor": False, "anchor_free": 0.5}, "anchor_free=0.5 is for an anchor, and anchor=false"),
+        ({"random_access": [{}, {}, {}, {}]}, "4 entries, and there are 3 coverage classes"),
         ({"category": "nb3"}, "'nb1' or 'nb2'"),
     ],
 )

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from radio_sites import BUDGET, shannon, site
 from scipy import stats
 
+from fedsim.errors import Misfit
 from fedsim.radio.propagation.penetration import Penetration, penetration_losses_db, wall_db
 from fedsim.radio.settings import Place, RadioPath
 from fedsim.radio.snr import FromLinkBudget
@@ -82,3 +83,10 @@ def test_only_the_standard_s_two_kinds_of_buildings_are_known() -> None:
     with pytest.raises(ValidationError, match="'low_loss' or 'high_loss'"):
         FromLinkBudget(**{**BUDGET, "penetration": "brick"})
     assert FromLinkBudget(**BUDGET).penetration == "low_loss"
+
+
+def test_a_device_deeper_in_its_building_than_its_station_is_away_is_refused() -> None:
+    deep = replace(site(100.0, sensor="cam-3"), place=Place(indoor_m=100.5))
+    with pytest.raises(Misfit, match=r"'cam-3' stands 100\.5 m deep .* base station is 100 m away"):
+        shannon().rates(deep)
+    assert shannon().rates(replace(deep, place=Place(indoor_m=20.0))).uplink_bps > 0

@@ -147,8 +147,15 @@ def test_the_reason_has_the_numbers_of_the_budget() -> None:
     assert why is not None
     assert why.startswith(
         "sensor 'cam-1' has no coverage in the uplink: its SNR is -26.56 dB (path loss 160.6 dB over 20000.0 m) "
-        "and at best -26.56 dB with shadowing, and lte_36942 needs -10 dB; move it, raise the power, or leave "
+        "and -26.56 dB with shadowing, and lte_36942 needs -10 dB; move it, raise the power, or leave "
     )
+
+
+def test_the_reason_names_what_redraws_give_at_best_and_all_that_is_lost() -> None:
+    deep = {**BUDGET, "extra_loss_db": 30.0, "shadowing": {"sigma_db": 1.0, "redraw_every_s": 1.0}}
+    why = shannon(deep).why_no_coverage(site(20_000.0))
+    assert why is not None
+    assert "its SNR is -56.56 dB (path loss 160.6 dB over 20000.0 m, extra loss 30.0 dB) and at best -51.81 dB" in why
 
 
 def test_the_only_draw_decides_on_coverage() -> None:

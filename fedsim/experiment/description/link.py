@@ -139,12 +139,13 @@ def _model(scenario: Scenario, materials: Materials, cell: CellSettings, index: 
     """The whole model that devices of its class train, on the air."""
     own = scenario.devices.classes[materials.device_classes[index]].model
     size_bytes = materials.client_tables[index].bytes()
+    access_s = cell.radio.access_delays_s
     put_bits = bits(put_on_link(size_bytes, scenario.network.transport, Loss(), None).bytes)
     return {
         "name": (own or scenario.model).name,
         "bytes": size_bytes,
-        "uplink_s": _seconds(put_bits, rates.uplink_bps, rates.uplink_format, cell.delay_s),
-        "downlink_s": _seconds(put_bits, rates.downlink_bps, rates.downlink_format, cell.delay_s),
+        "uplink_s": _seconds(put_bits, rates.uplink_bps, rates.uplink_format, cell.delay_s + access_s.uplink),
+        "downlink_s": _seconds(put_bits, rates.downlink_bps, rates.downlink_format, cell.delay_s + access_s.downlink),
     }
 
 

@@ -6,6 +6,7 @@ at 20 MHz, more on narrow carriers) and the resource blocks at the edges that ca
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -78,7 +79,7 @@ class Lte(LteFamily):
     @key_rule
     def _bandwidth_of_the_standard(self) -> None:
         if self.bandwidth_mhz not in RESOURCE_BLOCKS:
-            nearest = sorted(sorted(RESOURCE_BLOCKS, key=lambda mhz: abs(mhz - self.bandwidth_mhz))[:2])
+            nearest = sorted(sorted(RESOURCE_BLOCKS, key=lambda mhz: abs(math.log(mhz / self.bandwidth_mhz)))[:2])
             raise Misfit(
                 f"bandwidth_mhz={self.bandwidth_mhz:g} is none of LTE's (1.4, 3, 5, 10, 15, 20); "
                 f"the nearest are {nearest[0]:g} and {nearest[1]:g}",

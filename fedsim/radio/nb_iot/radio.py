@@ -20,7 +20,7 @@ from pydantic import Strict
 
 from fedsim.errors import Misfit
 from fedsim.radio.budget import LinkBudget, PowerBudget, noise_dbm
-from fedsim.radio.nb_iot.coverage import coverage_classes
+from fedsim.radio.nb_iot.coverage import THRESHOLDS_DB, coverage_classes
 from fedsim.radio.nb_iot.cycles import Cycles, down_table, up_table
 from fedsim.radio.nb_iot.tables import DOWN_REPETITIONS, needed_snr
 from fedsim.radio.rate_table import RateTable
@@ -28,12 +28,13 @@ from fedsim.radio.settings import Duplex, RatesOfMany, TransportFormat, UpDown
 from fedsim.radio.snr import FromLinkBudget
 from fedsim.radio.snr_radio import RatiosOfMany
 from fedsim.radio.table_radio import TableRadio
-from fedsim.settings import Fraction, NonNegative, Positive, Settings, Several, key_rule
+from fedsim.settings import Fraction, Positive, Settings, Several, key_rule
 
 __all__ = ["NbIot", "RandomAccess"]
 
 CARRIER_HZ = 180e3
 MOST_ANSWERS = 32
+ANCHOR_FREE = 0.75
 PREAMBLE_MS = 5.6
 """Four symbol groups of 1.4 ms (NPRACH format 0: TS 36.211 clause 10.1.6.1)."""
 CARRIER_SUBCARRIERS = 48
@@ -77,23 +78,23 @@ class NbIot(TableRadio):
     """Where the carrier lies: in a band of its own, or beside or inside an LTE carrier (in_band: I_TBS 10 at most)."""
     anchor: bool = True
     """Whether the downlink carrier is an anchor, which also carries synchronisation and broadcast."""
-    anchor_free: Fraction = 0.75
-    """Part of an anchor's subframes without synchronisation and broadcast: NPBCH and NPSS take one of ten each, NSSS
-    one of twenty; with much system information it is about 0.7."""
+    anchor_free: Fraction | None = None
+    """Part of an anchor's subframes without synchronisation and broadcast; left out, 0.75: NPBCH and NPSS take one of
+    ten each, NSSS one of twenty. With much system information it is about 0.7."""
     tones: Annotated[tuple[Literal[1, 3, 6, 12], ...], Strict(False)] = (12, 6, 3, 1)
     """Tones of 15 kHz that an uplink block may have; a device in bad coverage puts its power into few."""
     narrow_tone: bool = False
     """Whether single tones of 3.75 kHz are used too."""
     control_period_ms: Annotated[tuple[Positive, Positive, Positive], Strict(False)] | None = None
-    """Period of the control channel in milliseconds, for each coverage class, each a multiple of the one before (NPDCCH:
-    R_max x G); left out, a control message may begin at any time."""
+    """Period of the control channel in milliseconds (NPDCCH: R_max x G) in each coverage class, a multiple of the one
+    before; left out, a control message may begin at any time."""
     random_access: Several[RandomAccess] = (
         RandomAccess(),
         RandomAccess(repetitions=8, period_ms=640),
         RandomAccess(repetitions=32, period_ms=2560),
     )
     """What random access takes of the uplink carrier, for each coverage class that the cell serves; `[]` for none."""
-    hysteresis_db: NonNegative = 3.0
+    hysteresis_db: Annotated[float, Interval(ge=0, le=60)] = 3.0
     """How much less its coupling loss must be than a threshold before a device goes back to a better coverage class."""
     uplink_receiver_gain_db: Annotated[float, Interval(ge=-20, le=20)] = 3.0
     """What two antennas of a base station gain over the receiver that needed ratios were simulated for. Calibrated, so
@@ -128,6 +129,23 @@ class NbIot(TableRadio):
                 )
 
     @key_rule
+    def _part_of_an_anchor(self) -> None:
+        if not self.anchor and self.anchor_free is not None:
+            raise Misfit(
+                f"anchor_free={self.anchor_free:g} is for an anchor, and anchor=false; leave one of them out",
+                "anchor_free",
+            )
+
+    @key_rule
+    def _one_entry_for_each_class(self) -> None:
+        if len(self.random_access) > len(THRESHOLDS_DB) + 1:
+            raise Misfit(
+                f"{len(self.random_access)} entries, and there are {len(THRESHOLDS_DB) + 1} coverage classes; give one "
+                "for each class that the cell serves",
+                "random_access",
+            )
+
+    @key_rule
     def _some_tones(self) -> None:
         if not self.tones and not self.narrow_tone:
             raise Misfit(
@@ -138,8 +156,8 @@ class NbIot(TableRadio):
     def _something_left_for_data(self) -> None:
         if self.data_part <= 0:
             raise Misfit(
-                f"random access takes {1 - self.data_part:.3g} of the carrier, and something must be left for data; "
-                "give fewer subcarriers or repetitions, or a longer period_ms",
+                f"random access takes {100 * (1 - self.data_part):.3g} % of the carrier, and something must be left "
+                "for data; give fewer subcarriers or repetitions, or a longer period_ms",
                 "random_access",
             )
 
@@ -167,7 +185,7 @@ class NbIot(TableRadio):
         return Cycles(
             category=self.category,
             processes=self.harq_processes,
-            free_part=self.anchor_free if self.anchor else 1.0,
+            free_part=(self.anchor_free or ANCHOR_FREE) if self.anchor else 1.0,
             period_ms=0.0 if self.control_period_ms is None else self.control_period_ms[coverage_class],
             kept=self.kept,
             drawn_errors=self.drawn_errors,

@@ -106,7 +106,7 @@ class NrFamily(ScheduledRadio):
                 "subcarrier_khz",
             )
         if self.carrier_mhz not in known:
-            nearest = sorted(sorted(known, key=lambda mhz: abs(mhz - self.carrier_mhz))[:2])
+            nearest = sorted(sorted(known, key=lambda mhz: abs(math.log(mhz / self.carrier_mhz)))[:2])
             raise Misfit(
                 f"{key}={self.carrier_mhz:g} is no bandwidth of frequency range {self.range_number} with subcarriers "
                 f"of {self.subcarrier_khz} kHz; the nearest are {' and '.join(f'{mhz:g}' for mhz in nearest)}",

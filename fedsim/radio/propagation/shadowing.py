@@ -49,6 +49,10 @@ OF_MAST, OF_DEVICE, FIELD_OF_MAST, COMMON_FIELD = range(4)
 """What a draw is of: the last word of its counter."""
 
 
+AtLeastADecimetre = Annotated[float, Interval(ge=0.1, le=1e9)]
+"""A wavelength of 3 GHz. Much less, and the phase of a wave at a position would be lost in rounding."""
+
+
 class Shadowing(Settings):
     """Log-normal shadowing: a normal number of decibels for each mast and device, the same both ways."""
 
@@ -58,7 +62,7 @@ class Shadowing(Settings):
     """Seconds between two draws for one device; left out, one draw is for ever."""
     correlation_s: Positive | None = None
     """Seconds after which a draw's correlation with later ones has fallen to 1/e; left out, draws are independent."""
-    correlation_m: Positive | Literal["model"] | None = None
+    correlation_m: AtLeastADecimetre | Literal["model"] | None = None
     """Distance between two devices over which the correlation of their shadows falls to 1/e; `model`: that of the
     path-loss model. Left out, each device has a shadow of its own."""
 

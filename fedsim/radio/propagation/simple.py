@@ -27,9 +27,9 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Interval
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.radio.propagation.path_loss import Numbers, PathLossSettings, Ways
-from fedsim.settings import Positive
+from fedsim.settings import Positive, key_rule
 
 __all__ = ["FreeSpace", "GivenLoss", "LogDistance", "free_space_db", "wavelength_m"]
 
@@ -44,6 +44,14 @@ class GivenLoss(PathLossSettings):
     name: Literal["given"] = "given"
     loss_db: Decibels
     """Decibels lost; with antenna gains of 0 dB, the coupling loss."""
+
+    @key_rule
+    def _no_distance(self) -> None:
+        if self.min_distance_m is not None:
+            raise Misfit(
+                f"min_distance_m={self.min_distance_m:g} is for losses that depend on distance; leave it out",
+                "min_distance_m",
+            )
 
     @property
     def needs_distance(self) -> bool:
