@@ -17,7 +17,8 @@ from tiers import drawn
 from fedsim.radio.budget import noise_dbm
 from fedsim.radio.nb_iot.coverage import coverage_classes
 from fedsim.radio.nb_iot.cycles import down_cycle_ms, up_cycle_ms
-from fedsim.radio.nb_iot.radio import NbIot, RandomAccess
+from fedsim.radio.nb_iot.radio import NbIot
+from fedsim.radio.nb_iot.random_access import RandomAccess
 from fedsim.radio.nb_iot.tables import UP_REPETITIONS, down_blocks, needed_snr, up_blocks
 from fedsim.radio.settings import Rates, UpDown
 

@@ -8,10 +8,9 @@ there, and an error of theirs costs a whole block. Leaves out power control, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Interval
@@ -22,48 +21,27 @@ from fedsim.errors import Misfit
 from fedsim.radio.budget import LinkBudget, PowerBudget, noise_dbm
 from fedsim.radio.nb_iot.coverage import THRESHOLDS_DB, coverage_classes
 from fedsim.radio.nb_iot.cycles import Cycles, down_table, up_table
+from fedsim.radio.nb_iot.lookup import looked_up
+from fedsim.radio.nb_iot.random_access import RandomAccess
 from fedsim.radio.nb_iot.tables import DOWN_REPETITIONS, needed_snr
 from fedsim.radio.rate_table import RateTable
-from fedsim.radio.settings import Duplex, RatesOfMany, TransportFormat, UpDown
+from fedsim.radio.settings import Duplex, RatesOfMany, UpDown
 from fedsim.radio.snr import FromLinkBudget
 from fedsim.radio.snr_radio import RatiosOfMany
 from fedsim.radio.table_radio import TableRadio
-from fedsim.settings import Fraction, Positive, Settings, Several, key_rule
+from fedsim.settings import Fraction, Positive, Several, key_rule
 
-__all__ = ["NbIot", "RandomAccess"]
+__all__ = ["NbIot"]
 
 CARRIER_HZ = 180e3
 MOST_ANSWERS = 32
 ANCHOR_FREE = 0.75
-PREAMBLE_MS = 5.6
-"""Four symbol groups of 1.4 ms (NPRACH format 0: TS 36.211 clause 10.1.6.1)."""
-CARRIER_SUBCARRIERS = 48
 REFERENCE_DBM, REFERENCE_NOISE_FIGURE_DB = 43.0, 5.0
 """Of the link that TR 45.820 measures coverage by: where ratios are given, they are taken for that link's."""
 
 
 PERIODS_MS = 4.0, 131_072.0
 """R_max x G, from the shortest on: TS 36.213 clause 16.6."""
-
-
-class RandomAccess(Settings):
-    """What random access of one coverage class takes of the uplink carrier (NPRACH: TS 36.211 clause 10.1.6)."""
-
-    subcarriers: Literal[12, 24, 36, 48] = 12
-    """Of the 48 subcarriers of 3.75 kHz."""
-    repetitions: Literal[1, 2, 4, 8, 16, 32, 64, 128] = 1
-    """Of each preamble, which lasts 5.6 ms."""
-    period_ms: Literal[40, 80, 160, 240, 320, 640, 1280, 2560] = 160
-    """Milliseconds from one occasion to the next."""
-
-    @property
-    def part(self) -> float:
-        """Of the uplink carrier.
-
-        >>> round(RandomAccess().part, 5)
-        0.00875
-        """
-        return self.subcarriers / CARRIER_SUBCARRIERS * PREAMBLE_MS * self.repetitions / self.period_ms
 
 
 class NbIot(TableRadio):
@@ -257,8 +235,8 @@ class NbIot(TableRadio):
 
     def _rates_in(self, classes: NDArray[np.int8], snr_db: RatiosOfMany) -> RatesOfMany:
         tables = np.zeros_like(classes) if self.control_period_ms is None else classes
-        up = _looked_up(self._up_table, tables, self.controls(snr_db.downlink), snr_db.uplink)
-        down = _looked_up(self._down_table, tables, self.answers(snr_db.uplink), snr_db.downlink)
+        up = looked_up(self._up_table, tables, self.controls(snr_db.downlink), snr_db.uplink)
+        down = looked_up(self._down_table, tables, self.answers(snr_db.uplink), snr_db.downlink)
         return RatesOfMany(
             up.bps,
             down.bps,
@@ -294,30 +272,3 @@ class NbIot(TableRadio):
         else:
             table = self._down_table(coverage_class, int(self.answers(up)[0]))
         return self.budget_of(table.at(snr_db[way]), way, power, loss_db, snr_db[way])
-
-
-class _Found(NamedTuple):
-    """One direction of many devices."""
-
-    bps: NDArray[np.float64]
-    share: NDArray[np.float64]
-    row: NDArray[np.intp]
-    formats: tuple[TransportFormat, ...]
-
-
-def _looked_up(
-    table_for: Callable[[int, int], RateTable],
-    classes: NDArray[np.int8],
-    repeats: NDArray[np.intp],
-    snr_db: NDArray[np.float64],
-) -> _Found:
-    """The best rows, in the table for each device's class and number of repeats."""
-    found = _Found(np.zeros(len(snr_db)), np.ones(len(snr_db)), np.zeros(len(snr_db), np.intp), ())
-    formats: tuple[TransportFormat, ...] = ()
-    for coverage_class, number in sorted(set(zip(classes.tolist(), repeats.tolist(), strict=True))):
-        table = table_for(coverage_class, number)
-        own = np.flatnonzero((classes == coverage_class) & (repeats == number))
-        row = table.row_of(snr_db[own])
-        found.bps[own], found.share[own], found.row[own] = table.bps[row], table.share[row], row + len(formats)
-        formats += table.formats
-    return found._replace(formats=formats)
