@@ -26,12 +26,14 @@ NB1 = {
 BLOCKS = TransportFormat(block_bits=1_000.0)
 
 
-def uplinks(radio: dict[str, Any], *, devices: int = 1, model_bytes: float = MODEL_BYTES, seed: int = 1) -> np.ndarray:
+def uplinks(
+    radio: dict[str, Any], *, devices: int = 1, model_bytes: float = MODEL_BYTES, seed: int = 1, carriers: int = 1
+) -> np.ndarray:
     """Seconds that each upload of one round is on the air, with no time for anything else."""
     world = simulated(
         {
             "topology": {"name": "star", "devices": devices},
-            "network.cell": {"radio": radio},
+            "network.cell": {"radio": radio, "carriers": carriers},
             "network.link.rate_bps": float("inf"),
             "model.parameters": round(model_bytes / 4),
         },
@@ -64,6 +66,18 @@ def test_as_many_devices_have_their_full_rate_as_the_carrier_holds() -> None:
     """Four: each sends in 4 of 16 ms. Ten take ten times 8 Mbit at 250 kbit/s."""
     assert uplinks(NB1, devices=4, model_bytes=1e6) == pytest.approx(128.0)
     assert uplinks(NB1, devices=10, model_bytes=1e6) == pytest.approx(320.0)
+
+
+@pytest.mark.parametrize(("carriers", "devices", "slower"), [(1, 3, 1.0), (1, 4, 1.1628), (2, 6, 1.0), (2, 7, 1.0174)])
+def test_carriers_and_what_random_access_leaves_say_how_many_have_their_full_rate(
+    carriers: int, devices: int, slower: float
+) -> None:
+    """A device needs a quarter of a carrier, of which 14 % are for random access: 3.44 devices on each."""
+    some = {"subcarriers": 48, "repetitions": 1, "period_ms": 40}  # 5.6 of 40 ms: 14 %
+    radio = NB1 | {"random_access": [some]}
+    assert uplinks(radio, devices=devices, model_bytes=1e6, carriers=carriers) == pytest.approx(
+        128.0 * slower, rel=1e-4
+    )
 
 
 def test_block_errors_that_are_drawn_are_those_of_the_seed_and_the_journey() -> None:
