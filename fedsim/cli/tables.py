@@ -46,7 +46,7 @@ def show_comparison(
         cells = comparison_cells(of_classes, further).drop(columns="rounds")  # the run's: they stand above
         show_cells(cells, left=("run", "protocol", "device class"))
     if len(costs):
-        sys.stdout.write("\nWhat a round takes, by device class: of one device, and the busiest cell\n\n")
+        sys.stdout.write("\nWhat a round takes, by device class: means of one device over the run, and the busiest cell\n\n")
         show_cells(cost_cells(costs), left=("run", "protocol", "device class"))
     for title, cells in further_tables(compared):
         sys.stdout.write(f"\n{title}\n\n")

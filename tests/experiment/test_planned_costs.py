@@ -49,7 +49,7 @@ def test_devices_of_one_class_are_told_too(tmp_path: Path, capsys: pytest.Captur
         **{"work": "5 s", "up": "8 s", "both ways": "2 kB", "busiest up": "94.1 %", "busiest down": "47.1 %"},
     }
     show_comparison([results])
-    assert "What a round takes, by device class: of one device, and the busiest cell" in capsys.readouterr().out
+    assert "What a round takes, by device class: means of one device over the run, and the busiest cell" in capsys.readouterr().out
 
 
 def test_of_two_runs_each_is_named(tmp_path: Path) -> None:
