@@ -27,7 +27,7 @@ _STEPS = 256
 _MOST_PIECES = 8
 """Different colours in one cell that stands for its sensors."""
 _WORDS = {"snr": "SNR of the uplink", "class": "coverage class", "rate": "rate of the uplink"}
-_CLASSES = ("normal", "extended", "extreme")
+_CLASSES = ("normal", "robust", "extreme")
 
 
 class Hues:
@@ -92,7 +92,7 @@ class Hues:
             return []
         of_class = {number: round(float(self.norm(-number)) * (_STEPS - 1)) for number in range(len(_CLASSES))}
         found = set(self.steps.values())
-        return [(step, f"class {number} ({_CLASSES[number]})") for number, step in of_class.items() if step in found]
+        return [(step, f"coverage class {number} ({_CLASSES[number]})") for number, step in of_class.items() if step in found]
 
     def marks(self) -> LogLocator | MaxNLocator:
         """Where its bar has marks."""
