@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]
 
 _ANY_WIDTH = 10_000
+COSTS = "What a round takes, by device class: means of one device over the run, and the busiest cell"
 
 
 def show_comparison(
@@ -46,7 +47,7 @@ def show_comparison(
         cells = comparison_cells(of_classes, further).drop(columns="rounds")  # the run's: they stand above
         show_cells(cells, left=("run", "protocol", "device class"))
     if len(costs):
-        sys.stdout.write("\nWhat a round takes, by device class: means of one device over the run, and the busiest cell\n\n")
+        sys.stdout.write(f"\n{COSTS}\n\n")
         show_cells(cost_cells(costs), left=("run", "protocol", "device class"))
     for title, cells in further_tables(compared):
         sys.stdout.write(f"\n{title}\n\n")

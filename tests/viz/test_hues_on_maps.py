@@ -138,7 +138,8 @@ def test_a_cell_that_stands_for_its_devices_is_divided_among_colours() -> None:
     for cake in whole:
         lost, extreme, normal = (tuple(map(float, colour)) for colour in cake.get_facecolor())
         assert (extreme, normal) == (found.colour(0), found.colour(255)) and lost == (1.0, 1.0, 1.0, 1.0)
-    assert {"300 of coverage class 0 (normal)", "300 of coverage class 2 (extreme)", "600 out of coverage"} <= set(entries(figure))
+    classes = {"300 of coverage class 0 (normal)", "300 of coverage class 2 (extreme)", "600 out of coverage"}
+    assert classes <= set(entries(figure))
     assert any("divided as its devices are among the colours" in text.get_text() for text in figure.texts)
 
 

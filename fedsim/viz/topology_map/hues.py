@@ -92,7 +92,8 @@ class Hues:
             return []
         of_class = {number: round(float(self.norm(-number)) * (_STEPS - 1)) for number in range(len(_CLASSES))}
         found = set(self.steps.values())
-        return [(step, f"coverage class {number} ({_CLASSES[number]})") for number, step in of_class.items() if step in found]
+        names = {number: f"coverage class {number} ({name})" for number, name in enumerate(_CLASSES)}
+        return [(step, names[number]) for number, step in of_class.items() if step in found]
 
     def marks(self) -> LogLocator | MaxNLocator:
         """Where its bar has marks."""
