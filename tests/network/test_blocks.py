@@ -80,6 +80,24 @@ def test_carriers_and_what_random_access_leaves_say_how_many_have_their_full_rat
     )
 
 
+def test_carrier_seconds_are_those_of_each_device_s_own_row_and_no_more_than_there_are() -> None:
+    """Twenty devices of many rows: each message takes bits x share / rate, in whatever company it is sent."""
+    shadowing = {"sigma_db": 12.0}
+    radio = NB1 | {"snr": {"name": "given", "uplink_db": -6.0, "downlink_db": 30.0, "shadowing": shadowing}}
+    world = simulated(
+        {"topology": {"name": "star", "devices": 20}, "network.cell": {"radio": radio}, "model.parameters": 5_000}
+    )
+    up, air = uploads(world), [attachment.air_uplink for attachment in world.wires.attachments]
+    own_s = [
+        air_bits(160_000.0, air[client].format) * air[client].share / air[client].rate_bps for client in up["client"]
+    ]
+    assert len({hop.format.row for hop in air}) > 8
+    assert up["airtime_s"] == pytest.approx(np.array(own_s), rel=1e-9)
+    for message in up:
+        before = up["airtime_s"][up["end_s"] <= message["end_s"]].sum()
+        assert before <= message["end_s"] - up["start_s"].min() + 1e-6
+
+
 def test_block_errors_that_are_drawn_are_those_of_the_seed_and_the_journey() -> None:
     drawn = NB1 | {"block_errors": "drawn"}
     one, again, other = (uplinks(drawn, devices=3, model_bytes=1e5, seed=seed) for seed in (1, 1, 2))
