@@ -289,6 +289,7 @@ def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monk
         overrides=[],
         out=tmp_path / "out",
         most_hops=None,
+        links=[],
         all_data=False,
         most_nodes=100,
     )
