@@ -26,7 +26,7 @@ from fedsim.learning.training import TrainingSettings
 from fedsim.network.disciplines.serial import SerialChannel
 from fedsim.network.hop import Hop, Link, Medium
 from fedsim.network.network import Network
-from fedsim.network.packets import Loss, Transport
+from fedsim.network.packets import Transport
 
 ROWS = 100_000
 MESSAGES = 5_000
@@ -56,7 +56,7 @@ def test_list_of_dicts_to_pandas(benchmark: BenchmarkFixture) -> None:
 
 def _fedsim_messages(env: simpy.Environment) -> None:
     link = Link(0, ("link",), access=True, medium=Medium(partial(tuple, [SerialChannel(env)])))
-    hop = Hop(link, True, 1e6, Loss())
+    hop = Hop(link, True, 1e6)
     network = Network(env, Trace(), Streams(1), [link], Transport())
     for client in range(MESSAGES):
         env.process(network.carry(client, (hop,), 1e4))

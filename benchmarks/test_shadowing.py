@@ -61,8 +61,8 @@ def attachments(env: Environment, medium: Medium) -> tuple[list[Link], list[Atta
         Attachment(
             "cam",
             index,
-            Hop(links[index % STATIONS], True, 1.0, medium.loss),
-            Hop(links[index % STATIONS], False, 1.0, medium.loss),
+            Hop(links[index % STATIONS], True, 1.0),
+            Hop(links[index % STATIONS], False, 1.0),
             behind,
         )
         for index in range(DEVICES)

@@ -173,7 +173,7 @@ class Line:
     ) -> None:
         self.env, self.trace = Environment(), Trace()
         channels = [channel(self.env, delay_s) for delay_s in delays_s or (0.0,) * len(rates_bps)]
-        media = [Medium(partial(tuple, [one])) for one in channels]
+        media = [Medium(partial(tuple, [one]), loss=loss) for one in channels]
         links = [Link(i, (f"link {i}",), access=i == 0, medium=medium) for i, medium in enumerate(media)]
-        self.route = tuple(Hop(link, True, rate_bps, loss) for link, rate_bps in zip(links, rates_bps, strict=True))
+        self.route = tuple(Hop(link, True, rate_bps) for link, rate_bps in zip(links, rates_bps, strict=True))
         self.network = Network(self.env, self.trace, Streams(seed), links, transport)

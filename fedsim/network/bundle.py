@@ -17,8 +17,9 @@ __all__ = ["bundled", "may_be_bundled"]
 
 
 def may_be_bundled(hops: Sequence[Hop]) -> bool:
-    """Whether nothing is lost on them, and the first one's cell has a single carrier."""
-    return hops[0].link.medium.carriers == 1 and not any(hop.loss.probability for hop in hops)
+    """Whether nothing is lost on them nor sent in blocks, and the first one's cell has a single carrier."""
+    plain = not any(hop.loss.probability or hop.format.block_bits for hop in hops)
+    return plain and hops[0].link.medium.carriers == 1
 
 
 def bundled(hops: Sequence[Hop]) -> Hop:
@@ -31,4 +32,4 @@ def bundled(hops: Sequence[Hop]) -> Hop:
     airtime = math.fsum(hop.share / hop.rate_bps for hop in hops)  # of one bit of each
     time = max(1 / hop.rate_bps for hop in hops) if isinstance(first.channel, DedicatedChannel) else airtime
     rate_bps, share = (len(hops) / time, airtime / time) if time > 0 else (math.inf, 1.0)
-    return Hop(first.link, first.is_uplink, rate_bps, first.loss, share=share)
+    return Hop(first.link, first.is_uplink, rate_bps, share=share)

@@ -25,9 +25,9 @@ class Cell:
         weight = self.settings.discipline.weight(kind.name)
         half = (kind.duplex or self.settings.radio.device_duplex) == "half"
         turn = HalfDuplex() if half else None
-        link, loss = self.link, self.settings.loss
-        up = Hop(link, True, 0.0, loss, weight=weight, half_duplex=turn)
-        down = Hop(link, False, 0.0, loss, weight=weight, half_duplex=turn)
+        link = self.link
+        up = Hop(link, True, 0.0, weight=weight, half_duplex=turn)
+        down = Hop(link, False, 0.0, weight=weight, half_duplex=turn)
         up.set_rate(rates.uplink_bps, rates.uplink_share, rates.uplink_format)
         down.set_rate(rates.downlink_bps, rates.downlink_share, rates.downlink_format)
         return up, down

@@ -98,7 +98,6 @@ class Hop:
     """Whether it leads towards the server; a member of an enumeration would take long to look up."""
     rate_bps: float
     """The client's own full rate on it now; may be infinite, and is 0 while there is no coverage."""
-    loss: Loss
     share: float = 1.0
     """Part of a carrier that the client needs for its full rate: all of it where whole messages are served."""
     weight: float = 1.0
@@ -112,6 +111,11 @@ class Hop:
     format: TransportFormat = ANY_FORMAT
     """What its rate is made of."""
     _channel: Channel | None = field(default=None, init=False)
+
+    @property
+    def loss(self) -> Loss:
+        """Random loss of packets on it: all who use the link have the same."""
+        return self.link.medium.loss
 
     @property
     def direction(self) -> Direction:

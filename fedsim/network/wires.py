@@ -253,7 +253,7 @@ class Wires:
             link, (one, other) = self.wire(*ends), ends
             far, near = self._steps[one], self._steps[other]
             upwards = far > near or (far == near and ends in self._wires)  # on a level, as the topology lists them
-            hop = self._wire_hops[ends] = Hop(link, upwards, link.medium.rate_bps, link.medium.loss)
+            hop = self._wire_hops[ends] = Hop(link, upwards, link.medium.rate_bps)
         return hop
 
     def _medium(

@@ -135,8 +135,8 @@ FAULTS = (
     Fault(
         "each way has a device of its own",
         CELL,
-        "False, 0.0, loss, weight=weight, half_duplex=turn)",
-        "False, 0.0, loss, weight=weight, half_duplex=HalfDuplex() if half else None)",
+        "False, 0.0, weight=weight, half_duplex=turn)",
+        "False, 0.0, weight=weight, half_duplex=HalfDuplex() if half else None)",
         BOTH,
     ),
     Fault(

@@ -195,8 +195,8 @@ FAULTS = (
     Fault(
         "reports that may be lost are bundled",
         "fedsim/network/bundle.py",
-        "hops[0].link.medium.carriers == 1 and not any(hop.loss.probability for hop in hops)",
-        "hops[0].link.medium.carriers == 1",
+        "any(hop.loss.probability or hop.format.block_bits for hop in hops)",
+        "any(hop.format.block_bits for hop in hops)",
         (f"{CLOCK}::test_where_packets_are_lost_each_report_is_a_message_of_its_own",),
     ),
     Fault(
