@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
-from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedsim.errors import UserError
-from fedsim.kernel.streams import Streams
+from fedsim.experiment.description.air import Air, some_by_radio
 from fedsim.models.table import ModelTable
 from fedsim.network.disciplines.serial import Serial
-from fedsim.network.radio_paths import MANY, paths_of, surroundings_of
 from fedsim.network.settings import CellSettings, NetworkSettings
 from fedsim.radio.fixed import Fixed, profiles
 from fedsim.radio.nb_iot.radio import NbIot
-from fedsim.radio.settings import Place, RadioPath, RadioSettings
+from fedsim.radio.settings import RadioPath, RadioSettings, RatesOfMany
 from fedsim.radio.shannon import Shannon
 from fedsim.radio.table_radio import TableRadio
-from fedsim.scenario.build import Materials, device_kinds
+from fedsim.scenario.build import Materials
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.schema import Scenario
 from fedsim.units import bits, si
@@ -47,7 +46,10 @@ def remarks_on_air(scenario: Scenario, materials: Materials) -> Iterator[tuple[K
             *_one_at_a_time(cell, devices, where),
             *_above_its_category(cell, devices, where),
             *_full_duplex(scenario, cell),
-            *(list(_slow_air(cell, materials.table)) or _long_transfers(scenario, devices, where, materials.table)),
+            *(
+                list(_slow_air(cell, materials.table))
+                or _long_transfers(scenario, cell, devices.slow(where), materials.table)
+            ),
         ):
             yield where, key, text
 
@@ -63,7 +65,7 @@ class _Slow(NamedTuple):
     """Devices with low rates."""
 
     part: float
-    """Of all devices there."""
+    """Of the devices there that have rates."""
     slowest_bps: float
 
 
@@ -73,9 +75,8 @@ class _Devices:
     def __init__(self, scenario: Scenario, materials: Materials) -> None:
         self._network = scenario.network
         self._topology = materials.topology
-        self._streams = Streams(materials.seed)
-        self._kind_of = device_kinds(scenario, materials)
-        self._around = surroundings_of(self._topology, self._streams, self._place_of, self._radio_of)
+        self._air = Air(scenario, materials.topology, materials.seed)
+        self._least_bps = bits(materials.table.bytes()) / scenario.network.max_transfer_s
 
     def first(self, where: KeyPath) -> RadioPath | None:
         """The first of them; None where there is none."""
@@ -85,6 +86,10 @@ class _Devices:
         """How many of them have ratios for more than their category does, and how many there are."""
         return self._held_back[where]
 
+    def slow(self, where: KeyPath) -> _Slow | None:
+        """Those for which a model takes too long in a direction; None where there are none."""
+        return self._slow.get(where)
+
     @cached_property
     def _first(self) -> dict[KeyPath, RadioPath]:
         found: dict[KeyPath, int] = {}
@@ -92,7 +97,7 @@ class _Devices:
             found.setdefault(self._where(sensor), index)
             if len(found) > len(self._network.cells):  # each entry, and the one for all others
                 break
-        return dict(zip(found, self._paths(found.values()), strict=True))
+        return dict(zip(found, self._air.paths(found.values()), strict=True))
 
     @cached_property
     def _held_back(self) -> dict[KeyPath, tuple[int, int]]:
@@ -105,47 +110,44 @@ class _Devices:
                 counts[where] = held_back + int(more.sum()), all_of_them + len(own)
         return counts
 
-    def slow(self, where: KeyPath, least_bps: float) -> _Slow | None:
-        """Those whose rate is lower than *least_bps* in a direction; None where there are none."""
-        radio = dict(_cells_of(self._network))[where].radio
-        if isinstance(radio, Fixed):  # all alike
-            rates = radio.rates(self._first[where])
-            slowest_bps = min(rates.uplink_bps, rates.downlink_bps)
-            return _Slow(1.0, slowest_bps) if slowest_bps < least_bps else None
-        slow, number, slowest_bps = 0, 0, math.inf
-        for entry, _, own in self._by_entry():
-            if entry == where:
-                with suppress(UserError):  # that is for the network to say
-                    both = radio.rates_of(own)
-                    rate_bps = np.minimum(both.uplink_bps, both.downlink_bps)
-                    rate_bps = rate_bps[rate_bps > 0]
-                    slow, number = slow + int((rate_bps < least_bps).sum()), number + len(own)
-                    slowest_bps = min(slowest_bps, float(rate_bps.min(initial=math.inf)))
-        return _Slow(slow / number, slowest_bps) if slow else None
+    @cached_property
+    def _slow(self) -> dict[KeyPath, _Slow]:
+        """Of devices that have rates at time zero; the others wait for coverage first."""
+        rates_bps: dict[KeyPath, list[NDArray[np.float64]]] = {}
+        for where, first in self._first.items():
+            if isinstance(fixed := self._air.radio_of(first.sensor), Fixed):  # all alike
+                rates_bps[where] = [_lower(fixed.rates_of([first]))]
+        if len(rates_bps) < len(self._first):  # to look at each path takes a second in a large network
+            for where, radio, own in self._by_entry():
+                if not isinstance(radio, Fixed):
+                    with suppress(UserError):  # that is for the network to say
+                        rates_bps.setdefault(where, []).append(_lower(radio.rates_of(own)))
+        found = {where: np.concatenate(several) for where, several in rates_bps.items()}
+        return {
+            where: _Slow(float((rates < self._least_bps).mean()), float(rates.min()))
+            for where, rates in found.items()
+            if rates.min(initial=math.inf) < self._least_bps
+        }
 
     def _by_entry(self) -> Iterator[tuple[KeyPath, RadioSettings, list[RadioPath]]]:
         """All paths, many at a time, by the entry for their cells."""
-        cells = dict(_cells_of(self._network))
-        coming = self._paths()
-        while some := list(islice(coming, MANY)):
+        for radio, some in some_by_radio(self._air.paths(), self._air.radio_of):
             here: dict[KeyPath, list[RadioPath]] = {}
             for path in some:
                 here.setdefault(self._where(path.sensor), []).append(path)
-            yield from ((where, cells[where].radio, own) for where, own in here.items())
-
-    def _paths(self, only: Iterable[int] | None = None) -> Iterator[RadioPath]:
-        return paths_of(self._topology, self._streams, self._place_of, only, self._around)
-
-    def _place_of(self, index: int) -> Place:
-        return self._kind_of(index).place
-
-    def _radio_of(self, sensor: str) -> RadioSettings:
-        return self._network.cells.get(self._topology.cell_of(sensor), self._network.cell).radio
+            yield from ((where, radio, own) for where, own in here.items())
 
     def _where(self, sensor: str) -> KeyPath:
         """The entry for the cell of *sensor*."""
         station = self._topology.cell_of(sensor)
         return ("cells", station) if station in self._network.cells else ("cell",)
+
+
+def _lower(rates: RatesOfMany) -> NDArray[np.float64]:
+    """The lower rate of each device that has both."""
+    lower_bps = np.minimum(rates.uplink_bps, rates.downlink_bps)
+    covered: NDArray[np.float64] = lower_bps[lower_bps > 0]
+    return covered
 
 
 def _shared(cell: CellSettings, word: object) -> Said:
@@ -214,12 +216,10 @@ def _slow_air(cell: CellSettings, model: ModelTable) -> Said:
                 yield ("radio", key), text
 
 
-def _long_transfers(scenario: Scenario, devices: _Devices, where: KeyPath, model: ModelTable) -> Said:
+def _long_transfers(scenario: Scenario, cell: CellSettings, slow: _Slow | None, model: ModelTable) -> Said:
     """Where a model takes longer over the air than people wait for it."""
-    most_s = scenario.network.max_transfer_s
-    slow = devices.slow(where, bits(model.bytes()) / most_s)
+    most_s, radio = scenario.network.max_transfer_s, cell.radio
     if slow is not None:
-        radio = dict(_cells_of(scenario.network))[where].radio
         narrow = isinstance(radio, NbIot) or str(getattr(radio, "profile", "")).startswith("nb_iot")
         who = "each device" if slow.part == 1 else f"{100 * slow.part:.2g} % of the devices"
         yield (

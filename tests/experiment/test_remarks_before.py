@@ -149,7 +149,7 @@ def test_devices_that_their_category_holds_back_are_counted(tmp_path: Path, monk
     assert len(said_of(path, "network.cell.radio.snr.uplink_db=-1.0")) == 1  # down only
     assert said_of(path, "network.cell.radio.category=null") == []
     for at_once in (1, 2, 4_096):
-        monkeypatch.setattr("fedsim.experiment.remarks_on_air.MANY", at_once)
+        monkeypatch.setattr("fedsim.experiment.description.air.MANY", at_once)
         (said,) = said_of(path, "topology.devices_per_factory=6")
         assert ": 3 of 3 devices have ratios for more" in said
 
@@ -204,9 +204,7 @@ def test_a_wire_of_a_topology_file_is_named_by_the_topology(tmp_path: Path) -> N
 def test_no_scenario_of_the_repository_is_too_slow(path: Path) -> None:
     scenario = load(path)
     table = Declared(parameters=1000).table(None, None)  # instead of data, which may not be here
-    topology = scenario.topology.build()
-    classes = (next(iter(scenario.devices.classes)),) * len(topology.sensors)
-    materials = SimpleNamespace(seed=1, topology=topology, table=table, class_tables={}, device_classes=classes)
+    materials = SimpleNamespace(seed=1, topology=scenario.topology.build(), table=table, class_tables={})
     assert [said for said in remarks_before(scenario, materials) if "slowest technology" in said] == []
 
 
