@@ -173,7 +173,7 @@ def test_of_many_the_first_that_is_too_near_is_told() -> None:
 class Steps(PathLossSettings):
     """A law of one's own, of the distance alone: a decibel a metre."""
 
-    name: Literal["steps"] = "steps"  # type: ignore[assignment]
+    name: Literal["steps"] = "steps"
 
     def nearest_m(self, carrier_hz: float) -> float:
         return 2.0
