@@ -5,6 +5,7 @@ So the command's modules are imported inside what catches the interrupt, and thi
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -14,9 +15,14 @@ __all__ = ["main"]
 def main() -> int:
     """Execute the command that the process was started with, and return its exit status."""
     try:
-        from fedsim.cli import main as execute
+        from fedsim.experiment.gc_policy import rare_collections
 
-        return execute()
+        with rare_collections():  # libraries are hundreds of thousands of objects, none of which is garbage
+            from fedsim.cli import main as execute
+
+            status = execute()
+        gc.freeze()  # nor is it looked for again and again while Python ends, which may take most of a second
+        return status
     except KeyboardInterrupt:  # while modules are imported: later ones end in there
         try:  # noqa: SIM105  # contextlib is one more import before interrupts are caught
             os.write(2, b"fedsim: interrupted\n")

@@ -7,10 +7,11 @@ only; these stand where the key does.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial, wraps
+from dataclasses import dataclass, replace
+from functools import cache, partial, wraps
 from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Gt, Interval, Le, MaxLen, MinLen
@@ -29,9 +30,10 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, SchemaValidator, core_schema
 
 from fedsim import outside, registry
+from fedsim.docstrings import attribute_docstrings
 from fedsim.imports import is_own
 
 __all__ = [
@@ -55,6 +57,8 @@ __all__ = [
     "Real",
     "Settings",
     "Several",
+    "descriptions",
+    "early_stopping_validator",
     "key_rule",
 ]
 
@@ -68,6 +72,7 @@ MOST_DEVICES = 10**6
 """Devices in a network: what the densest plans ask for, on a square kilometre (ITU-R M.2410, section 4.8)."""
 LONGEST_NAME = 200
 """Characters in the name of a thing."""
+_COLLECTIONS = ("list", "tuple", "set", "frozenset", "dict")  # of pydantic's schemas
 
 
 def key_rule(rule: Callable[[Any], None]) -> Any:
@@ -90,9 +95,29 @@ class Settings(BaseModel):
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
-        use_attribute_docstrings=True,
         ser_json_inf_nan="constants",  # what is infinite stays so when it is written out
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Adds what the source says of each key. To read all sources takes longer than to check a scenario."""
+        made = handler(schema)
+        properties = handler.resolve_ref_schema(made).get("properties", {})
+        for key, text in descriptions(cls).items():
+            if key in properties:
+                properties[key].setdefault("description", text)
+        return made
+
+
+def descriptions(settings: type[BaseModel]) -> dict[str, str]:
+    """What the source of *settings*, or of what it inherits from, says of each key: the text below it."""
+    said: dict[str, str] = {}
+    for name, field in settings.model_fields.items():
+        home = next((kind for kind in settings.__mro__ if name in inspect.get_annotations(kind)), settings)
+        text = attribute_docstrings(home.__module__).get(f"{home.__qualname__}.{name}")
+        if text is not None:
+            said[field.alias or name] = text
+    return said
 
 
 class Component(Settings):
@@ -116,6 +141,25 @@ class Component(Settings):
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """Checks the keys of the component *name* of *kind*, whose class is loaded when a scenario has it, and no earlier.
+
+    There are more than a hundred, and a scenario has a dozen of them.
+    """
+
+    kind: str
+    name: str
+    stops_early: bool = False
+    """Whether the check of a list or mapping ends at its first wrong item."""
+
+    def __call__(self, value: Any, info: ValidationInfo) -> Any:
+        """The component, made of the mapping *value*. Raises pydantic's `ValidationError`."""
+        settings = registry.load(self.kind, self.name)
+        validator = early_stopping_validator(settings) if self.stops_early else settings.__pydantic_validator__
+        return validator.validate_python(value, context=info.context)
+
+
+@dataclass(frozen=True)
 class OneOf:
     """Marks a field as one of the components registered under *kind*: ``Annotated[Model, OneOf("models")]``.
 
@@ -125,17 +169,19 @@ class OneOf:
     kind: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        choices = {name: handler.generate_schema(registry.load(self.kind, name)) for name in registry.names(self.kind)}
-
         def one_of(value: Any, ours: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
             made = outside.made(self.kind, source, value, info)
             return ours(value) if made is None else made
 
+        choices: dict[Any, CoreSchema] = {
+            name: core_schema.with_info_plain_validator_function(Chosen(self.kind, name))
+            for name in registry.names(self.kind)
+        }
         return core_schema.with_info_wrap_validator_function(
             one_of,
             core_schema.tagged_union_schema(choices, discriminator="name"),
             serialization=core_schema.wrap_serializer_function_ser_schema(
-                partial(outside.written, self.kind), info_arg=True
+                partial(outside.written, self.kind), info_arg=True, schema=core_schema.any_schema()
             ),
         )
 
@@ -144,7 +190,35 @@ class OneOf:
         own = {"type": "object", "properties": {"path": path, "name": False}, "required": ["path"]}
         offered = [name for name in registry.all_names(self.kind) if name not in registry.names(self.kind)]
         named = {"type": "object", "properties": {"name": {"enum": offered}}, "required": ["name"]}
-        return {"anyOf": [handler(schema), own, *([named] if offered else [])]}
+        ours = {name: registry.load(self.kind, name) for name in registry.names(self.kind)}
+        choices = {name: settings_schema(settings) for name, settings in ours.items()}
+        tagged = core_schema.tagged_union_schema(choices, discriminator="name")
+        return {"anyOf": [handler(tagged), own, *([named] if offered else [])]}
+
+
+def settings_schema(settings: type[BaseModel]) -> CoreSchema:
+    """How pydantic checks *settings*."""
+    settings.model_rebuild()
+    return settings.__pydantic_core_schema__
+
+
+@cache
+def early_stopping_validator(settings: type[BaseModel]) -> SchemaValidator:
+    """The same check as that of *settings* itself, which ends at the first wrong item of a list or mapping."""
+    schema = _stopping_early(settings_schema(settings))
+    try:
+        return SchemaValidator(schema, _use_prebuilt=False)  # of the settings inside, which do not end so early
+    except TypeError:  # an older pydantic has no such option
+        return SchemaValidator(schema)
+
+
+def _stopping_early(schema: Any) -> Any:
+    if isinstance(schema, Chosen):
+        return replace(schema, stops_early=True)
+    if isinstance(schema, dict):
+        inner = {key: _stopping_early(part) for key, part in schema.items()}
+        return {**inner, "fail_fast": True} if schema.get("type") in _COLLECTIONS else inner
+    return type(schema)(map(_stopping_early, schema)) if isinstance(schema, list | tuple) else schema
 
 
 def _not_nan(value: object) -> object:

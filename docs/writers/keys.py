@@ -14,7 +14,7 @@ import annotated_types as at
 from pydantic import AllowInfNan, JsonValue
 from pydantic.fields import FieldInfo
 
-from fedsim.settings import Component, OneOf, Settings
+from fedsim.settings import Component, OneOf, Settings, descriptions
 from writers.layout import hints, page_of, places
 from writers.markdown import one_line, table
 
@@ -30,7 +30,7 @@ def key_table(rows: Iterable[tuple[str, type[Settings]]]) -> str:
 
 def key_row(key: str, settings: type[Settings]) -> list[str]:
     field = settings.model_fields[key]
-    meaning = one_line(field.description or "")
+    meaning = one_line(descriptions(settings).get(field.alias or key, ""))
     return [f"`{key}`", type_text(hints(settings)[key]), default_text(field), meaning]
 
 

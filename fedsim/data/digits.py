@@ -6,6 +6,9 @@ which digit; the source does not say.
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import zlib
 from functools import cache
 from typing import Annotated, Literal
 
@@ -14,7 +17,9 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset
+from fedsim.data.reading.packaged import packaged_file
 from fedsim.data.sampled import SampledDataset
+from fedsim.errors import UserError
 
 __all__ = ["Digits", "bilinear"]
 
@@ -22,6 +27,11 @@ CLASSES = 10
 WHITE = 16.0  # pixel values run from 0 to 16
 LABEL_BYTES = 1
 BLOCK = 16
+FILE = "datasets/data/digits.csv.gz"
+"""In scikit-learn's folder: a row for each image, 64 pixels and the label."""
+SHA256 = "6ebb3d2fee246a4e99363262ddf8a00a3c41bee6014c373ed9d9216ba7f651b8"
+"""Of that file, unpacked."""
+MOST_BYTES = 1_000_000
 
 
 class Digits(SampledDataset):
@@ -69,11 +79,23 @@ def bilinear(images: NDArray[np.float64], pixels: int) -> NDArray[np.float64]:
 
 @cache
 def _handwritten() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(1797, 8, 8) images in [0, 1] and (1797,) labels, as they come."""
-    from sklearn.datasets import load_digits
+    """(1797, 8, 8) images in [0, 1] and (1797,) labels, as they come.
 
-    source = load_digits()
-    images: NDArray[np.float64] = source.images / WHITE
-    y: NDArray[np.int64] = source.target.astype(np.int64)
+    Of scikit-learn only this file is needed, and to import it takes a second. Raises `UserError` where the file is
+    missing or holds other numbers.
+    """
+    file = packaged_file("sklearn", FILE)
+    if file is None:
+        raise UserError("data set 'digits' comes with scikit-learn; install scikit-learn")
+    try:
+        with gzip.open(file) as source:
+            content = source.read(MOST_BYTES)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"scikit-learn's {file} cannot be read ({error}); install scikit-learn anew") from error
+    if hashlib.sha256(content).hexdigest() != SHA256:
+        raise UserError(f"scikit-learn's {file} holds other numbers than those of UCI; install scikit-learn anew")
+    rows = np.loadtxt(content.decode().splitlines(), np.uint8, delimiter=",")
+    images: NDArray[np.float64] = rows[:, :-1].reshape(-1, 8, 8) / WHITE
+    y: NDArray[np.int64] = rows[:, -1].astype(np.int64)
     images.flags.writeable = y.flags.writeable = False
     return images, y

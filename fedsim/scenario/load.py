@@ -9,12 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import SchemaValidator
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.files import read_text_file
@@ -28,6 +26,7 @@ from fedsim.scenario.scalars import kind_of, message_line, show
 from fedsim.scenario.schema import Scenario, WrittenModels, WrittenNetwork, WrittenProtocols
 from fedsim.scenario.yaml_reader import read_yaml
 from fedsim.scenario.yaml_writer import OneLine, yaml_text
+from fedsim.settings import early_stopping_validator
 from fedsim.topology.explicit import Explicit
 from fedsim.topology.imported import MOST_BYTES, read_topology_data
 
@@ -39,7 +38,6 @@ MOST = 10
 MOST_COMPARED = 1_000
 """Names of files that are looked through for the one that was meant."""
 MANY_VALUES = 50_000
-_COLLECTIONS = ("list", "tuple", "set", "frozenset", "dict")  # of pydantic's schemas
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -240,7 +238,7 @@ def checked(document: Document) -> Scenario:
     """
     if not _has_more_values(document.data, MANY_VALUES):
         return Scenario.model_validate(document.data, context=document)
-    scenario: Scenario = _hasty().validate_python(document.data, context=document)
+    scenario: Scenario = early_stopping_validator(Scenario).validate_python(document.data, context=document)
     return scenario
 
 
@@ -254,20 +252,3 @@ def _has_more_values(data: object, most: int) -> bool:
         elif isinstance(value, list):
             pending.extend(value)
     return found > most
-
-
-@cache
-def _hasty() -> SchemaValidator:
-    """The same check as a scenario's own, which ends at the first wrong item of a list or mapping."""
-    schema = _stopping_early(Scenario.__pydantic_core_schema__)
-    try:
-        return SchemaValidator(schema, _use_prebuilt=False)  # of the settings inside, which do not end so early
-    except TypeError:  # an older pydantic has no such option
-        return SchemaValidator(schema)
-
-
-def _stopping_early(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        inner = {key: _stopping_early(part) for key, part in schema.items()}
-        return {**inner, "fail_fast": True} if schema.get("type") in _COLLECTIONS else inner
-    return type(schema)(map(_stopping_early, schema)) if isinstance(schema, list | tuple) else schema

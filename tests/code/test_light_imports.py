@@ -54,10 +54,49 @@ def test_the_command_lines_help_is_light() -> None:
     assert loaded_after(ask_for_help) == set()
 
 
-def test_a_scenario_is_checked_without_a_library_for_tables_or_training() -> None:
-    checked = PACKAGE.parent / "scenarios" / "quickstart.yaml"
+def test_the_collector_does_not_look_through_libraries_when_a_command_begins_or_ends() -> None:
+    """Looking again and again takes as long as a third of the imports, and most of a second at the end of a run."""
+    code = (
+        "import gc, sys\n"
+        "from unittest.mock import patch\n"
+        "import fedsim.cli\n"
+        "from fedsim.__main__ import main\n"
+        "inside, outside = [], gc.get_threshold()\n"
+        "with patch.object(fedsim.cli, 'main', lambda: inside.append(gc.get_threshold()) or 3):\n"
+        "    assert main() == 3\n"
+        "assert inside[0][0] >= 100_000 and gc.get_threshold() == outside, inside\n"
+        "assert gc.get_freeze_count() > 1000"
+    )
+    loaded_after(code)
+
+
+def test_intervals_need_no_more_than_one_function() -> None:
+    """scipy.stats takes half a second to load, more than all else that is printed at the end of a run."""
+    code = "import sys\nfrom fedsim.metrics.intervals import half_width\nassert half_width([1.0]) != 0\n"
+    loaded_after(
+        f"{code}assert 'scipy' not in sys.modules\nhalf_width([1.0, 2.0])\nassert 'scipy.stats' not in sys.modules"
+    )
+
+
+@pytest.mark.parametrize("name", ["quickstart", "digits"])
+def test_a_scenario_is_checked_with_no_library_but_the_clocks(name: str) -> None:
+    """Neither for tables or training, nor those that bring the fonts of one data set and the file of the other."""
+    checked = PACKAGE.parent / "scenarios" / f"{name}.yaml"
     check = f"from fedsim.cli import main\nassert not main(['validate', {str(checked)!r}])"
-    assert not loaded_after(check) & {"pandas", "torch"}
+    assert loaded_after(check) == {"simpy"}
+
+
+def test_a_class_is_loaded_when_a_scenario_names_it_and_no_earlier() -> None:
+    """Not even what is registered beside it, from which all keys follow; that is for the schema."""
+    check = (
+        "import sys\n"
+        "from fedsim.cli import main\n"
+        "assert not main(['validate', 'scenarios/quickstart.yaml'])\n"
+        "there = {'fedsim.protocols.spatl', 'fedsim.models.vdcnn', 'fedsim.data.cifar10'} & set(sys.modules)\n"
+        "assert not there and 'fedsim.models.small_cnn' in sys.modules, there\n"
+        "assert not main(['schema']) and 'fedsim.models.vdcnn' in sys.modules"
+    )
+    loaded_after(f"import os\nos.chdir({str(PACKAGE.parent)!r})\n{check}")
 
 
 def test_the_solver_is_loaded_when_alike_groups_are_formed_and_no_earlier() -> None:

@@ -19,6 +19,7 @@ from fedsim.data.encoding import Affine, HashedNgrams, Ids, OneHot
 from fedsim.data.partition.settings import Labels
 from fedsim.data.raw_dataset import Clients, RawDataset
 from fedsim.errors import UserError
+from fedsim.settings import descriptions
 
 REQUIRED = {"declared": {"samples_per_client": 30}}  # for those that need more than their name, or a source
 EASY = {"dirichlet": {"alpha": 10.0}, "quantity_skew": {"alpha": 10.0}}  # where a draw seldom fails
@@ -55,10 +56,10 @@ class OwnedDigits(Digits):
 @pytest.mark.parametrize("kind", ["datasets", "partitions", "feature_skews", "drifts"])
 def test_each_says_in_one_sentence_what_it_is(kind):
     for name in registry.names(kind):
-        fields = registry.load(kind, name).model_fields
-        assert fields["name"].default == name
+        settings = registry.load(kind, name)
+        assert settings.model_fields["name"].default == name
         assert registry.first_sentence(kind, name).endswith(".")
-        assert all(field.description for key, field in fields.items() if key != "name")
+        assert {"name", *descriptions(settings)} == {"name", *settings.model_fields}
 
 
 @pytest.fixture

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from sklearn.datasets import load_digits
 from tiers import drawn
 
 from fedsim import registry
+from fedsim.data import digits
 from fedsim.data.class_counts import class_counts
 from fedsim.data.digits import Digits, bilinear
 from fedsim.data.raw_dataset import Clients
+from fedsim.data.reading.packaged import packaged_file
 from fedsim.data.shares import hold_out, stratified_sample
 from fedsim.errors import UserError
 
@@ -36,6 +43,63 @@ def test_the_digits_are_the_published_ones(load):
     assert data.y[0] == 0
     assert (16 * data.x[0, 0, 0]).tolist() == [0, 0, 5, 13, 9, 1, 0, 0]
     assert data.sample_bytes == 8 * 8 + 1
+
+
+@pytest.fixture
+def read_anew(monkeypatch):
+    """Digits are read from the file, also if they have been before; lets another file take its place."""
+    digits._handwritten.cache_clear()
+    yield lambda file: monkeypatch.setattr(digits, "packaged_file", lambda *_: file)
+    digits._handwritten.cache_clear()
+
+
+def test_they_are_what_scikit_learn_loads(read_anew):
+    images, y = digits._handwritten()
+    source = load_digits()
+    assert np.array_equal(16 * images, source.images)
+    assert np.array_equal(y, source.target)
+
+
+def test_other_numbers_are_refused(read_anew, load, tmp_path):
+    found = packaged_file("sklearn", digits.FILE)
+    rows = gzip.decompress(found.read_bytes())
+    other = tmp_path / "digits.csv.gz"
+    for content in (rows.replace(b"16", b"15", 1), rows[: rows.rindex(b"\n", 0, -1)], rows + rows[:1000]):
+        other.write_bytes(gzip.compress(content))
+        read_anew(other)
+        with pytest.raises(UserError, match=r"digits\.csv\.gz (holds other numbers|cannot be read)"):
+            load()
+
+
+def test_a_file_that_cannot_be_read_is_named(read_anew, load, tmp_path):
+    found = packaged_file("sklearn", digits.FILE).read_bytes()
+    other = tmp_path / "digits.csv.gz"
+    for content in (
+        None,
+        b"",
+        found[:1000],
+        b"no gzip",
+        found[:500] + bytes(20) + found[520:],
+        gzip.compress(b"a,b\n"),
+    ):
+        if content is not None:
+            other.write_bytes(content)
+        read_anew(other)
+        with pytest.raises(UserError, match=r"digits\.csv\.gz (cannot be read .*|holds other numbers .*); install"):
+            load()
+    read_anew(None)
+    with pytest.raises(UserError, match="data set 'digits' comes with scikit-learn; install scikit-learn"):
+        load()
+
+
+def test_a_packages_file_is_found_without_the_package():
+    code = (
+        "import sys; from fedsim.data.reading.packaged import packaged_file\n"
+        "assert packaged_file('sklearn', 'datasets').is_dir()\n"
+        "assert packaged_file('no_such_package', 'datasets') is packaged_file('math', 'a') is None\n"
+        "assert 'sklearn' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_digit_is_used_once(load):

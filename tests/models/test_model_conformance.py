@@ -28,6 +28,7 @@ from fedsim.models.parted import PartedModule
 from fedsim.models.settings import ModelSettings
 from fedsim.models.table import LayerTable, ModelTable
 from fedsim.models.torch_module import build, initial_parameters
+from fedsim.settings import descriptions
 
 NEEDED = {
     "declared": {"parameters": 6.68e6, "classifier_parameters": 6.3e3, "training_flops_per_sample": 1e8},
@@ -86,8 +87,7 @@ def test_what_has_no_layers_is_declared_or_the_users_own():
 def test_a_name_is_its_own_and_every_key_is_described(name):
     assert model(name).name == name
     assert registry.first_sentence("models", name).endswith(".")
-    fields = type(model(name)).model_fields
-    assert all(field.description for key, field in fields.items() if key != "name")
+    assert {"name", *descriptions(type(model(name)))} == {"name", *type(model(name)).model_fields}
 
 
 @every_model

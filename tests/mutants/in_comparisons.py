@@ -36,8 +36,8 @@ FAULTS = (
     Fault(
         "the quantile of the normal distribution",
         INTERVALS,
-        "t.ppf((1 + CONFIDENCE) / 2, n - 1)",
-        "t.ppf((1 + CONFIDENCE) / 2, 1e9)",
+        "stdtrit(n - 1, (1 + CONFIDENCE) / 2)",
+        "stdtrit(1e9, (1 + CONFIDENCE) / 2)",
         (TEST_INTERVALS,),
     ),
     Fault(

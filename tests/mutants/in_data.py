@@ -425,4 +425,11 @@ FAULTS = (
         "others = ranked[clients.count :]",
         (f"{TEST_TABLE}::test_unseen_machines_are_those_that_no_sensor_is_called_as",),
     ),
+    Fault(
+        "another file than UCI's is taken for the digits",
+        DIGITS,
+        "if hashlib.sha256(content).hexdigest() != SHA256:",
+        "if not content:",
+        (f"{TEST_DIGITS}::test_other_numbers_are_refused",),
+    ),
 )

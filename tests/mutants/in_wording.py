@@ -108,4 +108,11 @@ FAULTS = (
         "return loss > (2 if True else 10)",
         (TEST_AFTER,),
     ),
+    Fault(
+        "a component of a large document tells all of its mistakes",
+        "fedsim/settings.py",
+        "return replace(schema, stops_early=True)",
+        "return schema",
+        ("tests/scenario/test_checking.py",),
+    ),
 )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.cache import cached
 from fedsim.data.raw_dataset import RawDataset
+from fedsim.data.reading.packaged import packaged_file
 from fedsim.errors import UserError
 
 __all__ = [
@@ -128,11 +129,10 @@ def signed_distance(pieces: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def font_file(typeface: str) -> str:
     """Where matplotlib keeps *typeface*. Raises `UserError` where there is no matplotlib."""
-    try:
-        from matplotlib import get_data_path
-    except ModuleNotFoundError as missing:
-        raise UserError("data set 'glyphs' draws with matplotlib's fonts; install matplotlib") from missing
-    return f"{get_data_path()}/fonts/ttf/{typeface}.ttf"
+    file = packaged_file("matplotlib", f"mpl-data/fonts/ttf/{typeface}.ttf")
+    if file is None:
+        raise UserError("data set 'glyphs' draws with matplotlib's fonts; install matplotlib")
+    return str(file)
 
 
 def check_fonts() -> None:
