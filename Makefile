@@ -90,6 +90,10 @@ bench-groups: $(FOR_WORK) ## Measure rounds of groups in sequence against FedAvg
 bench-training: $(FOR_WORK) ## Compare training with plain loops, Flower, pfl and FedLab (25 minutes, 4 GB of environments).
 	$(BIN)/python -m benchmarks.training
 
+.PHONY: bench-models
+bench-models: $(FOR_WORK) ## Compare a round of each model with a tuned PyTorch loop, for three batch sizes (half an hour).
+	$(BIN)/python -m benchmarks.models
+
 .PHONY: docs
 docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
