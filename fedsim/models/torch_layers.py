@@ -36,7 +36,7 @@ from fedsim.models.layers import (
     Residual,
 )
 
-__all__ = ["FusionModule", "GatedUnits", "sequence"]
+__all__ = ["FusionModule", "GatedUnits", "ResidualModule", "sequence"]
 
 
 def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
@@ -99,7 +99,7 @@ def _module(layer: Layer) -> nn.Module:
         case PadShortcut():
             return _PadShortcut(layer)
         case Residual():
-            return _Residual(layer)
+            return ResidualModule(layer)
         case Block():
             return sequence(layer.layers)
         case _:
@@ -229,12 +229,15 @@ class _PadShortcut(nn.Module):
         return nn.functional.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.zeros))
 
 
-class _Residual(nn.Module):
+class ResidualModule(nn.Module):
+    """A body, and the shortcut that is added to what it makes."""
+
     def __init__(self, layer: Residual) -> None:
         super().__init__()
         self.body = sequence(layer.body)
         self.shortcut = sequence(layer.shortcut)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Their sum."""
         result: torch.Tensor = self.body(x) + self.shortcut(x)
         return result

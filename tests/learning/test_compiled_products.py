@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from tiers import drawn, mostly_long
 
 from fedsim.learning.executors.batched import shared
-from fedsim.learning.executors.batched.compiled import machine_code
-from fedsim.learning.executors.batched.compiled.arithmetic import Machine
-from fedsim.learning.executors.batched.compiled.machine_code import ENOUGH_HELD, ProductKernels
-from fedsim.learning.executors.batched.compiled.products import MatrixShape
 from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
+from fedsim.learning.executors.compiled import machine_code
+from fedsim.learning.executors.compiled.arithmetic import Machine
+from fedsim.learning.executors.compiled.machine_code import ENOUGH_HELD, ProductKernels
+from fedsim.learning.executors.compiled.products import MatrixShape
 
 EXACT = 1e-12
 SHAPES = [(256, 256), (260, 272), (128, 800), (63, 1088)]

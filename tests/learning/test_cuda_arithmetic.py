@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import torch
+import torch.utils.deterministic
 
 from fedsim.errors import UserError
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
@@ -56,3 +59,27 @@ def test_other_errors_stay_what_they_are() -> None:
     with pytest.raises(RuntimeError, match="shape"), repeatable("cuda"):
         torch.zeros(3).view(2)
     assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_memory_is_not_filled_where_algorithms_are_deterministic() -> None:
+    """Else every new tensor there would cost an operation more."""
+    memory = torch.utils.deterministic
+    before = memory.fill_uninitialized_memory
+    with repeatable("cuda"):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not memory.fill_uninitialized_memory
+    assert memory.fill_uninitialized_memory == before
+    with repeatable("cpu"):
+        assert memory.fill_uninitialized_memory == before
+
+
+@pytest.mark.parametrize("place", [arithmetic, repeatable])
+def test_the_workspace_of_products_is_said_before_the_first_one(place: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """cuBLAS chooses algorithms by it, and it is read once: whoever computes first decides for all."""
+    for said, read in ((None, ":4096:8"), (":16:8", ":16:8")):
+        if said is None:
+            monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+        else:
+            monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", said)
+        with arithmetic("cuda", "float32") if place is arithmetic else repeatable("cuda"):
+            assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == read

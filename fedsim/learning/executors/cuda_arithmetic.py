@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+import torch.utils.deterministic
 
 from fedsim.errors import UserError
 
@@ -28,6 +29,7 @@ def arithmetic(torch_device: str, precision: str) -> Iterator[None]:
     if torch_device != "cuda":
         yield
         return
+    _fix_workspace()
     matmul: Any = torch.backends.cuda.matmul
     cudnn: Any = torch.backends.cudnn
     tf32 = precision == "tf32"
@@ -51,14 +53,18 @@ def arithmetic(torch_device: str, precision: str) -> Iterator[None]:
 def repeatable(torch_device: str) -> Iterator[None]:
     """Within, torch takes only algorithms that give the same bits again on ``cuda``, whatever the module does.
 
-    Raises `UserError` when an operation has none.
+    New memory is not filled, as torch would do there: no operation here reads what nobody wrote. Raises `UserError`
+    when an operation has no such algorithm.
     """
     if torch_device != "cuda":
         yield
         return
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # torch asks for it, and reads it at each product
+    _fix_workspace()
+    memory: Any = torch.utils.deterministic
+    filled = memory.fill_uninitialized_memory
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     torch.use_deterministic_algorithms(True)
+    memory.fill_uninitialized_memory = False
     try:
         yield
     except RuntimeError as error:
@@ -70,4 +76,13 @@ def repeatable(torch_device: str) -> Iterator[None]:
             "leave the option out to train on the CPU"
         ) from None
     finally:
+        memory.fill_uninitialized_memory = filled
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+def _fix_workspace() -> None:
+    """Say how much memory cuBLAS has for its products: torch asks for it where algorithms are to be deterministic.
+
+    It is read once, at the first product, and decides which algorithm is chosen: so it is said before any.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

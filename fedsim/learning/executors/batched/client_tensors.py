@@ -20,7 +20,7 @@ class ClientTensors:
         self.value = value
         self.momentum = torch.zeros_like(value) if recipe.momentum else None
         self.start = value.clone() if recipe.keeps_start else None
-        self.push = torch.empty_like(value) if recipe.pushes else None
+        self.push = torch.zeros_like(value) if recipe.pushes else None
         self._held: list[tuple[int | slice, torch.Tensor]] = []
 
     @classmethod

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import torch
 
-from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.executors.compiled.geometry import LANES, Geometry
+from fedsim.learning.executors.compiled.machine_code import convolution_kernels
 
-__all__ = ["CompiledConvStack", "CompiledConvolution", "check_tensors"]
+__all__ = ["CompiledConvStack", "CompiledConvolution", "check_tensors", "filled"]
 
 
 class CompiledConvolution(Convolution):
@@ -35,10 +35,14 @@ class CompiledConvolution(Convolution):
         samples: int,
     ) -> None:
         """*weight* is (outputs, inputs, kernel, kernel); a client has at most so many *samples* in a step."""
+        self._geometry = geometry
         super().__init__(recipe, block, weight, bias, clients)
         check_tensors(block, weight.dtype, weight, bias)
         self._kernels = convolution_kernels(geometry, weight.dtype, recipe.products)
-        self._biases = weight.new_zeros(clients, geometry.outputs) if self.bias is None else self.bias.value
+        if self.bias is not None and len(weight) == geometry.outputs:
+            self._biases = self.bias.value
+        else:
+            self._biases = weight.new_zeros(clients, geometry.outputs)
         self.x = weight.new_zeros(clients, samples, *geometry.taken)
         """What goes in; its padding stays zero."""
         self._where = weight.new_empty(
@@ -50,18 +54,24 @@ class CompiledConvolution(Convolution):
         self._arranged = torch.empty(self._kernels.arranged_bytes, dtype=torch.uint8)
         self._forward_room = torch.empty(self._kernels.room_bytes, dtype=torch.uint8)
         self._offsets = weight.new_empty(geometry.rows * geometry.columns, dtype=torch.int32)
-        room = LANES * weight[0].numel() if geometry.first else geometry.rows * geometry.columns
+        room = LANES * geometry.weights_per_output if geometry.first else geometry.rows * geometry.columns
         self._room = weight.new_empty(room)
         self._weights_at, self._biases_at = _addresses(self._weights.value), _addresses(self._biases)
         self._x_at, self._where_at = _addresses(self.x), _addresses(self._where)
         self._by_weight_at, self._by_bias_at = _addresses(self._by_weight), _addresses(self._by_bias)
 
     def _held(self, weight: torch.Tensor) -> torch.Tensor:
-        return weight.permute(0, 2, 3, 1)
+        return filled(weight, self._geometry)
 
     def shown(self, held: torch.Tensor) -> torch.Tensor:
-        """With channels where they are sent."""
-        return held.permute(0, 3, 1, 2)
+        """With channels where they are sent, those that the layer has."""
+        outputs, inputs, *_ = self._base_weight.shape
+        return held[:outputs, :, :, :inputs].permute(0, 3, 1, 2)
+
+    def take_biases(self) -> None:
+        """Read them where kernels want more than the layer has."""
+        if self.bias is not None and self._biases is not self.bias.value:
+            self._biases[:, : len(self._base_weight)].copy_(self.bias.value)
 
     def forward(self, client: int, samples: int, y: int) -> None:
         """From `x` to the address *y*, of the client's first samples."""
@@ -94,7 +104,7 @@ class CompiledConvolution(Convolution):
         """Step along them."""
         self._weights.take(slice(active), self._by_weight[:active])
         if self.bias is not None:
-            self.bias.take(slice(active), self._by_bias[:active])
+            self.bias.take(slice(active), self._by_bias[:active, : len(self._base_weight)])
 
 
 class CompiledConvStack(ConvStack[CompiledConvolution]):
@@ -106,7 +116,7 @@ class CompiledConvStack(ConvStack[CompiledConvolution]):
         first = convolutions[0]
         clients, samples, *_ = first.x.shape
         self._y = first.x.new_empty(clients, samples, *geometry.made)
-        self._d = torch.empty_like(self._y)
+        self._d = torch.zeros_like(self._y)
         self._made_at = [_addresses(convolution.x) for convolution in convolutions[1:]] + [_addresses(self._y)]
         self._d_at = _addresses(self._d)
         edge = first.block.layer.padding
@@ -116,13 +126,15 @@ class CompiledConvStack(ConvStack[CompiledConvolution]):
     def forward(self, xs: Sequence[torch.Tensor], features: torch.Tensor) -> None:
         """Client by client."""
         samples = [x.shape[0] for x in xs]
+        for convolution in self.convolutions:
+            convolution.take_biases()
         for client, (x, number) in enumerate(zip(xs, samples, strict=True)):
             self._inside[client, :number].copy_(x.permute(0, 2, 3, 1))
             for convolution, y in zip(self.convolutions, self._made_at, strict=True):
                 convolution.forward(client, number, y[client])
         width = features.shape[1]
         images = features.view(len(samples), width, *self.convolutions[-1].output_shape)
-        made = self._y.permute(0, 1, 4, 2, 3)
+        made = self._y[..., : images.shape[2]].permute(0, 1, 4, 2, 3)
         if all(number == width for number in samples):
             images.copy_(made[: len(samples), :width])
             return
@@ -133,7 +145,7 @@ class CompiledConvStack(ConvStack[CompiledConvolution]):
         """Gradients client by client, then a step of all."""
         active, width, _ = d.shape
         images = d.view(active, width, *self.convolutions[-1].output_shape)
-        self._d[:active, :width].copy_(images.permute(0, 1, 3, 4, 2))
+        self._d[:active, :width, ..., : images.shape[2]].copy_(images.permute(0, 1, 3, 4, 2))
         for convolution in self.convolutions:
             convolution.begin_step(active)
         for client in reversed(range(active)):  # what was made last is in the cache still
@@ -142,6 +154,14 @@ class CompiledConvStack(ConvStack[CompiledConvolution]):
                 gradient = convolution.backward(client, samples[client], y[client], gradient)
         for convolution in self.convolutions:
             convolution.end_step(active)
+
+
+def filled(weight: torch.Tensor, geometry: Geometry) -> torch.Tensor:
+    """A *weight*, (outputs, inputs, kernel, kernel), as kernels take it: channels last, and more of them, of zeros."""
+    outputs, inputs, *_ = weight.shape
+    last = weight.permute(0, 2, 3, 1)
+    more = (0, geometry.inputs - inputs, 0, 0, 0, 0, 0, geometry.outputs - outputs)
+    return torch.nn.functional.pad(last, more) if any(more) else last
 
 
 def check_tensors(block: ConvolutionBlock, dtype: torch.dtype, weight: torch.Tensor, bias: torch.Tensor | None) -> None:

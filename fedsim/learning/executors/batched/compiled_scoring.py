@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import torch
 
-from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
-from fedsim.learning.executors.batched.compiled_conv_stack import check_tensors
+from fedsim.learning.executors.batched.compiled_conv_stack import check_tensors, filled
+from fedsim.learning.executors.batched.geometries import geometries
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.executors.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.trainer import TensorDict
 
 __all__ = ["compiled_features"]
@@ -34,12 +34,15 @@ def compiled_features(
     room = torch.empty(max(step.room_bytes for step in steps), dtype=torch.uint8)
     where = x.new_empty(max(CHUNK * shape.rows * shape.columns * shape.outputs for shape in shapes), dtype=torch.int8)
     weights = []
-    for block, step in zip(conv_stack, steps, strict=True):
+    for block, step, shape in zip(conv_stack, steps, shapes, strict=True):
         weight, bias = layer_tensors(model, block)
         check_tensors(block, x.dtype, weight, bias)
-        held, arranged = weight.permute(0, 2, 3, 1).contiguous(), torch.empty(step.arranged_bytes, dtype=torch.uint8)
+        held, arranged = filled(weight, shape).contiguous(), torch.empty(step.arranged_bytes, dtype=torch.uint8)
         step.arrange(0, held.data_ptr(), arranged.data_ptr())
-        weights.append((arranged, weight.new_zeros(len(weight)) if bias is None else bias.contiguous()))
+        biases = weight.new_zeros(shape.outputs)
+        if bias is not None:
+            biases[: len(bias)] = bias
+        weights.append((arranged, biases))
     edge, (_, height, width) = conv_stack[0].layer.padding, conv_stack[0].input_shape
     inside = images[0][:, edge : edge + height, edge : edge + width]
     features = x.new_empty(len(x), *conv_stack[-1].output_shape)
@@ -49,5 +52,6 @@ def compiled_features(
         for step, (arranged, bias), (h, y) in zip(steps, weights, pairwise(images), strict=True):
             addresses = (tensor.data_ptr() for tensor in (h, arranged, bias, y, where, room))
             step.forward(len(some), *addresses)
-        features[first : first + CHUNK].copy_(images[-1][: len(some)].permute(0, 3, 1, 2))
+        made = images[-1][: len(some), ..., : features.shape[1]]
+        features[first : first + CHUNK].copy_(made.permute(0, 3, 1, 2))
     return features.flatten(1)

@@ -8,10 +8,10 @@ from typing import Literal
 import torch
 
 from fedsim.learning.executors.batched.client_conv_stack import ClientConvStack, faster_kind
-from fedsim.learning.executors.batched.compiled.geometry import geometries
 from fedsim.learning.executors.batched.compiled_conv_stack import CompiledConvolution, CompiledConvStack
 from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
+from fedsim.learning.executors.batched.geometries import geometries
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution, StackedConvStack

@@ -22,9 +22,9 @@ from collections.abc import Sequence
 import torch
 
 from fedsim.learning.executors.batched.coefficients import Coefficients
-from fedsim.learning.executors.batched.compiled.machine_code import correction_kernel
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
+from fedsim.learning.executors.compiled.machine_code import correction_kernel
 
 __all__ = ["LowRank", "prepare_factors", "rows_that_pay"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from fedsim.learning.executors.batched.compiled.machine_code import (
+from fedsim.learning.executors.compiled.machine_code import (
     Kernel,
     ProductKernels,
     TiledProductKernels,
     product_kernels,
 )
-from fedsim.learning.executors.batched.compiled.products import MatrixShape
+from fedsim.learning.executors.compiled.products import MatrixShape
 
 __all__ = ["LARGE", "Shared", "kernels_for", "product"]
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 import torch
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.learning.executors.batched.compiled.geometry import geometries
-from fedsim.learning.executors.batched.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, conv_stack_kind
 from fedsim.learning.executors.batched.course import Draw, Stage
 from fedsim.learning.executors.batched.cuda_graphs import CudaRecorder
+from fedsim.learning.executors.batched.geometries import geometries
 from fedsim.learning.executors.batched.group import Change, Group, groups
 from fedsim.learning.executors.batched.lockstep import Lockstep
 from fedsim.learning.executors.batched.low_rank import prepare_factors
@@ -25,9 +24,11 @@ from fedsim.learning.executors.batched.recordings import Recorder, Recordings
 from fedsim.learning.executors.batched.samples import XY, ResidentSamples, Samples
 from fedsim.learning.executors.batched.scoring import forward, tally_of
 from fedsim.learning.executors.batched.support import Architecture, architecture
+from fedsim.learning.executors.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
-from fedsim.learning.executors.plain import PlainTrainer, summed_behind
+from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.semantics import joined, shuffled
+from fedsim.learning.executors.summing import summed_behind
 from fedsim.learning.executors.trainer import (
     Deliver,
     Score,
@@ -85,13 +86,18 @@ class BatchedTrainer(Trainer):
             first = number == 0 and not found.conv_stack
             prepare_factors(block.layer.outputs, block.layer.inputs, dtype, products, first=first)
 
+    @classmethod
+    def side_by_side(cls, wave: Wave) -> bool:
+        """What an objective needs it for, or is coded, is trained in the plain loop."""
+        about = [training.about for training in wave.trainings]
+        return not any(one.objective.trains_alone or not one.codec.exact for one in about)
+
     @torch.no_grad()
     def train(
         self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
     ) -> list[dict[str, TensorDict]]:
-        """Group after group; what an objective needs it for, or is coded, is trained in the plain loop."""
-        about = [training.about for training in wave.trainings]
-        if any(one.objective.trains_alone or not one.codec.exact for one in about):
+        """Group after group, as far as they go side by side."""
+        if not self.side_by_side(wave):
             with torch.enable_grad():
                 return self._plain.train(wave, values, deliver)
         with arithmetic(self.torch_device, self._precision):

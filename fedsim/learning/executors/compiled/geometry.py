@@ -7,20 +7,14 @@ are counted in numbers, not in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.models.layers import Shape
 
-__all__ = ["LANES", "Geometry", "geometries"]
+__all__ = ["LANES", "POOL", "Geometry"]
 
 LANES = 16
 """Channels that go through the arithmetic together."""
-FEW_INPUTS = 4
-"""Channels of samples that are taken one by one: grey ones and coloured ones."""
-LARGEST_KERNEL = 5
-"""Rows of a kernel, at most: no larger one is tested."""
 POOL = 2
 
 
@@ -34,7 +28,7 @@ class Geometry:
     """Rows of an image that goes in, without padding."""
     width: int
     outputs: int
-    """Channels."""
+    """Channels; they fill `LANES`."""
     kernel: int
     padding: int
     margin: int
@@ -94,37 +88,3 @@ class Geometry:
     def where_strides(self) -> tuple[int, int, int]:
         """Of which place was the largest, which has no margin: from sample to sample, row to row, column to column."""
         return self.rows * self.columns * self.outputs, self.columns * self.outputs, self.outputs
-
-
-def geometries(conv_stack: Sequence[ConvolutionBlock]) -> tuple[Geometry, ...] | None:
-    """A model's convolutions, if there are kernels for all of them: a function of the model alone.
-
-    Otherwise None: where a stride is not 1, something else is pooled than squares of 2, a kernel is larger than
-    `LARGEST_KERNEL`, outputs do not fill `LANES`, or samples have more than `FEW_INPUTS` channels.
-    """
-    if not conv_stack or not all(_fits(block) for block in conv_stack):
-        return None
-    margins = [block.layer.padding for block in conv_stack[1:]] + [0]
-    return tuple(_geometry(block, margin) for block, margin in zip(conv_stack, margins, strict=True))
-
-
-def _fits(block: ConvolutionBlock) -> bool:
-    layer = block.layer
-    channels = layer.in_channels <= FEW_INPUTS if block.first else layer.in_channels % LANES == 0
-    fits = layer.stride == 1 and block.pool == POOL and layer.kernel <= LARGEST_KERNEL
-    return fits and channels and layer.out_channels % LANES == 0
-
-
-def _geometry(block: ConvolutionBlock, margin: int) -> Geometry:
-    layer, (_, height, width) = block.layer, block.input_shape
-    return Geometry(
-        inputs=layer.in_channels,
-        height=height,
-        width=width,
-        outputs=layer.out_channels,
-        kernel=layer.kernel,
-        padding=layer.padding,
-        margin=margin,
-        rectified=block.rectified,
-        first=block.first,
-    )

@@ -8,7 +8,7 @@ numbers from ``i strides[0] + j strides[1]`` on.
 Products are added up by fused multiply-add and in the order written here; the compiler chooses none.
 
 >>> import torch
->>> from fedsim.learning.executors.batched.compiled.machine_code import Program
+>>> from fedsim.learning.executors.compiled.machine_code import Program
 >>> module = ir.Module()
 >>> e = Emitter(module, "doubled", ("x", "y"), Machine("float", vectors_held=28))
 >>> x, y = (e.array(name, strides=(LANES,)) for name in ("x", "y"))
@@ -29,15 +29,15 @@ from typing import Any
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.arithmetic import OFFSET, Arithmetic, Machine, Value
-from fedsim.learning.executors.batched.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.arithmetic import OFFSET, Arithmetic, Machine, Value
+from fedsim.learning.executors.compiled.geometry import LANES
 
 __all__ = ["Array", "Emitter", "Index", "Variable"]
 
 Index = Any
 """A `Value` that counts something, or a number known when the program is made."""
 
-_INDEX, _BYTE = ir.IntType(64), ir.IntType(8)
+_INDEX, _SHORT, _BYTE = ir.IntType(64), ir.IntType(16), ir.IntType(8)
 
 
 class Emitter(Arithmetic):
@@ -85,6 +85,10 @@ class Emitter(Arithmetic):
     def byte_array(self, name: str, strides: Sequence[int], start: int = 0) -> Array:
         """The bytes at a pointer."""
         return Array(self, self._pointers[name], _BYTE, tuple(strides), start)
+
+    def short_array(self, name: str, strides: Sequence[int], start: int = 0) -> Array:
+        """The whole numbers, of 16 bits, at a pointer."""
+        return Array(self, self._pointers[name], _SHORT, tuple(strides), start)
 
     def offset_array(self, name: str) -> Array:
         """The offsets, of 32 bits, at a pointer."""

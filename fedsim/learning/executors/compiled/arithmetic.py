@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.geometry import LANES
 
 __all__ = ["OFFSET", "Arithmetic", "Element", "Machine", "Value"]
 
@@ -84,6 +84,10 @@ class Arithmetic:
 
     def _shuffled(self, one: Value, other: Value, lanes: Sequence[int]) -> Value:
         return self.build.shuffle_vector(one, other, ir.Constant(ir.VectorType(OFFSET, len(lanes)), list(lanes)))
+
+    def swapped(self, vector: Value, step: int) -> Value:
+        """Each lane has the number of the one *step*, a power of two, away: 0 and *step* change places."""
+        return self._shuffled(vector, vector, [lane ^ step for lane in range(LANES)])
 
     def sums_of_lanes(self, vectors: Sequence[Value]) -> Value:
         """The sum of each one's numbers, as a vector of so many: 1, 2, 4, 8 or 16 of them.

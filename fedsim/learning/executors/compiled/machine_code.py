@@ -1,41 +1,38 @@
-"""Machine code, made once in each process for each shape, at first use."""
+"""Machine code, made for each shape at its first use in a process, or taken from what an earlier process has kept."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
 
 import llvmlite.binding as llvm
 import torch
-from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.arithmetic import Element, Machine
-from fedsim.learning.executors.batched.compiled.corrections import emit_add_correction
-from fedsim.learning.executors.batched.compiled.forward import emit_arrange, emit_forward
-from fedsim.learning.executors.batched.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.batched.compiled.gradients import emit_backward, emit_first_backward
-from fedsim.learning.executors.batched.compiled.products import (
+from fedsim.learning.executors.compiled.arithmetic import Element, Machine
+from fedsim.learning.executors.compiled.corrections import emit_add_correction
+from fedsim.learning.executors.compiled.forward import emit_arrange, emit_forward
+from fedsim.learning.executors.compiled.geometry import LANES, Geometry
+from fedsim.learning.executors.compiled.gradients import emit_backward, emit_first_backward
+from fedsim.learning.executors.compiled.products import (
     MatrixShape,
     emit_sum_of_products,
     emit_times,
     emit_times_transposed,
 )
-from fedsim.learning.executors.batched.compiled.tiled_forward import (
+from fedsim.learning.executors.compiled.program import Kernel, Part, Program
+from fedsim.learning.executors.compiled.tiled_forward import (
     emit_tiled_arrange,
     emit_tiled_forward,
     tiled_room,
     tiled_weights,
 )
-from fedsim.learning.executors.batched.compiled.tiled_products import (
+from fedsim.learning.executors.compiled.tiled_products import (
     FEW_ROWS,
     FEW_TERMS,
     Cut,
     emit_tiled_product,
     tiled_product_room,
 )
-from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED
+from fedsim.learning.executors.compiled.tiles import EXACT, ROUNDED
 from fedsim.learning.executors.processor import has_tiles, is_amd
 
 __all__ = [
@@ -56,43 +53,21 @@ ENOUGH_HELD = 12
 """Vectors held in registers from which on products may be quicker than PyTorch's; of float32 28 are with AVX-512, 7
 with AVX2 or Neon."""
 
-Kernel = Callable[..., None]
-"""Takes counts and addresses."""
-
-
-class Program:
-    """Functions in machine code, made for this processor."""
-
-    def __init__(self, module: ir.Module) -> None:
-        self._module = module
-        self._engine = _compiled(module)
-
-    def kernel(self, name: str) -> Kernel:
-        """One of them; the interpreter's lock is free while it runs."""
-        kinds = (argument.type for argument in self._module.get_global(name).args)
-        signature = ctypes.CFUNCTYPE(None, *(ctypes.c_void_p if kind.is_pointer else ctypes.c_int64 for kind in kinds))
-        function = signature(self._engine.get_function_address(name))
-        function.program = self  # type: ignore[attr-defined]  # as long as somebody has the function, the code is there
-        return function
-
 
 class ConvolutionKernels:
     """The kernels of one convolution, and what room `forward` needs."""
 
     def __init__(self, geometry: Geometry, machine: Machine, terms: int | None = None) -> None:
         """*terms* of each float32 number are multiplied on tiles, where it is not the first one; None: no tiles."""
-        module = ir.Module()
         if terms is not None and not geometry.first:
-            emit_tiled_arrange(module, geometry, machine, terms)
-            emit_tiled_forward(module, geometry, machine, terms)
+            forward = [Part(emit, geometry, machine, terms) for emit in (emit_tiled_arrange, emit_tiled_forward)]
             self.arranged_bytes, self.room_bytes = tiled_weights(geometry, terms), tiled_room(geometry, terms)
         else:
-            emit_arrange(module, geometry, machine)
-            emit_forward(module, geometry, machine)
+            forward = [Part(emit, geometry, machine) for emit in (emit_arrange, emit_forward)]
             size = 4 if machine.element == "float" else 8
             self.arranged_bytes, self.room_bytes = size * geometry.outputs * geometry.weights_per_output, 0
-        (emit_first_backward if geometry.first else emit_backward)(module, geometry, machine)
-        self._program = Program(module)
+        backward = Part(emit_first_backward if geometry.first else emit_backward, geometry, machine)
+        self._program = Program(*forward, backward)
         self.arrange = self._program.kernel("arrange")
         self.forward = self._program.kernel("forward")
         self.backward = self._program.kernel("backward")
@@ -102,11 +77,8 @@ class ProductKernels:
     """Products with a matrix of one shape."""
 
     def __init__(self, shape: MatrixShape, machine: Machine) -> None:
-        module = ir.Module()
-        emit_times_transposed(module, shape, machine)
-        emit_times(module, shape, machine)
-        emit_sum_of_products(module, shape, machine)
-        self._program = Program(module)
+        emitters = emit_times_transposed, emit_times, emit_sum_of_products
+        self._program = Program(*(Part(emit, shape, machine) for emit in emitters))
         self.times_transposed = self._program.kernel("times_transposed")
         self.times = self._program.kernel("times")
         self.sum_of_products = self._program.kernel("sum_of_products")
@@ -168,9 +140,7 @@ def correction_kernel(taken: int, made: int, dtype: torch.dtype) -> Kernel | Non
     machine = host_machine(dtype)
     if machine.vectors_held < ENOUGH_HELD or not is_amd():
         return None
-    module = ir.Module()
-    emit_add_correction(module, taken, made, machine)
-    return Program(module).kernel("add_correction")
+    return Program(Part(emit_add_correction, taken, made, machine)).kernel("add_correction")
 
 
 def _terms(dtype: torch.dtype, products: torch.dtype | None) -> int | None:
@@ -183,11 +153,12 @@ def _terms(dtype: torch.dtype, products: torch.dtype | None) -> int | None:
 @cache
 def _tiled_products(terms: int) -> dict[str, Kernel]:
     """Products of matrices of any shape."""
-    module, emit = ir.Module(), partial(emit_tiled_product, machine=host_machine(torch.float32), terms_of_each=terms)
-    emit(module, "times_transposed", cut=FEW_ROWS, right_lies_transposed=True)
-    emit(module, "times", cut=FEW_ROWS)
-    emit(module, "sum_of_products", cut=FEW_TERMS, left_lies_transposed=True)
-    program = Program(module)
+    part = partial(Part, emit_tiled_product, machine=host_machine(torch.float32), terms_of_each=terms)
+    program = Program(
+        part(name="times_transposed", cut=FEW_ROWS, right_lies_transposed=True),
+        part(name="times", cut=FEW_ROWS),
+        part(name="sum_of_products", cut=FEW_TERMS, left_lies_transposed=True),
+    )
     return {name: program.kernel(name) for name in ("times_transposed", "times", "sum_of_products")}
 
 
@@ -206,28 +177,3 @@ def _registers() -> tuple[int, int]:
     if features.get("avx"):
         return 16, 32
     return (32, 16) if features.get("neon") else (16, 16)
-
-
-def _compiled(module: ir.Module) -> Any:
-    parsed = llvm.parse_assembly(str(module))
-    parsed.verify()
-    machine = _target_machine()
-    passes = llvm.create_new_module_pass_manager()
-    # Variables into registers, and little else: loops are written as they should run.
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(parsed, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
-    engine = llvm.create_mcjit_compiler(parsed, machine)
-    engine.finalize_object()
-    return engine
-
-
-def _target_machine() -> Any:
-    """LLVM's idea of this processor."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
-    )

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.executors.batched.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.batched.compiled.emitter import Emitter
-from fedsim.learning.executors.batched.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.arithmetic import Machine, Value
+from fedsim.learning.executors.compiled.emitter import Emitter
+from fedsim.learning.executors.compiled.geometry import LANES
 
 __all__ = ["MatrixShape", "emit_sum_of_products", "emit_times", "emit_times_transposed", "in_tiles", "width_of"]
 

@@ -1,0 +1,140 @@
+"""Puts fused layers into a model's module. Its parts, their names and their tensors stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from fedsim.learning.executors.fused.dense import SteppingDense
+from fedsim.learning.executors.fused.images import ChannelsFirstConvolution
+from fedsim.learning.executors.fused.normalised import FusedNormalisation
+from fedsim.learning.executors.fused.recurrent import FusedRecurrent
+from fedsim.learning.executors.fused.series import ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries
+from fedsim.models.parted import PartedModule
+from fedsim.models.torch_layers import ResidualModule
+from fedsim.models.torch_module import LayerModule
+
+__all__ = ["fused"]
+
+_POOLING = (nn.MaxPool1d, nn.MaxPool2d)
+_OUTPUT_IS_FREE = (
+    *(nn.Conv2d, ChannelsFirstConvolution, nn.Linear, SteppingDense),
+    *(nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d),
+)
+"""Layers whose backward pass does not look at what they have made: a rectifier may write over it.
+
+Not those of series: what these make is a view of something else, and PyTorch's gradient of a change of a view copies
+all of it several times.
+"""
+_KINDS = (
+    FusedRecurrent,
+    SteppingDense,
+    ChannelsFirstConvolution,
+    ConvolutionOfSeries,
+    ImageConvolutionOfSeries,
+    PoolingOfSeries,
+)
+"""The first one that there is for a layer takes its place."""
+
+
+def fused(module: PartedModule) -> PartedModule:
+    """*module* with its images and series channels last, and with fused layers: for float32 on a CPU.
+
+    A module of the user's own stays as it is: it may count on how its tensors lie in memory.
+    """
+    if isinstance(module, LayerModule):
+        for part in module.parts.values():
+            assert isinstance(part, nn.Sequential)
+            _fuse(part)
+        for layer in module.modules():
+            if isinstance(layer, nn.Conv2d):
+                layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return module
+
+
+def _fuse(sequence: nn.Sequential) -> None:
+    """Layer by layer. What a layer does now for those behind it, they do no more."""
+    names, layers = list(sequence._modules), list(sequence)
+    at = 0
+    while at < len(layers):
+        made, done = _fused_layer(layers[at], layers[at + 1 : at + 3])
+        sequence._modules[names[at]] = made
+        for name in names[at + 1 : at + 1 + done]:
+            sequence._modules[name] = nn.Identity()
+        if not done:
+            done = _rectify(sequence, made, names[at + 1 :], layers[at + 1 :])
+        at += 1 + done
+
+
+def _fused_layer(layer: nn.Module, behind: Sequence[nn.Module]) -> tuple[nn.Module, int]:
+    """What takes the place of *layer*, and how many layers behind are done by it."""
+    if isinstance(layer, nn.Sequential):
+        _fuse(layer)
+    elif isinstance(layer, ResidualModule):
+        return _fused_residual(layer, behind)
+    elif normalisation := FusedNormalisation.of(layer, behind):
+        return normalisation, normalisation.about.rectified + normalisation.about.pooled
+    return next((made for kind in _KINDS if (made := kind.of(layer))), layer), 0
+
+
+def _rectify(sequence: nn.Sequential, made: nn.Module, names: Sequence[str], layers: Sequence[nn.Module]) -> int:
+    """Let a rectifier right behind *made* come after the pooling behind it, and write over what it gets, if it may.
+
+    Returns how many layers have been seen. The largest of some numbers, rectified, is the largest of these rectified
+    numbers.
+    """
+    if not layers or not isinstance(layers[0], nn.ReLU):
+        return 0
+    places = list(names[:1])
+    if len(layers) > 1 and isinstance(layers[1], _POOLING):
+        made, _ = _fused_layer(layers[1], ())
+        sequence._modules[names[0]] = made
+        places = list(names[:2])
+    sequence._modules[places[-1]] = nn.ReLU(inplace=isinstance(made, _OUTPUT_IS_FREE))
+    return len(places)
+
+
+def _fused_residual(block: ResidualModule, behind: Sequence[nn.Module]) -> tuple[nn.Module, int]:
+    """A block whose last normalisation does the sum and the rectifier behind it, or else one that sums in place."""
+    last_name, last = list(block.body.named_children())[-1]
+    normalisation = FusedNormalisation.of(last, behind[:1], added=True)
+    if normalisation is None or not normalisation.about.rectified:
+        _fuse(block.body)
+        _fuse(block.shortcut)
+        in_place = isinstance(block.body[-1], _OUTPUT_IS_FREE)
+        return (_SummedInPlace(block) if in_place else block), 0
+    del block.body._modules[last_name]
+    _fuse(block.body)
+    _fuse(block.shortcut)
+    block.body._modules[last_name] = normalisation
+    return _SummedByNormalisation(block), 1
+
+
+class _SummedByNormalisation(nn.Module):
+    """A residual block."""
+
+    def __init__(self, block: ResidualModule) -> None:
+        super().__init__()
+        self.body, self.shortcut = block.body, block.shortcut
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        *layers, last = self.body
+        made = x
+        for layer in layers:
+            made = layer(made)
+        result: torch.Tensor = last(made, self.shortcut(x))
+        return result
+
+
+class _SummedInPlace(nn.Module):
+    """A residual block."""
+
+    def __init__(self, block: ResidualModule) -> None:
+        super().__init__()
+        self.body, self.shortcut = block.body, block.shortcut
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = self.body(x)
+        return made.add_(self.shortcut(x))

@@ -1,0 +1,153 @@
+"""Normalisation with what comes right behind it, as one operation of PyTorch's automatic gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.machine_code import host_machine
+from fedsim.learning.executors.compiled.program import Kernel, Part, Program
+from fedsim.learning.executors.fused.normalisation import Normalisation
+from fedsim.learning.executors.fused.normalisation_backward import emit_backward
+from fedsim.learning.executors.fused.normalisation_forward import emit_forward
+
+__all__ = ["FusedNormalisation"]
+
+Normalising = nn.BatchNorm1d | nn.BatchNorm2d | nn.GroupNorm
+
+
+def _normalisation_of(layer: Normalising, behind: Sequence[nn.Module], *, added: bool) -> Normalisation | None:
+    groups = layer.num_groups if isinstance(layer, nn.GroupNorm) else None
+    channels = layer.num_channels if isinstance(layer, nn.GroupNorm) else layer.num_features
+    if channels % LANES or (groups is not None and not _groups_fit(channels, groups)):
+        return None
+    rectified = len(behind) > 0 and isinstance(behind[0], nn.ReLU)
+    pooled = rectified and not added and len(behind) > 1 and _halves(behind[1])
+    return Normalisation(channels, groups, added, rectified, pooled)
+
+
+def _groups_fit(channels: int, groups: int) -> bool:
+    size = channels // groups
+    return size % LANES == 0 or (size < LANES and size & (size - 1) == 0)
+
+
+def _halves(layer: nn.Module) -> bool:
+    return isinstance(layer, nn.MaxPool1d) and (layer.kernel_size, layer.stride, layer.padding) == (2, 2, 0)
+
+
+class FusedNormalisation(nn.Module):
+    """Takes the place of a normalisation, with its parameters and statistics, and of what comes right behind it."""
+
+    running_mean: torch.Tensor
+    running_var: torch.Tensor
+
+    def __init__(self, layer: Normalising, about: Normalisation) -> None:
+        """Make machine code where none is yet."""
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+        if about.groups is None:
+            for name in ("running_mean", "running_var"):
+                self.register_buffer(name, getattr(layer, name))
+        self.about = about
+        _kernels(about)
+
+    @classmethod
+    def of(cls, layer: nn.Module, behind: Sequence[nn.Module] = (), *, added: bool = False) -> Self | None:
+        """What takes the place of *layer*, if there is a kernel for it.
+
+        Of the layers right *behind* it does a rectifier, and pooling of series by two after that: its ``about`` tells.
+        """
+        if not isinstance(layer, Normalising):
+            return None
+        about = _normalisation_of(layer, behind, added=added)
+        return None if about is None else cls(layer, about)
+
+    def forward(self, x: torch.Tensor, other: torch.Tensor | None = None) -> torch.Tensor:
+        """Of (samples, channels, length) or (samples, channels, height, width); *other* is added."""
+        if x.dim() == 3:
+            return self.forward(x.unsqueeze(2), None if other is None else other.unsqueeze(2)).squeeze(2)
+        if self.about.groups is None and not self.training:
+            return self._by_running_statistics(x, other)
+        running = () if self.about.groups is not None else (self.running_mean, self.running_var)
+        about = replace(self.about, reduced=True) if x.dtype == torch.bfloat16 else self.about
+        arguments = x, None if other is None else other.to(x.dtype), self.weight, self.bias, running, about
+        made: torch.Tensor = _Normalised.apply(*arguments)  # type: ignore[no-untyped-call]
+        return made
+
+    def _by_running_statistics(self, x: torch.Tensor, other: torch.Tensor | None) -> torch.Tensor:
+        functional = nn.functional
+        y = functional.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias)
+        if other is not None:
+            y = y + other
+        if self.about.rectified:
+            y = functional.relu(y)
+        return functional.max_pool2d(y, (1, 2)) if self.about.pooled else y
+
+
+@cache
+def _kernels(about: Normalisation) -> tuple[Kernel, Kernel]:
+    """Forward and backward, in float32."""
+    machine = host_machine(torch.float32)
+    program = Program(Part(emit_forward, about, machine), Part(emit_backward, about, machine))
+    return program.kernel("forward"), program.kernel("backward")
+
+
+class _Normalised(torch.autograd.Function):
+    """Of (samples, channels, height, width), channels last: `emit_forward` and `emit_backward` say what is done."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: torch.Tensor,
+        other: torch.Tensor | None,
+        weight: torch.Tensor,
+        bias: torch.Tensor,
+        running: tuple[torch.Tensor, ...],
+        about: Normalisation,
+    ) -> torch.Tensor:
+        x = _channels_last(x)
+        other = None if other is None else _channels_last(other)
+        samples, channels, height, width = x.shape
+        if about.groups is None and samples * height * width == 1:
+            raise ValueError("batch normalisation of one value for each channel: there is nothing to normalise by")
+        y = x.new_empty((samples, height, width // 2 if about.pooled else width, channels)).permute(0, 3, 1, 2)
+        units = 1 if about.groups is None else samples
+        means, inverses = weight.new_empty(units, channels), weight.new_empty(units, channels)
+        tensors = (x, other, weight, bias, y, means, inverses, *(running or (None, None)))
+        _kernels(about)[0](*_sizes(x, about), *map(_address, tensors))
+        ctx.about = about
+        ctx.save_for_backward(x, y if about.added else None, weight, bias, means, inverses)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        x, y, weight, bias, means, inverses = ctx.saved_tensors
+        about, dy = ctx.about, _channels_last(gradients[0])
+        dx, d_other = torch.empty_like(x), torch.empty_like(x) if about.added else None
+        d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+        room = weight.new_empty(2, about.channels)
+        tensors = (dy, x, y, weight, bias, means, inverses, dx, d_other, d_weight, d_bias, room)
+        _kernels(about)[1](*_sizes(x, about), *map(_address, tensors))
+        return dx, d_other, d_weight, d_bias, None, None
+
+
+def _channels_last(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous(memory_format=torch.channels_last)
+
+
+def _address(tensor: torch.Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def _sizes(x: torch.Tensor, about: Normalisation) -> tuple[int, int]:
+    """Samples, and rows of each; a batch is one sample where nothing depends on where one begins."""
+    samples, _, height, width = x.shape
+    if about.groups is None and not about.pooled:
+        return 1, samples * height * width
+    return samples, height * width
