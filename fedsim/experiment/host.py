@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fedsim import registry
 from fedsim.errors import UserError, nearest
-from fedsim.experiment.shell import command_line
 from fedsim.imports import source_digest
 from fedsim.kernel.streams import Streams
-from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, ByProtocol, Choice, choose, protocols_in
+from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, ByProtocol, Choice, choose
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
 from fedsim.learning.graph_learner import GraphLearner
@@ -186,11 +185,10 @@ def host_for(
     trained = (*tables, *(table for of_it in (protocols or {}).values() for table in of_it.models))
     precisions = min((executor.trainer_of(table).precisions for table in trained), key=len)
     if options.precision not in precisions:
-        who = f"{choice.remark}, which computes only" if choice.remark else f"{taken} does not compute in it, only"
-        have_it = protocols_in(options.precision, executor, tables, protocols or {})
-        others = f", or run the others alone with {command_line(['--only', ','.join(have_it)])}" if have_it else ""
-        computes = f"{who} in: {', '.join(precisions)}"
-        raise UserError(f"--precision {options.precision}: {computes}; leave --precision out{others}")
+        raise UserError(
+            f"--precision {options.precision}: {taken} does not compute in it, only in: {', '.join(precisions)}; "
+            "leave --precision out"
+        )
     training = Training(
         executor=executor,
         choice=choice,

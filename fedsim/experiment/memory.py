@@ -15,6 +15,7 @@ from typing import NamedTuple
 from fedsim.errors import UserError
 from fedsim.experiment.training_memory import samples_bytes, training_bytes
 from fedsim.learning.executors.batched.support import why_not
+from fedsim.learning.executors.schedule import side_by_side
 from fedsim.learning.rules.changes import partial_sums
 from fedsim.models.segmented import whole
 from fedsim.models.table import ModelTable
@@ -63,7 +64,7 @@ class Peak(NamedTuple):
     kept: float
     """Of models, and of what clients and the server keep beside them."""
     waves: float
-    """Of sums of updates, and of new models of clients that still have their old ones."""
+    """Of sums of updates, of models that are yet to be added up, and of clients' new ones beside their old ones."""
     training: float
     """Of all processes that train: their modules, gradients, momentum and activations."""
 
@@ -175,14 +176,15 @@ def peak_of(
     peaks = []
     for one in _stages(protocol, materials):
         shared = max(kind.shared for kind in one.kinds)
+        waves = _sums(one.kinds) + _waiting(one.kinds, workers) + _made_anew(one.kinds, workers)
         each = training_bytes([kind.table for kind in one.kinds], objective, settings, dataset)
         peaks.append(
             Peak(
                 workers,
                 program=PROGRAM_BYTES + samples_bytes(dataset) + WORKER_BYTES * apart,
                 kept=_kept(protocol, one, scenario, materials).total + (0.0 if exchange.several_models else shared),
-                waves=_sums(one.kinds) + _made_anew(one.kinds, workers),
-                training=each * workers + shared * apart,  # a worker's own sum, before it is handed over
+                waves=waves,
+                training=each * workers,
             )
         )
     return max(peaks, key=lambda peak: peak.total)
@@ -195,21 +197,35 @@ def _in_the_plain_loop(protocol: Protocol, materials: Materials, executor: str) 
 
 def _sums(kinds: Sequence[_Kind]) -> float:
     """All partial sums of a round, which wait for the last one."""
-    return sum(len(partial_sums(kind.in_round)) * kind.shared for kind in kinds)
+    return sum(len(_sizes(kind)) * kind.shared for kind in kinds)
+
+
+def _sizes(kind: _Kind) -> list[int]:
+    """How many updates are in each partial sum of a round, where each took as much work."""
+    return [*map(len, partial_sums([1] * kind.in_round))]
+
+
+def _waiting(kinds: Sequence[_Kind], workers: int) -> float:
+    """Models that were made before it was their turn to be added up: as a rule, one of each worker but one."""
+    later = [kind.shared for kind in kinds for _ in range(kind.in_round - len(_sizes(kind)))]
+    return sum(sorted(later, reverse=True)[: workers - 1])
 
 
 def _made_anew(kinds: Sequence[_Kind], workers: int) -> float:
-    """What clients keep is there twice while a wave is under way: of the largest waves, one for each worker.
+    """What clients keep is there twice while a wave is under way: of the waves that are at the same time.
 
-    Where nothing is summed, a wave is one training, and the result of another one may wait for it.
+    Where nothing is summed, a wave is one training, and the result of another one may wait for it. Of several waves the
+    last model is still in training.
     """
     waves: list[float] = []
     for kind in kinds:
-        sizes = [some.stop - some.start for some in partial_sums(kind.in_round)] if kind.shared else [1] * kind.in_round
-        waves += [size * kind.private for size in sizes]
-    some_sums = any(kind.shared for kind in kinds)
-    under_way = workers if workers == 1 or some_sums else 2 * workers
-    return sum(sorted(waves)[-under_way:])
+        waves += [size * kind.private for size in (_sizes(kind) if kind.shared else [1] * kind.in_round)]
+    if workers == 1:
+        return max(waves)
+    if not any(kind.shared for kind in kinds):
+        return sum(sorted(waves)[-2 * workers :])
+    together = max(sum(waves[at : at + side_by_side(workers)]) for at in range(len(waves)))
+    return together - max(kind.private for kind in kinds)
 
 
 def check_memory(scenario: Scenario, materials: Materials, *, executor: str, workers: int, precision: str) -> None:

@@ -80,10 +80,10 @@ OPTIONS: dict[str, tuple[list[str], str]] = {
         "--workers 2: executor 'serial' trains in one process; leave --workers out, or choose --executor processes, "
         "which comes to the same numbers",
     ),
-    "--precision that an executor does not have": (
-        ["--executor", "serial", "--precision", "bfloat16"],
-        "--precision bfloat16: executor 'serial' does not compute in it, only in: float32, float64; "
-        "leave --precision out",
+    "--precision of a GPU": (
+        ["--executor", "serial", "--precision", "tf32"],
+        "--precision tf32: it is a way to multiply on torch device 'cuda', not on 'cpu'; add --torch-device cuda, "
+        "or leave the option out",
     ),
     "--store in a file": (["--store", "notes.txt"], "notes.txt is not a folder; choose another store with --store"),
     "--store below a file": (

@@ -77,6 +77,14 @@ OWN = digit_runs.data(
 )
 TWO_PROTOCOLS = digit_runs.data({"protocols": [{"name": "fedavg", "clients": 8}, {"name": "centralised"}]})
 
+UNEVEN = digit_runs.data(
+    {
+        "protocols": [{"name": "scaffold", "clients": 18}],
+        "data.partition": {"name": "dirichlet", "alpha": 0.1},
+        "stop.rounds": 3,
+    }
+)
+
 Rows = list[dict[str, Any]]
 
 
@@ -331,7 +339,7 @@ def test_with_other_options_a_run_says_which_ones_it_was_begun_with(
     with pytest.raises(UserError) as refusal:
         run(digit_runs.scenario(), out=tmp_path / "run", resume=True, **other)
     assert content(tmp_path) == before
-    here = family.replace("plain", "batched-3").replace("float64", "float32")
+    here = family.replace("plain-2", "batched-4").replace("float64", "float32")
     assert str(refusal.value) == (
         f"the run in {tmp_path / 'run'} was begun with the arithmetic {show(family)} and would go on with {here!r}; "
         f"numbers would differ, so go on with {options}, or choose another folder with --out"
@@ -344,7 +352,7 @@ def test_a_run_of_an_older_fedsim_cannot_go_on(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     manifest = json.loads(path.read_bytes())
     family = manifest["numeric_family"]
-    manifest["numeric_family"] = family.replace("/even-sums", "/sum")
+    manifest["numeric_family"] = family.replace("/even-work", "/even-sums")
     del manifest["executor"], manifest["worker_peak_memory_bytes"]
     path.write_text(json.dumps(manifest))
     with pytest.raises(UserError) as refusal:
@@ -353,6 +361,16 @@ def test_a_run_of_an_older_fedsim_cannot_go_on(tmp_path: Path) -> None:
         f"the run in {tmp_path} was begun with the arithmetic {show(manifest['numeric_family'])} and would go on with "
         f"{family!r}; numbers would differ, so choose another folder with --out"
     )
+
+
+@pytest.mark.parametrize("executor", ["batched", "processes"])
+def test_a_run_of_very_different_clients_that_was_killed_goes_on(
+    server: RunServer, tmp_path: Path, executor: str
+) -> None:
+    """Where each client is a job, it is killed while some models are added up, and others wait for their turn."""
+    killed_again_and_again(server, UNEVEN, tmp_path, kills=3, executor=executor, workers=3)
+    run(Scenario.model_validate(UNEVEN), out=tmp_path / "alone", executor=executor, workers=1)
+    assert digit_runs.outcome(tmp_path / "run") == digit_runs.outcome(tmp_path / "alone")
 
 
 @pytest.mark.drawn

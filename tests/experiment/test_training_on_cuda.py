@@ -43,6 +43,14 @@ NORMALISED: dict[str, Any] = {
     "protocols": [{"name": "fedavg", "clients": 2}],
 }
 PLAIN_SELECTED = SELECTED | {"model": {"name": "resnet", "depth": 20}}
+OF_CLIENTS: dict[str, Any] = {  # whose objectives, or models, are not what clients are trained together by
+    "fused": {"name": "fedfusion_multi", "clients": 4},
+    "two streams": {"name": "fedmmd", "clients": 4},
+    "gated": {"name": "cgau", "clients": 4, "pretraining_rounds": 1, "layers": 1, "units": 6},
+}
+PLAIN: dict[str, Any] = {"trained": NORMALISED, "selected": PLAIN_SELECTED} | {
+    name: ONE_SEED | {"stop": {"rounds": 2}, "protocols": [protocol]} for name, protocol in OF_CLIENTS.items()
+}
 
 on_cuda = [
     pytest.mark.cuda,
@@ -131,7 +139,7 @@ def test_the_digits_give_the_same_bytes_again(torch_device: str, tmp_path: Path)
     assert digit_runs.outcome(tmp_path / "one") == digit_runs.outcome(tmp_path / "two")
 
 
-@pytest.mark.parametrize("changes", [NORMALISED, PLAIN_SELECTED], ids=["trained", "selected"])
+@pytest.mark.parametrize("changes", PLAIN.values(), ids=PLAIN)
 @each_place_in_time
 def test_models_of_the_plain_loop_give_the_same_bytes_again(
     torch_device: str, changes: dict[str, Any], tmp_path: Path

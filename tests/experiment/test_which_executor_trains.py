@@ -24,6 +24,7 @@ from fedsim.experiment.run import run
 from fedsim.learning import executors
 from fedsim.learning.executors import torch_devices
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, ByProtocol, choose
+from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.processes import Processes
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.serial import Serial
@@ -209,27 +210,32 @@ def test_precision_and_torch_device_and_arithmetic_are_in_the_family(monkeypatch
     assert len({trains("mlp", **some).numeric_family for some in options}) == len(options)
     assert (
         trains("mlp", executor="serial").numeric_family
-        == f"plain/float32/torch{torch.__version__}/cpu/{instruction_set()}/even-sums8"
+        == f"plain-2/float32/torch{torch.__version__}/cpu/{instruction_set()}/even-work8"
     )
 
 
-def test_a_precision_that_the_plain_loop_within_batched_does_not_have() -> None:
-    with pytest.raises(UserError) as refusal:
-        trains("resnet", executor="batched", precision="bfloat16")
-    assert str(refusal.value) == (
-        "--precision bfloat16: batched cannot take the model (it has no arithmetic for layer bn1 "
-        "(batch_norm2d(channels=16))), so every client is trained in the plain loop, which computes only in: "
-        "float32, float64; leave --precision out"
-    )
+@pytest.mark.parametrize("model", ["mlp", "resnet", "gru"])
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("executor", ["auto", *registry.names("executors")])
+def test_every_executor_computes_in_every_precision(executor: str, precision: str, model: str) -> None:
+    if precision != "tf32":
+        assert trains(model, executor=executor, precision=precision).precision == precision
+    else:
+        with pytest.raises(UserError, match="it is a way to multiply on torch device 'cuda'"):
+            trains(model, executor=executor, precision=precision)
 
 
-def test_a_precision_that_the_choice_of_auto_does_not_have() -> None:
+def test_an_executor_of_ones_own_may_have_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Single(PlainTrainer):
+        precisions = ("float32",)
+
+    monkeypatch.setattr(Processes, "trainer", Single)
     with pytest.raises(UserError) as refusal:
         trains("gru", precision="bfloat16")
     reason = choose("auto", [table("gru")], "cpu").reason
     assert str(refusal.value) == (
         f"--precision bfloat16: executor 'processes' (auto takes it, as {reason}) does not compute in it, only in: "
-        "float32, float64; leave --precision out"
+        "float32; leave --precision out"
     )
 
 
@@ -394,7 +400,7 @@ def test_the_manifest_says_what_trains_before_it_trains(tmp_path: Path) -> None:
         "processor": instruction_set(),
         "precision": "float64",
     }
-    assert manifest["numeric_family"] == f"plain/float64/torch{torch.__version__}/cpu/{instruction_set()}/even-sums8"
+    assert manifest["numeric_family"] == f"plain-2/float64/torch{torch.__version__}/cpu/{instruction_set()}/even-work8"
     assert manifest["worker_peak_memory_bytes"] is None
 
 
@@ -446,25 +452,6 @@ def test_a_model_that_a_protocol_has_adapted_changes_the_remark_and_no_choice(as
         )
     assert choose("serial", tables, torch_device, FUSED) == choose("serial", tables, torch_device)
     assert choose("auto", [table("gru")], "cpu", FUSED) == choose("auto", [table("gru")], "cpu")
-
-
-def test_an_adapted_model_is_trained_in_the_plain_loops_precisions() -> None:
-    with pytest.raises(UserError) as refusal:
-        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=FUSED)
-    assert str(refusal.value) == (
-        f"--precision bfloat16: {IN_THE_PLAIN_LOOP}, which computes only in: float32, float64; leave --precision out"
-    )
-
-
-@pytest.mark.parametrize(
-    ("others", "named"), [(["a"], "a"), (["a", "b"], "a,b"), (["one of two", "b"], "'one of two,b'")]
-)
-def test_protocols_that_have_the_precision_can_run_alone(others: list[str], named: str) -> None:
-    protocols = FUSED | {"looking": ByProtocol((SMALL,), trains_alone=True)}
-    protocols |= {name: ByProtocol((SMALL,), trains_alone=False) for name in others}
-    with pytest.raises(UserError) as refusal:
-        host_for(HostOptions(precision="bfloat16"), [table("small_cnn")], learn=True, protocols=protocols)
-    assert str(refusal.value).endswith(f"; leave --precision out, or run the others alone with --only {named}")
 
 
 def test_the_remark_is_told_and_kept(tmp_path: Path) -> None:

@@ -186,7 +186,8 @@ class GroupLoop(Loop):
         order = sorted(range(len(groups)), key=lambda number: groups[number][-1])
         uniform = self.option("weighting", "uniform") == "uniform"
         weights = [1 if uniform else samples[number] for number in order]
-        return self.mean(base, [models[number] for number in order], [weight / sum(weights) for weight in weights])
+        shares = [weight / sum(weights) for weight in weights]
+        return self.mean(base, [models[number] for number in order], shares, [samples[number] for number in order])
 
     def samples_of(self, groups: list[list[int]]) -> list[int]:
         return [sum(len(self.next_ids(client)) for client in group) for group in groups]

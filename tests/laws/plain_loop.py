@@ -1,8 +1,8 @@
 """The plain PyTorch loop that laws of learning compare fedsim with: its own module, its own averaging, its own SGD.
 
 It shares with fedsim the documented streams (``model/init``, ``selection``, ``batches``, ``data/pass``) and the
-documented arithmetic of the mean: base + the sum of w_i (model_i - base), in float32, in client order, in an even
-number of partial sums of at most 8.
+documented arithmetic of the mean: base + the sum of w_i (model_i - base), in float32, in an even number of partial sums
+of at most 8. They are in client order where all clients have as many samples; otherwise they share these evenly.
 """
 
 from __future__ import annotations
@@ -108,15 +108,21 @@ class Loop:
         ]
         return self.train(start, client, np.concatenate(stream)[use * samples : (use + 1) * samples])
 
-    def mean(self, base: Weights, models: Sequence[Weights], shares: Sequence[float]) -> Weights:
-        """base + (d_1 + ... + d_5) + (d_6 + ... + d_9), d_i = share_i (model_i - base).
+    def mean(
+        self, base: Weights, models: Sequence[Weights], shares: Sequence[float], samples: Sequence[int] | None = None
+    ) -> Weights:
+        """base + (d_1 + ... + d_5) + (d_6 + ... + d_9), d_i = share_i (model_i - base), where all have as many samples.
 
         A lone d is a sum; otherwise there are 2, 4, ... sums, the first few even number that leaves none with more
-        than 8, and as many d in each as in any other, or one more in those that come first.
+        than 8, and as many d in each as in any other, or one more in those that come first. Of clients with different
+        numbers of *samples*, it is always the largest one's turn: `_dealt`.
         """
         total: Weights = []
         sums = next(sums for sums in itertools.count(2, 2) if len(models) <= PARTIAL_SUM * sums)
-        for numbers in np.array_split(np.arange(len(models)), 1 if len(models) == 1 else sums):
+        dealt = np.array_split(np.arange(len(models)), 1 if len(models) == 1 else sums)
+        if samples is not None and min(samples) < max(samples):
+            dealt = _dealt(list(samples), min(sums, len(models)))
+        for numbers in dealt:
             some: Weights = []
             for number in numbers:
                 change = [(new - old) * shares[number] for new, old in zip(models[number], base, strict=True)]
@@ -136,7 +142,8 @@ class Loop:
             chosen = sorted(Stream(1, "selection", 0, number).generator().permutation(DEVICES)[:cohort].tolist())
             samples = [len(self.data.train_ids[client]) if weighting == "samples" else 1 for client in chosen]
             models = [self.train(model, client, self.data.train_ids[client]) for client in chosen]
-            model = self.mean(model, models, [number / sum(samples) for number in samples])
+            sizes = [len(self.data.train_ids[client]) for client in chosen]
+            model = self.mean(model, models, [number / sum(samples) for number in samples], sizes)
             self.put(model)
             accuracies.append(self.accuracy())
         return self.named(), accuracies
@@ -152,6 +159,18 @@ class Loop:
     def named(self) -> dict[str, torch.Tensor]:
         state = self.net.state_dict()
         return {name: state[here] for name, here in NAMES.items()}
+
+
+def _dealt(samples: list[int], sums: int) -> list[list[int]]:
+    """Who is in which sum: again and again the largest that is left goes where there are fewest samples, and room."""
+    left, dealt, held = [*range(len(samples))], [[] for _ in range(sums)], [0] * sums
+    while left:
+        largest = next(one for one in left if samples[one] == max(samples[other] for other in left))
+        least = min((held[at], len(members), at) for at, members in enumerate(dealt) if len(members) < PARTIAL_SUM)[-1]
+        dealt[least].append(largest)
+        held[least] += samples[largest]
+        left.remove(largest)
+    return [dealt[at] for at in sorted(range(sums), key=lambda at: (-held[at], at))]
 
 
 def differences(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> dict[str, float]:

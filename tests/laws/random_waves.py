@@ -1,7 +1,7 @@
-"""Random waves of local trainings, and how far an executor's numbers are from those of the plain loop in float64.
+"""Random waves of local trainings, and how far an executor's numbers are from those of a reference in float64.
 
 A wave is drawn from a seed and described without an executor; each executor computes it from nodes of its own, so that
-its plan and its way of detaching a wave are compared too.
+its plan and its way of detaching a wave are compared too. The reference is the plain loop on PyTorch's own modules.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pushed import way_so_far
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
+from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.graph import Graph, Handle, Node
@@ -27,8 +28,9 @@ from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.partial_sum import PartialSum
+from fedsim.models.parted import PartedModule
 from fedsim.models.table import LayerTable
-from fedsim.models.torch_module import initial_parameters
+from fedsim.models.torch_module import build, initial_parameters
 
 CLIENTS, MOST_SAMPLES, CLASSES = 12, 23, 10
 
@@ -63,6 +65,26 @@ class Bounded(Objective):
     def add_gradient(self, gradients: Any, weights: Any, given: Given) -> None:
         for name, gradient in gradients.items():
             gradient.add_(weights[name].tanh(), alpha=self.strength)
+
+
+# -- the reference -------------------------------------------------------------------------------------------------
+
+
+class OwnModules(PlainTrainer):
+    """The plain loop on PyTorch's own modules in any precision; in float32 images have channels last, as is fastest."""
+
+    def _built(self) -> PartedModule:
+        module = build(self.table).to(self.torch_device, self.dtype)
+        for layer in module.modules():
+            if isinstance(layer, torch.nn.Conv2d) and self.dtype == torch.float32:
+                layer.to(memory_format=torch.channels_last)
+        return module
+
+
+class Reference(Serial):
+    """What executors are held against."""
+
+    trainer = OwnModules
 
 
 # -- drawing waves -------------------------------------------------------------------------------------------------
@@ -261,7 +283,7 @@ def _change(value: Tensors, base: Tensors | None) -> Tensors:
 
 @dataclass(frozen=True)
 class Errors:
-    """Against the plain loop in float64, relative to the norm of what should have come out."""
+    """Against the reference in float64, relative to the norm of what should have come out."""
 
     clients: float | None
     """Of all wanted outputs of the wave's trainings together; None when nothing was wanted."""
@@ -305,16 +327,16 @@ def worst_tensor(found: Mapping[str, Tensors], true: Mapping[str, Tensors]) -> f
 
 
 class Comparison:
-    """An executor against the plain loop in float32, and both against it in float64."""
+    """An executor against the reference in float32, and both against it in float64."""
 
     def __init__(self, executor: type[TorchExecutor], world: World) -> None:
         self._world = world
         self._executor = executor(world.table, world.dataset)
-        self._plain = Serial(world.table, world.dataset)
-        self._true = Serial(world.table, world.dataset, precision="float64")
+        self._plain = Reference(world.table, world.dataset)
+        self._true = Reference(world.table, world.dataset, precision="float64")
 
     def ratios(self, wave: Wave) -> Errors:
-        """The executor's errors over those of the plain loop in float32."""
+        """The executor's errors over those of the reference in float32."""
         true = outcome(self._true, self._world, wave)
         ours, plains = (
             errors(outcome(executor, self._world, wave), true) for executor in (self._executor, self._plain)
@@ -329,8 +351,8 @@ def _ratio(ours: float, plains: float) -> float:
 
 
 def disagreement(executor: type[TorchExecutor], world: World, wave: Wave) -> float:
-    """Between *executor* and the plain loop, both in float64: the largest of any tensor, relative to its change."""
+    """Between *executor* and the reference, both in float64: the largest of any tensor, relative to its change."""
     found, true = (
-        outcome(kind(world.table, world.dataset, precision="float64"), world, wave) for kind in (executor, Serial)
+        outcome(kind(world.table, world.dataset, precision="float64"), world, wave) for kind in (executor, Reference)
     )
     return worst_tensor(found, true)

@@ -72,3 +72,24 @@ def test_workers_that_train_clients_together_do_so_as_one(tmp_path: Path, model:
         run(digit_runs.scenario(changes), out=folder, executor="batched", workers=workers)
         outcomes.append(digit_runs.outcome(folder))
     assert outcomes[0] == outcomes[1]
+
+
+UNEVEN: dict[str, Any] = {
+    "protocols": [
+        {"name": "fedavg", "clients": 18},
+        {"name": "scaffold", "clients": 5},
+        {"name": "stp", "grouping": {"name": "random"}, "growth": {"name": "constant", "beta": 5}},
+    ],
+    "data.partition": {"name": "dirichlet", "alpha": 0.1},
+    "stop.rounds": 2,
+}
+
+
+@pytest.mark.parametrize("executor", ["batched", "processes"])
+def test_clients_of_very_different_sizes_leave_the_same_bytes(tmp_path: Path, executor: str) -> None:
+    """Waves are cut by work; in processes each client is a job, and who is done first is a matter of chance."""
+    outcomes = []
+    for workers in (1, 2, 3, 4, 5):
+        run(digit_runs.scenario(UNEVEN), out=tmp_path / str(workers), executor=executor, workers=workers)
+        outcomes.append(digit_runs.outcome(tmp_path / str(workers)))
+    assert all(outcome == outcomes[0] for outcome in outcomes)

@@ -1,4 +1,8 @@
-"""Models with group normalisation learn like those of PyTorch, bit for bit, whoever trains them."""
+"""Models with group normalisation learn like those of PyTorch, whoever trains them.
+
+In float64 bit for bit. In float32 layers of fedsim's own round otherwise: the model is as near to that of float64 as
+the one that a loop of PyTorch's own modules ends with.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import digit_runs
 import numpy as np
 import pytest
 import torch
+from distances import distance
 from grouped_net import ResNet20, Wdcnn, by_fedsims_names, start
 from plain_loop import DEVICES, Loop, differences
 
@@ -20,6 +25,8 @@ from fedsim.kernel.streams import Stream
 from fedsim.scenario.schema import Scenario
 
 ROUNDS, COHORT, CHANNELS, LENGTH, CLASSES = 2, 3, 2, 80, 4
+MOST = 3.0
+"""Times PyTorch's error."""
 LAST = {"conv1d": "fc2", "resnet": "fc"}
 MODELS: dict[str, dict[str, Any]] = {
     "conv1d": {"name": "conv1d", "kernel": 8, "stride": 1},
@@ -32,12 +39,13 @@ class GroupedLoop(Loop):
     """Federated averaging of a net from `grouped_net`."""
 
     model: str = "conv1d"
+    dtype: torch.dtype = torch.float64
 
     def __post_init__(self) -> None:
         super().__post_init__()
         made = Wdcnn(CHANNELS, LENGTH, CLASSES) if self.model == "conv1d" else ResNet20(10)
         start(made, Stream(1, "model/init").generator(), normal=self.model == "resnet")
-        self.net = made
+        self.net, self.x = made.to(self.dtype), self.x.to(self.dtype)
 
     def named(self) -> dict[str, torch.Tensor]:
         return by_fedsims_names(self.net.state_dict(), LAST[self.model])
@@ -63,9 +71,9 @@ def scenario(model: str, folder: Path) -> Scenario:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_fedavg_is_the_plain_loop_bit_for_bit(model: str, tmp_path: Path) -> None:
+def test_fedavg_is_the_plain_loop(model: str, tmp_path: Path) -> None:
     whole = scenario(model, tmp_path)
-    results = run(whole, out=tmp_path / "serial", executor="serial")
+    results = run(whole, out=tmp_path / "double", executor="serial", precision="float64")
     loop = GroupedLoop(whole, model=model)
     begun = {name: tensor.clone() for name, tensor in loop.named().items()}
     expected, accuracies = loop.averaging(COHORT, "samples")
@@ -73,6 +81,9 @@ def test_fedavg_is_the_plain_loop_bit_for_bit(model: str, tmp_path: Path) -> Non
     assert results.rounds["accuracy"].tolist() == accuracies
     assert all(not torch.equal(begun[name], tensor) for name, tensor in expected.items()), "all of it is trained"
 
+    single = run(whole, out=tmp_path / "serial", executor="serial")
+    by_pytorch, _ = GroupedLoop(whole, model=model, dtype=torch.float32).averaging(COHORT, "samples")
+    assert distance(digit_runs.weights(single, "fedavg"), expected) <= MOST * distance(by_pytorch, expected)
     if model == "conv1d":
         run(whole, out=tmp_path / "two", executor="processes", workers=2)
         assert digit_runs.outcome(tmp_path / "two") == digit_runs.outcome(tmp_path / "serial")

@@ -90,7 +90,7 @@ def test_fedavg_then_fine_tune_is_its_plain_loop(tmp_path: Path, executor: str) 
         chosen = sorted(client for client, _ in asked)
         samples = [len(loop.data.train_ids[client]) for client in chosen]
         models = [loop.train(model, client, loop.data.train_ids[client]) for client in chosen]
-        model = loop.mean(model, models, [count / sum(samples) for count in samples])
+        model = loop.mean(model, models, [count / sum(samples) for count in samples], samples)
         accuracies.append(loop.tuned(model, epochs=2))
     assert scored(results) == pytest.approx(by_hand(accuracies), abs=1e-5)
     loop.put(model)

@@ -36,7 +36,9 @@ class LoopWithAdam(GroupLoop):
     m: dict[int, torch.Tensor] = field(default_factory=dict)
     v: dict[int, torch.Tensor] = field(default_factory=dict)
 
-    def mean(self, base: Weights, models: Sequence[Weights], shares: Sequence[float]) -> Weights:
+    def mean(
+        self, base: Weights, models: Sequence[Weights], shares: Sequence[float], samples: Sequence[int] | None = None
+    ) -> Weights:
         places = range(4) if len(base) == 4 else range(2, 4)  # a round of the classifier has no other tensors
         made = []
         for place, start, *ends in zip(places, base, *models, strict=True):

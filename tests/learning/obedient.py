@@ -17,6 +17,7 @@ from small_learner import table
 
 from fedsim.errors import Misfit
 from fedsim.kernel.streams import Stream
+from fedsim.learning.batches import BatchSizes
 from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Made, Training, Wave
 from fedsim.learning.executors.worker_pool import TrainJob, WorkerPool
@@ -31,6 +32,12 @@ class Told:
     do: Sequence[str] = ()
     plus: int = 1
     model: str = table().digest
+    samples: int = 1
+
+    @property
+    def sizes(self) -> BatchSizes:
+        """It takes as long as one epoch of that many samples."""
+        return BatchSizes(self.samples, self.samples, 1)
 
 
 class NotSent(Exception):

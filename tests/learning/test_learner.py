@@ -22,6 +22,8 @@ from fedsim.learning.learner import Learner, NoLearner
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
 from fedsim.learning.operations.add import Add
+from fedsim.learning.operations.operation import Slot
+from fedsim.learning.operations.partial_sum import TERM
 from fedsim.learning.rules.changes import PARTIAL_SUM, partial_sums
 from fedsim.learning.rules.update import Update
 
@@ -123,16 +125,41 @@ def test_weights_are_shares(learner: Learner) -> None:
     assert means[0]["classifier"] is not means[2]["classifier"]
 
 
-@given(number=st.integers(1, 500))
-def test_partial_sums_are_even_in_number_and_as_equal_and_as_few_as_can_be(number: int) -> None:
-    sums = partial_sums(number)
-    assert [contribution for some in sums for contribution in range(number)[some]] == list(range(number))
-    sizes = [len(range(number)[some]) for some in sums]
+@given(number=st.integers(1, 500), work=st.integers(0, 9))
+def test_partial_sums_are_even_in_number_and_as_equal_and_as_few_as_can_be(number: int, work: int) -> None:
+    sums = partial_sums([work] * number)
+    assert [contribution for some in sums for contribution in some] == list(range(number))
+    sizes = [len(some) for some in sums]
     assert max(sizes) - min(sizes) <= 1
     assert sizes == sorted(sizes, reverse=True)
     assert max(sizes) <= PARTIAL_SUM
     assert len(sums) % 2 == 0 or number == 1
     assert len(sums) <= 2 or number > PARTIAL_SUM * (len(sums) - 2), "with two sums less there is one too large"
+
+
+@given(work=st.lists(st.integers(0, 1000), min_size=2, max_size=200).filter(lambda work: len(set(work)) > 1))
+def test_partial_sums_of_different_work_share_it_and_begin_with_the_largest(work: list[int]) -> None:
+    sums = partial_sums(work)
+    assert sorted(contribution for some in sums for contribution in some) == list(range(len(work)))
+    assert len(sums) == len(partial_sums([1] * len(work)))
+    assert all(1 <= len(some) <= PARTIAL_SUM for some in sums)
+    for some in sums:
+        assert some == sorted(some, key=lambda one: (-work[one], one)), "the largest first, and then by sender"
+    totals = [sum(work[one] for one in some) for some in sums]
+    assert totals == sorted(totals, reverse=True)
+    if not any(len(some) == PARTIAL_SUM for some in sums):
+        for some, total in zip(sums, totals, strict=True):
+            assert total - work[some[-1]] <= min(totals), "the last one went where there was least"
+
+
+def test_who_trained_on_most_is_added_up_first(learner: Learner) -> None:
+    base = learner.initial_model()
+    sizes = [30, 10, 90, 20]
+    some = [one._replace(samples=size) for one, size in zip(updates(learner, 4, [1.0] * 4), sizes, strict=True)]
+    mean = mean_of(learner, base, some)
+    total = mean["classifier"].node.inputs[Slot("change", part="classifier")].node
+    first, second = (total.inputs[Slot(role, part="classifier")].node for role in ("base", "change"))
+    assert [[term.node.stream.use for term in some.sources.each(TERM)] for some in (first, second)] == [[2], [0, 3, 1]]
 
 
 @pytest.mark.parametrize(("number", "sums"), [(1, 1), (2, 2), (8, 2), (9, 2), (16, 2), (17, 4), (24, 4), (33, 6)])

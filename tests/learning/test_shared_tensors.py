@@ -127,3 +127,29 @@ def test_a_block_is_dumped_like_any_other_tensors() -> None:
 def test_too_much_memory_is_the_users_to_change() -> None:
     with pytest.raises(UserError, match=r"workers need 4,000,000,000 MB .*--workers 1"):
         SharedTensors({"classifier": {"weight": (10**15,)}}, torch.float32, 1)
+
+
+def test_large_free_blocks_keep_their_memory_only_as_long_as_they_are_needed_soon() -> None:
+    """A block whose memory has gone back to the machine is found full of zeros."""
+    some = SharedTensors({"large": {"weight": (2**22,)}, "other": {"weight": (2**22 + 1,)}}, torch.float32, BLOCKS)
+
+    def found_again(part: str) -> float:
+        some.take(part).tensors["weight"].fill_(7.0)
+        block = some.take(part)
+        first = float(block.tensors["weight"][0])
+        assert some.free(part) == BLOCKS - 1
+        return first
+
+    assert found_again("large") == 0
+    some.keep_for({"large"})
+    assert found_again("large") == 7
+    assert found_again("other") == 0
+    held = some.take("large")
+    some.keep_for({"other"})
+    assert held.tensors["weight"][0] == 7, "what is taken stays as it is"
+    del held
+    assert found_again("large") == 0
+    some.keep_for({"large"})
+    some.take("large").tensors["weight"].fill_(7.0)
+    some.keep_for(())
+    assert some.take("large").tensors["weight"][0] == 0

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from llvmlite import ir
 
 from fedsim.learning.executors.batched import shared
-from fedsim.learning.executors.batched.compiled import machine_code
-from fedsim.learning.executors.batched.compiled.arithmetic import Machine
-from fedsim.learning.executors.batched.compiled.emitter import Emitter
-from fedsim.learning.executors.batched.compiled.geometry import LANES
-from fedsim.learning.executors.batched.compiled.machine_code import Program, TiledProductKernels
-from fedsim.learning.executors.batched.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import ConvolutionBlock
+from fedsim.learning.executors.compiled import machine_code
+from fedsim.learning.executors.compiled.arithmetic import Machine
+from fedsim.learning.executors.compiled.emitter import Emitter
+from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.machine_code import Program, TiledProductKernels
+from fedsim.learning.executors.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.processor import has_tiles
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from mutants.fault import BATCHED, Fault
+from mutants.fault import BATCHED, EXECUTORS, Fault
 
-COMPILED = BATCHED + "compiled/"
+COMPILED = EXECUTORS + "compiled/"
 COMPILED_CONV_STACK = BATCHED + "compiled_conv_stack.py"
 TEST_COMPILED = "tests/learning/test_compiled_conv_stack.py"
 TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
 TEST_CORRECTIONS = "tests/learning/test_corrections.py"
 TEST_TILES = "tests/learning/test_tiles.py"
+TEST_OBJECT_CACHE = "tests/learning/test_object_cache.py"
 
 FAULTS = (
     Fault(
@@ -165,5 +166,51 @@ FAULTS = (
         "(16, 8, 4, 2, 1)",
         "(16, 8, 4, 2)",
         (TEST_PRODUCTS,),
+    ),
+    Fault(
+        "damaged machine code is executed",
+        COMPILED + "object_cache.py",
+        "content[:begin] == _HEADER + _digest(key, payload)",
+        "content.startswith(_HEADER)",
+        (f"{TEST_OBJECT_CACHE}::test_an_entry_that_is_not_what_was_written_is_made_anew",),
+    ),
+    Fault(
+        "machine code of another name is executed",
+        COMPILED + "object_cache.py",
+        "hashlib.sha256(key.encode() + payload)",
+        "hashlib.sha256(payload)",
+        (f"{TEST_OBJECT_CACHE}::test_an_entry_that_is_not_what_was_written_is_made_anew[name_as_another]",),
+    ),
+    Fault(
+        "machine code comes from a folder in which others can write",
+        COMPILED + "object_cache.py",
+        "    if _is_ours(os.fstat(home)):",
+        "    if home:",
+        (
+            f"{TEST_OBJECT_CACHE}::test_a_folder_into_which_others_can_write_is_not_used",
+            f"{TEST_OBJECT_CACHE}::test_a_folder_of_somebody_else_is_not_used",
+        ),
+        by_each=True,
+    ),
+    Fault(
+        "room is made by what is not ours",
+        COMPILED + "object_cache.py",
+        "if _has_header(home, name):",
+        "if True:",
+        (f"{TEST_OBJECT_CACHE}::test_nothing_is_removed_that_is_not_ours",),
+    ),
+    Fault(
+        "machine code of another processor is taken",
+        COMPILED + "program.py",
+        "llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()\n    return",
+        'llvm.get_host_cpu_name(), ""\n    return',
+        (f"{TEST_OBJECT_CACHE}::test_another_processor_or_other_sources_have_code_of_their_own",),
+    ),
+    Fault(
+        "machine code is told by the name of its emitter alone",
+        COMPILED + "program.py",
+        "repr((home, name, _told(self._arguments), _told(tuple(sorted(self._options.items())))))",
+        "repr((home, name))",
+        (f"{TEST_OBJECT_CACHE}::test_a_program_is_written_and_compiled_once",),
     ),
 )

@@ -27,8 +27,8 @@ FAULTS = (
     Fault(
         "a further model is in training mode",
         PLAIN,
-        "build(self.table).to(self.torch_device, self.dtype).eval()",
-        "build(self.table).to(self.torch_device, self.dtype)",
+        "self._others[role] = self._built().eval()",
+        "self._others[role] = self._built()",
         (f"{TEST_FEATURES}::test_the_other_model_is_as_in_tests_while_its_own_is_trained",),
     ),
     Fault(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from mutants.fault import BATCHED, LOW_RANK, TRAINER, Fault
+from mutants.fault import BATCHED, EXECUTORS, LOW_RANK, TRAINER, Fault
 
 RECORDINGS = BATCHED + "recordings.py"
 CUDA_GRAPHS = BATCHED + "cuda_graphs.py"
+CUDA_ARITHMETIC = EXECUTORS + "cuda_arithmetic.py"
+PLAIN = EXECUTORS + "plain.py"
 RECORDED = "tests/laws/test_recorded_training.py"
 TEST_CUDA_GRAPHS = "tests/learning/test_cuda_graphs.py"
+TEST_CUDA_ARITHMETIC = "tests/learning/test_cuda_arithmetic.py"
+STEPS = "tests/learning/test_steps_of_the_plain_loop.py"
 
 FAULTS = (
     Fault(
@@ -184,5 +188,33 @@ FAULTS = (
         "        finally:\n            outside.wait_stream(stream)\n",
         "        finally:\n            pass\n        outside.wait_stream(stream)\n",
         (TEST_CUDA_GRAPHS,),
+    ),
+    Fault(
+        "on cuda all new memory is filled",
+        CUDA_ARITHMETIC,
+        "    memory.fill_uninitialized_memory = False\n",
+        "",
+        (f"{TEST_CUDA_ARITHMETIC}::test_memory_is_not_filled_where_algorithms_are_deterministic",),
+    ),
+    Fault(
+        "after the plain loop new memory is filled no more",
+        CUDA_ARITHMETIC,
+        "        memory.fill_uninitialized_memory = filled\n",
+        "",
+        (f"{TEST_CUDA_ARITHMETIC}::test_memory_is_not_filled_where_algorithms_are_deterministic",),
+    ),
+    Fault(
+        "the first product decides how much memory cuBLAS has before it is said",
+        CUDA_ARITHMETIC,
+        "    _fix_workspace()\n    matmul",
+        "    matmul",
+        (f"{TEST_CUDA_ARITHMETIC}::test_the_workspace_of_products_is_said_before_the_first_one",),
+    ),
+    Fault(
+        "on a device the plain loop steps weight by weight",
+        PLAIN,
+        "foreach=not all(weight.is_cpu for weight in weights.values())",
+        "foreach=False",
+        (f"{STEPS}::test_on_a_device_a_step_is_one_operation_for_all_weights",),
     ),
 )

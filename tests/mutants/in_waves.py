@@ -9,6 +9,9 @@ WAVES = EXECUTORS + "waves.py"
 WORKERS = EXECUTORS + "workers.py"
 WORKER = EXECUTORS + "worker.py"
 SHARED_TENSORS = EXECUTORS + "shared_tensors.py"
+CHAINS = EXECUTORS + "chains.py"
+SCHEDULE = EXECUTORS + "schedule.py"
+CHANGES = "fedsim/learning/rules/changes.py"
 TORCH = EXECUTORS + "torch_executor.py"
 CHOICE = EXECUTORS + "choice.py"
 FORCING = "fedsim/learning/forcing.py"
@@ -17,6 +20,9 @@ HOST = "fedsim/experiment/host.py"
 TEST_WAVES = "tests/learning/test_waves.py"
 TEST_WAVES_AHEAD = "tests/learning/test_waves_ahead.py"
 TEST_MEMORY = "tests/learning/test_memory_of_workers.py"
+TEST_APART = "tests/learning/test_waves_apart.py"
+TEST_SCHEDULE = "tests/learning/test_schedule.py"
+TEST_LEARNER = "tests/learning/test_learner.py"
 TEST_PROCESSES = "tests/learning/test_processes_executor.py"
 TEST_SHARED_TENSORS = "tests/learning/test_shared_tensors.py"
 TEST_FORCING = "tests/learning/test_forcing.py"
@@ -71,6 +77,55 @@ FAULTS = (
         "        task = tasks[0]\n",
         "        task = tasks[-1]\n",
         (f"{TEST_PROCESSES}::test_any_number_of_workers_gives_the_bytes_of_the_serial_executor",),
+    ),
+    Fault(
+        "partial sums are cut by count, though clients differ",
+        CHANGES,
+        "    if len(set(work)) == 1:\n",
+        "    if True:\n",
+        (TEST_LEARNER,),
+    ),
+    Fault(
+        "a model that somebody wants is written over by the sum",
+        CHAINS,
+        "if takers == 1 and part not in wanted}",
+        "if takers == 1}",
+        (TEST_APART,),
+    ),
+    Fault(
+        "a model that two sums take is written over by the first",
+        CHAINS,
+        "if takers == 1 and part not in wanted}",
+        "if part not in wanted}",
+        (TEST_APART,),
+    ),
+    Fault(
+        "any number of models may wait for their turn",
+        SCHEDULE,
+        "waiting + task.results <= WAITING * self.workers",
+        "waiting + task.results <= 99 * self.workers",
+        (TEST_SCHEDULE, TEST_APART),
+    ),
+    Fault(
+        "a model whose turn it is may not be made while others wait",
+        SCHEDULE,
+        "return task.is_next or waiting",
+        "return waiting",
+        (TEST_SCHEDULE,),
+    ),
+    Fault(
+        "clients of a wave begin in the order of the sum, and waves one after the other",
+        SCHEDULE,
+        "planned_starts([task.work for task in tasks], self.workers)",
+        "range(len(tasks))",
+        (TEST_SCHEDULE,),
+    ),
+    Fault(
+        "what is free keeps its memory for ever",
+        SHARED_TENSORS,
+        "            _clear(self._mapping, self._layouts[address.part], address)\n",
+        "",
+        (TEST_SHARED_TENSORS,),
     ),
     Fault(
         "a worker uses as many threads as there are cores",

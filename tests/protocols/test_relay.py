@@ -98,15 +98,16 @@ def test_a_model_is_handed_on_and_groups_are_averaged() -> None:
     learner = PlainLearner()
     relayed(NO_CONTENTION | {"topology.devices": 5}, (0, 1), (4, 3, 2), learner=learner)
     assert [(one.client, one.model["model"], one.share) for one in learner.means[1]] == [
-        (1, "initial trained by 0 trained by 1", 0.5),
         (2, "initial trained by 4 trained by 3 trained by 2", 0.5),
+        (1, "initial trained by 0 trained by 1", 0.5),
     ]
 
 
-@pytest.mark.parametrize(("weighting", "weights"), [("uniform", [1, 1]), ("samples", [20, 30])])
+@pytest.mark.parametrize(("weighting", "weights"), [("uniform", [1, 1]), ("samples", [30, 20])])
 def test_groups_weigh_the_same_or_as_many_samples_as_they_were_trained_on(weighting: Any, weights: list[float]) -> None:
     learner = PlainLearner()
     relayed(NO_CONTENTION | {"topology.devices": 5}, (0, 1), (2, 3, 4), weighting=weighting, learner=learner)
+    assert [one.client for one in learner.means[1]] == [4, 1], "the longer group comes first"
     assert [one.share for one in learner.means[1]] == [weight / sum(weights) for weight in weights]
 
 

@@ -219,8 +219,9 @@ def test_updates_are_weighed_by_samples_or_all_alike(weighting: str, weights: li
     for client, samples in zip(world.clients, (10, 40, 20), strict=True):
         client.samples = samples
     world.env.run(until=world.env.process(protocol.run(world)))
-    assert [one.share for one in learner.means[1]] == [weight / sum(weights) for weight in weights]
-    assert [one.client for one in learner.means[1]] == [0, 1, 2]  # whoever was asked or arrived first
+    shares = {one.client: one.share for one in learner.means[1]}
+    assert shares == {client: weight / sum(weights) for client, weight in enumerate(weights)}
+    assert list(shares) == [1, 2, 0], "who has most samples comes first, whoever was asked or arrived first"
 
 
 def test_everybody_starts_from_the_rounds_model() -> None:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from fedsim.learning.executors.torch_executor import TorchExecutor
     from fedsim.models.table import ModelTable
 
-__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "ByProtocol", "Choice", "choose", "protocols_in"]
+__all__ = ["AUTO", "PRECISIONS", "TORCH_DEVICES", "ByProtocol", "Choice", "choose"]
 
 AUTO = "auto"
 """The name that leaves the choice to `choose`."""
@@ -87,21 +86,3 @@ def _in_the_plain_loop(protocols: Mapping[str, ByProtocol]) -> str | None:
         for (before, after), titles in whose.items()
     )
     return f"batched trains in the plain loop, client by client: {told}" if told else None
-
-
-def protocols_in(
-    precision: str,
-    executor: type[TorchExecutor],
-    tables: Sequence[ModelTable],
-    protocols: Mapping[str, ByProtocol],
-) -> list[str]:
-    """The titles of the *protocols* that the *executor* trains in that *precision*, and not in the plain loop.
-
-    It must be able to train all *tables* so.
-    """
-    return [
-        title
-        for title, of_it in protocols.items()
-        if not of_it.trains_alone
-        and all(precision in executor.trainer_of(table).precisions for table in (*tables, *of_it.models))
-    ]

@@ -8,8 +8,9 @@ and sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,10 @@ from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import POOL, mini_batches
 from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
+from fedsim.learning.executors.fused.dense import steps_in_passing
+from fedsim.learning.executors.fused.module import fused
 from fedsim.learning.executors.semantics import joined, shuffled
+from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.tensor_dict import by_full_name, made_by
 from fedsim.learning.executors.trainer import (
     Deliver,
@@ -35,18 +39,21 @@ from fedsim.learning.executors.trainer import (
     scores_from,
 )
 from fedsim.learning.executors.view import View
-from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
-from fedsim.learning.objectives.objective import Given
+from fedsim.learning.executors.wave import Made, Source, Training, Wave
+from fedsim.learning.objectives.objective import Given, Objective
+from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import ModelTable
 from fedsim.models.torch_module import build
 
-__all__ = ["PlainTrainer", "Summing", "summed_behind", "summing"]
+__all__ = ["PlainTrainer"]
 
 
 class PlainTrainer(Trainer):
     """PyTorch's own modules, automatic gradients and optimiser."""
+
+    precisions = ("float32", "float64", "tf32", "bfloat16")
 
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
         assert dataset.x is not None and dataset.y is not None
@@ -54,8 +61,23 @@ class PlainTrainer(Trainer):
         self.torch_device, self._precision = torch_device, precision
         self.table = table
         self.dataset = dataset
-        self._module = build(table).to(torch_device, self.dtype)
+        self._module = self._built()
         self._others: dict[str, PartedModule] = {}
+
+    def _built(self) -> PartedModule:
+        """The model; its layers are fused in float32 on a CPU, and elsewhere PyTorch's own."""
+        module = build(self.table).to(self.torch_device, self.dtype)
+        return module if self.torch_device != "cpu" or self.dtype == torch.float64 else fused(module)
+
+    @contextmanager
+    def _repeatable(self) -> Iterator[None]:
+        with arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
+            yield
+
+    def _products(self) -> AbstractContextManager[object]:
+        """Within, the factors of convolutions and of dense layers are rounded, if that is the precision."""
+        reduced = self._precision == "bfloat16"
+        return torch.autocast(self.torch_device, torch.bfloat16) if reduced else nullcontext()
 
     def train(
         self, wave: Wave, values: Sequence[TensorDict], deliver: Deliver = as_made
@@ -65,21 +87,29 @@ class PlainTrainer(Trainer):
         last = set(wave.sums[0].trainings) if wave.sums else set()
         outputs: list[dict[str, TensorDict]] = []
         for number, training in enumerate(wave.trainings):
-            with arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
-                outputs.append(self._train(training, values, outputs))
+            with self._repeatable():
+                made = self._train(training, values, outputs)
             if number in last:
                 for total in totals:
-                    total.add(outputs[-1])
-            outputs[-1] |= {
-                name: deliver(number, name, value) for name, value in outputs[-1].items() if name in training.wanted
-            }
+                    total.add(made)
+                made = {name: made[name] for name in training.wanted}
+            live = self.table.parts if training.about.codec.exact else ()
+            outputs.append(
+                {
+                    name: _handed_over(value, partial(deliver, number, name), name in training.wanted, name in live)
+                    for name, value in made.items()
+                }
+            )
             _forget(outputs, wave, last, done=number)
         return [*outputs, *(total.result() for total in totals)]
 
     def _train(
         self, training: Training, values: Sequence[TensorDict], made: Sequence[dict[str, TensorDict]]
     ) -> dict[str, TensorDict]:
-        """Local SGD: for each mini-batch its loss, the gradient, the objective's own term, a step."""
+        """Local SGD: for each mini-batch its loss, the gradient, the objective's own term, a step.
+
+        Parts of the model that no codec has changed are the resident module's own, until that trains again.
+        """
 
         def given(source: Source) -> TensorDict:
             return made[source.training][source.output] if isinstance(source, Made) else values[source]
@@ -92,6 +122,7 @@ class PlainTrainer(Trainer):
         view = View(objective, self._module, lambda role: self._frozen(role, further[role]), on_rows=bool(rows))
         weights = self._load(model)
         self._module.train()
+        steps_in_passing(self._module, model, settings.learning_rate if _is_plain(about) else None)
         self._module.tell_client(None if about.seen.client == POOL else about.seen.client)
         has = Given(
             start={name: weight.detach().clone() for name, weight in weights.items()} if objective.reads_start else {},
@@ -106,10 +137,12 @@ class PlainTrainer(Trainer):
             for x, y in self._mini_batches(training, rows):
                 for weight in weights.values():
                     weight.grad = None
-                scores, terms = view.of(x)
+                with self._products():
+                    scores, terms = view.of(x)
+                    loss = self._loss(scores, y, "mean")
                 if objective.counts_right:
                     right, seen = right + (scores.argmax(dim=1) == y).sum(), seen + len(y)
-                torch.autograd.backward(sum(terms, self._loss(scores, y, "mean")))
+                torch.autograd.backward(sum(terms, loss))
                 with torch.no_grad():
                     gradients = {name: weight.grad for name, weight in weights.items() if weight.grad is not None}
                     objective.add_gradient(gradients, weights, has)
@@ -123,13 +156,14 @@ class PlainTrainer(Trainer):
             remembered = objective.remember(weights, has._replace(right=right, seen=seen))
             result = self._trained(model)
             if not about.codec.exact:
+                result = {part: _copied(tensors) for part, tensors in result.items()}
                 result |= coded(training, model, result, has.state, names=filter(about.writes, weights))
         return result | made_by(objective, remembered)
 
     def _frozen(self, role: str, model: Mapping[str, TensorDict]) -> PartedModule:
         """A further model, as in tests, in a module of its own."""
         if role not in self._others:
-            self._others[role] = build(self.table).to(self.torch_device, self.dtype).eval()
+            self._others[role] = self._built().eval()
         for part, tensors in model.items():
             self._others[role].load(part, tensors)
         return self._others[role]
@@ -147,8 +181,8 @@ class PlainTrainer(Trainer):
         """Batch after batch through the resident extractor, as in tests."""
         self._load(extractor)
         self._module.eval()
-        with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
-            return [self._module.features(x) for x in samples]
+        with torch.no_grad(), self._products(), self._repeatable():
+            return [self._module.features(x).to(self.dtype) for x in samples]
 
     def score(
         self,
@@ -160,14 +194,15 @@ class PlainTrainer(Trainer):
         whose = clients or [None] * len(batches)
         self._load(model)
         self._module.eval()
-        with torch.no_grad(), arithmetic(self.torch_device, self._precision), repeatable(self.torch_device):
+        with torch.no_grad(), self._repeatable():
             tallies = [self._tally(ids, client) for ids, client in zip(batches, whose, strict=True)]
         return scores_from(tallies, self.labels(batches))
 
     def _tally(self, ids: npt.NDArray[np.int64], client: int | None) -> Tally:
         assert self.dataset.y is not None
         self._module.tell_client(client)
-        scores = self._module(self.tensor(self.dataset.samples(ids)))
+        with self._products():
+            scores = self._module(self.tensor(self.dataset.samples(ids))).to(self.dtype)
         y = self.tensor(self.dataset.y[ids])
         loss = infinite_unless_finite(self._loss(scores, y, "sum"), scores)
         return loss, scores.squeeze(1) if self.dataset.regression else scores.argmax(dim=1)
@@ -190,11 +225,14 @@ class PlainTrainer(Trainer):
         }
 
     def _trained(self, parts: Iterable[str]) -> dict[str, TensorDict]:
-        """A copy of some of the resident module's parts, running statistics included."""
-        return {
-            part: {name: value.detach().clone() for name, value in self._module.part_state(part).items()}
-            for part in parts
-        }
+        """Some of the resident module's parts, running statistics included."""
+        return {part: {name: value.detach() for name, value in self._module.part_state(part).items()} for part in parts}
+
+
+def _is_plain(about: Train) -> bool:
+    """Whether a step takes a multiple of the loss's gradient off each weight, and nobody asks for that gradient."""
+    asks = type(about.objective).add_gradient is not Objective.add_gradient
+    return not (asks or about.training.momentum or about.training.weight_decay)
 
 
 def _step(
@@ -204,12 +242,17 @@ def _step(
     settings: TrainingSettings,
 ) -> None:
     """One step of `torch.optim.SGD`, by its own function: to make the optimiser itself loads PyTorch's compiler."""
+    if not (settings.momentum or settings.weight_decay):  # the same numbers, by one call for all weights
+        torch._foreach_add_(
+            list(map(weights.__getitem__, gradients)), list(gradients.values()), alpha=-settings.learning_rate
+        )
+        return
     buffers = [momenta[name] for name in gradients]
     sgd(
         [weights[name] for name in gradients],
         list(gradients.values()),
         buffers,
-        foreach=False,
+        foreach=not all(weight.is_cpu for weight in weights.values()),  # fewer and larger operations
         fused=False,
         lr=settings.learning_rate,
         momentum=settings.momentum,
@@ -221,60 +264,16 @@ def _step(
     momenta.update(zip(gradients, buffers, strict=True))
 
 
-class Summing:
-    """``sum of w_i (model_i - base)`` of some *parts*, in the order of the contributions; an empty base is zero."""
-
-    def __init__(self, base: Mapping[str, TensorDict], weights: Sequence[float], parts: Iterable[str]) -> None:
-        self._base = base
-        self._parts = tuple(parts)
-        self._weights = iter(weights)
-        self._sum: dict[str, TensorDict] = {}
-
-    def add(self, model: Mapping[str, TensorDict]) -> None:
-        """Take the next model."""
-        weight = next(self._weights)
-        for part in self._parts:
-            so_far = self._sum.setdefault(part, {})
-            for name, tensor in model[part].items():
-                change = tensor - self._base[part][name] if self._base else tensor.clone()
-                change.mul_(weight)
-                so_far[name] = so_far[name].add_(change) if name in so_far else change
-
-    def result(self) -> dict[str, TensorDict]:
-        """The sum, by part."""
-        return self._sum
+def _handed_over(
+    value: TensorDict, deliver: Callable[[TensorDict], TensorDict], wanted: bool, live: bool
+) -> TensorDict:
+    """An output where it stays: delivered if somebody wants it, in memory of its own if it is a *live* part."""
+    delivered = deliver(value) if wanted else value
+    return _copied(value) if live and delivered is value else delivered
 
 
-def summing(total: WeightedSum, values: Sequence[TensorDict]) -> Summing:
-    """A wave's sum, of which nothing has been added yet."""
-    return Summing({part: values[at] for part, at in total.base.items()}, total.weights, total.parts)
-
-
-def summed_behind(
-    train: Callable[[Wave, Sequence[TensorDict]], list[dict[str, TensorDict]]],
-    wave: Wave,
-    values: Sequence[TensorDict],
-) -> list[dict[str, TensorDict]]:
-    """What *train* makes of the trainings of *wave*, and then all sums of it: every model is there at a time."""
-    last = set(wave.sums[0].trainings)
-    parts = {part for total in wave.sums for part in total.parts}
-    trainings = [
-        replace(training, wanted=(*training.wanted, *sorted(parts.difference(training.wanted))))
-        if at in last
-        else training
-        for at, training in enumerate(wave.trainings)
-    ]
-    outputs = train(Wave(tuple(trainings)), values)
-    sums = []
-    for total in wave.sums:
-        adding = summing(total, values)
-        for number in total.trainings:
-            adding.add(outputs[number])
-        sums.append(adding.result())
-    wanted = [
-        {name: made[name] for name in training.wanted} for made, training in zip(outputs, wave.trainings, strict=True)
-    ]
-    return [*wanted, *sums]
+def _copied(tensors: TensorDict) -> TensorDict:
+    return {name: value.clone(memory_format=torch.contiguous_format) for name, value in tensors.items()}
 
 
 def _forget(outputs: list[dict[str, TensorDict]], wave: Wave, last: Container[int], *, done: int) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from fedsim.kernel.streams import Stream
-from fedsim.learning.executors.plain import summing
+from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.operations.operation import Slot

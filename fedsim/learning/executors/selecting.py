@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 
 from fedsim.learning.batches import Seen
-from fedsim.learning.executors.plain import summing
+from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.trainer import Deliver, TensorDict, Trainer, as_made
 from fedsim.learning.executors.wave import Training, Wave
 from fedsim.learning.operations.train import BYTES, KEPT, SELECTED, TrainSelecting, sent_as, state_as

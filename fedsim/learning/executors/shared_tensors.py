@@ -14,7 +14,7 @@ import contextlib
 import mmap
 import os
 import weakref
-from collections.abc import KeysView, Mapping
+from collections.abc import Collection, KeysView, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -89,6 +89,9 @@ class SharedTensors:
                 end += blocks * layout.block
         self._blocks = blocks
         self._free = {part: list(reversed(range(blocks))) for part in self._layouts}
+        self._soon: set[str] = set()
+        self._used: set[BlockAddress] = set()
+        """Large free blocks whose memory the machine has not got back."""
         self._mapping = _mapped(max(end, mmap.PAGESIZE))
         self._start = np.frombuffer(self._mapping, np.uint8).ctypes.data
 
@@ -140,11 +143,21 @@ class SharedTensors:
         if not self._free.get(part):
             return None
         address = BlockAddress(part, self._free[part].pop())
+        self._used.discard(address)
         memory = self._memory(address)
         # Tensors hold on to `memory`, so it goes when the last of them goes: only then is the block free again.
-        gone = weakref.finalize(memory, _give_back, self._mapping, self._layouts[part], address, self._free[part])
+        free, layout = self._free[part], self._layouts[part]
+        gone = weakref.finalize(memory, _give_back, self._mapping, layout, address, free, self._soon, self._used)
         gone.atexit = False
         return Block(address, self._tensors(address, memory))
+
+    def keep_for(self, parts: Collection[str]) -> None:
+        """From now on, blocks of these *parts* alone keep their memory when they are free."""
+        self._soon.clear()
+        self._soon.update(parts)
+        for address in [address for address in self._used if address.part not in self._soon]:
+            self._used.remove(address)
+            _clear(self._mapping, self._layouts[address.part], address)
 
     def tensors(self, address: BlockAddress) -> TensorDict:
         """What a block holds, in the table's order. They do not keep the block taken."""
@@ -184,12 +197,21 @@ def _rounded_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def _give_back(mapping: Any, layout: _Layout, address: BlockAddress, free: list[int]) -> None:
-    """The block is free, and its memory as if nobody had ever touched it, if it is large."""
+def _give_back(
+    mapping: Any, layout: _Layout, address: BlockAddress, free: list[int], soon: set[str], used: set[BlockAddress]
+) -> None:
+    """The block is free, and its memory as if nobody had ever touched it, if it is large and not needed *soon*."""
     if layout.block >= _LARGE:
-        with contextlib.suppress(OSError):  # where it cannot be given back, it stays for the next model
-            mapping.madvise(mmap.MADV_REMOVE, layout.start_of(address.number), layout.block)
+        if address.part in soon:
+            used.add(address)
+        else:
+            _clear(mapping, layout, address)
     free.append(address.number)
+
+
+def _clear(mapping: Any, layout: _Layout, address: BlockAddress) -> None:
+    with contextlib.suppress(OSError):  # where it cannot be given back, it stays for the next model
+        mapping.madvise(mmap.MADV_REMOVE, layout.start_of(address.number), layout.block)
 
 
 def _mapped(size: int) -> Any:

@@ -22,9 +22,9 @@ from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.evaluated import Scored, metrics_of
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
-from fedsim.learning.executors.plain import Summing
 from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.segmented import SegmentedTrainer, started
+from fedsim.learning.executors.summing import Summing
 from fedsim.learning.executors.torch_devices import kind
 from fedsim.learning.executors.trainer import TensorDict, Trainer, number_type
 from fedsim.learning.executors.wave import Extraction, detached
@@ -132,7 +132,7 @@ class TorchExecutor(Executor):
             return
         match node.operation:
             case Train():
-                self._tickets[node] = self._pool.begin(TrainJob(*detached(chunk)))
+                self._tickets[node] = self._begin_wave(TrainJob(*detached(chunk)))
             case Evaluate() as evaluation:
                 self._tickets[node] = self._begin_scores(node, evaluation)
             case Extract():
@@ -225,6 +225,12 @@ class TorchExecutor(Executor):
         for name, tensor in left.items():
             torch.add(tensor, right[name], out=made[name])
         return made
+
+    def _begin_wave(self, job: TrainJob) -> Any:
+        """Whole where its trainings go side by side, or where no sum is to be made; else chain by chain."""
+        trainer = self.trainer_of(whole(self._tables[job.model]))
+        together = trainer.side_by_side(job.wave) or not job.wave.sums
+        return self._pool.begin(job) if together else self._pool.begin_apart(job)
 
     def _begin_extraction(self, chunk: Sequence[Node]) -> Any:
         extractor = chunk[0].values.model("model")

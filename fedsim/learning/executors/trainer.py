@@ -100,7 +100,7 @@ class Trainer(ABC):
     precisions: ClassVar[tuple[str, ...]] = ("float32", "float64")
     """The first one is the default."""
     together: ClassVar[bool] = False
-    """Whether the trainings of a wave go through their steps side by side."""
+    """Whether the trainings of a wave go through their steps side by side, as a rule."""
     flat_features: ClassVar[bool] = False
     """Whether features are vectors, whatever shape the model's own have."""
 
@@ -121,6 +121,11 @@ class Trainer(ABC):
     @classmethod  # noqa: B027
     def prepare(cls, table: ModelTable, torch_device: str, precision: str) -> None:
         """Make what trainers of that model have in common: once, before processes are forked that have one each."""
+
+    @classmethod
+    def side_by_side(cls, wave: Wave) -> bool:
+        """Whether the trainings of *wave* go through their steps side by side."""
+        return cls.together
 
     @abstractmethod
     def train(

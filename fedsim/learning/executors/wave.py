@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Node
@@ -51,6 +52,11 @@ class Training:
         """The rows of semantics that it trains on, in their order; none when it trains on samples."""
         return self.sources.each("rows")
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is in the chain of the training before it."""
+        return any(isinstance(source, Made) for source in self.inputs.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
@@ -84,6 +90,12 @@ class Wave:
     trainings: tuple[Training, ...]
     sums: tuple[WeightedSum, ...] = ()
     """As a rule, one: others are of other parts of the models, or have other weights."""
+
+    @property
+    def chains(self) -> list[range]:
+        """The numbers of the trainings of each chain."""
+        starts = [number for number, training in enumerate(self.trainings) if not training.goes_on]
+        return [range(first, end) for first, end in pairwise([*starts, len(self.trainings)])]
 
 
 def detached(nodes: Sequence[Node]) -> tuple[Wave, list[Value]]:

@@ -34,7 +34,7 @@ from fedsim.errors import UserError
 from fedsim.learning.executors.packed import Packed, packed, unpacked
 from fedsim.learning.executors.shared_tensors import BlockAddress, SharedTensors
 from fedsim.learning.executors.trainer import TensorDict, Trainer
-from fedsim.learning.executors.worker_pool import Job, ScoreJob
+from fedsim.learning.executors.worker_pool import Job, ScoreJob, outputs_of
 
 __all__ = ["Answer", "Failure", "Order", "Worker", "uninterrupted"]
 
@@ -260,7 +260,8 @@ def _done(order: Order, trainer: Trainer, shared: SharedTensors) -> Any:
         delivered[number, name] = address
         return shared.tensors(address)
 
-    result = job.run(trainer, deliver)
+    made = job.run(trainer, deliver)  # it may be more than anybody wants
+    result = [{name: some[name] for name in names} for some, names in zip(made, outputs_of(job), strict=True)]
     for number, outputs in enumerate(result):
         for name, value in outputs.items():
             deliver(number, name, value)

@@ -16,7 +16,7 @@ from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Traine
 from fedsim.learning.executors.wave import Extraction, Wave
 from fedsim.learning.operations.extract import SEMANTICS
 
-__all__ = ["ExtractJob", "InProcess", "Job", "ScoreJob", "TrainJob", "WorkerPool"]
+__all__ = ["ExtractJob", "InProcess", "Job", "ScoreJob", "TrainJob", "WorkerPool", "outputs_of"]
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,16 @@ class ExtractJob:
 Job = TrainJob | ScoreJob | ExtractJob
 
 
+def outputs_of(job: Job) -> list[tuple[str, ...]]:
+    """The names of what a job makes, for each training and then for each sum."""
+    if isinstance(job, ScoreJob):
+        return []
+    if isinstance(job, ExtractJob):
+        return [(SEMANTICS,)] * len(job.extractions)
+    wanted = [training.wanted for training in job.wave.trainings]
+    return [*wanted, *(total.parts for total in job.wave.sums)]
+
+
 class WorkerPool(ABC):
     """Does jobs, each with the same result whoever does it."""
 
@@ -89,6 +99,10 @@ class WorkerPool(ABC):
     @abstractmethod
     def begin(self, job: Job) -> Any:
         """Take a job; returns a ticket for `finish`."""
+
+    def begin_apart(self, job: TrainJob) -> Any:
+        """Take a job of a wave whose trainings gain nothing by being together; returns a ticket for `finish`."""
+        return self.begin(job)
 
     @abstractmethod
     def finish(self, ticket: Any) -> Any:

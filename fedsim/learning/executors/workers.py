@@ -1,7 +1,7 @@
 """Workers: processes that do jobs side by side, with the same results as one process that does them all.
 
-Jobs begin in the order in which they were given; each worker has one in hand and at most one waiting. Parts of models
-lie in memory that all of them share: what one wave makes and another one takes is copied by nobody in between.
+`Schedule` says who does what next; each worker has one job in hand and at most one waiting. Parts of models lie in
+memory that all of them share: what one job makes and another one takes is copied by nobody in between.
 
 Does not restart a worker that died: its jobs fail, and with them all that were begun.
 """
@@ -14,7 +14,6 @@ import sys
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -22,11 +21,12 @@ import torch
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.learning.executors.packed import Packed, packed, unpacked
+from fedsim.learning.executors.schedule import Schedule
 from fedsim.learning.executors.shared_tensors import Block, BlockAddress, SharedTensors
+from fedsim.learning.executors.tickets import Apart, Ticket
 from fedsim.learning.executors.trainer import TensorDict, Trainer
 from fedsim.learning.executors.worker import Answer, Order, Worker, uninterrupted
-from fedsim.learning.executors.worker_pool import ExtractJob, Job, ScoreJob, WorkerPool
-from fedsim.learning.operations.extract import SEMANTICS
+from fedsim.learning.executors.worker_pool import Job, ScoreJob, TrainJob, WorkerPool, outputs_of
 from fedsim.learning.rules.changes import PARTIAL_SUM
 from fedsim.models.layers import Shape
 from fedsim.models.segmented import TrainableTable
@@ -39,28 +39,6 @@ _RESERVE = 2 * PARTIAL_SUM + 1
 _KEPT_PER_WORKER = 6
 _MOST_KEPT = 256
 """Blocks of each part that may stay with the models in them: for each worker, and for all clients together."""
-_AT_A_TIME = 2
-"""Jobs of one worker: one in hand and one waiting, so that it is never idle while this process is busy."""
-
-
-@dataclass(eq=False)
-class _Ticket:
-    """A job from its beginning to its end, and its own ticket."""
-
-    job: Job
-    """Without its values."""
-    values: Sequence[TensorDict]
-    copies: list[Block] = field(default_factory=list)
-    """Of values that were not in shared memory."""
-    outputs: list[dict[str, Block]] = field(default_factory=list)
-    done: bool = False
-    result: Any = None
-    error: BaseException | None = None
-
-    def end(self, result: Any, error: BaseException | None) -> None:
-        """Keep the outcome, and let go of everything else."""
-        self.result, self.error, self.done = result, error, True
-        self.values, self.copies, self.outputs = (), [], []
 
 
 class Workers(WorkerPool):
@@ -86,6 +64,7 @@ class Workers(WorkerPool):
             )
         self.workers = workers
         self._hire, self._prepare = hire, prepare
+        self._flops = {table.digest: table.training_flops_per_sample for table in tables}
         self._shapes: dict[str, Mapping[str, Shape]] = {}
         for table in tables:
             assert isinstance(table, TrainableTable), "no other model can be trained"
@@ -93,27 +72,35 @@ class Workers(WorkerPool):
         self._dtype = dtype
         self._blocks = _RESERVE + max(_KEPT_PER_WORKER * workers, min(clients, _MOST_KEPT))
         self._memory: SharedTensors | None = None
-        self._queue: deque[_Ticket] = deque()
-        self._hands: dict[Worker, deque[_Ticket]] = {}
+        self._schedule: Schedule[Ticket] = Schedule(workers)
+        self._apart: list[Apart] = []
+        """Waves of which not all is added up yet."""
+        self._hands: dict[Worker, deque[Ticket]] = {}
         self._copies: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()
         weakref.finalize(self, _kill, self._hands)
 
-    def begin(self, job: Job) -> _Ticket:
+    def begin(self, job: Job) -> Ticket:
         """Queue it; a worker gets it as soon as one is free."""
-        task = _Ticket(replace(job, values=()), job.values)
-        self._queue.append(task)
-        self._take_in(timeout_s=0)
-        self._hand_out()
+        task = Ticket.of(job)
+        self._schedule.put(task)
+        self._go_on(timeout_s=0)
         return task
 
-    def finish(self, ticket: _Ticket) -> Any:
+    def begin_apart(self, job: TrainJob) -> Apart:
+        """Queue its chains; they are handed out when a result is asked for, with those of all that has begun."""
+        ticket = Apart(job, self._schedule, flops=self._flops[job.model])
+        self._apart.append(ticket)
+        self._note_apart()
+        return ticket
+
+    def finish(self, ticket: Ticket | Apart) -> Any:
         """Wait for the result, and take in those of other jobs meanwhile.
 
         Raises what doing the job raised, with the way there in a note; `RunFailedError` when a worker has died.
         """
+        self._go_on(timeout_s=0)
         while not ticket.done:
-            self._take_in()
-            self._hand_out()
+            self._go_on()
         if ticket.error is not None:
             raise ticket.error
         return ticket.result
@@ -140,6 +127,20 @@ class Workers(WorkerPool):
             self._memory = SharedTensors(self._shapes, self._dtype, self._blocks)
         return self._memory
 
+    def _go_on(self, timeout_s: float | None = None) -> None:
+        """Wait for answers, hand out what comes next, and only then add up: no worker is to wait for that."""
+        self._take_in(timeout_s)
+        self._hand_out()
+        while any([wave.add_up() for wave in self._apart]):
+            self._hand_out()
+        self._note_apart()
+
+    def _note_apart(self) -> None:
+        """Forget waves that are done; blocks for those that are not keep their memory."""
+        self._apart = [wave for wave in self._apart if not wave.done]
+        if self._memory is not None:
+            self._memory.keep_for({part for wave in self._apart for part in wave.parts})
+
     def _take_in(self, timeout_s: float | None = None) -> None:
         """Wait for answers, and let their jobs end."""
         workers: dict[Any, Worker] = {worker.connection: worker for worker in self._hands}
@@ -151,7 +152,7 @@ class Workers(WorkerPool):
                 return
             self._settle(self._hands[workers[connection]], answer)
 
-    def _settle(self, tasks: deque[_Ticket], answer: Answer) -> None:
+    def _settle(self, tasks: deque[Ticket], answer: Answer) -> None:
         task = tasks[0]
         task.copies = []  # may be free now, for what follows
         result = answer.result
@@ -173,14 +174,15 @@ class Workers(WorkerPool):
         return {name: tensor.clone() for name, tensor in block.tensors.items()}
 
     def _hand_out(self) -> None:
-        """Give the queued jobs to workers, in order, as far as there are hands and memory for them."""
-        while self._queue:
+        """Give jobs to workers, as far as there are hands and memory for them."""
+        while len(self._schedule):
             self._gather()
-            worker = min(self._hands, key=lambda worker: len(self._hands[worker]))
+            found = self._schedule.next(list(self._hands.values()))
             busy = any(self._hands.values())
-            if len(self._hands[worker]) >= _AT_A_TIME or (busy and self._short(self._queue[0])):
+            if found is None or (busy and self._short(found[1])):
                 return
-            task = self._queue.popleft()
+            worker, task = list(self._hands)[found[0]], found[1]
+            self._schedule.begin(task)
             try:
                 message = pickle.dumps(self._order(task))
             except Exception as error:
@@ -188,7 +190,7 @@ class Workers(WorkerPool):
             else:
                 self._send(message, task, worker)
 
-    def _send(self, message: bytes, task: _Ticket, worker: Worker) -> None:
+    def _send(self, message: bytes, task: Ticket, worker: Worker) -> None:
         self._hands[worker].append(task)
         try:
             worker.send(message)
@@ -205,9 +207,9 @@ class Workers(WorkerPool):
             while len(self._hands) < self.workers:
                 self._hands[Worker(self._hire, shared)] = deque()
 
-    def _short(self, task: _Ticket) -> bool:
+    def _short(self, task: Ticket) -> bool:
         """Whether blocks are missing that will be free once other jobs have ended."""
-        parts = (f"{task.job.model}/{name}" for names in _outputs(task.job) for name in names)
+        parts = (f"{task.job.model}/{name}" for names in outputs_of(task.job) for name in names)
         needed = Counter(part for part in parts if part in self._shared.parts)
         for value in task.values:
             part = self._shared.part_of(value)
@@ -215,16 +217,16 @@ class Workers(WorkerPool):
                 needed[part] += 1
         return any(number > self._shared.free(part) for part, number in needed.items())
 
-    def _order(self, task: _Ticket) -> Order:
+    def _order(self, task: Ticket) -> Order:
         """What cannot have a block travels with the messages."""
         values = [self._given(value, task) for value in task.values]
-        for names in _outputs(task.job):
+        for names in outputs_of(task.job):
             blocks = {name: self._shared.take(f"{task.job.model}/{name}") for name in names}
             task.outputs.append({name: block for name, block in blocks.items() if block})
         addresses = [{name: block.address for name, block in blocks.items()} for blocks in task.outputs]
         return Order(task.job, values, addresses)
 
-    def _given(self, value: TensorDict, task: _Ticket) -> BlockAddress | Packed:
+    def _given(self, value: TensorDict, task: Ticket) -> BlockAddress | Packed:
         """Where *value* is: in shared memory already, or copied there while jobs that take it are under way."""
         if address := self._shared.locate(value):
             return address
@@ -252,26 +254,18 @@ class Workers(WorkerPool):
         tasks = [task for tasks in self._hands.values() for task in tasks]
         if tasks:
             _kill(self._hands)
-        for task in (*tasks, *self._queue):
+        for task in (*tasks, *self._schedule.clear()):
             task.end(None, reason)
-        self._queue.clear()
+        for wave in self._apart:
+            wave.end(reason)
+        self._note_apart()
 
 
-def _kill(hands: dict[Worker, deque[_Ticket]]) -> None:
+def _kill(hands: dict[Worker, deque[Ticket]]) -> None:
     with uninterrupted():
         for worker in hands:
             worker.kill()
         hands.clear()
-
-
-def _outputs(job: Job) -> list[tuple[str, ...]]:
-    """The names of what a job makes, for each training and then for each sum."""
-    if isinstance(job, ScoreJob):
-        return []
-    if isinstance(job, ExtractJob):
-        return [(SEMANTICS,)] * len(job.extractions)
-    wanted = [training.wanted for training in job.wave.trainings]
-    return [*wanted, *(total.parts for total in job.wave.sums)]
 
 
 def _obituary(number: int | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from fedsim.learning.learner import Learner, Model
@@ -16,22 +17,33 @@ __all__ = ["PARTIAL_SUM", "SUMMATION", "base_of", "partial_sums", "weighted_chan
 PARTIAL_SUM = 8
 """Updates in one partial sum, at most. It decides the order of additions, so the family has it."""
 
-SUMMATION = f"even-sums{PARTIAL_SUM}"
+SUMMATION = f"even-work{PARTIAL_SUM}"
 """What the rule of `partial_sums` is called in the numeric family."""
 
 
-def partial_sums(updates: int) -> list[slice]:
-    """Which updates are in which partial sum: an even number of sums (or one), as equal as can be.
+def partial_sums(work: Sequence[float]) -> list[list[int]]:
+    """Which updates are in which partial sum, and in which order, where each took so much *work*.
 
-    Even, so that two workers, or four, have the same to do. A function of the number alone, never of the workers.
+    There is an even number of sums (or one), so that two workers, or four, have the same to do. Where all updates took
+    as much, they stay in their order, and sums have as many as can be. Otherwise the one that took most comes first:
+    each goes to the sum with the least work so far that has room. A function of *work* alone, never of the workers.
 
-    >>> [some.stop - some.start for some in partial_sums(30)], [some.stop - some.start for some in partial_sums(1)]
-    ([8, 8, 7, 7], [1])
+    >>> partial_sums([1, 1, 1, 1, 1]), partial_sums([3, 1, 9, 2, 2]), partial_sums([7])
+    ([[0, 1, 2], [3, 4]], [[2], [0, 3, 4, 1]], [[0]])
     """
-    sums = min(updates, 2 * math.ceil(updates / (2 * PARTIAL_SUM)))
-    size, longer = divmod(updates, sums)
-    ends = [number * size + min(number, longer) for number in range(sums + 1)]
-    return [slice(first, last) for first, last in pairwise(ends)]
+    number = min(len(work), 2 * math.ceil(len(work) / (2 * PARTIAL_SUM)))
+    if len(set(work)) == 1:
+        size, longer = divmod(len(work), number)
+        ends = [at * size + min(at, longer) for at in range(number + 1)]
+        return [list(range(first, last)) for first, last in pairwise(ends)]
+    lightest: list[tuple[float, int, int]] = [(0, 0, at) for at in range(number)]  # work so far, updates, which sum
+    sums: list[list[int]] = [[] for _ in range(number)]
+    for update in sorted(range(len(work)), key=lambda update: -work[update]):
+        so_far, updates, at = heappop(lightest)
+        sums[at].append(update)
+        if updates + 1 < PARTIAL_SUM:
+            heappush(lightest, (so_far + work[update], updates + 1, at))
+    return sorted(sums, key=lambda some: -sum(work[update] for update in some))
 
 
 def base_of(state: Mapping[str, Model], updates: Sequence[Update]) -> Model:
@@ -50,9 +62,9 @@ def weighted_change(
 ) -> Model:
     """``sum of w_i (model_i - base)`` of the models called *name*; an empty *base* is zero.
 
-    The ``w_i`` are the updates' shares in the sum of their weights, or *weights*, one for each update. Updates are
-    added in the order of their senders, in `partial_sums`, and the partial sums in their order; those of models of
-    one table come together, as only these are trained together.
+    The ``w_i`` are the updates' shares in the sum of their weights, or *weights*, one for each update. The order of
+    senders, and how many samples each update was trained on, say which `partial_sums` add them up; these are added in
+    their order. Those of models of one table come together, as only these are trained together.
     """
     order = sorted(range(len(updates)), key=lambda number: updates[number].sender)  # whoever was faster
     if weights is None:
@@ -62,10 +74,15 @@ def weighted_change(
     for number in order:
         by_table.setdefault(updates[number].table, []).append(number)
     total: Model = {}
-    for some in (alike[some_of_them] for alike in by_table.values() for some_of_them in partial_sums(len(alike))):
+    for some in (numbers for alike in by_table.values() for numbers in _cut(updates, alike)):
         terms = [updates[number].models[name] for number in some]
         operation = PartialSum(tuple(weights[number] for number in some))
         change = learner.apply(operation, {"base": base, TERM: terms}, terms[0], round_number=round_number)
         given = {"base": total, "change": change}
         total = learner.apply(Add(), given, total, round_number=round_number) if total else change
     return total
+
+
+def _cut(updates: Sequence[Update], alike: Sequence[int]) -> list[list[int]]:
+    """The numbers of those that are *alike*, by the partial sum that they are in."""
+    return [[alike[at] for at in some] for some in partial_sums([updates[number].samples for number in alike])]
