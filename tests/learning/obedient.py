@@ -101,6 +101,9 @@ class Obedient(Trainer):
     def divide(self) -> None:
         assert 1 / 0
 
+    def miss_threads(self) -> None:
+        raise RuntimeError("Unable to handle autograd's threading in combination with fork-based multiprocessing.")
+
     def say(self) -> None:
         sys.stdout.write("said by a worker\n")
 

@@ -187,6 +187,12 @@ def test_any_other_error_is_raised_with_the_way_to_it(
     assert is_all(done(pool, job(part()))[0][0]["classifier"], 1)
 
 
+def test_pytorchs_refusal_to_train_after_a_fork_is_said_in_our_words(pool: Workers) -> None:
+    """Seen on a machine with a GPU, where this process had trained before."""
+    with pytest.raises(UserError, match="^this process has trained before, on a machine with a GPU, .*: --workers 1$"):
+        done(pool, job(part(), do=["miss_threads"]))
+
+
 def test_a_job_that_cannot_be_sent_fails_alone(pool: Workers) -> None:
     unsendable = replace(job(part()).wave.trainings[0], stream=lambda: None)
     tickets = [pool.begin(job(part(number), do=["doze"])) for number in range(5)]

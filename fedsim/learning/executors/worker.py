@@ -228,8 +228,21 @@ def _work(hire: Callable[[str], Trainer], shared: SharedTensors, connection: Con
         try:
             result = _done(order, trainer_of(order.job.model), shared)
         except BaseException as error:
-            failure = Failure.of(error)
+            failure = Failure.of(_threads_missed(error) or error)
         connection.send_bytes(pickle.dumps(Answer(result, failure)))
+
+
+def _threads_missed(error: BaseException) -> UserError | None:
+    """What to tell of PyTorch's refusal to compute gradients in a worker; None: *error* is another one.
+
+    Where there is a GPU, PyTorch starts threads with the first gradients in a process, and no fork has them.
+    """
+    if "autograd's threading in combination with fork" not in str(error):
+        return None
+    return UserError(
+        "this process has trained before, on a machine with a GPU, and PyTorch trains in no worker process after that; "
+        "begin a new process, or train in this one: --workers 1"
+    )
 
 
 def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
