@@ -3,7 +3,7 @@
     python -m benchmarks.models [--only NAME ...] [--batches 5,10,64] [--times N] [--precision bfloat16] [--check RATIO]
 
 Eight clients train one epoch of plain SGD from the same numbers on the same mini-batches, and the mean of their models
-is scored on 80 samples. fedsim chooses its executor (auto) and takes all cores; the loop has a process of one thread
+is scored on 500 samples. fedsim chooses its executor (auto) and takes all cores; the loop has a process of one thread
 for each core, and is as fast as its author could make it without training clients together. Both take turns, round by
 round, so that a slow minute of the machine meets both; the ratio is the median of those of neighbours. Above 1 fedsim
 is faster. Compare rows of one run only.

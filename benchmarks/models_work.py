@@ -24,7 +24,7 @@ from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import initial_parameters
 from fedsim.scenario.schema import Scenario
 
-CLIENTS, TESTS, SEED = 8, 80, 1
+CLIENTS, TESTS, SEED = 8, 500, 1
 MOST_TEXTS = 32
 """In a mini-batch."""
 WITHOUT_ROWS = ("declared", "torch_module")
@@ -60,19 +60,19 @@ MODELS = (
     Model("softmax", {"name": "softmax"}, _GREY_8, 10, 6400),
     Model("mlp", {"name": "mlp"}, _GREY_8, 10, 6400),
     Model("small_cnn", {"name": "small_cnn"}, _GREY_8, 10, 1920),
-    Model("hfedms_cnn", {"name": "hfedms_cnn"}, _GREY_28, 62, 40),
-    Model("fedgs_cnn", {"name": "fedgs_cnn"}, _GREY_28, 62, 40),
+    Model("hfedms_cnn", {"name": "hfedms_cnn"}, _GREY_28, 62, 50),
+    Model("fedgs_cnn", {"name": "fedgs_cnn"}, _GREY_28, 62, 50),
     Model("leaf_cnn", {"name": "leaf_cnn"}, _GREY_28, 62, 640),
-    Model("vgg-11-narrow", {"name": "vgg", "depth": 11, "head": "narrow"}, _RGB_32, 10, 20),
-    Model("vgg-11-wide", {"name": "vgg", "depth": 11, "head": "wide"}, _RGB_32, 10, 20),
-    Model("vgg-16-wide", {"name": "vgg", "depth": 16, "head": "wide"}, _RGB_32, 10, 20),
-    Model("resnet-20", {"name": "resnet", "depth": 20}, _RGB_32, 10, 40),
-    Model("resnet-20-projection", {"name": "resnet", "depth": 20, "shortcut": "projection"}, _RGB_32, 10, 40),
-    Model("resnet-20-group", {"name": "resnet", "depth": 20, "normalisation": "group"}, _RGB_32, 10, 40),
-    Model("resnet-20-none", {"name": "resnet", "depth": 20, "normalisation": "none"}, _RGB_32, 10, 40, 1e-6),
-    Model("resnet-56", {"name": "resnet", "depth": 56, "shortcut": "projection"}, _RGB_32, 10, 20),
-    Model("char_cnn-3", {"name": "char_cnn", "depth": 3}, (1014,), 4, 20),
-    Model("vdcnn-9", {"name": "vdcnn", "depth": 9}, (1024,), 4, 20),
+    Model("vgg-11-narrow", {"name": "vgg", "depth": 11, "head": "narrow"}, _RGB_32, 10, 100),
+    Model("vgg-11-wide", {"name": "vgg", "depth": 11, "head": "wide"}, _RGB_32, 10, 100),
+    Model("vgg-16-wide", {"name": "vgg", "depth": 16, "head": "wide"}, _RGB_32, 10, 60),
+    Model("resnet-20", {"name": "resnet", "depth": 20}, _RGB_32, 10, 200),
+    Model("resnet-20-projection", {"name": "resnet", "depth": 20, "shortcut": "projection"}, _RGB_32, 10, 200),
+    Model("resnet-20-group", {"name": "resnet", "depth": 20, "normalisation": "group"}, _RGB_32, 10, 200),
+    Model("resnet-20-none", {"name": "resnet", "depth": 20, "normalisation": "none"}, _RGB_32, 10, 200, 1e-6),
+    Model("resnet-56", {"name": "resnet", "depth": 56, "shortcut": "projection"}, _RGB_32, 10, 100),
+    Model("char_cnn-3", {"name": "char_cnn", "depth": 3}, (1014,), 4, 60),
+    Model("vdcnn-9", {"name": "vdcnn", "depth": 9}, (1024,), 4, 60),
     Model("conv1d", {"name": "conv1d"}, _VIBRATION, 4, 320),
     Model("conv1d-batch", {"name": "conv1d", "normalisation": "batch"}, _VIBRATION, 4, 320),
     Model("gru", {"name": "gru"}, _SERIES, 3, 320),

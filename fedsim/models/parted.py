@@ -62,9 +62,9 @@ class PartedModule(nn.Module):
         Raises `ValueError` unless names and shapes are those of the state.
         """
         state = self.part_state(part)
-        known, given = ({name: tuple(value.shape) for name, value in some.items()} for some in (state, tensors))
-        if given != known:
+        if state.keys() != tensors.keys() or any(value.shape != tensors[name].shape for name, value in state.items()):
+            known, given = ({name: tuple(value.shape) for name, value in some.items()} for some in (state, tensors))
             raise ValueError(f"part {part!r} has the state {known}, not {given}")
-        with torch.no_grad():
-            for name, value in state.items():
-                value.copy_(tensors[name])
+        if state:
+            with torch.no_grad():
+                torch._foreach_copy_(list(state.values()), [tensors[name] for name in state])

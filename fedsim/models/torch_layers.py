@@ -36,7 +36,7 @@ from fedsim.models.layers import (
     Residual,
 )
 
-__all__ = ["FusionModule", "GatedUnits", "ResidualModule", "sequence"]
+__all__ = ["FusionModule", "GatedUnits", "PadShortcutModule", "ResidualModule", "sequence"]
 
 
 def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
@@ -97,7 +97,7 @@ def _module(layer: Layer) -> nn.Module:
         case Fusion():
             return FusionModule(layer)
         case PadShortcut():
-            return _PadShortcut(layer)
+            return PadShortcutModule(layer)
         case Residual():
             return ResidualModule(layer)
         case Block():
@@ -219,13 +219,16 @@ class FusionModule(nn.Module):
         return gate * other + (1 - gate) * x
 
 
-class _PadShortcut(nn.Module):
+class PadShortcutModule(nn.Module):
+    """Leaves pixels out, and has zeros for new channels."""
+
     def __init__(self, layer: PadShortcut) -> None:
         super().__init__()
         self.stride = layer.stride
         self.zeros = layer.out_channels - layer.in_channels
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Of (samples, channels, height, width)."""
         return nn.functional.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.zeros))
 
 

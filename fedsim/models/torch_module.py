@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ class LayerModule(PartedModule):
         """Build every part of *table*, with all parameters and running statistics zero."""
         super().__init__()
         self._table = table
+        self._states: dict[str, dict[str, torch.Tensor]] = {}
         self.parts = nn.ModuleDict({part: sequence(layers) for part, layers in table.layers.items()})
         for layer in list(self.modules()):
             for name, parameter in list(layer.named_parameters(recurse=False)):
@@ -44,7 +45,18 @@ class LayerModule(PartedModule):
 
     def part_state(self, part: str) -> dict[str, torch.Tensor]:
         """The live parameters and running statistics of *part*, in the order of the table's ``state_shapes``."""
-        return self.parts[part].state_dict(keep_vars=True)
+        if part not in self._states:
+            self._states[part] = self.parts[part].state_dict(keep_vars=True)
+        return dict(self._states[part])
+
+    def layers_have_changed(self) -> None:
+        """Say so after other layers, or other tensors, have been put in the place of some."""
+        self._states.clear()
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        self.layers_have_changed()
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        return self
 
     @property
     def last(self) -> nn.Module:

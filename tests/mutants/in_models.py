@@ -84,8 +84,8 @@ FAULTS = (
     Fault(
         "running statistics are not loaded",
         "fedsim/models/parted.py",
-        "                value.copy_(tensors[name])",
-        "                value.copy_(tensors[name]) if value.requires_grad else None",
+        "torch._foreach_copy_(list(state.values()), [tensors[name] for name in state])",
+        "[value.copy_(tensors[name]) for name, value in state.items() if value.requires_grad]",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(
@@ -119,8 +119,8 @@ FAULTS = (
     Fault(
         "weights of a sum are all the first one's",
         "fedsim/learning/executors/summing.py",
-        "change.mul_(weight)",
-        "change.mul_(1.0)",
+        "out=change).mul_(weight)",
+        "out=change).mul_(1.0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(

@@ -30,10 +30,9 @@ class Summing:
             for name, tensor in model[part].items():
                 change = tensor if part in given_up else torch.empty_like(tensor, memory_format=torch.contiguous_format)
                 if self._base:
-                    torch.sub(tensor, self._base[part][name], out=change)
-                elif change is not tensor:
-                    change.copy_(tensor)
-                change.mul_(weight)
+                    torch.sub(tensor, self._base[part][name], out=change).mul_(weight)
+                else:
+                    torch.mul(tensor, weight, out=change)
                 so_far[name] = so_far[name].add_(change) if name in so_far else change
 
     def result(self) -> dict[str, TensorDict]:

@@ -1,19 +1,21 @@
-"""Convolutions of images that are faster with channels first: those with many weights, whose images are small."""
+"""Layers of images, channels last or not, in fewer passes over memory than PyTorch's."""
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import nn
 
-__all__ = ["ChannelsFirstConvolution"]
+from fedsim.models.torch_layers import PadShortcutModule
+
+__all__ = ["ChannelsFirstConvolution", "ThinnedShortcut"]
 
 MANY_WEIGHTS = 2**20
 
 
 class ChannelsFirstConvolution(nn.Module):
-    """Takes the place of a `torch.nn.Conv2d`, with its parameters."""
+    """Takes the place of a `torch.nn.Conv2d`, with its parameters, where there are many weights and small images."""
 
     def __init__(self, layer: nn.Conv2d) -> None:
         super().__init__()
@@ -28,3 +30,41 @@ class ChannelsFirstConvolution(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Of (samples, channels, height, width)."""
         return nn.functional.conv2d(x.contiguous(), self.weight, self.bias, self._stride, self._padding)
+
+
+class ThinnedShortcut(nn.Module):
+    """Takes the place of a shortcut that leaves pixels out and has zeros for new channels."""
+
+    def __init__(self, layer: PadShortcutModule) -> None:
+        super().__init__()
+        self._stride, self._zeros = layer.stride, layer.zeros
+
+    @classmethod
+    def of(cls, layer: nn.Module) -> Self | None:
+        """What takes the place of *layer*, if it is such a one."""
+        return cls(layer) if isinstance(layer, PadShortcutModule) else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Of (samples, channels, height, width)."""
+        made: torch.Tensor = _Thinned.apply(x, self._stride, self._zeros)  # type: ignore[no-untyped-call]
+        return made
+
+
+class _Thinned(torch.autograd.Function):
+    """Its gradient is written once, where PyTorch makes one for each step of the slice."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, stride: int, zeros: int) -> torch.Tensor:
+        ctx.stride, ctx.input_shape = stride, x.shape
+        left = x[:, :, ::stride, ::stride]
+        samples, channels, height, width = left.shape
+        y = x.new_zeros(samples, height, width, channels + zeros).permute(0, 3, 1, 2)
+        y[:, :channels] = left
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        (dy,), (samples, channels, height, width) = gradients, ctx.input_shape
+        dx = dy.new_zeros(samples, height, width, channels).permute(0, 3, 1, 2)
+        dx[:, :, :: ctx.stride, :: ctx.stride] = dy[:, :channels]
+        return dx, None, None

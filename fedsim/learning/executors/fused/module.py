@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fedsim.learning.executors.fused.dense import SteppingDense
-from fedsim.learning.executors.fused.images import ChannelsFirstConvolution
+from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, ThinnedShortcut
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries
@@ -32,6 +32,7 @@ _KINDS = (
     FusedRecurrent,
     SteppingDense,
     ChannelsFirstConvolution,
+    ThinnedShortcut,
     ConvolutionOfSeries,
     ImageConvolutionOfSeries,
     PoolingOfSeries,
@@ -51,6 +52,7 @@ def fused(module: PartedModule) -> PartedModule:
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
                 layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        module.layers_have_changed()
     return module
 
 
@@ -92,7 +94,8 @@ def _rectify(sequence: nn.Sequential, made: nn.Module, names: Sequence[str], lay
         made, _ = _fused_layer(layers[1], ())
         sequence._modules[names[0]] = made
         places = list(names[:2])
-    sequence._modules[places[-1]] = nn.ReLU(inplace=isinstance(made, _OUTPUT_IS_FREE))
+    free = (*_OUTPUT_IS_FREE, ResidualModule, _SummedInPlace)
+    sequence._modules[places[-1]] = nn.ReLU(inplace=isinstance(made, free))
     return len(places)
 
 

@@ -32,7 +32,7 @@ from fedsim.learning.executors.fused.normalisation import (
     values,
 )
 
-__all__ = ["emit_forward"]
+__all__ = ["emit_apply", "emit_forward"]
 
 
 def emit_forward(module: ir.Module, about: Normalisation, machine: Machine) -> None:
@@ -50,6 +50,15 @@ def emit_forward(module: ir.Module, about: Normalisation, machine: Machine) -> N
             for_channels(e, about, lambda block: _sample_moments(e, about, sample, block))
             _groups_joined(e, about, sample)
             for_channels(e, about, lambda block: _applied(e, about, sample, block, unit=sample))
+    e.finish()
+
+
+def emit_apply(module: ir.Module, about: Normalisation, machine: Machine) -> None:
+    """``apply(samples, rows, x, other, weight, bias, y, means, inverses)``: with (1, channels) that are given."""
+    pointers = ("x", "other", "weight", "bias", "y", "means", "inverses")
+    e = Emitter(module, "apply", pointers, machine, ("samples", "rows"))
+    with e.loop(e.samples) as sample:
+        for_channels(e, about, lambda block: _applied(e, about, sample, block, unit=e.index(0)))
     e.finish()
 
 

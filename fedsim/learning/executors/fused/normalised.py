@@ -13,9 +13,9 @@ from torch import nn
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.normalisation import Normalisation
+from fedsim.learning.executors.fused.normalisation import EPSILON, Normalisation
 from fedsim.learning.executors.fused.normalisation_backward import emit_backward
-from fedsim.learning.executors.fused.normalisation_forward import emit_forward
+from fedsim.learning.executors.fused.normalisation_forward import emit_apply, emit_forward
 
 __all__ = ["FusedNormalisation"]
 
@@ -72,13 +72,17 @@ class FusedNormalisation(nn.Module):
         """Of (samples, channels, length) or (samples, channels, height, width); *other* is added."""
         if x.dim() == 3:
             return self.forward(x.unsqueeze(2), None if other is None else other.unsqueeze(2)).squeeze(2)
-        if self.about.groups is None and not self.training:
-            return self._by_running_statistics(x, other)
-        running = () if self.about.groups is not None else (self.running_mean, self.running_var)
         about = replace(self.about, reduced=True) if x.dtype == torch.bfloat16 else self.about
-        arguments = x, None if other is None else other.to(x.dtype), self.weight, self.bias, running, about
-        made: torch.Tensor = _Normalised.apply(*arguments)  # type: ignore[no-untyped-call]
-        return made
+        other = None if other is None else other.to(x.dtype)
+        if about.groups is not None or self.training:
+            running = () if about.groups is not None else (self.running_mean, self.running_var)
+            arguments = x, other, self.weight, self.bias, running, about
+            made: torch.Tensor = _Normalised.apply(*arguments)  # type: ignore[no-untyped-call]
+            return made
+        if torch.is_grad_enabled():
+            return self._by_running_statistics(x, other)
+        inverses = (self.running_var + EPSILON).rsqrt()
+        return _applied(x, other, (self.weight, self.bias), (self.running_mean, inverses), about)
 
     def _by_running_statistics(self, x: torch.Tensor, other: torch.Tensor | None) -> torch.Tensor:
         functional = nn.functional
@@ -88,6 +92,25 @@ class FusedNormalisation(nn.Module):
         if self.about.rectified:
             y = functional.relu(y)
         return functional.max_pool2d(y, (1, 2)) if self.about.pooled else y
+
+
+def _applied(
+    x: torch.Tensor,
+    other: torch.Tensor | None,
+    weights: tuple[torch.Tensor, torch.Tensor],
+    statistics: tuple[torch.Tensor, torch.Tensor],
+    about: Normalisation,
+) -> torch.Tensor:
+    """The normalisation by means and inverse deviations that are given."""
+    x, other = _channels_last(x), None if other is None else _channels_last(other)
+    y = _made_like(x, about)
+    _apply_kernel(about)(*_sizes(x, about), *map(_address, (x, other, *weights, y, *statistics)))
+    return y
+
+
+@cache
+def _apply_kernel(about: Normalisation) -> Kernel:
+    return Program(Part(emit_apply, about, host_machine(torch.float32))).kernel("apply")
 
 
 @cache
@@ -116,7 +139,7 @@ class _Normalised(torch.autograd.Function):
         samples, channels, height, width = x.shape
         if about.groups is None and samples * height * width == 1:
             raise ValueError("batch normalisation of one value for each channel: there is nothing to normalise by")
-        y = x.new_empty((samples, height, width // 2 if about.pooled else width, channels)).permute(0, 3, 1, 2)
+        y = _made_like(x, about)
         units = 1 if about.groups is None else samples
         means, inverses = weight.new_empty(units, channels), weight.new_empty(units, channels)
         tensors = (x, other, weight, bias, y, means, inverses, *(running or (None, None)))
@@ -135,6 +158,12 @@ class _Normalised(torch.autograd.Function):
         tensors = (dy, x, y, weight, bias, means, inverses, dx, d_other, d_weight, d_bias, room)
         _kernels(about)[1](*_sizes(x, about), *map(_address, tensors))
         return dx, d_other, d_weight, d_bias, None, None
+
+
+def _made_like(x: torch.Tensor, about: Normalisation) -> torch.Tensor:
+    """Memory for what is made of *x*, channels last."""
+    samples, channels, height, width = x.shape
+    return x.new_empty((samples, height, width // 2 if about.pooled else width, channels)).permute(0, 3, 1, 2)
 
 
 def _channels_last(x: torch.Tensor) -> torch.Tensor:
