@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fedsim.errors import UserError
 from fedsim.experiment.training_memory import samples_bytes, training_bytes
 from fedsim.learning.executors.batched.support import why_not
-from fedsim.learning.executors.schedule import side_by_side
+from fedsim.learning.executors.schedule import WAITING, side_by_side
 from fedsim.learning.rules.changes import partial_sums
 from fedsim.models.segmented import whole
 from fedsim.models.table import ModelTable
@@ -29,6 +29,8 @@ __all__ = ["Kept", "Peak", "check_memory", "free_bytes", "kept_by", "peak_of"]
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
+UNEVEN = 2
+"""Times as many samples as the client with the fewest has the one with the most, from which on models wait longer."""
 PROGRAM_BYTES = 310e6
 """Python with all libraries, torch among them."""
 WORKER_BYTES = 90e6
@@ -172,11 +174,13 @@ def peak_of(
         return None
     _, exchange, objective, *_ = protocol.parts
     settings, dataset = protocol.training or scenario.training, materials.dataset
-    apart = workers if workers > 1 else 0
+    apart, samples = workers if workers > 1 else 0, dataset.client_samples
+    uneven = bool(samples.max() > UNEVEN * max(1, samples.min()))
     peaks = []
     for one in _stages(protocol, materials):
         shared = max(kind.shared for kind in one.kinds)
-        waves = _sums(one.kinds) + _waiting(one.kinds, workers) + _made_anew(one.kinds, workers)
+        waiting = _waiting(one.kinds, workers, uneven=uneven)
+        waves = _sums(one.kinds) + waiting + _made_anew(one.kinds, workers)
         each = training_bytes([kind.table for kind in one.kinds], objective, settings, dataset)
         peaks.append(
             Peak(
@@ -205,10 +209,14 @@ def _sizes(kind: _Kind) -> list[int]:
     return [*map(len, partial_sums([1] * kind.in_round))]
 
 
-def _waiting(kinds: Sequence[_Kind], workers: int) -> float:
-    """Models that were made before it was their turn to be added up: as a rule, one of each worker but one."""
+def _waiting(kinds: Sequence[_Kind], workers: int, *, uneven: bool) -> float:
+    """Models that were made before it was their turn to be added up: as a rule, one of each worker but one.
+
+    Where clients have very different numbers of samples, as many may wait as the schedule allows.
+    """
     later = [kind.shared for kind in kinds for _ in range(kind.in_round - len(_sizes(kind)))]
-    return sum(sorted(later, reverse=True)[: workers - 1])
+    most = WAITING * workers if uneven and workers > 1 else workers - 1
+    return sum(sorted(later, reverse=True)[:most])
 
 
 def _made_anew(kinds: Sequence[_Kind], workers: int) -> float:

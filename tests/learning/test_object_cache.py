@@ -172,6 +172,26 @@ def test_where_nothing_can_be_written_it_is_made_each_time(tmp_path: Path, monke
         assert made_for(KEY)
 
 
+def test_no_code_is_taken_from_where_somebody_happens_to_be(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that came from somebody else could have a cache in it."""
+    made_for(KEY)
+    monkeypatch.chdir(home.parent.parent)
+    monkeypatch.setenv(VARIABLE, "cache")
+    assert made_for(KEY)
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", ".")
+    assert made_for(KEY)
+
+
+def test_what_can_only_be_read_is_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError("Read-only file system")
+
+    made_for(KEY)
+    monkeypatch.setattr(os, "utime", read_only)
+    assert not made_for(KEY)
+
+
 def test_on_a_full_disk_it_is_made_each_time(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError("No space left on device")

@@ -57,9 +57,9 @@ FAULTS = (
     ),
     Fault(
         "what is in its block travels with the message too",
-        "fedsim/learning/executors/worker.py",
-        "delivered.get((number, name)) or packed(value)",
-        "packed(value)",
+        "fedsim/learning/executors/handing_over.py",
+        "return self._passed[number, name] or packed(value)",
+        "return packed(value)",
         ("tests/learning/test_memory_of_workers.py",),
     ),
     Fault(

@@ -119,8 +119,8 @@ FAULTS = (
     Fault(
         "weights of a sum are all the first one's",
         "fedsim/learning/executors/summing.py",
-        "out=change).mul_(weight)",
-        "out=change).mul_(1.0)",
+        "torch.sub(tensor, base, out=out).mul_(weight)",
+        "torch.sub(tensor, base, out=out)",
         (f"{TEST_SERIAL_EXECUTOR}::test_running_statistics_are_trained_averaged_and_used_like_all_state",),
     ),
     Fault(

@@ -86,17 +86,17 @@ FAULTS = (
         (TEST_LEARNER,),
     ),
     Fault(
-        "a model that somebody wants is written over by the sum",
+        "a model that somebody wants is handed over as a change",
         CHAINS,
-        "if takers == 1 and part not in wanted}",
-        "if takers == 1}",
+        "if takers[part] == 1 and part not in wave.trainings[number].wanted",
+        "if takers[part] == 1",
         (TEST_APART,),
     ),
     Fault(
-        "a model that two sums take is written over by the first",
+        "a model that two sums take is handed over as the change of the last",
         CHAINS,
-        "if takers == 1 and part not in wanted}",
-        "if part not in wanted}",
+        "if takers[part] == 1 and part not in wave.trainings[number].wanted",
+        "if part not in wave.trainings[number].wanted",
         (TEST_APART,),
     ),
     Fault(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.trainer import TensorDict
-from fedsim.learning.executors.wave import Made, Source, Training, Wave
+from fedsim.learning.executors.wave import Change, Made, Source, Training, Wave
 from fedsim.learning.executors.worker_pool import TrainJob
 
 __all__ = ["ChainJob", "Gathering", "chain_jobs"]
@@ -39,11 +39,15 @@ def chain_jobs(job: TrainJob, *, flops: float, workers: int) -> list[ChainJob]:
 
     They make what is wanted, and what sums take of each chain's last model.
     """
-    trainings = job.wave.trainings
+    trainings, changes = job.wave.trainings, _changes(job.wave)
     work = [flops * sum(trainings[at].about.sizes.total for at in chain) for chain in job.wave.chains]
     ends = {chain[-1] for chain in job.wave.chains}
     return [
-        ChainJob(_part(job, range(chains[0].start, chains[-1].stop), ends), sum(work[at] for at in some), len(some))
+        ChainJob(
+            _part(job, range(chains[0].start, chains[-1].stop), ends, changes),
+            sum(work[at] for at in some),
+            len(some),
+        )
         for some in _together(work, least=min(LEAST_FLOPS, sum(work) / (JOBS_EACH * workers)))
         if (chains := [job.wave.chains[at] for at in some])
     ]
@@ -66,18 +70,36 @@ def _together(work: Sequence[float], *, least: float) -> list[list[int]]:
     return found
 
 
-def _part(job: TrainJob, some: range, ends: Container[int]) -> TrainJob:
-    """*some* trainings, those at *ends* of chains with all that sums take."""
+def _changes(wave: Wave) -> dict[tuple[int, str], Change]:
+    """What is handed over as a change: parts of each chain's last model that one sum takes, and nobody else."""
+    takers = Counter(part for total in wave.sums for part in total.parts)
+    return {
+        (number, part): Change(weight, total.base.get(part))
+        for total in wave.sums
+        for number, weight in zip(total.trainings, total.weights, strict=True)
+        for part in total.parts
+        if takers[part] == 1 and part not in wave.trainings[number].wanted
+    }
+
+
+def _part(job: TrainJob, some: range, ends: Container[int], changes: Mapping[tuple[int, str], Change]) -> TrainJob:
+    """*some* trainings, those at *ends* of chains with all that sums take, as *changes* where they can be."""
     summed = dict.fromkeys(part for total in job.wave.sums for part in total.parts)
     trainings = [
         replace(training, wanted=tuple(dict.fromkeys((*training.wanted, *summed)))) if number in ends else training
         for number in some
         for training in [job.wave.trainings[number]]
     ]
+    own = {place: change for place, change in changes.items() if place[0] in some}
     taken = {source for training in trainings for source in training.inputs.values() if isinstance(source, int)}
+    taken |= {change.base for change in own.values() if change.base is not None}
     positions = {source: at for at, source in enumerate(sorted(taken))}
     moved = tuple(_moved(training, positions, some.start) for training in trainings)
-    return TrainJob(Wave(moved), [job.values[source] for source in positions])
+    handed = {
+        (number - some.start, part): change._replace(base=None if change.base is None else positions[change.base])
+        for (number, part), change in own.items()
+    }
+    return TrainJob(Wave(moved), [job.values[source] for source in positions], handed)
 
 
 def _moved(training: Training, positions: Mapping[int, int], first: int) -> Training:
@@ -94,21 +116,20 @@ class Gathering:
 
     def __init__(self, job: TrainJob) -> None:
         self._totals = [summing(total, job.values) for total in job.wave.sums]
-        self._takers = Counter(part for total in job.wave.sums for part in total.parts)
+        self._changes = _changes(job.wave)
         self._wanted = [training.wanted for training in job.wave.trainings]
         self._ends = {chain[-1] for chain in job.wave.chains}
         self._made: list[dict[str, TensorDict]] = []
 
     def take(self, made: Sequence[Mapping[str, TensorDict]]) -> None:
-        """Add up the last model of each chain, in its own memory, and keep only what is wanted."""
+        """Add up the last model of each chain, and keep only what is wanted."""
         for outputs in made:
             number = len(self._made)
-            wanted = self._wanted[number]
             if number in self._ends:
-                given_up = {part for part, takers in self._takers.items() if takers == 1 and part not in wanted}
+                changes = {part for part in outputs if (number, part) in self._changes}
                 for total in self._totals:
-                    total.add(outputs, given_up)
-            self._made.append({name: outputs[name] for name in wanted})
+                    total.add(outputs, changes)
+            self._made.append({name: outputs[name] for name in self._wanted[number]})
 
     def result(self) -> list[dict[str, TensorDict]]:
         """As of the job."""

@@ -24,6 +24,7 @@ from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.fused.dense import steps_in_passing
 from fedsim.learning.executors.fused.module import fused
+from fedsim.learning.executors.processor import fuses
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.tensor_dict import by_full_name, made_by
@@ -65,9 +66,12 @@ class PlainTrainer(Trainer):
         self._others: dict[str, PartedModule] = {}
 
     def _built(self) -> PartedModule:
-        """The model; its layers are fused in float32 on a CPU, and elsewhere PyTorch's own."""
+        """The model; its layers are fused in float32 on a CPU, and elsewhere PyTorch's own.
+
+        Without a fused multiply-add, kernels would crawl.
+        """
         module = build(self.table).to(self.torch_device, self.dtype)
-        return module if self.torch_device != "cpu" or self.dtype == torch.float64 else fused(module)
+        return fused(module) if self.torch_device == "cpu" and self.dtype == torch.float32 and fuses() else module
 
     @contextmanager
     def _repeatable(self) -> Iterator[None]:
@@ -138,8 +142,9 @@ class PlainTrainer(Trainer):
                 for weight in weights.values():
                     weight.grad = None
                 with self._products():
-                    scores, terms = view.of(x)
-                    loss = self._loss(scores, y, "mean")
+                    scores, looks = view.of(x)
+                scores = scores.to(self.dtype)
+                terms, loss = view.terms(scores, looks), self._loss(scores, y, "mean")
                 if objective.counts_right:
                     right, seen = right + (scores.argmax(dim=1) == y).sum(), seen + len(y)
                 torch.autograd.backward(sum(terms, loss))
@@ -242,6 +247,8 @@ def _step(
     settings: TrainingSettings,
 ) -> None:
     """One step of `torch.optim.SGD`, by its own function: to make the optimiser itself loads PyTorch's compiler."""
+    if not gradients:  # all weights have taken their step in the backward pass
+        return
     if not (settings.momentum or settings.weight_decay):  # the same numbers, by one call for all weights
         torch._foreach_add_(
             list(map(weights.__getitem__, gradients)), list(gradients.values()), alpha=-settings.learning_rate

@@ -155,9 +155,10 @@ class SharedTensors:
         """From now on, blocks of these *parts* alone keep their memory when they are free."""
         self._soon.clear()
         self._soon.update(parts)
-        for address in [address for address in self._used if address.part not in self._soon]:
-            self._used.remove(address)
-            _clear(self._mapping, self._layouts[address.part], address)
+        for address in tuple(self._used):  # a copy: a block may be given back meanwhile
+            if address.part not in self._soon:
+                self._used.discard(address)
+                _clear(self._mapping, self._layouts[address.part], address)
 
     def tensors(self, address: BlockAddress) -> TensorDict:
         """What a block holds, in the table's order. They do not keep the block taken."""

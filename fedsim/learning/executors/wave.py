@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.graph import Node
@@ -17,7 +18,7 @@ from fedsim.learning.operations.operation import Inputs, Slot, Value
 from fedsim.learning.operations.partial_sum import PartialSum
 from fedsim.learning.operations.train import Train
 
-__all__ = ["Extraction", "Made", "Source", "Training", "Wave", "WeightedSum", "detached"]
+__all__ = ["Change", "Extraction", "Made", "Source", "Training", "Wave", "WeightedSum", "detached"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,14 @@ class Made:
 
 Source = int | Made
 """Where an input comes from: a position in the list of given values, or an earlier training."""
+
+
+class Change(NamedTuple):
+    """That a part of a model is handed over as ``weight (part - base)``, which is all that a sum needs of it."""
+
+    weight: float
+    base: int | None
+    """Position in the list of given values; None: zero."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import traceback
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -31,10 +31,11 @@ from typing import Any, NoReturn
 import torch
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.packed import Packed, packed, unpacked
+from fedsim.learning.executors.handing_over import done
+from fedsim.learning.executors.packed import Packed
 from fedsim.learning.executors.shared_tensors import BlockAddress, SharedTensors
-from fedsim.learning.executors.trainer import TensorDict, Trainer
-from fedsim.learning.executors.worker_pool import Job, ScoreJob, outputs_of
+from fedsim.learning.executors.trainer import Trainer
+from fedsim.learning.executors.worker_pool import Job
 
 __all__ = ["Answer", "Failure", "Order", "Worker", "uninterrupted"]
 
@@ -226,7 +227,7 @@ def _work(hire: Callable[[str], Trainer], shared: SharedTensors, connection: Con
         order: Order = pickle.loads(orders.get())
         result, failure = None, None
         try:
-            result = _done(order, trainer_of(order.job.model), shared)
+            result = done(order.job, order.values, order.outputs, trainer_of(order.job.model), shared)
         except BaseException as error:
             failure = Failure.of(_threads_missed(error) or error)
         connection.send_bytes(pickle.dumps(Answer(result, failure)))
@@ -255,33 +256,6 @@ def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
             orders.put(connection.recv_bytes())
     except (EOFError, OSError):
         os._exit(0)
-
-
-def _done(order: Order, trainer: Trainer, shared: SharedTensors) -> Any:
-    values = [shared.tensors(given) if isinstance(given, BlockAddress) else unpacked(given) for given in order.values]
-    job = replace(order.job, values=values)
-    if isinstance(job, ScoreJob):
-        return job.run(trainer)
-
-    delivered: dict[tuple[int, str], BlockAddress] = {}
-
-    def deliver(number: int, name: str, value: TensorDict) -> TensorDict:
-        address = order.outputs[number].get(name)
-        if address is None or (number, name) in delivered or not shared.fits(address.part, value):
-            return value
-        shared.fill(address, value)
-        delivered[number, name] = address
-        return shared.tensors(address)
-
-    made = job.run(trainer, deliver)  # it may be more than anybody wants
-    result = [{name: some[name] for name in names} for some, names in zip(made, outputs_of(job), strict=True)]
-    for number, outputs in enumerate(result):
-        for name, value in outputs.items():
-            deliver(number, name, value)
-    return [
-        {name: delivered.get((number, name)) or packed(value) for name, value in outputs.items()}
-        for number, outputs in enumerate(result)
-    ]
 
 
 def _flush() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fedsim.learning.executors.selecting import selects, trained_and_selected
 from fedsim.learning.executors.trainer import Deliver, Score, TensorDict, Trainer, as_made
-from fedsim.learning.executors.wave import Extraction, Wave
+from fedsim.learning.executors.wave import Change, Extraction, Wave
 from fedsim.learning.operations.extract import SEMANTICS
 
 __all__ = ["ExtractJob", "InProcess", "Job", "ScoreJob", "TrainJob", "WorkerPool", "outputs_of"]
@@ -26,6 +26,8 @@ class TrainJob:
     wave: Wave
     values: Sequence[TensorDict]
     """The parts that come from outside of the wave."""
+    changes: Mapping[tuple[int, str], Change] = field(default_factory=dict)
+    """Outputs, by their training and their name, that a worker hands over as changes."""
 
     @property
     def model(self) -> str:

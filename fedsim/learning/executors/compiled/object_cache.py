@@ -66,7 +66,7 @@ def _own_folder() -> int | None:
     """Opens the folder, made if need be; None where there is none, or one that is not the user's alone."""
     named = any(os.environ.get(name) for name in (VARIABLE, "XDG_CACHE_HOME", "HOME"))
     above = folder() if named and not os.environ.get(OFF) else None
-    if above is None:
+    if above is None or not above.is_absolute():  # else code could lie in any folder that somebody runs in
         return None
     try:
         above.mkdir(parents=True, exist_ok=True)
@@ -97,9 +97,10 @@ def _read(home: int, key: str) -> bytes | None:
             return None
         try:
             content = file.read(LARGEST_ENTRY)
-            os.utime(entry)  # it has been used
         except OSError:
             return None
+        with contextlib.suppress(OSError):  # on a disk that cannot be written, nothing is ever removed
+            os.utime(entry)  # it has been used
     begin = len(_HEADER) + _DIGEST_BYTES
     payload = content[begin:]
     return payload if content[:begin] == _HEADER + _digest(key, payload) else None

@@ -46,6 +46,8 @@ MOMENTUM = 0.1
 MOST_TOGETHER = 4
 """Vectors of channels that go through the rows together, and rows where channels are few: as many sums as hide the time
 that a multiply-add takes."""
+KINDS = 2
+"""Sums that are taken in one pass: of numbers, and of their products with others."""
 IN_FLOAT32 = 8
 """Steps whose sums are taken in float32: more would not be faster, and have larger rounding errors."""
 
@@ -115,17 +117,15 @@ class Coefficients:
 class Sums:
     """Sums of some kinds of numbers over rows, of a few vectors of channels: float32 at first, then float64."""
 
-    def __init__(self, e: Emitter, vectors: int, kinds: int) -> None:
+    def __init__(self, e: Emitter, vectors: int) -> None:
         self._e, self._rows = e, MOST_TOGETHER // vectors
         none = ir.Constant(DOUBLES, [0.0] * LANES)
-        self.totals = [[e.variable(none) for _ in range(kinds)] for _ in range(vectors)]
+        self.totals = [[e.variable(none) for _ in range(KINDS)] for _ in range(vectors)]
         self._partial = [
-            [[e.variable(e.zeros) for _ in range(kinds)] for _ in range(vectors)] for _ in range(self._rows)
+            [[e.variable(e.zeros) for _ in range(KINDS)] for _ in range(vectors)] for _ in range(self._rows)
         ]
 
-    def add(
-        self, rows: Value, terms: Callable[[Value, int], tuple[Value, Value]], *, squared: tuple[bool, bool]
-    ) -> None:
+    def add(self, rows: Value, terms: Callable[[Value, int], tuple[Value, Value]]) -> None:
         """The first of the two *terms* of each row and vector, and its product with the second one."""
         e, long = self._e, IN_FLOAT32 * self._rows
 

@@ -47,7 +47,7 @@ def emit_backward(module: ir.Module, about: Normalisation, machine: Machine) -> 
 
 
 def _batch_backward(e: Emitter, about: Normalisation, block: Value) -> None:
-    sums = Sums(e, about.together, kinds=2)
+    sums = Sums(e, about.together)
     with e.loop(e.samples) as sample:
         _gradient_sums(e, about, sample, block, e.index(0), sums)
     count = as_number(e, e.build.mul(e.samples, e.count("rows")))
@@ -72,7 +72,7 @@ def _batch_backward(e: Emitter, about: Normalisation, block: Value) -> None:
 
 def _sample_sums(e: Emitter, about: Normalisation, sample: Value, block: Value) -> None:
     """Of a sample's channels, times the weights, to *room*; its share of the gradients of weights is added."""
-    sums = Sums(e, about.together, kinds=2)
+    sums = Sums(e, about.together)
     _gradient_sums(e, about, sample, block, sample, sums)
     has = Coefficients(e, about, block, sample)
     for v, (total, with_x) in enumerate(sums.rounded()):
@@ -119,7 +119,7 @@ def _sample_backward(e: Emitter, about: Normalisation, sample: Value, block: Val
 def _gradient_sums(e: Emitter, about: Normalisation, sample: Value, block: Value, unit: Value, sums: Sums) -> None:
     """Of what comes to the normalisation from behind, and of that times the distance from the mean."""
     came = _Came(e, about, sample, block, unit)
-    sums.add(rows_made(e, about), lambda row, v: came.at(row, v, keep=True), squared=(False, True))
+    sums.add(rows_made(e, about), lambda row, v: came.at(row, v, keep=True))
 
 
 def _write_gradients(

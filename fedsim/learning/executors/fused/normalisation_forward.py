@@ -139,7 +139,7 @@ class _Moments:
         self._e, self._about, self._block = e, about, block
         first = values(e, about, "x", first_sample, block)
         self._shifts = [e.variable(first.load_vector(0, v)) for v in range(about.together)]
-        self._sums = Sums(e, about.together, kinds=2)
+        self._sums = Sums(e, about.together)
 
     def take(self, sample: Value) -> None:
         """Add the rows of a sample."""
@@ -149,7 +149,7 @@ class _Moments:
             apart = self._e.build.fsub(x.load_vector(row, v), self._shifts[v].value)
             return apart, apart
 
-        self._sums.add(self._e.count("rows"), terms, squared=(False, True))
+        self._sums.add(self._e.count("rows"), terms)
 
     def found(self, count: Value) -> list[tuple[Value, Value]]:
         """The mean and the variance of each vector of channels, of so many rows."""

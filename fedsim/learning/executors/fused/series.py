@@ -36,7 +36,8 @@ class ConvolutionOfSeries(nn.Module):
     def of(cls, layer: nn.Module) -> Self | None:
         """What takes the place of *layer*, if there is machine code for it.
 
-        There is none for the gradient of what a convolution with a stride takes: only samples may go in there.
+        There is none for the gradient of what a convolution of few channels, or with a stride, takes. So these are only
+        taken where samples may go in: with fewer channels than `LANES`.
         """
         if not isinstance(layer, nn.Conv1d) or layer.bias is None or layer.weight.numel() > MOST_WEIGHTS:
             return None
@@ -86,8 +87,12 @@ class _Convolution(torch.autograd.Function):
 
 def _input_gradient(dy: torch.Tensor, weight: torch.Tensor, padding: int, length: int, stride: int) -> torch.Tensor:
     """That of windows at every place: the convolution, with the places of the weights in reverse."""
-    (samples, _, outputs), (_, inputs, kernel) = dy.shape, weight.shape
-    assert stride == 1
+    (samples, windows, outputs), (_, inputs, kernel) = dy.shape, weight.shape
+    if inputs % LANES or stride != 1:  # nobody asks for it where samples go in, as a rule
+        more = length - ((windows - 1) * stride - 2 * padding + kernel)
+        return nn.functional.conv_transpose1d(
+            dy.transpose(1, 2), weight, stride=stride, padding=padding, output_padding=more
+        )
     rows = nn.functional.pad(dy, (0, 0, kernel - 1 - padding, kernel - 1 - padding))
     reversed_weights = weight.flip(2).permute(2, 0, 1).contiguous()
     about = Windows(kernel * outputs, outputs, inputs)
