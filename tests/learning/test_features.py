@@ -140,7 +140,8 @@ def test_features_are_what_the_last_layer_takes_in_the_same_pass(name: str, on_r
     if on_rows:
         x = local.features(x).detach()
     view = View(Both(), local, lambda role: {"first": first, "second": second}[role], on_rows=on_rows)
-    scores, terms = view.of(x)
+    scores, looks = view.of(x)
+    terms = view.terms(scores, looks)
     seen, others = Both.seen, Both.seen["other_features"].values()
     forward = {made: made.classify if on_rows else made for made in (local, first, second)}
     for made, features in ((local, seen["features"]), *zip((first, second), others, strict=True)):

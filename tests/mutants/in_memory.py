@@ -23,7 +23,7 @@ FAULTS = (
     Fault(
         "models that are yet to be added up take no memory",
         MEMORY,
-        "_sums(one.kinds) + _waiting(one.kinds, workers)",
+        "_sums(one.kinds) + waiting",
         "_sums(one.kinds)",
         SUM,
     ),

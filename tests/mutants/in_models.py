@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants.fault import Fault
+from mutants.fault import EXECUTORS, Fault
 
 PLAIN = "fedsim/learning/executors/plain.py"
 TORCH_EXECUTOR = "fedsim/learning/executors/torch_executor.py"
@@ -48,28 +48,28 @@ FAULTS = (
     ),
     Fault(
         "dropout draws the same in every training",
-        PLAIN,
+        EXECUTORS + "torch_draws.py",
         "default_generator.manual_seed(int(seed))",
         "default_generator.manual_seed(0)",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_drops_while_training_and_another_client_drops_others",),
     ),
     Fault(
         "dropout draws what nobody seeded",
-        PLAIN,
+        EXECUTORS + "torch_draws.py",
         "        torch.default_generator.manual_seed(int(seed))\n",
         "",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
     ),
     Fault(
         "dropout leaves its traces in torch's generator",
-        PLAIN,
+        EXECUTORS + "torch_draws.py",
         "with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on_cuda else []):",
         "with torch.no_grad(), torch.enable_grad():",
         (f"{TEST_SERIAL_EXECUTOR}::test_dropout_is_a_function_of_the_nodes_stream_and_not_of_what_ran_before",),
     ),
     Fault(
         "dropout draws what the batches draw",
-        PLAIN,
+        EXECUTORS + "torch_draws.py",
         'purpose=f"{stream.purpose}/torch"',
         "purpose=stream.purpose",
         ("tests/golden/test_training_numbers.py",),

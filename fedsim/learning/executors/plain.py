@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +17,6 @@ import torch
 from torch.optim.sgd import sgd
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import POOL, mini_batches
 from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
@@ -28,6 +26,7 @@ from fedsim.learning.executors.processor import fuses
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.tensor_dict import by_full_name, made_by
+from fedsim.learning.executors.torch_draws import torch_draws
 from fedsim.learning.executors.trainer import (
     Deliver,
     Score,
@@ -136,7 +135,7 @@ class PlainTrainer(Trainer):
             steps=about.sizes.steps,
         )
         momenta: dict[str, torch.Tensor | None] = dict.fromkeys(weights)
-        with _torch_draws(training.stream, self.torch_device):
+        with torch_draws(training.stream, self.torch_device):
             right, seen = torch.zeros((), dtype=torch.int64, device=self.torch_device), 0
             for x, y in self._mini_batches(training, rows):
                 for weight in weights.values():
@@ -289,15 +288,3 @@ def _forget(outputs: list[dict[str, TensorDict]], wave: Wave, last: Container[in
         if number >= 0 and (number < done or done in last):
             wanted = wave.trainings[number].wanted
             outputs[number] = {name: value for name, value in outputs[number].items() if name in wanted}
-
-
-@contextmanager
-def _torch_draws(stream: Stream, torch_device: str) -> Iterator[None]:
-    """Within, torch's own random numbers (for dropout) are of a random stream beside *stream*; outside they go on."""
-    seed = replace(stream, purpose=f"{stream.purpose}/torch").generator().integers(2**63)
-    on_cuda = torch_device == "cuda"
-    with torch.random.fork_rng(devices=[torch.cuda.current_device()] if on_cuda else []):
-        torch.default_generator.manual_seed(int(seed))
-        if on_cuda:
-            torch.cuda.manual_seed(int(seed))
-        yield
