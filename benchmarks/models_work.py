@@ -73,11 +73,11 @@ MODELS = (
     Model("resnet-56", {"name": "resnet", "depth": 56, "shortcut": "projection"}, _RGB_32, 10, 100),
     Model("char_cnn-3", {"name": "char_cnn", "depth": 3}, (1014,), 4, 60),
     Model("vdcnn-9", {"name": "vdcnn", "depth": 9}, (1024,), 4, 60),
-    Model("conv1d", {"name": "conv1d"}, _VIBRATION, 4, 320),
-    Model("conv1d-batch", {"name": "conv1d", "normalisation": "batch"}, _VIBRATION, 4, 320),
-    Model("gru", {"name": "gru"}, _SERIES, 3, 320),
-    Model("lstm", {"name": "lstm"}, _SERIES, 3, 320),
-    Model("lstm-2", {"name": "lstm", "layers": 2}, _SERIES, 3, 320),
+    Model("conv1d", {"name": "conv1d"}, _VIBRATION, 4, 1280),
+    Model("conv1d-batch", {"name": "conv1d", "normalisation": "batch"}, _VIBRATION, 4, 1280),
+    Model("gru", {"name": "gru"}, _SERIES, 3, 1280),
+    Model("lstm", {"name": "lstm"}, _SERIES, 3, 1280),
+    Model("lstm-2", {"name": "lstm", "layers": 2}, _SERIES, 3, 1280),
 )
 
 

@@ -42,6 +42,8 @@ class Cell(ABC):
     kept: int
     """Vectors that the gradients need."""
     has_memory: bool
+    adds_shares: bool
+    """Whether a gate is a function of the sum of its two shares: then the gradients of both are the same."""
 
     @abstractmethod
     def step(
@@ -59,7 +61,7 @@ class Cell(ABC):
 class _Gru(Cell):
     """Gated recurrent unit (K. Cho et al., EMNLP 2014) with gates r, z and n; r is where PyTorch has it."""
 
-    gates, kept, has_memory = 3, 4, False
+    gates, kept, has_memory, adds_shares = 3, 4, False, False
 
     def step(
         self, e: Emitter, given: Sequence[Value], recurrent: Sequence[Value], state: Value, memory: Value | None
@@ -82,7 +84,7 @@ class _Gru(Cell):
 class _Lstm(Cell):
     """Long short-term memory (F. Gers, J. Schmidhuber, F. Cummins, Neural Computation 2000), gates i, f, g and o."""
 
-    gates, kept, has_memory = 4, 6, True
+    gates, kept, has_memory, adds_shares = 4, 6, True, True
 
     def step(
         self, e: Emitter, given: Sequence[Value], recurrent: Sequence[Value], state: Value, memory: Value | None

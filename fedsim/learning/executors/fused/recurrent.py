@@ -83,14 +83,17 @@ class _Steps(torch.autograd.Function):
         x, inputs_weight, weight, states, kept = ctx.saved_tensors
         d_states = gradients[0].contiguous()
         steps, samples, hidden = d_states.shape
-        d_given, d_gates = x.new_empty(2, steps * samples, len(weight)).unbind()
+        d_gates = x.new_empty(steps * samples, len(weight))
+        d_given = d_gates if CELLS[ctx.kind].adds_shares else torch.empty_like(d_gates)
         d_state, d_memory = x.new_zeros(2, samples, hidden).unbind()
         tensors = (d_states, weight, states, kept, d_given, d_gates, d_state, d_memory)
         _kernels(ctx.kind, hidden)[1](steps, samples, *(tensor.data_ptr() for tensor in tensors))
         d_inputs_weight = _summed(d_given, x.flatten(0, 1))[:, : inputs_weight.shape[1]].contiguous()
         d_weight = _summed(d_gates, states[:-1].flatten(0, 1))
         d_series = torch.mm(d_given, inputs_weight).view(steps, samples, -1) if ctx.needs_input_grad[1] else None
-        return None, d_series, d_inputs_weight, d_weight, d_given.sum(dim=0), d_gates.sum(dim=0)
+        d_bias = d_gates.sum(dim=0)
+        d_inputs_bias = d_bias.clone() if d_given is d_gates else d_given.sum(dim=0)
+        return None, d_series, d_inputs_weight, d_weight, d_inputs_bias, d_bias
 
 
 def _summed(d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:

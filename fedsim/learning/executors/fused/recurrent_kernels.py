@@ -79,8 +79,8 @@ def emit_steps_backward(module: ir.Module, kind: str, hidden: int, machine: Mach
     """``steps_backward(steps, samples, d_states, weights, states, kept, d_given, d_gates, d_state, d_memory)``.
 
     *d_states* is (steps, samples, hidden), *weights* (gates hidden, hidden). *d_given* and *d_gates* are made, (steps,
-    samples, gates hidden): of the inputs' and of the recurrent share of the gates. *d_state* and *d_memory*, (samples,
-    hidden), are zeros before, and belong to the first states then.
+    samples, gates hidden): of the inputs' and of the recurrent share of the gates, or the latter alone if the cell adds
+    them. *d_state* and *d_memory*, (samples, hidden), are zeros before, and belong to the first states then.
     """
     cell = CELLS[kind]
     pointers = ("d_states", "weights", "states", "kept", "d_given", "d_gates", "d_state", "d_memory")
@@ -105,7 +105,8 @@ def _gate_gradients(e: Emitter, cell: Cell, hidden: int, first: Value, row: Valu
         e.build.fadd(d_state.load_vector(row, 0, at), _rows(e, "d_states", hidden, 1, first).load_vector(row, 0, at)),
         d_memory.load_vector(row, 0, at) if cell.has_memory else None,
     )
-    for name, values in (("d_given", found.given), ("d_gates", found.gates)):
+    shares = {"d_gates": found.gates} if cell.adds_shares else {"d_given": found.given, "d_gates": found.gates}
+    for name, values in shares.items():
         made = _rows(e, name, hidden, cell.gates, first)
         for gate, value in enumerate(values):
             made.store(value, row, gate, at)
