@@ -181,7 +181,8 @@ def peak_of(
         shared = max(kind.shared for kind in one.kinds)
         waiting = _waiting(one.kinds, workers, uneven=uneven)
         waves = _sums(one.kinds) + waiting + _made_anew(one.kinds, workers)
-        each = training_bytes([kind.table for kind in one.kinds], objective, settings, dataset)
+        tables = [kind.table for kind in one.kinds]
+        each = training_bytes(tables, objective, settings, dataset, hands_over=workers > 1)
         peaks.append(
             Peak(
                 workers,

@@ -29,10 +29,15 @@ def samples_bytes(dataset: FederatedDataset) -> float:
 
 
 def training_bytes(
-    tables: Iterable[ModelTable], objective: Objective, settings: TrainingSettings, dataset: FederatedDataset
+    tables: Iterable[ModelTable],
+    objective: Objective,
+    settings: TrainingSettings,
+    dataset: FederatedDataset,
+    *,
+    hands_over: bool,
 ) -> float:
     """A module for each of the *tables*, and for each further model that the *objective* receives; gradients, momentum
-    and activations of the largest training, and the model that it makes.
+    and activations of the largest training, and the model that it *hands over* to another process, if it does.
 
     A mini-batch is no larger than what a client has.
     """
@@ -42,4 +47,4 @@ def training_bytes(
     batch = min(settings.batch_size, int(dataset.client_samples.max()))
     modules = sum((1 + roles) * table.bytes() for table in tables)
     largest = max(copies * table.bytes() + (activation_bytes(table, batch) or 0.0) for table in tables)
-    return modules + largest + max(table.bytes() for table in tables)
+    return modules + largest + (max(table.bytes() for table in tables) if hands_over else 0.0)

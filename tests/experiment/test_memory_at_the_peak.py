@@ -75,9 +75,9 @@ def test_it_is_the_sum_of_its_parts() -> None:
     assert alone is not None and two is not None
     assert alone.kept == two.kept == 3 * all_four
     assert (alone.waves, two.waves) == (largest, 3 * largest + tables[-2].bytes())
-    activations = alone.training - all_four - 3 * largest  # a module of each; gradients, momentum, the new model
+    activations = alone.training - all_four - 2 * largest  # a module of each; gradients, momentum
     assert 0 < activations < largest / 4
-    assert two.training == 2 * alone.training
+    assert two.training == 2 * (alone.training + largest), "and what each worker hands over"
     assert two.program - alone.program == 2 * WORKER_BYTES and alone.program > PROGRAM_BYTES
     clustered = peak(four_vggs(name="clustered_fl"), workers=2)
     assert clustered is not None
