@@ -51,7 +51,7 @@ __all__ = ["PlainTrainer"]
 
 
 class PlainTrainer(Trainer):
-    """PyTorch's own modules, automatic gradients and optimiser."""
+    """PyTorch's modules, some layers of which are fused in float32, with its automatic gradients and SGD."""
 
     precisions = ("float32", "float64", "tf32", "bfloat16")
 
