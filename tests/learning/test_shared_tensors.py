@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load, save
 
 from fedsim.errors import UserError
-from fedsim.learning.executors.shared_tensors import SharedTensors
+from fedsim.learning.executors.shared_tensors import Block, SharedTensors
 
 SHAPES = {
     "extractor": {"conv.weight": (2, 1, 3, 3), "bn.running_mean": (2,), "scale": ()},
@@ -129,27 +129,30 @@ def test_too_much_memory_is_the_users_to_change() -> None:
         SharedTensors({"classifier": {"weight": (10**15,)}}, torch.float32, 1)
 
 
-def test_large_free_blocks_keep_their_memory_only_as_long_as_they_are_needed_soon() -> None:
+def test_large_free_blocks_keep_their_memory_until_another_part_needs_some() -> None:
     """A block whose memory has gone back to the machine is found full of zeros."""
-    some = SharedTensors({"large": {"weight": (2**22,)}, "other": {"weight": (2**22 + 1,)}}, torch.float32, BLOCKS)
+    some = SharedTensors({"large": {"weight": (2**22,)}, "other": {"weight": (2**22,)}}, torch.float32, BLOCKS)
 
-    def found_again(part: str) -> float:
-        some.take(part).tensors["weight"].fill_(7.0)
-        block = some.take(part)
-        first = float(block.tensors["weight"][0])
-        assert some.free(part) == BLOCKS - 1
-        return first
+    def filled(part: str, number: int) -> list[Block]:
+        blocks = [some.take(part) for _ in range(number)]
+        for block in blocks:
+            block.tensors["weight"].fill_(7.0)
+        return blocks
 
-    assert found_again("large") == 0
-    some.keep_for({"large"})
-    assert found_again("large") == 7
-    assert found_again("other") == 0
-    held = some.take("large")
-    some.keep_for({"other"})
-    assert held.tensors["weight"][0] == 7, "what is taken stays as it is"
-    del held
-    assert found_again("large") == 0
-    some.keep_for({"large"})
-    some.take("large").tensors["weight"].fill_(7.0)
-    some.keep_for(())
-    assert some.take("large").tensors["weight"][0] == 0
+    def found(part: str, number: int) -> list[float]:
+        return [float(block.tensors["weight"][0]) for block in [some.take(part) for _ in range(number)]]
+
+    filled("large", 2)
+    assert found("large", 2) == [7, 7]
+    held, other = filled("large", 1), filled("other", 1)
+    assert found("large", 2) == [0, 0], "one has never been used, and the other part has got the memory of one"
+    assert held[0].tensors["weight"][0] == 7, "what is taken stays as it is"
+    del held, other
+    assert found("other", 1) == [7]
+
+
+def test_small_free_blocks_keep_their_memory() -> None:
+    some = SharedTensors({"large": {"weight": (2**22,)}, "small": {"weight": (2**10,)}}, torch.float32, BLOCKS)
+    some.take("small").tensors["weight"].fill_(7.0)
+    some.take("large")
+    assert some.take("small").tensors["weight"][0] == 7

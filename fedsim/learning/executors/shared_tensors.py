@@ -1,8 +1,9 @@
 """Memory that this process and its workers share: blocks, each of which holds one part of some model.
 
 This process alone hands out blocks, and says to the workers which ones to read and to fill. A block is taken for as
-long as anybody in this process holds one of its tensors; the one given back last is handed out first, so only as much
-memory is ever used as was needed at one time. A large block that is given back goes back to the machine.
+long as anybody in this process holds one of its tensors; the one given back last is handed out first, and memory of
+large free blocks goes back to the machine before new memory is used. So only as much is ever used as was needed at one
+time, whichever models need it.
 
 Holds what lies exactly as a model's table says; everything else has to travel otherwise. Does not lock: whoever fills
 a block has to be done before another reads it.
@@ -14,7 +15,7 @@ import contextlib
 import mmap
 import os
 import weakref
-from collections.abc import Collection, KeysView, Mapping
+from collections.abc import KeysView, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -30,8 +31,7 @@ from fedsim.models.layers import Shape
 __all__ = ["Block", "BlockAddress", "SharedTensors"]
 
 _LARGE = 2**24
-"""Bytes of a block from which on it goes back to the machine: whoever fills it again waits until its pages are cleared,
-which takes little beside the training of so large a model."""
+"""Bytes of a block from which on its memory goes back to the machine when another part needs memory."""
 _ALIGNMENT = 64  # bytes: as PyTorch's own memory, so the same instructions do the arithmetic
 
 
@@ -89,9 +89,8 @@ class SharedTensors:
                 end += blocks * layout.block
         self._blocks = blocks
         self._free = {part: list(reversed(range(blocks))) for part in self._layouts}
-        self._soon: set[str] = set()
-        self._used: set[BlockAddress] = set()
-        """Large free blocks whose memory the machine has not got back."""
+        self._used: dict[BlockAddress, None] = {}
+        """Large free blocks whose memory the machine has not got back, those that are free for longest first."""
         self._mapping = _mapped(max(end, mmap.PAGESIZE))
         self._start = np.frombuffer(self._mapping, np.uint8).ctypes.data
 
@@ -142,23 +141,27 @@ class SharedTensors:
         """A block with anything in it; None when there is none left. For the process that made the memory alone."""
         if not self._free.get(part):
             return None
-        address = BlockAddress(part, self._free[part].pop())
-        self._used.discard(address)
+        address, free, layout = BlockAddress(part, self._free[part].pop()), self._free[part], self._layouts[part]
+        is_large = layout.block >= _LARGE
+        if address in self._used:
+            del self._used[address]
+        elif is_large:
+            self._make_room(layout.block)
         memory = self._memory(address)
         # Tensors hold on to `memory`, so it goes when the last of them goes: only then is the block free again.
-        free, layout = self._free[part], self._layouts[part]
-        gone = weakref.finalize(memory, _give_back, self._mapping, layout, address, free, self._soon, self._used)
+        gone = weakref.finalize(memory, _give_back, address, free, self._used if is_large else None)
         gone.atexit = False
         return Block(address, self._tensors(address, memory))
 
-    def keep_for(self, parts: Collection[str]) -> None:
-        """From now on, blocks of these *parts* alone keep their memory when they are free."""
-        self._soon.clear()
-        self._soon.update(parts)
-        for address in tuple(self._used):  # a copy: a block may be given back meanwhile
-            if address.part not in self._soon:
-                self._used.discard(address)
-                _clear(self._mapping, self._layouts[address.part], address)
+    def _make_room(self, needed: int) -> None:
+        """Give so many bytes back to the machine, as far as free blocks have them."""
+        while needed > 0 and self._used:
+            address = next(iter(self._used))
+            del self._used[address]
+            layout = self._layouts[address.part]
+            with contextlib.suppress(OSError):  # where it cannot be given back, it stays for the next model
+                self._mapping.madvise(mmap.MADV_REMOVE, layout.start_of(address.number), layout.block)
+            needed -= layout.block
 
     def tensors(self, address: BlockAddress) -> TensorDict:
         """What a block holds, in the table's order. They do not keep the block taken."""
@@ -198,21 +201,11 @@ def _rounded_up(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-def _give_back(
-    mapping: Any, layout: _Layout, address: BlockAddress, free: list[int], soon: set[str], used: set[BlockAddress]
-) -> None:
-    """The block is free, and its memory as if nobody had ever touched it, if it is large and not needed *soon*."""
-    if layout.block >= _LARGE:
-        if address.part in soon:
-            used.add(address)
-        else:
-            _clear(mapping, layout, address)
+def _give_back(address: BlockAddress, free: list[int], used: dict[BlockAddress, None] | None) -> None:
+    """The block is free; it is a large one if *used* is given."""
+    if used is not None:
+        used[address] = None
     free.append(address.number)
-
-
-def _clear(mapping: Any, layout: _Layout, address: BlockAddress) -> None:
-    with contextlib.suppress(OSError):  # where it cannot be given back, it stays for the next model
-        mapping.madvise(mmap.MADV_REMOVE, layout.start_of(address.number), layout.block)
 
 
 def _mapped(size: int) -> Any:

@@ -48,8 +48,6 @@ class Apart:
         """Put the chains into the *schedule*; each of their samples takes so many *flops*."""
         jobs = chain_jobs(job, flops=flops, workers=schedule.workers)
         chains = [Ticket.of(one.job, work=one.flops, results=one.chains) for one in jobs]
-        self.parts = {f"{job.model}/{part}" for total in job.wave.sums for part in total.parts}
-        """That each chain makes, for the sum only."""
         self._schedule = schedule
         self._line = schedule.put_line(chains)
         self._left = deque(chains)

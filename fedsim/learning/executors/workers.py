@@ -90,7 +90,6 @@ class Workers(WorkerPool):
         """Queue its chains; they are handed out when a result is asked for, with those of all that has begun."""
         ticket = Apart(job, self._schedule, flops=self._flops[job.model])
         self._apart.append(ticket)
-        self._note_apart()
         return ticket
 
     def finish(self, ticket: Ticket | Apart) -> Any:
@@ -133,13 +132,7 @@ class Workers(WorkerPool):
         self._hand_out()
         while any([wave.add_up() for wave in self._apart]):
             self._hand_out()
-        self._note_apart()
-
-    def _note_apart(self) -> None:
-        """Forget waves that are done; blocks for those that are not keep their memory."""
         self._apart = [wave for wave in self._apart if not wave.done]
-        if self._memory is not None:
-            self._memory.keep_for({part for wave in self._apart for part in wave.parts})
 
     def _take_in(self, timeout_s: float | None = None) -> None:
         """Wait for answers, and let their jobs end."""
@@ -258,7 +251,7 @@ class Workers(WorkerPool):
             task.end(None, reason)
         for wave in self._apart:
             wave.end(reason)
-        self._note_apart()
+        self._apart.clear()
 
 
 def _kill(hands: dict[Worker, deque[Ticket]]) -> None:
