@@ -36,7 +36,7 @@ from fedsim.models.layers import (
     Residual,
 )
 
-__all__ = ["FusionModule", "GatedUnits", "PadShortcutModule", "ResidualModule", "sequence"]
+__all__ = ["FusionModule", "GatedUnits", "KMaxPoolModule", "PadShortcutModule", "ResidualModule", "sequence"]
 
 
 def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
@@ -89,7 +89,7 @@ def _module(layer: Layer) -> nn.Module:
         case MaxPool2d():
             return nn.MaxPool2d(layer.kernel)
         case KMaxPool():
-            return _KMaxPool(layer.k)
+            return KMaxPoolModule(layer.k)
         case GlobalAveragePool():
             return _GlobalAveragePool()
         case Flatten():
@@ -145,7 +145,7 @@ class _Lstm(nn.LSTM):
 
 
 def _all_states(unit: Callable[[torch.Tensor], tuple[torch.Tensor, object]], series: torch.Tensor) -> torch.Tensor:
-    states, _ = unit(series.transpose(1, 2))  # (batch, time, hidden)
+    states, _ = unit(series.flatten(2).transpose(1, 2))  # (batch, time, hidden)
     return states.transpose(1, 2)
 
 
@@ -176,15 +176,18 @@ class GatedUnits(nn.Module):
 
 class _LastStep(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x[:, :, -1]
+        return x.flatten(2)[:, :, -1]
 
 
-class _KMaxPool(nn.Module):
+class KMaxPoolModule(nn.Module):
+    """Keeps the *k* largest values of each channel in their order; of equal ones the first."""
+
     def __init__(self, k: int) -> None:
         super().__init__()
         self.k = k
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(samples, channels, k) of (samples, channels, length)."""
         largest = x.detach().sort(dim=2, descending=True, stable=True).indices[:, :, : self.k]
         return x.gather(2, largest.sort(dim=2).values)
 

@@ -11,7 +11,15 @@ from fedsim.learning.executors.fused.dense import SteppingDense
 from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, ThinnedShortcut
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
-from fedsim.learning.executors.fused.series import ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries
+from fedsim.learning.executors.fused.series import (
+    BatchNormalisationOfSeries,
+    ConvolutionOfSeries,
+    ImageConvolutionOfSeries,
+    LargestOfSeries,
+    PointwiseConvolutionOfSeries,
+    PoolingOfSeries,
+    as_series,
+)
 from fedsim.models.parted import PartedModule
 from fedsim.models.torch_layers import ResidualModule
 from fedsim.models.torch_module import LayerModule
@@ -19,23 +27,23 @@ from fedsim.models.torch_module import LayerModule
 __all__ = ["fused"]
 
 _POOLING = (nn.MaxPool1d, nn.MaxPool2d)
+_OF_SERIES = (nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d)
 _OUTPUT_IS_FREE = (
     *(nn.Conv2d, ChannelsFirstConvolution, nn.Linear, SteppingDense),
-    *(nn.BatchNorm1d, nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d),
+    *(nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d, ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries),
 )
 """Layers whose backward pass does not look at what they have made: a rectifier may write over it.
 
-Not those of series: what these make is a view of something else, and PyTorch's gradient of a change of a view copies
-all of it several times.
+Not `PointwiseConvolutionOfSeries`: what it makes is a view of something else, and PyTorch's gradient of a change of a
+view copies all of it several times.
 """
 _KINDS = (
     FusedRecurrent,
     SteppingDense,
     ChannelsFirstConvolution,
     ThinnedShortcut,
-    ConvolutionOfSeries,
-    ImageConvolutionOfSeries,
-    PoolingOfSeries,
+    *(ConvolutionOfSeries, PointwiseConvolutionOfSeries, ImageConvolutionOfSeries),
+    *(PoolingOfSeries, BatchNormalisationOfSeries, LargestOfSeries),
 )
 """The first one that there is for a layer takes its place."""
 
@@ -43,12 +51,17 @@ _KINDS = (
 def fused(module: PartedModule) -> PartedModule:
     """*module* with its images and series channels last, and with fused layers: for float32 on a CPU.
 
+    Within a part, series are images of one row.
+
     A module of the user's own stays as it is: it may count on how its tensors lie in memory.
     """
     if isinstance(module, LayerModule):
         for part in module.parts.values():
             assert isinstance(part, nn.Sequential)
+            of_series = any(isinstance(layer, _OF_SERIES) for layer in part.modules())
             _fuse(part)
+            if of_series:
+                part.add_module("as_series", _AsSeries())
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
                 layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -141,3 +154,8 @@ class _SummedInPlace(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         made: torch.Tensor = self.body(x)
         return made.add_(self.shortcut(x))
+
+
+class _AsSeries(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return as_series(x)

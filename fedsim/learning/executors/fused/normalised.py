@@ -70,8 +70,8 @@ class FusedNormalisation(nn.Module):
 
     def forward(self, x: torch.Tensor, other: torch.Tensor | None = None) -> torch.Tensor:
         """Of (samples, channels, length) or (samples, channels, height, width); *other* is added."""
-        if x.dim() == 3:
-            return self.forward(x.unsqueeze(2), None if other is None else other.unsqueeze(2)).squeeze(2)
+        if x.dim() == 3:  # a series, which is an image of one row here
+            x = x.unsqueeze(2)
         about = replace(self.about, reduced=True) if x.dtype == torch.bfloat16 else self.about
         other = None if other is None else other.to(x.dtype)
         if about.groups is not None or self.training:
@@ -163,7 +163,8 @@ class _Normalised(torch.autograd.Function):
 def _made_like(x: torch.Tensor, about: Normalisation) -> torch.Tensor:
     """Memory for what is made of *x*, channels last."""
     samples, channels, height, width = x.shape
-    return x.new_empty((samples, height, width // 2 if about.pooled else width, channels)).permute(0, 3, 1, 2)
+    shape = samples, channels, height, width // 2 if about.pooled else width
+    return torch.empty(shape, dtype=x.dtype, memory_format=torch.channels_last)
 
 
 def _channels_last(x: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
-"""Convolution and pooling of series, channels last.
+"""Layers of series, which are images of one row here, channels last.
 
-Small convolutions are products of windows; others, and pooling, are those of images one pixel high, for which PyTorch
-has fast code.
+Small convolutions are products of windows; others, and pooling, are those of images, for which PyTorch has fast code.
+Each layer takes (samples, channels, length) as well; what it makes is a row.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -16,11 +17,34 @@ from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.series_kernels import Windows, emit_sums_of_windows, emit_window_products
+from fedsim.models.torch_layers import KMaxPoolModule
 
-__all__ = ["ConvolutionOfSeries", "ImageConvolutionOfSeries", "PoolingOfSeries"]
+__all__ = [
+    "BatchNormalisationOfSeries",
+    "ConvolutionOfSeries",
+    "ImageConvolutionOfSeries",
+    "LargestOfSeries",
+    "PointwiseConvolutionOfSeries",
+    "PoolingOfSeries",
+    "as_row",
+    "as_series",
+]
 
 MOST_WEIGHTS = 2**14
 """Of a convolution that is taken as products of windows: they stay in the nearest caches."""
+
+ENOUGH_SAMPLES = 16
+"""From which on PyTorch gives a pointwise convolution to oneDNN when it has one thread."""
+
+
+def as_row(x: torch.Tensor) -> torch.Tensor:
+    """(samples, channels, 1, length) of a series, or of what is a row already."""
+    return x.unsqueeze(2) if x.dim() == 3 else x
+
+
+def as_series(x: torch.Tensor) -> torch.Tensor:
+    """(samples, channels, length) of a row; everything else as it is."""
+    return x.squeeze(2) if x.dim() == 4 else x
 
 
 class ConvolutionOfSeries(nn.Module):
@@ -46,9 +70,9 @@ class ConvolutionOfSeries(nn.Module):
         return cls(layer) if fits else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of (samples, channels, length)."""
+        """Of a row."""
         options = self._stride, self._padding
-        made: torch.Tensor = _Convolution.apply(x.float(), self.weight, self.bias, *options)  # type: ignore[no-untyped-call]
+        made: torch.Tensor = _Convolution.apply(as_row(x).float(), self.weight, self.bias, *options)  # type: ignore[no-untyped-call]
         return made
 
 
@@ -61,51 +85,58 @@ class _Convolution(torch.autograd.Function):
         (samples, length, inputs), (outputs, _, kernel) = rows.shape, weight.shape
         windows = (length - kernel) // stride + 1
         about = Windows(kernel * inputs, stride * inputs, outputs)
-        y = x.new_empty(samples, windows, outputs)
+        y = _empty_row(x, outputs, windows)
         tensors = (rows, weight.permute(2, 1, 0).contiguous(), bias, y)
         _kernels(about)[0](samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors))
-        ctx.about, ctx.padding, ctx.input_shape = about, padding, x.shape
+        ctx.about, ctx.padding, ctx.length = about, padding, x.shape[3]
         ctx.save_for_backward(rows, weight)
-        return y.transpose(1, 2)
+        return y
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         rows, weight = ctx.saved_tensors
         (samples, length, inputs), (outputs, _, kernel), about = rows.shape, weight.shape, ctx.about
-        dy = gradients[0].transpose(1, 2).contiguous()
-        windows = dy.shape[1]
+        dy = _channels_last(gradients[0])
+        windows = dy.shape[3]
         d_weight = dy.new_empty(kernel, inputs, outputs)
         sums = _kernels(about)[1]
         sums(samples, windows, length * inputs, rows.data_ptr(), dy.data_ptr(), d_weight.data_ptr())
-        d_bias = dy.sum(dim=(0, 1))
+        d_bias = dy.sum(dim=(0, 2, 3))
         d_x = None
         if ctx.needs_input_grad[0]:
             stride = about.step // inputs
-            d_x = _input_gradient(dy, weight, ctx.padding, ctx.input_shape[2], stride)
+            d_x = _input_gradient(dy, weight, ctx.padding, ctx.length, stride)
         return d_x, d_weight.permute(2, 1, 0), d_bias, None, None
 
 
 def _input_gradient(dy: torch.Tensor, weight: torch.Tensor, padding: int, length: int, stride: int) -> torch.Tensor:
     """That of windows at every place: the convolution, with the places of the weights in reverse."""
-    (samples, windows, outputs), (_, inputs, kernel) = dy.shape, weight.shape
+    (samples, outputs, _, windows), (_, inputs, kernel) = dy.shape, weight.shape
     if inputs % LANES or stride != 1:  # nobody asks for it where samples go in, as a rule
         more = length - ((windows - 1) * stride - 2 * padding + kernel)
-        return nn.functional.conv_transpose1d(
-            dy.transpose(1, 2), weight, stride=stride, padding=padding, output_padding=more
-        )
-    rows = nn.functional.pad(dy, (0, 0, kernel - 1 - padding, kernel - 1 - padding))
+        sizes = (1, stride), (0, padding), (0, more)
+        return nn.functional.conv_transpose2d(dy, weight.unsqueeze(2), None, *sizes)
+    rows = _padded(dy, kernel - 1 - padding)
     reversed_weights = weight.flip(2).permute(2, 0, 1).contiguous()
     about = Windows(kernel * outputs, outputs, inputs)
-    d_x = dy.new_empty(samples, length, inputs)
+    d_x = _empty_row(dy, inputs, length)
     tensors = (rows, reversed_weights, dy.new_zeros(inputs), d_x)
     _kernels(about)[0](samples, length, rows.shape[1] * outputs, *(tensor.data_ptr() for tensor in tensors))
-    return d_x.transpose(1, 2)
+    return d_x
 
 
 def _padded(x: torch.Tensor, padding: int) -> torch.Tensor:
-    """(samples, length, channels) of (samples, channels, length), with zeros around."""
-    rows = x.transpose(1, 2)
+    """(samples, length, channels) of a row, with zeros around."""
+    rows = x.squeeze(2).transpose(1, 2)
     return nn.functional.pad(rows, (0, 0, padding, padding)).contiguous() if padding else rows.contiguous()
+
+
+def _empty_row(like: torch.Tensor, channels: int, length: int) -> torch.Tensor:
+    return torch.empty((len(like), channels, 1, length), dtype=like.dtype, memory_format=torch.channels_last)
+
+
+def _channels_last(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous(memory_format=torch.channels_last)
 
 
 @cache
@@ -114,6 +145,38 @@ def _kernels(about: Windows) -> tuple[Kernel, Kernel]:
     machine = host_machine(torch.float32)
     program = Program(Part(emit_window_products, about, machine), Part(emit_sums_of_windows, about, machine))
     return program.kernel("products"), program.kernel("sums")
+
+
+class PointwiseConvolutionOfSeries(nn.Module):
+    """Takes the place of a `torch.nn.Conv1d` of one place, with its parameters.
+
+    A few samples are cut into enough of them that PyTorch gives them to oneDNN, which takes half the time.
+    """
+
+    def __init__(self, layer: nn.Conv1d) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+
+    @classmethod
+    def of(cls, layer: nn.Module) -> Self | None:
+        """What takes the place of *layer*, if it is such a one."""
+        if not isinstance(layer, nn.Conv1d) or (layer.kernel_size, layer.stride) != ((1,), (1,)) or _padding(layer):
+            return None
+        return cls(layer)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Of a row."""
+        samples, _, _, length = as_row(x).shape
+        fitting = (number for number in range(1, ENOUGH_SAMPLES + 1) if length % number == 0)
+        cuts = next((number for number in fitting if samples * number >= ENOUGH_SAMPLES), 1)
+        made = nn.functional.conv2d(_rows_cut(as_row(x), samples * cuts), self.weight.unsqueeze(2), self.bias)
+        return _rows_cut(made, samples)
+
+
+def _rows_cut(x: torch.Tensor, samples: int) -> torch.Tensor:
+    """Rows as so many *samples*, shorter or longer ones."""
+    places = _channels_last(x).permute(0, 2, 3, 1)
+    return places.reshape(samples, 1, -1, x.shape[1]).permute(0, 3, 1, 2)
 
 
 class ImageConvolutionOfSeries(nn.Module):
@@ -131,10 +194,9 @@ class ImageConvolutionOfSeries(nn.Module):
         return cls(layer) if isinstance(layer, nn.Conv1d) else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of (samples, channels, length)."""
-        image = x.unsqueeze(2).contiguous(memory_format=torch.channels_last)
-        stride, padding = (1, self._stride), (0, self._padding)
-        return nn.functional.conv2d(image, self.weight.unsqueeze(2), self.bias, stride, padding).squeeze(2)
+        """Of a row."""
+        sizes = (1, self._stride), (0, self._padding)
+        return nn.functional.conv2d(_channels_last(as_row(x)), self.weight.unsqueeze(2), self.bias, *sizes)
 
 
 class PoolingOfSeries(nn.Module):
@@ -152,8 +214,52 @@ class PoolingOfSeries(nn.Module):
         return cls(layer) if isinstance(layer, nn.MaxPool1d) else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of (samples, channels, length)."""
-        return nn.functional.max_pool2d(x.unsqueeze(2), *self._sizes).squeeze(2)
+        """Of a row."""
+        return nn.functional.max_pool2d(as_row(x), *self._sizes)
+
+
+class BatchNormalisationOfSeries(nn.BatchNorm2d):
+    """Takes the place of a `torch.nn.BatchNorm1d` that is not fused, with its parameters and statistics."""
+
+    @classmethod
+    def of(cls, layer: nn.Module) -> Self | None:
+        """What takes the place of *layer*, if it is such a one."""
+        if not isinstance(layer, nn.BatchNorm1d):
+            return None
+        made = cls(layer.num_features, device="meta")
+        made._parameters, made._buffers = layer._parameters, layer._buffers
+        return made
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Of a row."""
+        return super().forward(as_row(x))
+
+
+class LargestOfSeries(nn.Module):
+    """Takes the place of a `KMaxPoolModule`, and keeps the same values: to order them all takes longer."""
+
+    def __init__(self, layer: KMaxPoolModule) -> None:
+        super().__init__()
+        self._by_order = layer
+
+    @classmethod
+    def of(cls, layer: nn.Module) -> Self | None:
+        """What takes the place of *layer*, if it is such a one."""
+        return cls(layer) if isinstance(layer, KMaxPoolModule) else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(samples, channels, k) of a row."""
+        x, k = as_series(x).contiguous(), self._by_order.k
+        values = x.detach().float().numpy()
+        least = np.partition(values, -k, axis=2)[:, :, -k, None]
+        kept = values > least
+        equal = values == least
+        missing = k - np.count_nonzero(kept, axis=2, keepdims=True)
+        kept |= equal & (np.cumsum(equal, axis=2, dtype=np.int32) <= missing)
+        if np.count_nonzero(kept) != kept.size // kept.shape[2] * k:  # what is no number compares with nothing
+            return self._by_order(x)
+        places = np.nonzero(kept)[2].reshape(*x.shape[:2], k)
+        return x.gather(2, torch.from_numpy(places))
 
 
 def _padding(layer: nn.Conv1d) -> int:
