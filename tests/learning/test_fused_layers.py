@@ -17,9 +17,18 @@ from torch import nn
 
 from fedsim.learning.executors.fused.images import MANY_WEIGHTS, ChannelsFirstConvolution
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
-from fedsim.learning.executors.fused.series import ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries
+from fedsim.learning.executors.fused.series import (
+    ENOUGH_SAMPLES,
+    BatchNormalisationOfSeries,
+    ConvolutionOfSeries,
+    ImageConvolutionOfSeries,
+    LargestOfSeries,
+    PointwiseConvolutionOfSeries,
+    PoolingOfSeries,
+    as_series,
+)
 from fedsim.models.layers import Gru, Lstm
-from fedsim.models.torch_layers import sequence
+from fedsim.models.torch_layers import KMaxPoolModule, sequence
 
 UNITS = {"gru": Gru, "lstm": Lstm}
 HIDDEN = (16, 32, 48, 64, 128)
@@ -126,7 +135,13 @@ def convolution(layer: nn.Conv1d, kind: type[ConvolutionOfSeries | ImageConvolut
     own = started(layer, seed)
     fused = kind.of(copy.deepcopy(own))
     assert fused is not None
-    return Sides(own, fused)
+    return Sides(own, of_series(fused))
+
+
+def of_series(layer: nn.Module) -> nn.Module:
+    """The same, whose rows are handed back as series."""
+    layer.register_forward_hook(lambda layer, given, made: as_series(made))
+    return layer
 
 
 @pytest.mark.drawn
@@ -171,13 +186,19 @@ def test_what_is_no_number_goes_on_through_convolutions() -> None:
     assert all(torch.equal(mine[name].isnan(), one.isnan()) for name, one in theirs.items())
 
 
-@pytest.mark.parametrize("of_series", [True, False])
-def test_how_numbers_lie_in_memory_changes_no_bit(of_series: bool) -> None:
-    if of_series:
-        layer, width = convolution(nn.Conv1d(16, 32, 3), ConvolutionOfSeries).fused, 32
-    else:
-        layer, width = recurrent("lstm", 16, 48).fused, 48
-    x, d, found = draw(seeded(1), 3, 16, 9), draw(seeded(2), 3, width, 7 if of_series else 9), []
+KINDS = {
+    "windows": lambda: (convolution(nn.Conv1d(16, 32, 3), ConvolutionOfSeries), 32, 7),
+    "image": lambda: (convolution(nn.Conv1d(16, 32, 3), ImageConvolutionOfSeries), 32, 7),
+    "pointwise": lambda: (convolution(nn.Conv1d(16, 32, 1), PointwiseConvolutionOfSeries), 32, 9),
+    "recurrent": lambda: (recurrent("lstm", 16, 48), 48, 9),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_how_numbers_lie_in_memory_changes_no_bit(kind: str) -> None:
+    sides, width, length = KINDS[kind]()
+    layer = sides.fused
+    x, d, found = draw(seeded(1), 3, 16, 9), draw(seeded(2), 3, width, length), []
     for lay in (
         lambda one: one.contiguous(),
         lambda one: one.transpose(1, 2).contiguous().transpose(1, 2),
@@ -209,13 +230,87 @@ def test_pooling_of_series_is_pytorchs_with_ties_and_without_numbers(kernel: int
     layer = nn.MaxPool1d(kernel, stride=stride, padding=padding)
     x, found = torch.randint(-2, 3, (3, 5, 17), generator=seeded(1)).float(), []
     x[0, 0, 3], x[0, 1, 4] = torch.nan, -torch.inf
-    for pooling in (layer, PoolingOfSeries.of(layer)):
+    for pooling in (layer, of_series(PoolingOfSeries.of(layer))):
         given = x.clone().requires_grad_()
         made = pooling(given)
         made.backward(torch.arange(float(made.numel())).view(made.shape))
         found.append((made.detach(), given.grad))
     for mine, theirs in zip(*found, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=0, atol=0, equal_nan=True)
+
+
+POINTWISE = ((1, 64, 512), (5, 48, 7), (15, 16, 13), (16, 16, 8), (3, 17, 40), (40, 33, 1))
+"""Samples, channels and length."""
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("bias", [True, False])
+def test_errors_of_pointwise_convolutions_are_pytorchs(bias: bool) -> None:
+    ratios = []
+    for seed, (samples, channels, length) in enumerate(POINTWISE):
+        own = started(nn.Conv1d(channels, 32, 1, bias=bias), seed)
+        layer = PointwiseConvolutionOfSeries.of(copy.deepcopy(own))
+        assert layer is not None
+        generator = seeded(seed)
+        x, d = draw(generator, samples, channels, length), draw(generator, samples, 32, length)
+        ratios.append(Sides(own, of_series(layer)).ratios(wanting(x), d))
+    assert broken(ratios) == {}
+
+
+@pytest.mark.parametrize(
+    ("samples", "length", "seen"), [(5, 512, 20), (1, 32, 16), (3, 13, 39), (15, 7, 105), (16, 4, 16), (2, 17, 2)]
+)
+def test_a_few_samples_are_cut_into_enough_for_onednn(
+    samples: int, length: int, seen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = PointwiseConvolutionOfSeries.of(nn.Conv1d(16, 16, 1))
+    shapes, own = [], nn.functional.conv2d
+    monkeypatch.setattr(nn.functional, "conv2d", lambda x, *others: (shapes.append(len(x)), own(x, *others))[1])
+    assert layer is not None and layer(torch.ones(samples, 16, length)).shape == (samples, 16, 1, length)
+    assert shapes == [seen] and (seen >= ENOUGH_SAMPLES or length > ENOUGH_SAMPLES)
+
+
+@pytest.mark.parametrize("layer", [nn.Conv1d(4, 4, 2), nn.Conv1d(4, 4, 1, stride=2), nn.Conv1d(4, 4, 1, padding=1)])
+def test_other_convolutions_are_not_pointwise(layer: nn.Conv1d) -> None:
+    assert PointwiseConvolutionOfSeries.of(layer) is None
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_normalisation_of_a_row_is_that_of_the_series(training: bool) -> None:
+    own = nn.BatchNorm1d(3)
+    made, x = BatchNormalisationOfSeries.of(copy.deepcopy(own)), draw(seeded(1), 4, 3, 5, mean=2.0)
+    assert made is not None
+    for layer in (own, made):
+        layer.train(training)
+    torch.testing.assert_close(as_series(made(x)), own(x))
+    assert list(made.state_dict()) == list(own.state_dict())
+    torch.testing.assert_close(made.running_var, own.running_var)
+
+
+# -- the largest values of series -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_the_largest_values_are_those_that_sorting_finds(k: int) -> None:
+    """With ties, of which the first count, and with what is no number."""
+    own, some = KMaxPoolModule(k), draw(seeded(1), 4, 5, 40)
+    tied = torch.randint(-2, 3, (4, 5, 40), generator=seeded(2)).float()
+    lost, infinite = some.clone(), some.clone()
+    lost[1, 2, 7] = torch.nan
+    several, tied_and_lost = some.clone(), tied.clone()
+    several[1, 2, 5:15], tied_and_lost[0, 0, 9] = torch.nan, torch.nan
+    infinite[0, 0, :20], infinite[0, 1, 3:9] = torch.inf, -torch.inf
+    layer = LargestOfSeries.of(own)
+    assert layer is not None
+    for x in (some, tied, lost, several, tied_and_lost, infinite, torch.zeros(2, 3, 8)):
+        found = []
+        for pooling, given in ((own, x), (layer, x), (layer, x.unsqueeze(2))):
+            given = given.clone().requires_grad_()
+            made = pooling(given)
+            made.backward(torch.arange(float(made.numel())).view(made.shape))
+            found.append((made.detach(), as_series(given.grad)))
+        for mine in found[1:]:
+            torch.testing.assert_close(mine, found[0], rtol=0, atol=0, equal_nan=True)
 
 
 # -- convolutions of images -------------------------------------------------------------------------------------------

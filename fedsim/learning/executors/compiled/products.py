@@ -14,7 +14,15 @@ from fedsim.learning.executors.compiled.arithmetic import Machine, Value
 from fedsim.learning.executors.compiled.emitter import Emitter
 from fedsim.learning.executors.compiled.geometry import LANES
 
-__all__ = ["MatrixShape", "emit_sum_of_products", "emit_times", "emit_times_transposed", "in_tiles", "width_of"]
+__all__ = [
+    "MatrixShape",
+    "emit_added_products",
+    "emit_sum_of_products",
+    "emit_times",
+    "emit_times_transposed",
+    "in_tiles",
+    "width_of",
+]
 
 MOST_TOGETHER = 4
 """Rows of the matrix, or vectors of a row, that are multiplied with together, at most."""
@@ -107,6 +115,14 @@ def emit_sum_of_products(module: ir.Module, shape: MatrixShape, machine: Machine
     e.finish()
 
 
+def emit_added_products(module: ir.Module, shape: MatrixShape, machine: Machine) -> None:
+    """``added_products(samples, d, h, total)``: ``total += d^T h``; the terms are added up first, in their order."""
+    e = Emitter(module, "added_products", ("d", "h", "total"), machine)
+    rows, left = e.index(shape.outputs), ("d", (1, shape.outputs))
+    _product(e, shape, *left, "h", "total", rows=rows, terms=e.samples, adds=True)
+    e.finish()
+
+
 def _product(
     e: Emitter,
     shape: MatrixShape,
@@ -117,8 +133,12 @@ def _product(
     *,
     rows: Value,
     terms: Value,
+    adds: bool = False,
 ) -> None:
-    """``made = left right``, where *left* has *strides*, and *right* and *made* have rows of inputs."""
+    """``made = left right``, where *left* has *strides*, and *right* and *made* have rows of inputs.
+
+    If it *adds*, ``made += left right``.
+    """
     inputs, width = shape.inputs, width_of(e.machine, shape.inputs // LANES)
     factors, matrix, result = e.array(left, strides), e.array(right, (inputs, width * LANES)), e.array(made, (inputs,))
     parts = e.ceil_div(terms, TERMS)
@@ -145,7 +165,9 @@ def _product(
                     for j in range(width):
                         sums[i, j].value = e.multiply_add(sums[i, j].value, factor, of_row[j])
             for (i, j), total in sums.items():
-                before = e.build.select(is_first, e.zeros, place.load_vector(i, j))
+                before = place.load_vector(i, j)
+                if not adds:
+                    before = e.build.select(is_first, e.zeros, before)
                 place.store(e.build.fadd(before, total.value), i, j)
 
         in_tiles(e, rows, width, tile)

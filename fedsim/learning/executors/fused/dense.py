@@ -1,33 +1,48 @@
-"""Fully connected layers that take their step of SGD in the backward pass.
+"""Large dense layers: products in machine code, and steps in the backward pass.
 
-A large matrix's gradient would be written to memory, read, and added; here it is added as it is made.
+PyTorch's library packs a matrix before it multiplies a few rows with it, which takes as long as the product itself.
+A step of plain SGD is taken while the gradient is made, so no gradient of many megabytes is written and read again.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
+from fedsim.learning.executors.compiled.machine_code import host_machine
+from fedsim.learning.executors.compiled.products import (
+    MatrixShape,
+    emit_added_products,
+    emit_times,
+    emit_times_transposed,
+)
+from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.models.parted import PartedModule
 
-__all__ = ["LARGE", "SteppingDense", "steps_in_passing"]
+__all__ = ["LARGE", "FusedDense", "steps_in_passing"]
 
 LARGE = 2**16
 """Weights from which on a matrix is worth it."""
 
 
-class SteppingDense(nn.Module):
+class FusedDense(nn.Module):
     """Takes the place of a large `torch.nn.Linear` with a bias, with its parameters."""
 
     rate: float | None = None
     """The learning rate of steps that it takes by itself; then its parameters get no gradient. None: it takes none."""
 
     def __init__(self, layer: nn.Linear) -> None:
+        """Make machine code where none is yet, if rows of the matrix fill vectors."""
         super().__init__()
         self.weight, self.bias = layer.weight, layer.bias
+        shape = MatrixShape(layer.out_features, layer.in_features)
+        self._products: _Products = _Compiled(shape) if shape.fits else _PyTorchs()
 
     @classmethod
     def of(cls, layer: nn.Module) -> Self | None:
@@ -38,9 +53,7 @@ class SteppingDense(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(samples, outputs) of (samples, inputs)."""
-        if self.rate is None or not torch.is_grad_enabled():
-            return nn.functional.linear(x, self.weight, self.bias)
-        made: torch.Tensor = _Stepping.apply(x, self.weight, self.bias, self.rate)  # type: ignore[no-untyped-call]
+        made: torch.Tensor = _Dense.apply(x, self.weight, self.bias, self.rate, self._products)  # type: ignore[no-untyped-call]
         return made
 
 
@@ -48,28 +61,107 @@ def steps_in_passing(module: PartedModule, parts: Iterable[str], rate: float | N
     """Let such layers of these *parts* take plain steps of that *rate* by themselves; None: let them take none."""
     trained = {id(weight) for part in parts for weight in module.part_parameters(part).values()}
     for layer in module.modules():
-        if isinstance(layer, SteppingDense):
+        if isinstance(layer, FusedDense):
             layer.rate = rate if id(layer.weight) in trained else None
 
 
-class _Stepping(torch.autograd.Function):
+class _Products(ABC):
+    """What a matrix W of (outputs, inputs) is multiplied with: samples h of inputs, and gradients d of outputs."""
+
+    @abstractmethod
+    def outputs(self, h: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        """``h W^T`` and the bias."""
+
+    @abstractmethod
+    def before(self, d: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """``d W``."""
+
+    @abstractmethod
+    def gradient(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        """``d^T h``."""
+
+    @abstractmethod
+    def step(self, weight: torch.Tensor, d: torch.Tensor, h: torch.Tensor, rate: float) -> None:
+        """Take the *rate* times ``d^T h`` off the weights."""
+
+
+class _PyTorchs(_Products):
+    """By PyTorch's library: in any type, and of any shape."""
+
+    def outputs(self, h: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return nn.functional.linear(h, weight, bias)
+
+    def before(self, d: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return d @ weight
+
+    def gradient(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        return d.t() @ h
+
+    def step(self, weight: torch.Tensor, d: torch.Tensor, h: torch.Tensor, rate: float) -> None:
+        if h.dtype == weight.dtype:
+            weight.addmm_(d.t(), h, alpha=-rate)
+        else:
+            weight.sub_(d.t() @ h, alpha=rate)
+
+
+class _Compiled(_Products):
+    """In machine code, for float32; nothing is packed."""
+
+    def __init__(self, shape: MatrixShape) -> None:
+        self._shape = shape
+        _kernels(shape)
+
+    def outputs(self, h: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return self._made("times_transposed", h, weight, self._shape.outputs).add_(bias)
+
+    def before(self, d: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return self._made("times", d, weight, self._shape.inputs)
+
+    def gradient(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        made = h.new_zeros(self._shape.outputs, self._shape.inputs)
+        self._run("added_products", d, h, made)
+        return made
+
+    def step(self, weight: torch.Tensor, d: torch.Tensor, h: torch.Tensor, rate: float) -> None:
+        self._run("added_products", d * -rate, h, weight)
+
+    def _made(self, kernel: str, some: torch.Tensor, weight: torch.Tensor, numbers: int) -> torch.Tensor:
+        made = some.new_empty(len(some), numbers)
+        self._run(kernel, some, weight, made)
+        return made
+
+    def _run(self, kernel: str, some: torch.Tensor, other: torch.Tensor, made: torch.Tensor) -> None:
+        some, other = some.contiguous(), other.contiguous()
+        _kernels(self._shape)[kernel](len(some), some.data_ptr(), other.data_ptr(), made.data_ptr())
+
+
+@cache
+def _kernels(shape: MatrixShape) -> dict[str, Kernel]:
+    emitters = emit_times_transposed, emit_times, emit_added_products
+    program = Program(*(Part(emit, shape, host_machine(torch.float32)) for emit in emitters))
+    return {name: program.kernel(name) for name in ("times_transposed", "times", "added_products")}
+
+
+class _Dense(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, rate: float) -> torch.Tensor:
+    def forward(
+        ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, rate: float | None, products: _Products
+    ) -> torch.Tensor:
         # Not by save_for_backward, which refuses a weight that has changed: it is the backward pass that changes it.
         ctx.trained, ctx.rate, factor = (weight, bias), rate, weight
         if torch.is_autocast_enabled("cpu"):
             reduced = torch.get_autocast_dtype("cpu")
-            x, factor, bias = x.to(reduced), weight.to(reduced), bias.to(reduced)
-        ctx.factors = x, factor
-        return nn.functional.linear(x, factor, bias)
+            x, factor, bias, products = x.to(reduced), weight.to(reduced), bias.to(reduced), _PyTorchs()
+        ctx.factors, ctx.products = (x, factor), products
+        return products.outputs(x, factor, bias)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        (x, factor), (weight, bias), (d,) = ctx.factors, ctx.trained, gradients
-        d_x = d @ factor if ctx.needs_input_grad[0] else None
-        if factor is weight:
-            weight.addmm_(d.t(), x, alpha=-ctx.rate)
-        else:
-            weight.sub_(d.t() @ x, alpha=ctx.rate)
+        (x, factor), (weight, bias), (d,), products = ctx.factors, ctx.trained, gradients, ctx.products
+        d_x = products.before(d, factor) if ctx.needs_input_grad[0] else None
+        if ctx.rate is None:
+            return d_x, products.gradient(d, x).to(weight.dtype), d.sum(dim=0).to(bias.dtype), None, None
+        products.step(weight, d, x, ctx.rate)
         bias.sub_(d.sum(dim=0), alpha=ctx.rate)
-        return d_x, None, None, None
+        return d_x, None, None, None, None

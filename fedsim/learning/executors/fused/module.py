@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from fedsim.learning.executors.fused.dense import SteppingDense
+from fedsim.learning.executors.fused.dense import FusedDense
 from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, ThinnedShortcut
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
@@ -29,7 +29,7 @@ __all__ = ["fused"]
 _POOLING = (nn.MaxPool1d, nn.MaxPool2d)
 _OF_SERIES = (nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d)
 _OUTPUT_IS_FREE = (
-    *(nn.Conv2d, ChannelsFirstConvolution, nn.Linear, SteppingDense),
+    *(nn.Conv2d, ChannelsFirstConvolution, nn.Linear, FusedDense),
     *(nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d, ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries),
 )
 """Layers whose backward pass does not look at what they have made: a rectifier may write over it.
@@ -39,7 +39,7 @@ view copies all of it several times.
 """
 _KINDS = (
     FusedRecurrent,
-    SteppingDense,
+    FusedDense,
     ChannelsFirstConvolution,
     ThinnedShortcut,
     *(ConvolutionOfSeries, PointwiseConvolutionOfSeries, ImageConvolutionOfSeries),

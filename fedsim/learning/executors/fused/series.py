@@ -232,7 +232,8 @@ class BatchNormalisationOfSeries(nn.BatchNorm2d):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Of a row."""
-        return super().forward(as_row(x))
+        made: torch.Tensor = super().forward(as_row(x))
+        return made
 
 
 class LargestOfSeries(nn.Module):
@@ -252,12 +253,12 @@ class LargestOfSeries(nn.Module):
         x, k = as_series(x).contiguous(), self._by_order.k
         values = x.detach().float().numpy()
         least = np.partition(values, -k, axis=2)[:, :, -k, None]
-        kept = values > least
-        equal = values == least
+        kept, equal = ~(values <= least), values == least  # what is no number is larger than all numbers
         missing = k - np.count_nonzero(kept, axis=2, keepdims=True)
         kept |= equal & (np.cumsum(equal, axis=2, dtype=np.int32) <= missing)
-        if np.count_nonzero(kept) != kept.size // kept.shape[2] * k:  # what is no number compares with nothing
-            return self._by_order(x)
+        if np.isnan(least).any():
+            by_order: torch.Tensor = self._by_order(x)
+            return by_order
         places = np.nonzero(kept)[2].reshape(*x.shape[:2], k)
         return x.gather(2, torch.from_numpy(places))
 
