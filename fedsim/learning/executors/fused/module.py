@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fedsim.learning.executors.fused.dense import FusedDense
-from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, ThinnedShortcut
+from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, SmallConvolution, ThinnedShortcut
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import (
@@ -29,7 +29,7 @@ __all__ = ["fused"]
 _POOLING = (nn.MaxPool1d, nn.MaxPool2d)
 _OF_SERIES = (nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d)
 _OUTPUT_IS_FREE = (
-    *(nn.Conv2d, ChannelsFirstConvolution, nn.Linear, FusedDense),
+    *(nn.Conv2d, SmallConvolution, ChannelsFirstConvolution, nn.Linear, FusedDense),
     *(nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d, ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries),
 )
 """Layers whose backward pass does not look at what they have made: a rectifier may write over it.
@@ -40,7 +40,7 @@ view copies all of it several times.
 _KINDS = (
     FusedRecurrent,
     FusedDense,
-    ChannelsFirstConvolution,
+    *(SmallConvolution, ChannelsFirstConvolution),
     ThinnedShortcut,
     *(ConvolutionOfSeries, PointwiseConvolutionOfSeries, ImageConvolutionOfSeries),
     *(PoolingOfSeries, BatchNormalisationOfSeries, LargestOfSeries),
