@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Self
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.image_kernels import KERNEL, Places, emit_convolution, emit_weight_gradient
+from fedsim.learning.executors.fused.placed import convolved, lying_by_place
 from fedsim.models.torch_layers import PadShortcutModule
 
 __all__ = ["ChannelsFirstConvolution", "SmallConvolution", "ThinnedShortcut"]
@@ -27,7 +23,7 @@ class SmallConvolution(nn.Module):
 
     def __init__(self, layer: nn.Conv2d) -> None:
         super().__init__()
-        self.weight = nn.Parameter(_by_place(layer.weight.detach()).contiguous().permute(3, 2, 0, 1))
+        self.weight = nn.Parameter(lying_by_place(layer.weight.detach()))
         self.bias = layer.bias
 
     @classmethod
@@ -37,65 +33,13 @@ class SmallConvolution(nn.Module):
             return None
         sizes = layer.kernel_size, layer.stride, layer.padding
         fits = layer.in_channels % LANES == 0 and layer.out_channels % LANES == 0
-        return cls(layer) if fits and sizes == ((KERNEL, KERNEL), (1, 1), (1, 1)) else None
+        return cls(layer) if fits and sizes == ((3, 3), (1, 1), (1, 1)) else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Of (samples, channels, height, width)."""
         if torch.is_autocast_enabled("cpu"):
             return nn.functional.conv2d(x, self.weight, self.bias, padding=1)
-        made: torch.Tensor = _Convolution.apply(x, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        return made
-
-
-class _Convolution(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-        x = _channels_last(x)
-        about = Places(x.shape[3], weight.shape[1], weight.shape[0], biased=bias is not None)
-        ctx.about = about
-        ctx.save_for_backward(x, weight)
-        return _convolved(x, _by_place(weight).contiguous(), bias, about)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        (x, weight), about, dy = ctx.saved_tensors, ctx.about, _channels_last(gradients[0])
-        dx = None
-        if ctx.needs_input_grad[0]:
-            mirrored = _by_place(weight).flip(0, 1).transpose(2, 3).contiguous()
-            dx = _convolved(
-                dy, mirrored, None, replace(about, inputs=about.outputs, outputs=about.inputs, biased=False)
-            )
-        d_weight = x.new_empty(KERNEL, KERNEL, about.inputs, about.outputs)
-        tensors = x, dy, d_weight
-        _kernels(about)[1](len(x), x.shape[2], *(tensor.data_ptr() for tensor in tensors))
-        return dx, d_weight.permute(3, 2, 0, 1), dy.sum(dim=(0, 2, 3)) if about.biased else None
-
-
-def _convolved(x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, about: Places) -> torch.Tensor:
-    """*x*, channels last, by weights of (3, 3, inputs, outputs)."""
-    samples, _, height, width = x.shape
-    y = torch.empty((samples, about.outputs, height, width), memory_format=torch.channels_last)
-    addresses = x.data_ptr(), weights.data_ptr(), 0 if bias is None else bias.data_ptr(), y.data_ptr()
-    _kernels(about)[0](samples, height, *addresses)
-    return y
-
-
-@cache
-def _kernels(about: Places) -> tuple[Kernel, Kernel]:
-    """The convolution and the gradient of its weights, for float32."""
-    machine = host_machine(torch.float32)
-    program = Program(Part(emit_convolution, about, machine), Part(emit_weight_gradient, about, machine))
-    return program.kernel("convolution"), program.kernel("weight_gradient")
-
-
-def _by_place(weight: torch.Tensor) -> torch.Tensor:
-    """(height, width, inputs, outputs) of weights."""
-    return weight.permute(2, 3, 1, 0)
-
-
-def _channels_last(x: torch.Tensor) -> torch.Tensor:
-    return x.contiguous(memory_format=torch.channels_last)
+        return convolved(x, self.weight, self.bias, padding=1)
 
 
 class ChannelsFirstConvolution(nn.Module):

@@ -12,10 +12,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
+from fedsim.learning.executors.fused.placed import convolved, lying_by_place
 from fedsim.learning.executors.fused.series_kernels import Windows, emit_sums_of_windows, emit_window_products
 from fedsim.models.torch_layers import KMaxPoolModule
 
@@ -52,31 +54,36 @@ class ConvolutionOfSeries(nn.Module):
 
     def __init__(self, layer: nn.Conv1d) -> None:
         super().__init__()
-        self.weight = nn.Parameter(layer.weight.detach().permute(2, 1, 0).contiguous().permute(2, 1, 0))
-        self.bias = layer.bias
-        self._stride, self._padding = layer.stride[0], _padding(layer)
+        self.weight, self.bias = nn.Parameter(lying_by_place(layer.weight.detach())), layer.bias
+        self._inside, self._stride, self._padding = _fits_inside(layer), layer.stride[0], _padding(layer)
 
     @classmethod
     def of(cls, layer: nn.Module) -> Self | None:
         """What takes the place of *layer*, if there is machine code for it.
 
-        There is none for the gradient of what a convolution of few channels, or with a stride, takes. So these are only
-        taken where samples may go in: with fewer channels than `LANES`.
+        There is none for the gradient of what a convolution of few channels takes. So these are only taken where
+        samples may go in: with fewer channels than `LANES`.
         """
         if not isinstance(layer, nn.Conv1d) or layer.bias is None or layer.weight.numel() > MOST_WEIGHTS:
             return None
-        inside = layer.in_channels % LANES == 0 and layer.stride[0] == 1 and _padding(layer) < layer.kernel_size[0]
-        fits = layer.out_channels % LANES == 0 and (inside or layer.in_channels < LANES)
+        fits = layer.out_channels % LANES == 0 and (_fits_inside(layer) or layer.in_channels < LANES)
         return cls(layer) if fits else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Of a row."""
-        options = self._stride, self._padding
-        made: torch.Tensor = _Convolution.apply(as_row(x).float(), self.weight, self.bias, *options)  # type: ignore[no-untyped-call]
+        x = as_row(x).float()
+        if self._inside:
+            return convolved(x, self.weight, self.bias, self._padding)
+        made: torch.Tensor = _Windows.apply(x, self.weight, self.bias, self._stride, self._padding)  # type: ignore[no-untyped-call]
         return made
 
 
-class _Convolution(torch.autograd.Function):
+def _fits_inside(layer: nn.Conv1d) -> bool:
+    """Whether it may stand behind others."""
+    return layer.in_channels % LANES == 0 and layer.stride[0] == 1 and _padding(layer) < layer.kernel_size[0]
+
+
+class _Windows(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, stride: int, padding: int
@@ -85,54 +92,33 @@ class _Convolution(torch.autograd.Function):
         (samples, length, inputs), (outputs, _, kernel) = rows.shape, weight.shape
         windows = (length - kernel) // stride + 1
         about = Windows(kernel * inputs, stride * inputs, outputs)
-        y = _empty_row(x, outputs, windows)
+        y = torch.empty((samples, outputs, 1, windows), memory_format=torch.channels_last)
         tensors = (rows, weight.permute(2, 1, 0).contiguous(), bias, y)
         _kernels(about)[0](samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors))
-        ctx.about, ctx.padding, ctx.length = about, padding, x.shape[3]
+        ctx.about, ctx.stride, ctx.padding, ctx.length = about, stride, padding, x.shape[3]
         ctx.save_for_backward(rows, weight)
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        rows, weight = ctx.saved_tensors
-        (samples, length, inputs), (outputs, _, kernel), about = rows.shape, weight.shape, ctx.about
-        dy = _channels_last(gradients[0])
-        windows = dy.shape[3]
+        (rows, weight), dy = ctx.saved_tensors, _channels_last(gradients[0])
+        (samples, length, inputs), (outputs, _, kernel), windows = rows.shape, weight.shape, dy.shape[3]
         d_weight = dy.new_empty(kernel, inputs, outputs)
-        sums = _kernels(about)[1]
+        sums = _kernels(ctx.about)[1]
         sums(samples, windows, length * inputs, rows.data_ptr(), dy.data_ptr(), d_weight.data_ptr())
-        d_bias = dy.sum(dim=(0, 2, 3))
         d_x = None
-        if ctx.needs_input_grad[0]:
-            stride = about.step // inputs
-            d_x = _input_gradient(dy, weight, ctx.padding, ctx.length, stride)
-        return d_x, d_weight.permute(2, 1, 0), d_bias, None, None
-
-
-def _input_gradient(dy: torch.Tensor, weight: torch.Tensor, padding: int, length: int, stride: int) -> torch.Tensor:
-    """That of windows at every place: the convolution, with the places of the weights in reverse."""
-    (samples, outputs, _, windows), (_, inputs, kernel) = dy.shape, weight.shape
-    if inputs % LANES or stride != 1:  # nobody asks for it where samples go in, as a rule
-        more = length - ((windows - 1) * stride - 2 * padding + kernel)
-        sizes = (1, stride), (0, padding), (0, more)
-        return nn.functional.conv_transpose2d(dy, weight.unsqueeze(2), None, *sizes)
-    rows = _padded(dy, kernel - 1 - padding)
-    reversed_weights = weight.flip(2).permute(2, 0, 1).contiguous()
-    about = Windows(kernel * outputs, outputs, inputs)
-    d_x = _empty_row(dy, inputs, length)
-    tensors = (rows, reversed_weights, dy.new_zeros(inputs), d_x)
-    _kernels(about)[0](samples, length, rows.shape[1] * outputs, *(tensor.data_ptr() for tensor in tensors))
-    return d_x
+        if ctx.needs_input_grad[0]:  # nobody asks for it where samples go in, as a rule
+            more = ctx.length - ((windows - 1) * ctx.stride - 2 * ctx.padding + kernel)
+            sizes = (1, ctx.stride), (0, ctx.padding), (0, more)
+            d_x = nn.functional.conv_transpose2d(dy, weight.unsqueeze(2), None, *sizes)
+        return d_x, d_weight.permute(2, 1, 0), dy.sum(dim=(0, 2, 3)), None, None
 
 
 def _padded(x: torch.Tensor, padding: int) -> torch.Tensor:
     """(samples, length, channels) of a row, with zeros around."""
     rows = x.squeeze(2).transpose(1, 2)
     return nn.functional.pad(rows, (0, 0, padding, padding)).contiguous() if padding else rows.contiguous()
-
-
-def _empty_row(like: torch.Tensor, channels: int, length: int) -> torch.Tensor:
-    return torch.empty((len(like), channels, 1, length), dtype=like.dtype, memory_format=torch.channels_last)
 
 
 def _channels_last(x: torch.Tensor) -> torch.Tensor:

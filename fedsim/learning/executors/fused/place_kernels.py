@@ -1,0 +1,191 @@
+"""Convolution place by place, channels last: of small images that keep their height, and of series, as rows.
+
+A library takes as long to begin such a convolution as to compute it, where images are small and mini-batches too, and
+it fills its registers badly with sixteen channels. Nothing is copied: zeros around an image are left out of sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from fedsim.learning.executors.compiled.arithmetic import Machine, Value
+from fedsim.learning.executors.compiled.emitter import Array, Emitter
+from fedsim.learning.executors.compiled.geometry import LANES
+
+__all__ = ["Places", "emit_convolution", "emit_weight_gradient"]
+
+MOST_TOGETHER = 4
+"""Vectors of channels that are made together."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """What is convolved with what."""
+
+    width: int
+    """Of an image."""
+    inputs: int
+    """Channels, a multiple of `LANES`."""
+    outputs: int
+    """Channels, a multiple of `LANES`."""
+    rows: int
+    """Of the kernel, an odd number: half of those that are left lie above an image, and half below it."""
+    columns: int
+    """Of the kernel."""
+    padding: int
+    """Zeros on the left of an image, and on the right."""
+    biased: bool = False
+    """Whether something is added to each channel of what is made."""
+    mirrored: bool = False
+    """Whether the kernel's first place is its last one."""
+
+    @property
+    def made(self) -> int:
+        """Places that are made of a line."""
+        return self.width + 2 * self.padding - self.columns + 1
+
+    @property
+    def back(self) -> Places:
+        """From what is made to what was taken, for its gradient."""
+        padding = self.columns - 1 - self.padding
+        return Places(self.made, self.outputs, self.inputs, self.rows, self.columns, padding, mirrored=True)
+
+    @property
+    def together(self) -> int:
+        """Vectors of outputs that are made together."""
+        vectors = self.outputs // LANES
+        return next(number for number in range(MOST_TOGETHER, 0, -1) if vectors % number == 0)
+
+    def beside(self, machine: Machine) -> int:
+        """Of how many more things `together` vectors have their sums in registers."""
+        return max(1, (machine.vectors_held - self.together - 1) // self.together)
+
+    def tiles(self, machine: Machine) -> list[tuple[range, int]]:
+        """The places of a line, as many at a time as have their sums in registers; and how many alike follow."""
+        number = -(-self.made // self.beside(machine))
+        size = -(-self.made // number)
+        found: list[tuple[range, int]] = []
+        for begin in range(0, self.made, size):
+            tile = range(begin, min(begin + size, self.made))
+            alike = bool(found) and self._is_whole(tile, size) and self._is_whole(found[-1][0], size)
+            if alike:
+                found[-1] = found[-1][0], found[-1][1] + 1
+            else:
+                found.append((tile, 1))
+        return found
+
+    def _is_whole(self, tile: range, size: int) -> bool:
+        """Whether no zeros around the image have a part in it."""
+        edges = {
+            place for column in (0, self.columns - 1) for place in range(self.made) if place not in self.inside(column)
+        }
+        return len(tile) == size and edges.isdisjoint(tile)
+
+    def inside(self, column: int) -> range:
+        """The places that are made of something at a *column* of the kernel."""
+        return range(max(0, self.padding - column), min(self.made, self.width + self.padding - column))
+
+
+def emit_convolution(module: ir.Module, about: Places, machine: Machine) -> None:
+    """``convolution(samples, height, x, weights, bias, y)``.
+
+    *x* is (samples, height, width, inputs), *weights* (rows, columns, inputs, outputs), *bias* (outputs,), *y*
+    (samples, height, made, outputs).
+    """
+    e = Emitter(module, "convolution", ("x", "weights", "bias", "y"), machine, ("samples", "height"))
+    height, vectors, some_outputs = e.count("height"), range(about.together), about.together * LANES
+    with e.loop(e.samples) as sample, e.loop(height) as line:
+        first, number = _rows_inside(e, about, line)
+        x = _lines(e, "x", about.width, about.inputs, sample, height)
+        y = _lines(e, "y", about.made, about.outputs, sample, height).at(line, strides=(about.outputs, 1))
+        with e.loop(about.outputs // some_outputs) as block:
+            at = [e.index_sum((block, some_outputs), (v, LANES)) for v in vectors]
+            begin = [e.array("bias", (1,)).load_vector(at[v]) if about.biased else e.zeros for v in vectors]
+            for tile, alike in about.tiles(machine):
+                with e.loop(alike) as further:
+                    sums = {(place, v): e.variable(begin[v]) for place in tile for v in vectors}
+                    with e.loop(number) as some:
+                        row = e.index_sum((first, 1), (some, 1))
+                        above = e.index_sum((line, 1), (row, 1), (-(about.rows // 2), 1))
+                        shifted = e.index_sum((further, len(tile)), (-about.padding, 1))
+                        taken = x.at(above, shifted, strides=(about.inputs, 1))
+                        for column in range(about.columns):
+                            inside = [place for place in tile if place in about.inside(column)]
+                            weights = _weights(e, about, row, column)
+                            with e.loop(about.inputs if inside else 0) as channel:
+                                factors = [weights.load_vector(channel, at[v]) for v in vectors]
+                                for place in inside:
+                                    value = e.broadcast(taken.load(place + column, channel))
+                                    for v in vectors:
+                                        total = sums[place, v]
+                                        total.value = e.multiply_add(total.value, value, factors[v])
+                    for (place, v), total in sums.items():
+                        y.store(total.value, e.index_sum((further, len(tile)), (place, 1)), at[v])
+    e.finish()
+
+
+def emit_weight_gradient(module: ir.Module, about: Places, machine: Machine) -> None:
+    """``weight_gradient(samples, height, x, dy, total)``.
+
+    *x* and *dy* lie as in `emit_convolution`, *total* as its weights. It is added up sample by sample.
+    """
+    e = Emitter(module, "weight_gradient", ("x", "dy", "total"), machine, ("samples", "height"))
+    height, vectors, some_outputs = e.count("height"), range(about.together), about.together * LANES
+    channels = next(number for number in (16, 8, 4, 2, 1) if number <= about.beside(machine))
+    with e.loop(e.samples) as sample, e.loop(about.rows) as row:
+        is_first = e.build.icmp_signed("==", sample, e.index(0))
+        x = _lines(e, "x", about.width, about.inputs, sample, height)
+        dy = _lines(e, "dy", about.made, about.outputs, sample, height)
+        away = e.index_sum((row, 1), (-(about.rows // 2), 1))  # from a line that is made to one that it is made of
+        begin = e.larger(e.index_sum((away, -1)), e.index(0))
+        end = e.smaller(height, e.index_sum((height, 1), (away, -1)))
+        for column in range(about.columns):
+            places, total = about.inside(column), _of_place(e, about, "total", row, column)
+            with e.loop(about.inputs // channels) as some, e.loop(about.outputs // some_outputs) as block:
+                at = [e.index_sum((block, some_outputs), (v, LANES)) for v in vectors]
+                which = [e.index_sum((some, channels), (c, 1)) for c in range(channels)]
+                sums = {(c, v): e.variable(e.zeros) for c in range(channels) for v in vectors}
+                with e.loop(e.index_sum((end, 1), (begin, -1))) as number:
+                    line = e.index_sum((begin, 1), (number, 1))
+                    taken = x.at(e.index_sum((line, 1), (away, 1)), strides=(about.inputs, 1))
+                    made = dy.at(line, strides=(about.outputs, 1))
+                    with e.loop(len(places)) as place:
+                        factors = [made.load_vector(e.index_sum((place, 1), (places.start, 1)), at[v]) for v in vectors]
+                        there = e.index_sum((place, 1), (places.start + column - about.padding, 1))
+                        for c in range(channels):
+                            value = e.broadcast(taken.load(there, which[c]))
+                            for v in vectors:
+                                one = sums[c, v]
+                                one.value = e.multiply_add(one.value, value, factors[v])
+                for (c, v), one in sums.items():
+                    before = e.build.select(is_first, e.zeros, total.load_vector(which[c], at[v]))
+                    total.store(e.build.fadd(before, one.value), which[c], at[v])
+    e.finish()
+
+
+def _lines(e: Emitter, name: str, places: int, channels: int, sample: Value, height: Value) -> Array:
+    """(lines, places, channels) of a sample."""
+    line = places * channels
+    return e.array(name, (line,)).at(e.build.mul(sample, height), strides=(line, channels, 1))
+
+
+def _rows_inside(e: Emitter, about: Places, line: Value) -> tuple[Value, Value]:
+    """Which rows of the kernel meet the image where *line* is made: the first, and how many."""
+    above = about.rows // 2
+    first = e.larger(e.index_sum((above, 1), (line, -1)), e.index(0))
+    behind = e.smaller(e.index(about.rows), e.index_sum((e.count("height"), 1), (above, 1), (line, -1)))
+    return first, e.index_sum((behind, 1), (first, -1))
+
+
+def _weights(e: Emitter, about: Places, row: Value, column: int) -> Array:
+    """(inputs, outputs) of a place of the kernel."""
+    if about.mirrored:
+        row, column = e.index_sum((about.rows - 1, 1), (row, -1)), about.columns - 1 - column
+    return _of_place(e, about, "weights", row, column)
+
+
+def _of_place(e: Emitter, about: Places, name: str, row: Value, column: int) -> Array:
+    size = about.inputs * about.outputs
+    return e.array(name, (about.columns * size, size)).at(row, column, strides=(about.outputs, 1))
