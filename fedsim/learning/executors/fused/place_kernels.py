@@ -6,7 +6,10 @@ it fills its registers badly with sixteen channels. Nothing is copied: zeros aro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from llvmlite import ir
 
@@ -14,10 +17,12 @@ from fedsim.learning.executors.compiled.arithmetic import Machine, Value
 from fedsim.learning.executors.compiled.emitter import Array, Emitter
 from fedsim.learning.executors.compiled.geometry import LANES
 
-__all__ = ["Places", "emit_convolution", "emit_weight_gradient"]
+__all__ = ["Places", "emit_convolution", "emit_turned_weights", "emit_weight_gradient"]
 
 MOST_TOGETHER = 4
 """Vectors of channels that are made together."""
+TERMS = 128
+"""Places that are added up by themselves, so that rounding errors stay small. A change moves the last bit."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Places:
         """Places that are made of a line."""
         return self.width + 2 * self.padding - self.columns + 1
 
-    @property
+    @cached_property
     def back(self) -> Places:
         """From what is made to what was taken, for its gradient."""
         padding = self.columns - 1 - self.padding
@@ -78,10 +83,8 @@ class Places:
 
     def _is_whole(self, tile: range, size: int) -> bool:
         """Whether no zeros around the image have a part in it."""
-        edges = {
-            place for column in (0, self.columns - 1) for place in range(self.made) if place not in self.inside(column)
-        }
-        return len(tile) == size and edges.isdisjoint(tile)
+        inside = self.inside(0).start <= tile.start and tile.stop <= self.inside(self.columns - 1).stop
+        return inside and len(tile) == size
 
     def inside(self, column: int) -> range:
         """The places that are made of something at a *column* of the kernel."""
@@ -127,41 +130,96 @@ def emit_convolution(module: ir.Module, about: Places, machine: Machine) -> None
 
 
 def emit_weight_gradient(module: ir.Module, about: Places, machine: Machine) -> None:
-    """``weight_gradient(samples, height, x, dy, total)``.
+    """``weight_gradient(samples, height, x, dy, total, of_bias)``.
 
-    *x* and *dy* lie as in `emit_convolution`, *total* as its weights. It is added up sample by sample.
+    *x* and *dy* lie as in `emit_convolution`, *total* and *of_bias* as its weights and its bias. They are added up over
+    the places of some samples, and then over these.
     """
-    e = Emitter(module, "weight_gradient", ("x", "dy", "total"), machine, ("samples", "height"))
+    e = Emitter(module, "weight_gradient", ("x", "dy", "total", "of_bias"), machine, ("samples", "height"))
+    with _some_samples(e, about) as (some, begin, number):
+        with e.loop(about.rows) as row:
+            for column in range(about.columns):
+                _emit_gradient_of_place(e, about, row, column, some, begin, number)
+        if about.biased:
+            _emit_bias_gradient(e, about, some, begin, number)
+    e.finish()
+
+
+@contextmanager
+def _some_samples(e: Emitter, about: Places) -> Iterator[tuple[Value, Value, Value]]:
+    """As many as have `TERMS` places, or one: which of these it is, the first sample, and how many there are."""
+    places = e.larger(e.build.mul(e.count("height"), e.index(about.made)), e.index(1))
+    most = e.larger(e.build.sdiv(e.index(TERMS), places), e.index(1))
+    with e.loop(e.build.sdiv(e.index_sum((e.samples, 1), (most, 1), (-1, 1)), most)) as some:
+        begin = e.build.mul(some, most)
+        yield some, begin, e.smaller(most, e.index_sum((e.samples, 1), (begin, -1)))
+
+
+def _emit_gradient_of_place(
+    e: Emitter, about: Places, row: Value, column: int, some: Value, begin: Value, number: Value
+) -> None:
+    """Of the weights at one place of the kernel."""
     height, vectors, some_outputs = e.count("height"), range(about.together), about.together * LANES
-    channels = next(number for number in (16, 8, 4, 2, 1) if number <= about.beside(machine))
-    with e.loop(e.samples) as sample, e.loop(about.rows) as row:
-        is_first = e.build.icmp_signed("==", sample, e.index(0))
-        x = _lines(e, "x", about.width, about.inputs, sample, height)
-        dy = _lines(e, "dy", about.made, about.outputs, sample, height)
-        away = e.index_sum((row, 1), (-(about.rows // 2), 1))  # from a line that is made to one that it is made of
-        begin = e.larger(e.index_sum((away, -1)), e.index(0))
-        end = e.smaller(height, e.index_sum((height, 1), (away, -1)))
-        for column in range(about.columns):
-            places, total = about.inside(column), _of_place(e, about, "total", row, column)
-            with e.loop(about.inputs // channels) as some, e.loop(about.outputs // some_outputs) as block:
-                at = [e.index_sum((block, some_outputs), (v, LANES)) for v in vectors]
-                which = [e.index_sum((some, channels), (c, 1)) for c in range(channels)]
-                sums = {(c, v): e.variable(e.zeros) for c in range(channels) for v in vectors}
-                with e.loop(e.index_sum((end, 1), (begin, -1))) as number:
-                    line = e.index_sum((begin, 1), (number, 1))
-                    taken = x.at(e.index_sum((line, 1), (away, 1)), strides=(about.inputs, 1))
-                    made = dy.at(line, strides=(about.outputs, 1))
-                    with e.loop(len(places)) as place:
-                        factors = [made.load_vector(e.index_sum((place, 1), (places.start, 1)), at[v]) for v in vectors]
-                        there = e.index_sum((place, 1), (places.start + column - about.padding, 1))
-                        for c in range(channels):
-                            value = e.broadcast(taken.load(there, which[c]))
-                            for v in vectors:
-                                one = sums[c, v]
-                                one.value = e.multiply_add(one.value, value, factors[v])
-                for (c, v), one in sums.items():
-                    before = e.build.select(is_first, e.zeros, total.load_vector(which[c], at[v]))
-                    total.store(e.build.fadd(before, one.value), which[c], at[v])
+    channels = next(size for size in (16, 8, 4, 2, 1) if size <= about.beside(e.machine))
+    away = e.index_sum((row, 1), (-(about.rows // 2), 1))  # from a line that is made to one that it is made of
+    first = e.larger(e.index_sum((away, -1)), e.index(0))
+    lines = e.index_sum((e.smaller(height, e.index_sum((height, 1), (away, -1))), 1), (first, -1))
+    places, total = about.inside(column), _of_place(e, about, "total", row, column)
+    with e.loop(about.inputs // channels) as tile, e.loop(about.outputs // some_outputs) as block:
+        at = [e.index_sum((block, some_outputs), (v, LANES)) for v in vectors]
+        which = [e.index_sum((tile, channels), (c, 1)) for c in range(channels)]
+        sums = {(c, v): e.variable(e.zeros) for c in range(channels) for v in vectors}
+        with e.loop(number) as one_of_them, e.loop(lines) as further:
+            sample, line = e.index_sum((begin, 1), (one_of_them, 1)), e.index_sum((first, 1), (further, 1))
+            above = e.index_sum((line, 1), (away, 1))
+            taken = _lines(e, "x", about.width, about.inputs, sample, height).at(above, strides=(about.inputs, 1))
+            made = _lines(e, "dy", about.made, about.outputs, sample, height).at(line, strides=(about.outputs, 1))
+            with e.loop(len(places)) as place:
+                factors = [made.load_vector(e.index_sum((place, 1), (places.start, 1)), at[v]) for v in vectors]
+                there = e.index_sum((place, 1), (places.start + column - about.padding, 1))
+                for c in range(channels):
+                    value = e.broadcast(taken.load(there, which[c]))
+                    for v in vectors:
+                        one = sums[c, v]
+                        one.value = e.multiply_add(one.value, value, factors[v])
+        for (c, v), one in sums.items():
+            _add(e, total, one.value, which[c], at[v], anew=some)
+
+
+def _emit_bias_gradient(e: Emitter, about: Places, some: Value, begin: Value, number: Value) -> None:
+    height, some_outputs = e.count("height"), about.together * LANES
+    with e.loop(about.outputs // some_outputs) as block:
+        at = [e.index_sum((block, some_outputs), (v, LANES)) for v in range(about.together)]
+        sums = [e.variable(e.zeros) for _ in at]
+        made = _lines(e, "dy", about.made, about.outputs, begin, height).at(strides=(about.outputs, 1))
+        with e.loop(e.build.mul(e.build.mul(number, height), e.index(about.made))) as place:
+            for one, channels in zip(sums, at, strict=True):
+                one.value = e.build.fadd(one.value, made.load_vector(place, channels))
+        for one, channels in zip(sums, at, strict=True):
+            _add(e, e.array("of_bias", (1,)), one.value, channels, anew=some)
+
+
+def _add(e: Emitter, total: Array, value: Value, *at: Value, anew: Value) -> None:
+    """Add to what is there, or begin anew where that is 0."""
+    before = e.build.select(e.build.icmp_signed("==", anew, e.index(0)), e.zeros, total.load_vector(*at))
+    total.store(e.build.fadd(before, value), *at)
+
+
+def emit_turned_weights(module: ir.Module, about: Places, machine: Machine) -> None:
+    """``turned_weights(weights, turned)``: (rows, columns, outputs, inputs) of (rows, columns, inputs, outputs)."""
+    e = Emitter(module, "turned_weights", ("weights", "turned"), machine, ())
+    with (
+        e.loop(about.rows * about.columns) as place,
+        e.loop(about.inputs // LANES) as some,
+        e.loop(about.outputs // LANES) as others,
+    ):
+        size = about.inputs * about.outputs
+        here = e.array("weights", (size, LANES * about.outputs, LANES)).at(
+            place, some, others, strides=(about.outputs,)
+        )
+        there = e.array("turned", (size, LANES, LANES * about.inputs)).at(place, some, others, strides=(about.inputs,))
+        for lane, vector in enumerate(e.transposed([here.load_vector(lane) for lane in range(LANES)])):
+            there.store(vector, lane)
     e.finish()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -10,18 +11,23 @@ from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.place_kernels import Places, emit_convolution, emit_weight_gradient
+from fedsim.learning.executors.fused.place_kernels import (
+    Places,
+    emit_convolution,
+    emit_turned_weights,
+    emit_weight_gradient,
+)
 
 __all__ = ["convolved", "lying_by_place"]
 
 
 def lying_by_place(weight: torch.Tensor) -> torch.Tensor:
     """The same weight, which lies in memory as (places, inputs, outputs)."""
-    return _by_place(_of_images(weight)).contiguous().permute(3, 2, 0, 1).view_as(weight)
+    return _by_place(weight).contiguous().permute(3, 2, 0, 1).view_as(weight)
 
 
 def convolved(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: int) -> torch.Tensor:
-    """*x*, (samples, inputs, height, width), by a weight of (outputs, inputs, rows, columns) or (outputs, inputs, columns).
+    """*x*, (samples, inputs, height, width), by a weight of (outputs, inputs, rows, columns), or without rows.
 
     There are *padding* zeros on the left and the right, and half as many above and below as the kernel has other rows.
     """
@@ -34,48 +40,54 @@ class _Convolution(torch.autograd.Function):
     def forward(
         ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: int
     ) -> torch.Tensor:
-        x, kernel = _channels_last(x), _of_images(weight)
-        outputs, inputs, rows, columns = kernel.shape
-        ctx.about = about = Places(x.shape[3], inputs, outputs, rows, columns, padding, biased=bias is not None)
-        ctx.save_for_backward(x, weight)
-        return _made(x, _by_place(kernel).contiguous(), bias, about)
+        x, weights = _channels_last(x), _by_place(weight).contiguous()
+        ctx.about = about = _places(x.shape[3], weights.shape, padding, bias is not None)
+        ctx.is_of_series = weight.dim() == 3
+        ctx.save_for_backward(x, weights)
+        return _made(x, weights, bias, about)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        (x, weight), about, dy = ctx.saved_tensors, ctx.about, _channels_last(gradients[0])
-        dx = None
+        (x, weights), about, dy = ctx.saved_tensors, ctx.about, _channels_last(gradients[0])
+        kernels, dx = _kernels(about), None
         if ctx.needs_input_grad[0]:
-            dx = _made(dy, _of_images(weight).permute(2, 3, 0, 1).contiguous(), None, about.back)
-        d_weight = x.new_empty(about.rows, about.columns, about.inputs, about.outputs)
-        addresses = x.data_ptr(), dy.data_ptr(), d_weight.data_ptr()
-        _kernels(about)[1](len(x), x.shape[2], *addresses)
-        d_weight = d_weight.permute(3, 2, 0, 1).view_as(weight)
-        return dx, d_weight, dy.sum(dim=(0, 2, 3)) if about.biased else None, None
-
-
-def _of_images(weight: torch.Tensor) -> torch.Tensor:
-    return weight.unsqueeze(2) if weight.dim() == 3 else weight
+            turned = torch.empty_like(weights)
+            kernels["turned_weights"](weights.data_ptr(), turned.data_ptr())
+            dx = _made(dy, turned, None, about.back)
+        d_weight = torch.empty_like(weights)
+        d_bias = x.new_empty(about.outputs) if about.biased else None
+        addresses = x.data_ptr(), dy.data_ptr(), d_weight.data_ptr(), 0 if d_bias is None else d_bias.data_ptr()
+        kernels["weight_gradient"](len(x), x.shape[2], *addresses)
+        d_weight = d_weight.permute(3, 2, 0, 1)
+        return dx, d_weight.squeeze(2) if ctx.is_of_series else d_weight, d_bias, None
 
 
 def _by_place(weight: torch.Tensor) -> torch.Tensor:
-    return weight.permute(2, 3, 1, 0)
+    """(rows, columns, inputs, outputs)."""
+    return weight.permute(2, 3, 1, 0) if weight.dim() == 4 else weight.permute(2, 1, 0).unsqueeze(0)
+
+
+@cache
+def _places(width: int, weights: Sequence[int], padding: int, biased: bool) -> Places:
+    rows, columns, inputs, outputs = weights
+    return Places(width, inputs, outputs, rows, columns, padding, biased=biased)
 
 
 def _made(x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, about: Places) -> torch.Tensor:
     samples, _, height, _ = x.shape
     y = torch.empty((samples, about.outputs, height, about.made), memory_format=torch.channels_last)
     addresses = x.data_ptr(), weights.data_ptr(), 0 if bias is None else bias.data_ptr(), y.data_ptr()
-    _kernels(about)[0](samples, height, *addresses)
+    _kernels(about)["convolution"](samples, height, *addresses)
     return y
 
 
 @cache
-def _kernels(about: Places) -> tuple[Kernel, Kernel]:
-    """The convolution and the gradient of its weights, for float32."""
-    machine = host_machine(torch.float32)
-    program = Program(Part(emit_convolution, about, machine), Part(emit_weight_gradient, about, machine))
-    return program.kernel("convolution"), program.kernel("weight_gradient")
+def _kernels(about: Places) -> dict[str, Kernel]:
+    """The convolution, and what its gradient takes, for float32."""
+    emitters = emit_convolution, emit_weight_gradient, emit_turned_weights
+    program = Program(*(Part(emit, about, host_machine(torch.float32)) for emit in emitters))
+    return {name: program.kernel(name) for name in ("convolution", "weight_gradient", "turned_weights")}
 
 
 def _channels_last(x: torch.Tensor) -> torch.Tensor:
