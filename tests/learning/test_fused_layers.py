@@ -15,7 +15,7 @@ from layer_errors import Sides, broken, draw, numbers, seeded
 from tiers import FULL, mostly_long
 from torch import nn
 
-from fedsim.learning.executors.fused.images import MANY_WEIGHTS, ChannelsFirstConvolution
+from fedsim.learning.executors.fused.images import MANY_WEIGHTS, ChannelsFirstConvolution, SmallConvolution
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import (
     ENOUGH_SAMPLES,
@@ -314,6 +314,97 @@ def test_the_largest_values_are_those_that_sorting_finds(k: int) -> None:
 
 
 # -- convolutions of images -------------------------------------------------------------------------------------------
+
+
+IMAGES = (
+    (nn.Conv2d(16, 16, 3, padding=1, bias=False), 5, 32, 32),
+    (nn.Conv2d(32, 32, 3, padding=1, bias=False), 3, 16, 16),
+    (nn.Conv2d(64, 64, 3, padding=1), 10, 8, 8),
+    (nn.Conv2d(48, 16, 3, padding=1), 1, 1, 1),
+    (nn.Conv2d(16, 80, 3, padding=1), 2, 2, 3),
+    (nn.Conv2d(16, 32, 3, padding=1, bias=False), 7, 5, 1),
+    (nn.Conv2d(32, 16, 3, padding=1), 40, 1, 9),
+    (nn.Conv2d(16, 16, 3, padding=1), 2, 3, 77),
+)
+"""Of samples, and their height and width."""
+
+
+def small_convolution(layer: nn.Conv2d, seed: int = 0) -> Sides:
+    own = started(layer, seed).to(memory_format=torch.channels_last)
+    fused = SmallConvolution.of(copy.deepcopy(own))
+    assert fused is not None
+    return Sides(own, fused)
+
+
+@pytest.mark.drawn
+@pytest.mark.parametrize("mean", [0.0, 10.0])
+def test_errors_of_small_convolutions_are_pytorchs(mean: float) -> None:
+    ratios = []
+    for seed, (layer, samples, *size) in enumerate(IMAGES * (3 if FULL else 1)):
+        generator, sides = seeded(seed), small_convolution(layer, seed)
+        x = draw(generator, samples, layer.in_channels, *size, mean=mean)
+        ratios.append(sides.ratios(wanting(x), draw(generator, samples, layer.out_channels, *size)))
+    assert broken(ratios) == {}
+
+
+@pytest.mark.parametrize(("layer", "samples", "height", "width"), IMAGES)
+def test_small_convolutions_of_whole_numbers_are_exact(layer: nn.Conv2d, samples: int, height: int, width: int) -> None:
+    generator, sides = seeded(6), small_convolution(layer)
+    with torch.no_grad():
+        for one in (sides.pytorchs, sides.fused):
+            for number, parameter in enumerate(one.parameters()):
+                parameter.copy_(torch.randint(-3, 4, parameter.shape, generator=seeded(number)))
+    x = torch.randint(-3, 4, (samples, layer.in_channels, height, width), generator=generator).float()
+    d = torch.randint(-3, 4, (samples, layer.out_channels, height, width), generator=generator).float()
+    theirs, mine = sides.numbers(wanting(x), d)
+    assert all(torch.equal(mine[name], one) for name, one in theirs.items())
+
+
+def test_what_is_no_number_goes_as_far_as_a_small_convolution_reaches() -> None:
+    sides, x = small_convolution(nn.Conv2d(16, 32, 3, padding=1)), torch.ones(3, 16, 6, 7)
+    x[1, 4, 0, 6] = torch.nan
+    theirs, mine = sides.numbers(wanting(x), torch.ones(3, 32, 6, 7))
+    assert 0 < theirs["made"].isnan().sum() < 32 * 6 * 7 and theirs["d_weight"].isnan().any()
+    assert all(torch.equal(mine[name].isnan(), one.isnan()) for name, one in theirs.items())
+
+
+def test_how_images_lie_in_memory_changes_no_bit_of_a_small_convolution() -> None:
+    layer, found = small_convolution(nn.Conv2d(16, 32, 3, padding=1)).fused, []
+    x, d = draw(seeded(1), 3, 16, 5, 6), draw(seeded(2), 3, 32, 5, 6)
+    for lay in (
+        lambda one: one.contiguous(),
+        lambda one: one.contiguous(memory_format=torch.channels_last),
+        lambda one: one.repeat_interleave(2, dim=3)[..., ::2],
+    ):
+        found.append(numbers(layer, wanting(lay(x).detach()), lay(d)))
+    assert all(torch.equal(other[name], one) for other in found[1:] for name, one in found[0].items())
+
+
+@pytest.mark.parametrize(
+    ("layer", "fits"),
+    [
+        *((layer, True) for layer, *_ in IMAGES),
+        (nn.Conv2d(16, 24, 3, padding=1), False),
+        (nn.Conv2d(3, 16, 3, padding=1), False),
+        (nn.Conv2d(16, 16, 3, stride=2, padding=1), False),
+        (nn.Conv2d(16, 16, 3), False),
+        (nn.Conv2d(16, 16, 1, padding=1), False),
+        (nn.Conv2d(16, 16, (3, 5), padding=(1, 2)), False),
+        (nn.Conv2d(16, 16, 3, padding=1, dilation=2), False),
+        (nn.Conv2d(32, 32, 3, padding=1, groups=2), False),
+        (nn.Conv2d(128, 64, 3, padding=1), False),
+        (nn.Conv1d(16, 16, 3, padding=1), False),
+    ],
+)
+def test_which_convolutions_are_small(layer: nn.Module, fits: bool) -> None:
+    assert (SmallConvolution.of(layer) is not None) == fits
+
+
+def test_a_second_gradient_of_a_small_convolution_is_refused() -> None:
+    layer, x = small_convolution(nn.Conv2d(16, 16, 3, padding=1)).fused, draw(seeded(1), 2, 16, 4, 4).requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(x).square().sum(), [x], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
 
 
 def test_a_convolution_with_many_weights_is_one_with_channels_first() -> None:

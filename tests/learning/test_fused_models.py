@@ -15,7 +15,7 @@ from torch import nn
 
 from fedsim import registry
 from fedsim.learning.executors.fused.dense import FusedDense
-from fedsim.learning.executors.fused.images import ChannelsFirstConvolution
+from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, SmallConvolution
 from fedsim.learning.executors.fused.module import fused
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
@@ -33,7 +33,7 @@ from fedsim.models.torch_module import LayerModule, build, initial_parameters
 MOST, ROUNDING, NOTHING = 1.5, 3e-7, 1e-10
 STEPS, RATE = 3, 0.002
 KINDS = (
-    *(FusedDense, ChannelsFirstConvolution, FusedNormalisation, FusedRecurrent),
+    *(FusedDense, SmallConvolution, ChannelsFirstConvolution, FusedNormalisation, FusedRecurrent),
     *(ConvolutionOfSeries, ImageConvolutionOfSeries, PointwiseConvolutionOfSeries, PoolingOfSeries, LargestOfSeries),
 )
 
@@ -206,8 +206,8 @@ def test_features_of_two_models_are_fused_as_before() -> None:
 
 
 EXPECTED = {
-    "resnet": {FusedNormalisation: 19},
-    "resnet none": {},
+    "resnet": {FusedNormalisation: 19, SmallConvolution: 16},
+    "resnet none": {SmallConvolution: 16},
     "vgg": {FusedDense: 2, ChannelsFirstConvolution: 4},
     "conv1d": {FusedNormalisation: 5, ConvolutionOfSeries: 5},
     "char_cnn": {ImageConvolutionOfSeries: 3, PoolingOfSeries: 3, FusedDense: 2},
@@ -217,7 +217,7 @@ EXPECTED = {
     "narrow lstm": {},
     "mlp": {FusedDense: 1},
     "mixed": {ConvolutionOfSeries: 3, ImageConvolutionOfSeries: 2, PoolingOfSeries: 1, FusedNormalisation: 2},
-    "summed": {FusedNormalisation: 1, FusedDense: 1},
+    "summed": {FusedNormalisation: 1, SmallConvolution: 2, FusedDense: 1},
 }
 
 

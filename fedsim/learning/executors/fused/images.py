@@ -31,9 +31,9 @@ class SmallConvolution(nn.Module):
         """What takes the place of *layer*, if there is machine code for it: images keep their size."""
         if not isinstance(layer, nn.Conv2d) or layer.weight.numel() > FEW_WEIGHTS:
             return None
-        sizes = layer.kernel_size, layer.stride, layer.padding
+        sizes = layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.groups
         fits = layer.in_channels % LANES == 0 and layer.out_channels % LANES == 0
-        return cls(layer) if fits and sizes == ((3, 3), (1, 1), (1, 1)) else None
+        return cls(layer) if fits and sizes == ((3, 3), (1, 1), (1, 1), (1, 1), 1) else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Of (samples, channels, height, width)."""
