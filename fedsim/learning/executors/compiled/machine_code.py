@@ -14,6 +14,7 @@ from fedsim.learning.executors.compiled.geometry import LANES, Geometry
 from fedsim.learning.executors.compiled.gradients import emit_backward, emit_first_backward
 from fedsim.learning.executors.compiled.products import (
     MatrixShape,
+    emit_added_products,
     emit_sum_of_products,
     emit_times,
     emit_times_transposed,
@@ -77,11 +78,12 @@ class ProductKernels:
     """Products with a matrix of one shape."""
 
     def __init__(self, shape: MatrixShape, machine: Machine) -> None:
-        emitters = emit_times_transposed, emit_times, emit_sum_of_products
+        emitters = emit_times_transposed, emit_times, emit_sum_of_products, emit_added_products
         self._program = Program(*(Part(emit, shape, machine) for emit in emitters))
         self.times_transposed = self._program.kernel("times_transposed")
         self.times = self._program.kernel("times")
         self.sum_of_products = self._program.kernel("sum_of_products")
+        self.added_products = self._program.kernel("added_products")
 
 
 class TiledProductKernels:

@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from functools import cache
 from typing import Any, Self
 
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.products import (
-    MatrixShape,
-    emit_added_products,
-    emit_times,
-    emit_times_transposed,
-)
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
+from fedsim.learning.executors.compiled.machine_code import ProductKernels, TiledProductKernels, product_kernels
+from fedsim.learning.executors.compiled.products import MatrixShape
+from fedsim.learning.executors.compiled.program import Kernel
 from fedsim.models.parted import PartedModule
 
 __all__ = ["LARGE", "FusedDense", "steps_in_passing"]
@@ -38,11 +32,12 @@ class FusedDense(nn.Module):
     """The learning rate of steps that it takes by itself; then its parameters get no gradient. None: it takes none."""
 
     def __init__(self, layer: nn.Linear) -> None:
-        """Make machine code where none is yet, if rows of the matrix fill vectors."""
+        """Make machine code where none is yet, if PyTorch's library is slower."""
         super().__init__()
         self.weight, self.bias = layer.weight, layer.bias
         shape = MatrixShape(layer.out_features, layer.in_features)
-        self._products: _Products = _Compiled(shape) if shape.fits else _PyTorchs()
+        compiled = product_kernels(shape, torch.float32) is not None
+        self._products: _Products = _Compiled(shape) if compiled else _PyTorchs()
 
     @classmethod
     def of(cls, layer: nn.Module) -> Self | None:
@@ -109,37 +104,41 @@ class _Compiled(_Products):
 
     def __init__(self, shape: MatrixShape) -> None:
         self._shape = shape
-        _kernels(shape)
+
+    @property
+    def _kernels(self) -> ProductKernels | TiledProductKernels:
+        """Not held: they cannot be copied, and a layer may be."""
+        kernels = product_kernels(self._shape, torch.float32)
+        assert kernels is not None
+        return kernels
 
     def outputs(self, h: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        return self._made("times_transposed", h, weight, self._shape.outputs).add_(bias)
+        return self._made(self._kernels.times_transposed, h, weight, self._shape.outputs).add_(bias)
 
     def before(self, d: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return self._made("times", d, weight, self._shape.inputs)
+        return self._made(self._kernels.times, d, weight, self._shape.inputs)
 
     def gradient(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-        made = h.new_zeros(self._shape.outputs, self._shape.inputs)
-        self._run("added_products", d, h, made)
+        made = h.new_empty(self._shape.outputs, self._shape.inputs)
+        _run(self._kernels.sum_of_products, d, h, made)
         return made
 
     def step(self, weight: torch.Tensor, d: torch.Tensor, h: torch.Tensor, rate: float) -> None:
-        self._run("added_products", d * -rate, h, weight)
+        kernels = self._kernels
+        if isinstance(kernels, ProductKernels):
+            _run(kernels.added_products, d * -rate, h, weight)
+        else:
+            weight.sub_(self.gradient(d, h), alpha=rate)
 
-    def _made(self, kernel: str, some: torch.Tensor, weight: torch.Tensor, numbers: int) -> torch.Tensor:
+    def _made(self, kernel: Kernel, some: torch.Tensor, weight: torch.Tensor, numbers: int) -> torch.Tensor:
         made = some.new_empty(len(some), numbers)
-        self._run(kernel, some, weight, made)
+        _run(kernel, some, weight, made)
         return made
 
-    def _run(self, kernel: str, some: torch.Tensor, other: torch.Tensor, made: torch.Tensor) -> None:
-        some, other = some.contiguous(), other.contiguous()
-        _kernels(self._shape)[kernel](len(some), some.data_ptr(), other.data_ptr(), made.data_ptr())
 
-
-@cache
-def _kernels(shape: MatrixShape) -> dict[str, Kernel]:
-    emitters = emit_times_transposed, emit_times, emit_added_products
-    program = Program(*(Part(emit, shape, host_machine(torch.float32)) for emit in emitters))
-    return {name: program.kernel(name) for name in ("times_transposed", "times", "added_products")}
+def _run(kernel: Kernel, some: torch.Tensor, other: torch.Tensor, made: torch.Tensor) -> None:
+    some, other = some.contiguous(), other.contiguous()
+    kernel(len(some), some.data_ptr(), other.data_ptr(), made.data_ptr())
 
 
 class _Dense(torch.autograd.Function):

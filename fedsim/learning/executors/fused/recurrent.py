@@ -65,13 +65,12 @@ class _Steps(torch.autograd.Function):
         bias: torch.Tensor,
     ) -> torch.Tensor:
         (steps, samples, inputs), hidden = series.shape, weight.shape[1]
-        rows = series.new_zeros(steps, samples, -(-inputs // LANES) * LANES)
-        x = rows[:, :, :inputs].copy_(series).view(steps * samples, inputs)
-        given = x.new_empty(steps * samples, len(weight))
-        torch.addmm(inputs_bias, x, inputs_weight.t(), out=given)  # into a tensor, which autocast leaves as it is
-        states, memory = x.new_empty(steps + 1, samples, hidden), x.new_zeros(samples, hidden)
+        rows = series.new_zeros(steps, samples, _filled(inputs))
+        rows[:, :, :inputs] = series
+        given = _given(rows.flatten(0, 1), inputs_weight, inputs_bias)
+        states, memory = rows.new_empty(steps + 1, samples, hidden), rows.new_zeros(samples, hidden)
         states[0].zero_()
-        kept = x.new_empty(steps, samples, CELLS[kind].kept * hidden)
+        kept = rows.new_empty(steps, samples, CELLS[kind].kept * hidden)
         tensors = (given, weight.t().contiguous(), bias, states, memory, kept)
         _kernels(kind, hidden)[0](steps, samples, *(tensor.data_ptr() for tensor in tensors))
         ctx.kind = kind
@@ -90,10 +89,37 @@ class _Steps(torch.autograd.Function):
         _kernels(ctx.kind, hidden)[1](steps, samples, *(tensor.data_ptr() for tensor in tensors))
         d_inputs_weight = _summed(d_given, x.flatten(0, 1))[:, : inputs_weight.shape[1]].contiguous()
         d_weight = _summed(d_gates, states[:-1].flatten(0, 1))
-        d_series = torch.mm(d_given, inputs_weight).view(steps, samples, -1) if ctx.needs_input_grad[1] else None
+        d_series = _taken_back(d_given, inputs_weight).view(steps, samples, -1) if ctx.needs_input_grad[1] else None
         d_bias = d_gates.sum(dim=0)
         d_inputs_bias = d_bias.clone() if d_given is d_gates else d_given.sum(dim=0)
         return None, d_series, d_inputs_weight, d_weight, d_inputs_bias, d_bias
+
+
+def _filled(inputs: int) -> int:
+    """With zeros behind, so that rows fill vectors."""
+    return -(-inputs // LANES) * LANES
+
+
+def _given(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """``x W^T`` and the bias, of (rows, inputs) with zeros behind, and of (outputs, inputs)."""
+    (outputs, inputs), filled = weight.shape, x.shape[1]
+    kernels = product_kernels(MatrixShape(filled, outputs), x.dtype)
+    made = x.new_empty(len(x), outputs)
+    if kernels is None:  # into a tensor, which autocast leaves as it is
+        return torch.addmm(bias, x[:, :inputs], weight.t(), out=made)
+    turned = nn.functional.pad(weight.t(), (0, 0, 0, filled - inputs)).contiguous()
+    kernels.times(len(x), x.data_ptr(), turned.data_ptr(), made.data_ptr())
+    return made.add_(bias)
+
+
+def _taken_back(d: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """``d W`` of (rows, outputs) and (outputs, inputs)."""
+    kernels = product_kernels(MatrixShape(*weight.shape), d.dtype)
+    if kernels is None:
+        return torch.mm(d, weight)
+    made, weight = d.new_empty(len(d), weight.shape[1]), weight.contiguous()
+    kernels.times(len(d), d.data_ptr(), weight.data_ptr(), made.data_ptr())
+    return made
 
 
 def _summed(d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
