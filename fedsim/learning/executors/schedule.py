@@ -43,8 +43,8 @@ class Task:
     line: Line | None = None
     place: int = 0
     """In its line."""
-    block: int = 0
-    """Lines of one block are worked off side by side."""
+    turn: int = 0
+    """Lines of one turn are worked off side by side."""
     urgency: tuple[float, ...] = ()
     """The lowest comes first."""
 
@@ -86,22 +86,22 @@ class Schedule(Generic[T]):
         """Tasks whose results are to be taken in their order."""
         if not self._under_way and all(task.line is None for task in self._queue):
             self._lines = 0
-        line, block = Line(), self._lines // side_by_side(self.workers)
+        line, turn = Line(), self._lines // side_by_side(self.workers)
         for place, task in enumerate(tasks):
-            task.line, task.place, task.block = line, place, block
-            task.urgency = (1, block, 0.0, -task.work, self._lines, place)
+            task.line, task.place, task.turn = line, place, turn
+            task.urgency = (1, turn, 0.0, -task.work, self._lines, place)
         self._queue += tasks
         self._lines += 1
         self._planned = False
         return line
 
     def _plan(self) -> None:
-        """Order what is queued, block by block by the planned starts."""
-        blocks: dict[int, list[T]] = {}
+        """Order what is queued, turn by turn by the planned starts."""
+        turns: dict[int, list[T]] = {}
         for task in self._queue:
             if task.line is not None:
-                blocks.setdefault(task.block, []).append(task)
-        for tasks in blocks.values():
+                turns.setdefault(task.turn, []).append(task)
+        for tasks in turns.values():
             tasks.sort(key=lambda task: task.urgency[3:])
             for task, start in zip(tasks, planned_starts([task.work for task in tasks], self.workers), strict=True):
                 task.urgency = (*task.urgency[:2], start, *task.urgency[3:])

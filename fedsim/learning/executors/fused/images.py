@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.fused.placed import convolved, lying_by_place
@@ -91,6 +92,7 @@ class _Thinned(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         (dy,), (samples, channels, height, width) = gradients, ctx.input_shape
         dx = dy.new_zeros(samples, height, width, channels).permute(0, 3, 1, 2)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
@@ -149,6 +150,7 @@ class _Normalised(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         x, y, weight, bias, means, inverses = ctx.saved_tensors
         about, dy = ctx.about, _channels_last(gradients[0])

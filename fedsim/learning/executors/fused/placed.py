@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import torch
+from llvmlite import ir
 from torch.autograd.function import once_differentiable
 
+from fedsim.learning.executors.compiled.arithmetic import Machine
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.place_kernels import (
@@ -50,15 +52,15 @@ class _Convolution(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         (x, weights), about, dy = ctx.saved_tensors, ctx.about, _channels_last(gradients[0])
-        kernels, dx = _kernels(about), None
+        dx = None
         if ctx.needs_input_grad[0]:
             turned = torch.empty_like(weights)
-            kernels["turned_weights"](weights.data_ptr(), turned.data_ptr())
+            _kernel(emit_turned_weights, about)(weights.data_ptr(), turned.data_ptr())
             dx = _made(dy, turned, None, about.back)
         d_weight = torch.empty_like(weights)
         d_bias = x.new_empty(about.outputs) if about.biased else None
         addresses = x.data_ptr(), dy.data_ptr(), d_weight.data_ptr(), 0 if d_bias is None else d_bias.data_ptr()
-        kernels["weight_gradient"](len(x), x.shape[2], *addresses)
+        _kernel(emit_weight_gradient, about)(len(x), x.shape[2], *addresses)
         d_weight = d_weight.permute(3, 2, 0, 1)
         return dx, d_weight.squeeze(2) if ctx.is_of_series else d_weight, d_bias, None
 
@@ -78,16 +80,14 @@ def _made(x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, abo
     samples, _, height, _ = x.shape
     y = torch.empty((samples, about.outputs, height, about.made), memory_format=torch.channels_last)
     addresses = x.data_ptr(), weights.data_ptr(), 0 if bias is None else bias.data_ptr(), y.data_ptr()
-    _kernels(about)["convolution"](samples, height, *addresses)
+    _kernel(emit_convolution, about)(samples, height, *addresses)
     return y
 
 
 @cache
-def _kernels(about: Places) -> dict[str, Kernel]:
-    """The convolution, and what its gradient takes, for float32."""
-    emitters = emit_convolution, emit_weight_gradient, emit_turned_weights
-    program = Program(*(Part(emit, about, host_machine(torch.float32)) for emit in emitters))
-    return {name: program.kernel(name) for name in ("convolution", "weight_gradient", "turned_weights")}
+def _kernel(emit: Callable[[ir.Module, Places, Machine], None], about: Places) -> Kernel:
+    """What *emit* writes, for float32: each by itself, as not all are needed of all."""
+    return Program(Part(emit, about, host_machine(torch.float32))).kernel(emit.__name__.removeprefix("emit_"))
 
 
 def _channels_last(x: torch.Tensor) -> torch.Tensor:

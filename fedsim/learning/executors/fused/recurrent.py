@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine, product_kernels
@@ -78,6 +79,7 @@ class _Steps(torch.autograd.Function):
         return states[1:]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         x, inputs_weight, weight, states, kept = ctx.saved_tensors
         d_states = gradients[0].contiguous()
