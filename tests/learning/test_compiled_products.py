@@ -18,7 +18,7 @@ from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
 from fedsim.learning.executors.compiled import machine_code
 from fedsim.learning.executors.compiled.arithmetic import Machine
 from fedsim.learning.executors.compiled.machine_code import ENOUGH_HELD, ProductKernels
-from fedsim.learning.executors.compiled.products import MatrixShape
+from fedsim.learning.executors.compiled.products import TERMS, MatrixShape
 
 EXACT = 1e-12
 SHAPES = [(256, 256), (260, 272), (128, 800), (63, 1088)]
@@ -138,10 +138,34 @@ def test_registers_move_no_bit(held: int, shape: tuple[int, int], monkeypatch: p
     assert torch.equal(own.sum_of_products(d, h), other.sum_of_products(d, h))
 
 
+own_kernels = cache(ProductKernels)
+
+
+@pytest.mark.parametrize("rows", [1, 23, TERMS, TERMS + 1, 2 * TERMS + 44])
+@pytest.mark.parametrize(
+    ("shape", "held"), mostly_long(product(SHAPES, [7, MANY_HELD]), now=[(SHAPES[1], 7), (SHAPES[3], MANY_HELD)])
+)
+def test_products_of_whole_numbers_are_exact(shape: tuple[int, int], held: int, rows: int) -> None:
+    """Of any number of terms. What is added is added to all that stands there, and once."""
+    weight, h, d = (torch.round(3 * one).float() for one in tensors((shape, rows, 4)))
+    ours = own_kernels(MatrixShape(*shape), Machine("float", held))
+    for kernel, some, other, made, expected in (
+        (ours.times_transposed, h, weight, torch.full_like(d, 7.0), h @ weight.t()),
+        (ours.times, d, weight, torch.full_like(h, 7.0), d @ weight),
+        (ours.sum_of_products, d, h, torch.full_like(weight, 7.0), d.t() @ h),
+        (ours.added_products, d, h, weight.clone(), weight + d.t() @ h),
+    ):
+        kernel(rows, some.data_ptr(), other.data_ptr(), made.data_ptr())
+        assert torch.equal(made, expected)
+
+
 def test_of_no_row_there_is_no_sum() -> None:
     weight, h, d = tensors((SHAPES[0], 1, 8))
     assert not Shared(weight, None).sum_of_products(d[:0], h[:0]).any()
-    ProductKernels(MatrixShape(*SHAPES[0]), Machine("double", HELD)).sum_of_products(0, *[weight.data_ptr()] * 3)
+    ours, made = own_kernels(MatrixShape(*SHAPES[0]), Machine("double", HELD)), weight.clone()
+    for kernel in (ours.sum_of_products, ours.added_products):
+        kernel(0, *[made.data_ptr()] * 3)
+        assert torch.equal(made, weight)
 
 
 def test_rows_keep_their_shape() -> None:

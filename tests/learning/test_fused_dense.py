@@ -1,18 +1,28 @@
-"""Dense layers that take their step in the backward pass: the step of SGD, where it is plain, and never another one."""
+"""Large dense layers: products as near to float64 as PyTorch's, and the step of SGD in the backward pass.
+
+They take that step where it is plain, and never another one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 import torch
+from layer_errors import ALL, ROUNDED, Numbers, broken, draw, seeded
 from nodes import slots, training_of
 from torch import nn
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
+from fedsim.learning.executors.compiled.machine_code import ProductKernels, host_machine
+from fedsim.learning.executors.compiled.products import MatrixShape
 from fedsim.learning.executors.fused import dense
 from fedsim.learning.executors.fused.dense import LARGE, FusedDense, steps_in_passing
 from fedsim.learning.executors.fused.module import fused
@@ -29,6 +39,12 @@ from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import build, initial_parameters
 
 RATE, INPUTS, HIDDEN = 0.25, 512, 256
+FITTING = ((512, 256), (512, 131), (528, 126), (1024, 65), (3136, 40), (16, 4099))
+"""Inputs and outputs in machine code: inputs in parts, of any number of vectors; outputs that fill blocks, and not."""
+OTHERS = ((513, 131), (999, 70), (255, 300))
+"""Left to PyTorch: rows do not fill vectors."""
+SAMPLES = (1, 2, 5, 17, 64, 300)
+"""Up to more than are added up by themselves."""
 
 
 class Watching(Objective):
@@ -56,34 +72,148 @@ def started(module: PartedModule) -> PartedModule:
     return module
 
 
-def layer(*, rate: float | None = RATE) -> tuple[FusedDense, nn.Linear]:
-    """A stepping one, and PyTorch's with the same numbers."""
-    own, same = nn.Linear(INPUTS, HIDDEN), nn.Linear(INPUTS, HIDDEN)
-    same.load_state_dict(own.state_dict())
-    stepping = FusedDense.of(same)
-    assert stepping is not None
-    stepping.rate = rate
-    return stepping, own
+def layer(inputs: int = INPUTS, outputs: int = HIDDEN, *, rate: float | None = RATE) -> tuple[FusedDense, nn.Linear]:
+    """A fused one, and PyTorch's with the same numbers."""
+    own = nn.Linear(inputs, outputs)
+    made = FusedDense.of(copy.deepcopy(own))
+    assert made is not None
+    made.rate = rate
+    return made, own
 
 
-@pytest.mark.parametrize("samples", [1, 2, 7, 33])
-def test_it_takes_the_step_of_sgd_by_itself(samples: int) -> None:
-    stepping, own = layer()
-    x, d = torch.randn(samples, INPUTS), torch.randn(samples, HIDDEN)
-    given = [x.clone().requires_grad_() for _ in range(2)]
-    for one, at in zip((stepping, own), given, strict=True):
-        one(at).backward(d)
-    by_old_weights = d.double() @ own.weight.detach().double()
-    errors = [float((one.grad.double() - by_old_weights).norm()) for one in given]
-    assert errors[0] <= 1.1 * errors[1] + 1e-12
-    assert stepping.weight.grad is None and stepping.bias.grad is None
-    exact = own.weight.detach().double() - RATE * (d.double().t() @ x.double())
-    errors = [
-        float((found.detach().double() - exact).norm())
-        for found in (stepping.weight, own.weight - RATE * own.weight.grad)
-    ]
-    assert errors[0] <= 1.1 * errors[1] + 1e-12
-    torch.testing.assert_close(stepping.bias, own.bias - RATE * own.bias.grad)
+def some(inputs: int, outputs: int, samples: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Samples, and the gradient of what is made of them."""
+    return draw(seeded(1), samples, inputs), draw(seeded(2), samples, outputs)
+
+
+# -- products ---------------------------------------------------------------------------------------------------------
+
+
+def done(own: FusedDense | nn.Linear, x: torch.Tensor, d: torch.Tensor, rate: float | None) -> Numbers:
+    """What comes out, the gradient that is handed on, and parameters after a step; without a rate, their gradients."""
+    given = x.detach().to(own.weight.dtype).requires_grad_()
+    made = own(given)
+    made.backward(d.to(made.dtype))
+    found = {"made": made.detach(), "d_input": given.grad}
+    if rate is None:
+        return found | {"d_weight": own.weight.grad, "d_bias": own.bias.grad}
+    if isinstance(own, FusedDense):
+        assert own.weight.grad is None and own.bias.grad is None
+    else:
+        torch.optim.SGD(own.parameters(), lr=rate).step()
+    return found | {"weight": own.weight.detach(), "bias": own.bias.detach()}
+
+
+def errors(found: Numbers, true: Numbers) -> dict[str, float]:
+    own = {name: max(float((found[name].double() - one).norm() / one.norm()), ROUNDED) for name, one in true.items()}
+    return own | {ALL: math.hypot(*own.values())}
+
+
+@cache
+def kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | None:
+    return ProductKernels(shape, host_machine(dtype)) if shape.fits else None
+
+
+@pytest.fixture(autouse=True)
+def machine_code_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere products are left to PyTorch, or are taken on tiles."""
+    monkeypatch.setattr(dense, "product_kernels", kernels)
+
+
+@pytest.mark.parametrize("shape", [*FITTING, *OTHERS])
+def test_products_are_in_machine_code_where_there_is_some(
+    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(layer(*shape)[0]._products, dense._Compiled) == (shape in FITTING)
+    monkeypatch.setattr(dense, "product_kernels", lambda *about: None)
+    assert isinstance(layer(*shape)[0]._products, dense._PyTorchs)
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("rate", [None, 0.3])
+@pytest.mark.parametrize("shapes", [FITTING, OTHERS])
+@pytest.mark.parametrize("samples", SAMPLES)
+def test_errors_are_pytorchs(
+    samples: int, shapes: Sequence[tuple[int, int]], rate: float | None, reduced: bool
+) -> None:
+    """With factors of bfloat16 too, under autocast. What is handed on is by the weights before the step."""
+    ratios = []
+    for shape in shapes:
+        made, own = layer(*shape, rate=rate)
+        x, d = some(*shape, samples)
+        true = done(copy.deepcopy(own).double(), x, d, rate)
+        with torch.autocast("cpu", torch.bfloat16, enabled=reduced):
+            theirs, mine = (errors(done(one, x, d, rate), true) for one in (own, made))
+        assert {one.dtype for one in made.parameters()} == {torch.float32}
+        ratios.append({name: mine[name] / one for name, one in theirs.items()})
+    assert broken(ratios) == {}
+
+
+LAYS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
+    lambda one: one.t().contiguous().t(),
+    lambda one: one.repeat_interleave(2, dim=1)[:, ::2],
+    lambda one: one.repeat_interleave(2, dim=0)[1::2],
+)
+
+
+@pytest.mark.parametrize("rate", [None, RATE])
+@pytest.mark.parametrize("samples", [1, 17, 300])
+def test_how_numbers_lie_in_memory_changes_no_bit_of_a_product(samples: int, rate: float | None) -> None:
+    """The sum over samples for the bias is PyTorch's, whose order follows how they lie."""
+    made, (x, d) = layer(512, 131, rate=rate)[0], some(512, 131, samples)
+    expected = done(copy.deepcopy(made), x, d, rate)
+    for lay in LAYS:
+        found = done(copy.deepcopy(made), lay(x), lay(d), rate)
+        torch.testing.assert_close(found, expected)
+        assert all(torch.equal(found[name], one) for name, one in expected.items() if "bias" not in name)
+
+
+@pytest.mark.parametrize("rate", [None, RATE])
+def test_without_a_kernel_that_adds_a_gradient_is_taken_off(
+    rate: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with those on tiles."""
+    (made, own), (x, d) = layer(rate=rate), some(INPUTS, HIDDEN, 17)
+    about = kernels(MatrixShape(HIDDEN, INPUTS), torch.float32)
+    others = SimpleNamespace(**{name: one for name, one in vars(about).items() if name != "added_products"})
+    monkeypatch.setattr(dense, "product_kernels", lambda *about: others)
+    torch.testing.assert_close(done(made, x, d, rate), done(own, x, d, rate), rtol=1e-5, atol=1e-5)
+
+
+def test_a_gradient_that_is_one_number_for_all_is_taken() -> None:
+    """It takes no memory, as that of a sum."""
+    made, own = layer(rate=None)
+    x, d = some(INPUTS, HIDDEN, 5)
+    found, theirs = (done(one, x, d[:1, :1].expand_as(d), None) for one in (made, own))
+    torch.testing.assert_close(found, theirs)
+
+
+@pytest.mark.parametrize("shape", [(512, 131), (513, 131)])
+@pytest.mark.parametrize("samples", [1, 17, 300])
+def test_what_is_no_number_stays_with_its_sample(shape: tuple[int, int], samples: int) -> None:
+    """What is made of the others, and the gradients of these, stay as they were to the last bit."""
+    (made, _), (x, d), at = layer(*shape, rate=None), some(*shape, samples), samples // 2
+    sound, others = done(copy.deepcopy(made), x, d, None), torch.arange(samples) != at
+    x[at, 7] = d[at, 100] = torch.nan
+    found = done(made, x, d, None)
+    for name in ("made", "d_input"):
+        assert found[name][at].isnan().all()
+        assert torch.equal(found[name][others], sound[name][others])
+    assert found["d_weight"].isnan().sum() == sum(shape) - 1, "of one input, and of one output"
+    assert found["d_bias"].isnan().nonzero().tolist() == [[100]]
+
+
+@pytest.mark.parametrize("shape", [(512, 131), (513, 131)])
+@pytest.mark.parametrize("rate", [None, RATE])
+def test_a_second_derivative_is_refused(shape: tuple[int, int], rate: float | None) -> None:
+    """There is none, and without a word it would be nothing."""
+    made, x = layer(*shape, rate=rate)[0], some(*shape, 3)[0].requires_grad_()
+    (gradient,) = torch.autograd.grad(made(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+# -- steps ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_step_on_whole_numbers_is_exact() -> None:

@@ -26,6 +26,7 @@ from fedsim.learning.executors.fused.series import (
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
 )
+from fedsim.models.layers import Conv1d, Flatten, Gru, Linear, ReLU
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import LayerModule, build, initial_parameters
@@ -233,6 +234,16 @@ def test_rectifiers_write_over_what_layers_have_made() -> None:
     assert [layer.inplace for layer in _rectifiers("small_cnn")] == [True] * len(_rectifiers("small_cnn"))
     assert all(layer.inplace for layer in _rectifiers("conv1d none"))
     assert len(_rectifiers("resnet")) == 0
+
+
+def test_rectifiers_do_not_write_over_states_nor_over_views() -> None:
+    """A recurrent layer reads its states in the backward pass; what a pointwise convolution makes is a view."""
+    pointwise, unit = Conv1d("conv", 128, 256, kernel=1), Gru("gru", inputs=256, hidden=16)
+    between = (pointwise, ReLU("relu1"), unit, ReLU("relu2"), Flatten("flatten"))
+    table = LayerTable(input_shape=(128, 9), extractor=between, classifier=(Linear("fc", 144, 4),))
+    module = fused(build(table))
+    assert [layer.inplace for layer in module.modules() if isinstance(layer, nn.ReLU)] == [False, False]
+    assert error(*(trained(started(one, table), table) for one in (module, own(table, torch.float64)))) <= 1e-3
 
 
 def _rectifiers(name: str) -> list[nn.ReLU]:

@@ -151,6 +151,23 @@ def test_large_free_blocks_keep_their_memory_until_another_part_needs_some() -> 
     assert found("other", 1) == [7]
 
 
+@pytest.mark.parametrize(("used", "needed", "found"), [("whole", "half", [0, 7, 7]), ("half", "whole", [0, 0, 7])])
+def test_as_much_memory_goes_back_as_is_needed_of_what_is_free_for_longest(
+    used: str, needed: str, found: list[float]
+) -> None:
+    some = SharedTensors({"whole": {"weight": (2**23,)}, "half": {"weight": (2**22,)}}, torch.float32, BLOCKS)
+    taken = [some.take(used) for _ in range(BLOCKS)]
+    for block in taken:
+        block.tensors["weight"].fill_(7.0)
+    del block
+    for number in (1, 1, 0):
+        del taken[number]
+    held = some.take(needed)
+    again = [some.take(used) for _ in range(BLOCKS)]  # the one given back last comes first
+    assert [float(block.tensors["weight"][0]) for block in reversed(again)] == found
+    assert held.tensors["weight"][0] == 0
+
+
 def test_small_free_blocks_keep_their_memory() -> None:
     some = SharedTensors({"large": {"weight": (2**22,)}, "small": {"weight": (2**10,)}}, torch.float32, BLOCKS)
     some.take("small").tensors["weight"].fill_(7.0)

@@ -86,7 +86,7 @@ FAULTS = (
     Fault(
         "later terms take the place of the first ones",
         COMPILED + "products.py",
-        "e.build.select(is_first, e.zeros, place.load_vector(i, j))",
+        "e.build.select(is_first, e.zeros, before)",
         "e.zeros",
         (TEST_PRODUCTS,),
     ),

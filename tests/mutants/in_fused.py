@@ -92,9 +92,9 @@ FAULTS = (
     ),
     Fault(
         "fused: gradients of series are mirrored",
-        FUSED + "series.py",
-        "weight.flip(2).permute(2, 0, 1)",
-        "weight.permute(2, 0, 1)",
+        FUSED + "place_kernels.py",
+        "about.columns - 1 - column",
+        "column",
         (f"{TEST_LAYERS}::test_convolutions_of_whole_numbers_are_exact",),
     ),
     Fault(
@@ -107,11 +107,42 @@ FAULTS = (
     Fault(
         "fused: gradients are those of the weights after the step",
         FUSED + "dense.py",
-        "        d_x = d @ factor if ctx.needs_input_grad[0] else None\n",
-        "        weight.addmm_(d.t(), x, alpha=-ctx.rate)\n"
-        "        d_x = d @ factor if ctx.needs_input_grad[0] else None\n"
-        "        weight.addmm_(d.t(), x, alpha=ctx.rate)\n",
-        (f"{TEST_DENSE}::test_it_takes_the_step_of_sgd_by_itself",),
+        "        d_x = products.before(d, factor) if ctx.needs_input_grad[0] else None\n        if ctx.rate is None:\n",
+        "        if ctx.rate is not None:\n"
+        "            products.step(weight, d, x, ctx.rate)\n"
+        "        d_x = products.before(d, factor) if ctx.needs_input_grad[0] else None\n"
+        "        if ctx.rate is not None:\n"
+        "            products.step(weight, d, x, -ctx.rate)\n"
+        "        if ctx.rate is None:\n",
+        (f"{TEST_DENSE}::test_errors_are_pytorchs",),
+    ),
+    Fault(
+        "fused: the step of a large layer is added",
+        FUSED + "dense.py",
+        "d * -rate, h, weight",
+        "d * rate, h, weight",
+        (f"{TEST_DENSE}::test_a_step_on_whole_numbers_is_exact",),
+    ),
+    Fault(
+        "fused: products read rows as if they lay side by side",
+        FUSED + "dense.py",
+        "some, other = some.contiguous(), other.contiguous()",
+        "pass",
+        (f"{TEST_DENSE}::test_how_numbers_lie_in_memory_changes_no_bit_of_a_product",),
+    ),
+    Fault(
+        "fused: a large layer is differentiated twice without a word",
+        FUSED + "dense.py",
+        "    @staticmethod\n    @once_differentiable\n",
+        "    @staticmethod\n",
+        (f"{TEST_DENSE}::test_a_second_derivative_is_refused",),
+    ),
+    Fault(
+        "fused: large layers do not round under autocast",
+        FUSED + "dense.py",
+        'if torch.is_autocast_enabled("cpu"):',
+        "if False:",
+        (f"{TEST_DENSE}::test_errors_are_pytorchs",),
     ),
     Fault(
         "fused: layers of all parts step",
@@ -121,11 +152,60 @@ FAULTS = (
         (f"{TEST_DENSE}::test_only_layers_of_parts_that_are_trained_step",),
     ),
     Fault(
-        "fused: a rectifier writes over a view",
+        "fused: a rectifier writes over what others need",
         FUSED + "module.py",
         "nn.ReLU(inplace=isinstance(made, free))",
         "nn.ReLU(inplace=True)",
-        (f"{TEST_MODELS}::test_rectifiers_write_over_images_and_never_over_views",),
+        (f"{TEST_MODELS}::test_rectifiers_do_not_write_over_states_nor_over_views",),
+    ),
+    Fault(
+        "fused: rectifiers of series never write over what they get",
+        FUSED + "module.py",
+        "nn.MaxPool2d, ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries)",
+        "nn.MaxPool2d)",
+        (f"{TEST_MODELS}::test_rectifiers_write_over_what_layers_have_made",),
+    ),
+    Fault(
+        "fused: samples are cut channels first for a pointwise convolution",
+        FUSED + "series.py",
+        "places = _channels_last(x).permute(0, 2, 3, 1)",
+        "places = x.contiguous()",
+        (f"{TEST_LAYERS}::test_errors_of_pointwise_convolutions_are_pytorchs",),
+    ),
+    Fault(
+        "fused: too few samples are cut for a pointwise convolution",
+        FUSED + "series.py",
+        "if samples * number >= ENOUGH_SAMPLES), 1)",
+        "if samples * number > 1), 1)",
+        (f"{TEST_LAYERS}::test_a_few_samples_are_cut_into_enough_for_onednn",),
+    ),
+    Fault(
+        "fused: of equal largest values the last ones are kept",
+        FUSED + "series.py",
+        "np.cumsum(equal, axis=2, dtype=np.int32) <= missing",
+        "np.cumsum(equal[..., ::-1], axis=2, dtype=np.int32)[..., ::-1] <= missing",
+        (f"{TEST_LAYERS}::test_the_largest_values_are_those_that_sorting_finds",),
+    ),
+    Fault(
+        "fused: of equal largest values one is missing",
+        FUSED + "series.py",
+        "dtype=np.int32) <= missing)",
+        "dtype=np.int32) < missing)",
+        (f"{TEST_LAYERS}::test_the_largest_values_are_those_that_sorting_finds",),
+    ),
+    Fault(
+        "fused: what is no number is not among the largest",
+        FUSED + "series.py",
+        "~(values <= least)",
+        "(values > least)",
+        (f"{TEST_LAYERS}::test_the_largest_values_are_those_that_sorting_finds",),
+    ),
+    Fault(
+        "fused: a row is always normalised by the batch",
+        FUSED + "series.py",
+        "super().forward(as_row(x))",
+        "self.train() and super().forward(as_row(x))",
+        (f"{TEST_LAYERS}::test_normalisation_of_a_row_is_that_of_the_series",),
     ),
     Fault(
         "fused: the gradient of a shortcut goes to the first pixels",

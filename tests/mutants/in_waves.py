@@ -128,6 +128,27 @@ FAULTS = (
         (TEST_SHARED_TENSORS,),
     ),
     Fault(
+        "all that is free gives its memory back at once",
+        SHARED_TENSORS,
+        "            needed -= layout.block\n",
+        "",
+        (f"{TEST_SHARED_TENSORS}::test_as_much_memory_goes_back_as_is_needed_of_what_is_free_for_longest",),
+    ),
+    Fault(
+        "what was used last gives its memory back first",
+        SHARED_TENSORS,
+        "next(iter(self._used))",
+        "next(reversed(self._used))",
+        (f"{TEST_SHARED_TENSORS}::test_as_much_memory_goes_back_as_is_needed_of_what_is_free_for_longest",),
+    ),
+    Fault(
+        "a block that is taken again gives its memory back",
+        SHARED_TENSORS,
+        "            del self._used[address]\n        elif",
+        "            pass\n        elif",
+        (f"{TEST_SHARED_TENSORS}::test_large_free_blocks_keep_their_memory_until_another_part_needs_some",),
+    ),
+    Fault(
         "a worker uses as many threads as there are cores",
         WORKER,
         "        torch.set_num_threads(1)\n",
