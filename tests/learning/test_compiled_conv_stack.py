@@ -203,27 +203,21 @@ def test_float32_is_as_near_to_float64_as_pytorchs() -> None:
 )
 def test_for_which_convolutions_there_is_machine_code(block: ConvolutionBlock, fits: bool) -> None:
     assert (geometries([block]) is not None) == fits
-    assert conv_stack_kind([block], stacked=False, products=None) == ("compiled" if fits else "pytorch")
+    assert conv_stack_kind([block], stacked=False) == ("compiled" if fits else "pytorch")
 
 
 @pytest.mark.parametrize(
     ("model", "kind"), [(SmallCnn(), "compiled"), (FedgsCnn(), "compiled"), (LeafCnn(), "compiled")]
 )
-@pytest.mark.parametrize("tiles", [False, True])
-def test_which_models_are_compiled(
-    model: SmallCnn | FedgsCnn | LeafCnn, kind: ConvStackKind, tiles: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where factors are rounded, only with tiles."""
-    monkeypatch.setattr(conv_stacks, "has_tiles", lambda: tiles)
+def test_which_models_are_compiled(model: SmallCnn | FedgsCnn | LeafCnn, kind: ConvStackKind) -> None:
     conv_stack = architecture(model.table((1, 28, 28), 62)).conv_stack
-    assert conv_stack_kind(conv_stack, stacked=False, products=None) == kind
-    assert conv_stack_kind(conv_stack, stacked=False, products=torch.bfloat16) == (kind if tiles else "pytorch")
-    assert conv_stack_kind(conv_stack, stacked=True, products=torch.bfloat16) == "stacked"
+    assert conv_stack_kind(conv_stack, stacked=False) == kind
+    assert conv_stack_kind(conv_stack, stacked=True) == "stacked"
 
 
 def test_without_a_fused_multiply_add_everything_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conv_stacks, "fuses", lambda: False)
-    assert conv_stack_kind([block_of((1, 9, 9), 16, kernel=5)], stacked=False, products=None) == "pytorch"
+    assert conv_stack_kind([block_of((1, 9, 9), 16, kernel=5)], stacked=False) == "pytorch"
 
 
 @pytest.mark.parametrize(

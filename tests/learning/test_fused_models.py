@@ -153,7 +153,7 @@ def test_errors_are_pytorchs_where_factors_are_of_bfloat16(name: str) -> None:
         true = trained(started(own(table, torch.float64), table), table, seed=seed)
         with torch.autocast("cpu", torch.bfloat16):
             theirs = trained(started(own(table, torch.float32), table), table, seed=seed)
-            mine = trained(started(fused(build(table)), table), table, seed=seed)
+            mine = trained(started(fused(build(table), rounded=True), table), table, seed=seed)
         ratios.append(error(mine, true) / error(theirs, true))
     assert median(ratios) <= MOST, ratios
 
@@ -227,6 +227,12 @@ def test_which_layers_are_fused(name: str) -> None:
     layers = list(fused(build(TABLES[name]())).modules())
     counts = {kind: sum(type(layer) is kind for layer in layers) for kind in KINDS}
     assert {kind: count for kind, count in counts.items() if count} == EXPECTED[name]
+
+
+def test_convolutions_of_images_stay_pytorchs_where_factors_are_rounded() -> None:
+    layers = list(fused(build(TABLES["resnet"]()), rounded=True).modules())
+    assert sum(isinstance(layer, nn.Conv2d) for layer in layers) == 19
+    assert not any(isinstance(layer, SmallConvolution) for layer in layers)
 
 
 def test_rectifiers_write_over_what_layers_have_made() -> None:

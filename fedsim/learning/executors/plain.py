@@ -70,7 +70,9 @@ class PlainTrainer(Trainer):
         Without a fused multiply-add, kernels would crawl.
         """
         module = build(self.table).to(self.torch_device, self.dtype)
-        return fused(module) if self.torch_device == "cpu" and self.dtype == torch.float32 and fuses() else module
+        if self.torch_device != "cpu" or self.dtype != torch.float32 or not fuses():
+            return module
+        return fused(module, rounded=self._precision == "bfloat16")
 
     @contextmanager
     def _repeatable(self) -> Iterator[None]:

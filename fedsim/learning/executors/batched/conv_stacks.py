@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import torch
-
 from fedsim.learning.executors.batched.client_conv_stack import ClientConvStack, faster_kind
 from fedsim.learning.executors.batched.compiled_conv_stack import CompiledConvolution, CompiledConvStack
 from fedsim.learning.executors.batched.conv_stack import ConvStack
@@ -16,7 +14,7 @@ from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution, StackedConvStack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.processor import fuses, has_tiles
+from fedsim.learning.executors.processor import fuses
 from fedsim.learning.executors.trainer import TensorDict
 
 __all__ = ["ConvStackKind", "conv_stack_kind", "new_conv_stack"]
@@ -24,18 +22,14 @@ __all__ = ["ConvStackKind", "conv_stack_kind", "new_conv_stack"]
 ConvStackKind = Literal["stacked", "compiled", "pytorch"]
 
 
-def conv_stack_kind(
-    conv_stack: Sequence[ConvolutionBlock], *, stacked: bool, products: torch.dtype | None
-) -> ConvStackKind:
+def conv_stack_kind(conv_stack: Sequence[ConvolutionBlock], *, stacked: bool) -> ConvStackKind:
     """All clients' convolutions at once where asked for; else in machine code of our own, if it has all of them.
 
-    Products whose factors are rounded to another type, *products*, are left to PyTorch where there are no tiles, and
-    everything on a processor that does not `fuse <fuses>` a product with a sum.
+    They are left to PyTorch on a processor that does not `fuse <fuses>` a product with a sum.
     """
     if stacked:
         return "stacked"
-    ours = fuses() and (products is None or has_tiles())
-    return "compiled" if ours and geometries(conv_stack) else "pytorch"
+    return "compiled" if fuses() and geometries(conv_stack) else "pytorch"
 
 
 def new_conv_stack(

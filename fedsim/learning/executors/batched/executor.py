@@ -16,7 +16,7 @@ class Batched(TorchExecutor):
     """Clients of a round trained together, with one product for all on large layers, in one process for each core."""
 
     trainer = BatchedTrainer
-    arithmetic = "batched-4"
+    arithmetic = "batched-5"
     torch_devices = ("cpu", "cuda")
     parallel = True
 

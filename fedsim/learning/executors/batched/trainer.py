@@ -61,8 +61,8 @@ class BatchedTrainer(Trainer):
         self._products = _products(precision)
         self.dataset, self.dtype = dataset, number_type(precision)
         stacked, dtype = self.stacked or torch_device == "cuda", self.dtype
-        self._whole = _Layers.of(table, None, stacked, self._products)
-        self._parts = {part: _Layers.of(table, part, stacked, self._products) for part in table.parts}
+        self._whole = _Layers.of(table, None, stacked)
+        self._parts = {part: _Layers.of(table, part, stacked) for part in table.parts}
         # Not a method: the trainer, and all that lies on the device, is gone as soon as nobody holds it.
         self._lockstep = partial(_lockstep, self._whole, dataset, self._products)
         self._samples: Samples = Samples(dataset, dtype)
@@ -79,7 +79,7 @@ class BatchedTrainer(Trainer):
         if torch_device != "cpu":
             return
         found, dtype, products = architecture(table), number_type(precision), _products(precision)
-        if conv_stack_kind(found.conv_stack, stacked=cls.stacked, products=products) == "compiled":
+        if conv_stack_kind(found.conv_stack, stacked=cls.stacked) == "compiled":
             for shape in geometries(found.conv_stack) or ():
                 convolution_kernels(shape, dtype, products)
         for number, block in enumerate(found.dense_stack):
@@ -171,9 +171,9 @@ class _Layers:
     conv_stack_kind: ConvStackKind
 
     @classmethod
-    def of(cls, table: ModelTable, part: str | None, stacked: bool, products: torch.dtype | None) -> _Layers:
+    def of(cls, table: ModelTable, part: str | None, stacked: bool) -> _Layers:
         found = architecture(table, part)
-        return cls(found, conv_stack_kind(found.conv_stack, stacked=stacked, products=products))
+        return cls(found, conv_stack_kind(found.conv_stack, stacked=stacked))
 
     def forward(self, model: Mapping[str, TensorDict], x: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
         """What the last layer makes of the samples."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -37,7 +38,13 @@ _OUTPUT_IS_FREE = (
 Not `PointwiseConvolutionOfSeries`: what it makes is a view of something else, and PyTorch's gradient of a change of a
 view copies all of it several times.
 """
-_KINDS = (
+
+
+class _Kind(Protocol):
+    def of(self, layer: nn.Module) -> nn.Module | None: ...
+
+
+_KINDS: tuple[_Kind, ...] = (
     FusedRecurrent,
     FusedDense,
     *(SmallConvolution, ChannelsFirstConvolution),
@@ -48,18 +55,19 @@ _KINDS = (
 """The first one that there is for a layer takes its place."""
 
 
-def fused(module: PartedModule) -> PartedModule:
+def fused(module: PartedModule, *, rounded: bool = False) -> PartedModule:
     """*module* with its images and series channels last, and with fused layers: for float32 on a CPU.
 
-    Within a part, series are images of one row.
-
-    A module of the user's own stays as it is: it may count on how its tensors lie in memory.
+    Within a part, series are images of one row. If factors are *rounded* to bfloat16, convolutions of images stay
+    PyTorch's, which are faster then. A module of the user's own stays as it is: it may count on how its tensors lie in
+    memory.
     """
+    kinds = [kind for kind in _KINDS if not (rounded and kind is SmallConvolution)]
     if isinstance(module, LayerModule):
         for part in module.parts.values():
             assert isinstance(part, nn.Sequential)
             of_series = any(isinstance(layer, _OF_SERIES) for layer in part.modules())
-            _fuse(part)
+            _fuse(part, kinds)
             if of_series:
                 part.add_module("as_series", _AsSeries())
         for layer in module.modules():
@@ -69,32 +77,34 @@ def fused(module: PartedModule) -> PartedModule:
     return module
 
 
-def _fuse(sequence: nn.Sequential) -> None:
+def _fuse(sequence: nn.Sequential, kinds: Sequence[_Kind]) -> None:
     """Layer by layer. What a layer does now for those behind it, they do no more."""
     names, layers = list(sequence._modules), list(sequence)
     at = 0
     while at < len(layers):
-        made, done = _fused_layer(layers[at], layers[at + 1 : at + 3])
+        made, done = _fused_layer(layers[at], layers[at + 1 : at + 3], kinds)
         sequence._modules[names[at]] = made
         for name in names[at + 1 : at + 1 + done]:
             sequence._modules[name] = nn.Identity()
         if not done:
-            done = _rectify(sequence, made, names[at + 1 :], layers[at + 1 :])
+            done = _rectify(sequence, made, names[at + 1 :], layers[at + 1 :], kinds)
         at += 1 + done
 
 
-def _fused_layer(layer: nn.Module, behind: Sequence[nn.Module]) -> tuple[nn.Module, int]:
+def _fused_layer(layer: nn.Module, behind: Sequence[nn.Module], kinds: Sequence[_Kind]) -> tuple[nn.Module, int]:
     """What takes the place of *layer*, and how many layers behind are done by it."""
     if isinstance(layer, nn.Sequential):
-        _fuse(layer)
+        _fuse(layer, kinds)
     elif isinstance(layer, ResidualModule):
-        return _fused_residual(layer, behind)
+        return _fused_residual(layer, behind, kinds)
     elif normalisation := FusedNormalisation.of(layer, behind):
         return normalisation, normalisation.about.rectified + normalisation.about.pooled
-    return next((made for kind in _KINDS if (made := kind.of(layer))), layer), 0
+    return next((made for kind in kinds if (made := kind.of(layer))), layer), 0
 
 
-def _rectify(sequence: nn.Sequential, made: nn.Module, names: Sequence[str], layers: Sequence[nn.Module]) -> int:
+def _rectify(
+    sequence: nn.Sequential, made: nn.Module, names: Sequence[str], layers: Sequence[nn.Module], kinds: Sequence[_Kind]
+) -> int:
     """Let a rectifier right behind *made* come after the pooling behind it, and write over what it gets, if it may.
 
     Returns how many layers have been seen. The largest of some numbers, rectified, is the largest of these rectified
@@ -104,7 +114,7 @@ def _rectify(sequence: nn.Sequential, made: nn.Module, names: Sequence[str], lay
         return 0
     places = list(names[:1])
     if len(layers) > 1 and isinstance(layers[1], _POOLING):
-        made, _ = _fused_layer(layers[1], ())
+        made, _ = _fused_layer(layers[1], (), kinds)
         sequence._modules[names[0]] = made
         places = list(names[:2])
     free = (*_OUTPUT_IS_FREE, ResidualModule, _SummedInPlace)
@@ -112,18 +122,20 @@ def _rectify(sequence: nn.Sequential, made: nn.Module, names: Sequence[str], lay
     return len(places)
 
 
-def _fused_residual(block: ResidualModule, behind: Sequence[nn.Module]) -> tuple[nn.Module, int]:
+def _fused_residual(
+    block: ResidualModule, behind: Sequence[nn.Module], kinds: Sequence[_Kind]
+) -> tuple[nn.Module, int]:
     """A block whose last normalisation does the sum and the rectifier behind it, or else one that sums in place."""
     last_name, last = list(block.body.named_children())[-1]
     normalisation = FusedNormalisation.of(last, behind[:1], added=True)
     if normalisation is None or not normalisation.about.rectified:
-        _fuse(block.body)
-        _fuse(block.shortcut)
+        _fuse(block.body, kinds)
+        _fuse(block.shortcut, kinds)
         in_place = isinstance(block.body[-1], _OUTPUT_IS_FREE)
         return (_SummedInPlace(block) if in_place else block), 0
     del block.body._modules[last_name]
-    _fuse(block.body)
-    _fuse(block.shortcut)
+    _fuse(block.body, kinds)
+    _fuse(block.shortcut, kinds)
     block.body._modules[last_name] = normalisation
     return _SummedByNormalisation(block), 1
 
