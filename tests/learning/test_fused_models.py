@@ -26,7 +26,7 @@ from fedsim.learning.executors.fused.series import (
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
 )
-from fedsim.models.layers import Conv1d, Flatten, Gru, Linear, ReLU
+from fedsim.models.layers import Conv1d, Flatten, Gru, Linear, MaxPool1d, ReLU
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import LayerModule, build, initial_parameters
@@ -227,6 +227,20 @@ def test_which_layers_are_fused(name: str) -> None:
     layers = list(fused(build(TABLES[name]())).modules())
     counts = {kind: sum(type(layer) is kind for layer in layers) for kind in KINDS}
     assert {kind: count for kind, count in counts.items() if count} == EXPECTED[name]
+
+
+def test_a_part_that_ends_in_a_series_hands_it_on_as_one() -> None:
+    table = LayerTable(
+        input_shape=(3, 20),
+        extractor=(Conv1d("conv", 3, 16, kernel=3), ReLU("relu"), MaxPool1d("pool", kernel=2, stride=2)),
+        classifier=(Flatten("flatten"), Linear("fc", 16 * 9, 4)),
+    )
+    x, found = samples(table, 5, seed=1)[0], []
+    for module in (started(own(table, torch.float32), table), started(fused(build(table)), table)):
+        found.append(module.features(x))
+        torch.testing.assert_close(module(x), module.classify(found[-1]))
+    assert found[1].shape == (5, 16, 9)
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
 
 
 def test_convolutions_of_images_stay_pytorchs_where_factors_are_rounded() -> None:

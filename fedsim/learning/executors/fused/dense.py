@@ -157,7 +157,8 @@ class _Dense(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        (x, factor), (weight, bias), (d,), products = ctx.factors, ctx.trained, gradients, ctx.products
+        (x, factor), (weight, bias), products = ctx.factors, ctx.trained, ctx.products
+        d = gradients[0].contiguous()
         d_x = products.before(d, factor) if ctx.needs_input_grad[0] else None
         if ctx.rate is None:
             return d_x, products.gradient(d, x).to(weight.dtype), d.sum(dim=0).to(bias.dtype), None, None
