@@ -145,7 +145,7 @@ class _Lstm(nn.LSTM):
 
 
 def _all_states(unit: Callable[[torch.Tensor], tuple[torch.Tensor, object]], series: torch.Tensor) -> torch.Tensor:
-    states, _ = unit(series.flatten(2).transpose(1, 2))  # (batch, time, hidden)
+    states, _ = unit(series.transpose(1, 2))  # (batch, time, hidden)
     return states.transpose(1, 2)
 
 
@@ -176,7 +176,7 @@ class GatedUnits(nn.Module):
 
 class _LastStep(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x.flatten(2)[:, :, -1]
+        return x[:, :, -1]
 
 
 class KMaxPoolModule(nn.Module):

@@ -7,7 +7,21 @@ from collections.abc import Callable
 from fedsim import registry
 from fedsim.models.fusion import fused as with_fusion
 from fedsim.models.gated import gated
-from fedsim.models.layers import BatchNorm2d, Conv1d, Conv2d, Flatten, GroupNorm1d, Linear, MaxPool1d, ReLU, Residual
+from fedsim.models.layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    Conv1d,
+    Conv2d,
+    Flatten,
+    GroupNorm1d,
+    Gru,
+    KMaxPool,
+    LastStep,
+    Linear,
+    MaxPool1d,
+    ReLU,
+    Residual,
+)
 from fedsim.models.table import LayerTable
 
 
@@ -54,6 +68,29 @@ def summed() -> LayerTable:
     )
 
 
+def series_between() -> LayerTable:
+    """Layers that take rows beside layers that take series alone, in residual blocks and out of them."""
+    return LayerTable(
+        input_shape=(16, 20),
+        extractor=(
+            Residual("first", (Conv1d("conv", 16, 16, kernel=3, padding=1),)),
+            Residual("recurrent", (Gru("gru", inputs=16, hidden=16), ReLU("relu"))),
+            GroupNorm1d("gn", 16),
+            Conv1d("conv1", 16, 24, kernel=1),
+            BatchNorm1d("bn", 24),
+            ReLU("relu1"),
+            KMaxPool("largest", k=8),
+        ),
+        classifier=(
+            Residual("last", (Conv1d("conv", 24, 24, kernel=1),)),
+            MaxPool1d("pool", kernel=2, stride=2),
+            Gru("narrow", inputs=24, hidden=6),
+            LastStep("last_step"),
+            Linear("fc", 6, 4),
+        ),
+    )
+
+
 SMALL = {"depth": 3, "dropout": 0.0}
 TABLES: dict[str, Callable[[], LayerTable]] = {
     "resnet": lambda: registered("resnet", (3, 8, 8)),
@@ -84,4 +121,5 @@ TABLES: dict[str, Callable[[], LayerTable]] = {
     "with fusion": lambda: with_fusion(registered("conv1d", (2, 80), kernel=8, stride=1), "multi"),
     "mixed": mixed,
     "summed": summed,
+    "series between": series_between,
 }

@@ -126,7 +126,7 @@ def test_products_are_in_machine_code_where_there_is_some(
 ) -> None:
     assert isinstance(layer(*shape)[0]._products, dense._Compiled) == (shape in FITTING)
     monkeypatch.setattr(dense, "product_kernels", lambda *about: None)
-    assert isinstance(layer(*shape)[0]._products, dense._PyTorchs)
+    assert isinstance(layer(*shape)[0]._products, dense._ByPyTorch)
 
 
 @pytest.mark.parametrize("reduced", [False, True])

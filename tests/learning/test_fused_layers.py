@@ -19,13 +19,11 @@ from fedsim.learning.executors.fused.images import MANY_WEIGHTS, ChannelsFirstCo
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import (
     ENOUGH_SAMPLES,
-    BatchNormalisationOfSeries,
     ConvolutionOfSeries,
     ImageConvolutionOfSeries,
     LargestOfSeries,
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
-    as_series,
 )
 from fedsim.models.layers import Gru, Lstm
 from fedsim.models.torch_layers import KMaxPoolModule, sequence
@@ -135,13 +133,7 @@ def convolution(layer: nn.Conv1d, kind: type[ConvolutionOfSeries | ImageConvolut
     own = started(layer, seed)
     fused = kind.of(copy.deepcopy(own))
     assert fused is not None
-    return Sides(own, of_series(fused))
-
-
-def of_series(layer: nn.Module) -> nn.Module:
-    """The same, whose rows are handed back as series."""
-    layer.register_forward_hook(lambda layer, given, made: as_series(made))
-    return layer
+    return Sides(own, fused)
 
 
 @pytest.mark.drawn
@@ -230,7 +222,7 @@ def test_pooling_of_series_is_pytorchs_with_ties_and_without_numbers(kernel: int
     layer = nn.MaxPool1d(kernel, stride=stride, padding=padding)
     x, found = torch.randint(-2, 3, (3, 5, 17), generator=seeded(1)).float(), []
     x[0, 0, 3], x[0, 1, 4] = torch.nan, -torch.inf
-    for pooling in (layer, of_series(PoolingOfSeries.of(layer))):
+    for pooling in (layer, PoolingOfSeries.of(layer)):
         given = x.clone().requires_grad_()
         made = pooling(given)
         made.backward(torch.arange(float(made.numel())).view(made.shape))
@@ -253,7 +245,7 @@ def test_errors_of_pointwise_convolutions_are_pytorchs(bias: bool) -> None:
         assert layer is not None
         generator = seeded(seed)
         x, d = draw(generator, samples, channels, length), draw(generator, samples, 32, length)
-        ratios.append(Sides(own, of_series(layer)).ratios(wanting(x), d))
+        ratios.append(Sides(own, layer).ratios(wanting(x), d))
     assert broken(ratios) == {}
 
 
@@ -266,7 +258,7 @@ def test_a_few_samples_are_cut_into_enough_for_onednn(
     layer = PointwiseConvolutionOfSeries.of(nn.Conv1d(16, 16, 1))
     shapes, own = [], nn.functional.conv2d
     monkeypatch.setattr(nn.functional, "conv2d", lambda x, *others: (shapes.append(len(x)), own(x, *others))[1])
-    assert layer is not None and layer(torch.ones(samples, 16, length)).shape == (samples, 16, 1, length)
+    assert layer is not None and layer(torch.ones(samples, 16, length)).shape == (samples, 16, length)
     assert shapes == [seen] and (seen >= ENOUGH_SAMPLES or length > ENOUGH_SAMPLES)
 
 
@@ -275,16 +267,22 @@ def test_other_convolutions_are_not_pointwise(layer: nn.Conv1d) -> None:
     assert PointwiseConvolutionOfSeries.of(layer) is None
 
 
-@pytest.mark.parametrize("training", [True, False])
-def test_normalisation_of_a_row_is_that_of_the_series(training: bool) -> None:
-    own = nn.BatchNorm1d(3)
-    made, x = BatchNormalisationOfSeries.of(copy.deepcopy(own)), draw(seeded(1), 4, 3, 5, mean=2.0)
-    assert made is not None
-    for layer in (own, made):
-        layer.train(training)
-    torch.testing.assert_close(as_series(made(x)), own(x))
-    assert list(made.state_dict()) == list(own.state_dict())
-    torch.testing.assert_close(made.running_var, own.running_var)
+LAYERS_OF_SERIES = {
+    "windows": ConvolutionOfSeries.of(nn.Conv1d(3, 16, 5, 2, 1)),
+    "places": ConvolutionOfSeries.of(nn.Conv1d(16, 32, 3, 1, 1)),
+    "pointwise": PointwiseConvolutionOfSeries.of(nn.Conv1d(16, 32, 1)),
+    "image": ImageConvolutionOfSeries.of(nn.Conv1d(16, 8, 3)),
+    "pooling": PoolingOfSeries.of(nn.MaxPool1d(3, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS_OF_SERIES)
+@pytest.mark.parametrize("samples", [1, 5])
+def test_a_row_comes_out_of_a_row_and_a_series_of_a_series(name: str, samples: int) -> None:
+    layer, x = LAYERS_OF_SERIES[name], draw(seeded(1), samples, 3 if name == "windows" else 16, 12)
+    series, row = layer(x), layer(x.unsqueeze(2))
+    assert series.dim() == 3 and row.dim() == 4
+    assert torch.equal(series, row.squeeze(2))
 
 
 # -- the largest values of series -------------------------------------------------------------------------------------
@@ -304,13 +302,12 @@ def test_the_largest_values_are_those_that_sorting_finds(k: int) -> None:
     assert layer is not None
     for x in (some, tied, lost, several, tied_and_lost, infinite, torch.zeros(2, 3, 8)):
         found = []
-        for pooling, given in ((own, x), (layer, x), (layer, x.unsqueeze(2))):
-            given = given.clone().requires_grad_()
+        for pooling in (own, layer):
+            given = x.clone().requires_grad_()
             made = pooling(given)
             made.backward(torch.arange(float(made.numel())).view(made.shape))
-            found.append((made.detach(), as_series(given.grad)))
-        for mine in found[1:]:
-            torch.testing.assert_close(mine, found[0], rtol=0, atol=0, equal_nan=True)
+            found.append((made.detach(), given.grad))
+        torch.testing.assert_close(found[1], found[0], rtol=0, atol=0, equal_nan=True)
 
 
 # -- convolutions of images -------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from tiers import FULL
 from torch import nn
 
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
-from fedsim.learning.executors.fused.series import as_series
 
 CHANNELS = (16, 32, 48, 64, 128, 512) if FULL else (16, 48, 64)
 GROUPS = {16: (2, 4, 16), 32: (2, 1), 48: (3, 6), 64: (2, 1), 128: (2, 8), 512: (2,)}
@@ -72,8 +71,6 @@ class Case:
         fused = FusedNormalisation.of(copy.deepcopy(norm), behind, added=added)
         assert fused is not None
         assert (fused.about.rectified, fused.about.pooled) == (rectified, pooled)
-        if pooled:  # a series is handed on as a row
-            fused.register_forward_hook(lambda layer, given, made: as_series(made))
         return Sides(Own(norm, rectified, pooled), fused)
 
     def norm(self) -> nn.Module:

@@ -2,8 +2,8 @@
 
 This process alone hands out blocks, and says to the workers which ones to read and to fill. A block is taken for as
 long as anybody in this process holds one of its tensors; the one given back last is handed out first, and memory of
-large free blocks goes back to the machine before new memory is used. So only as much is ever used as was needed at one
-time, whichever models need it.
+large free blocks goes back to the machine before another large one uses more. So of large parts only as much is ever
+used as was needed at one time, whichever models need it.
 
 Holds what lies exactly as a model's table says; everything else has to travel otherwise. Does not lock: whoever fills
 a block has to be done before another reads it.
@@ -31,7 +31,7 @@ from fedsim.models.layers import Shape
 __all__ = ["Block", "BlockAddress", "SharedTensors"]
 
 _LARGE = 2**24
-"""Bytes of a block from which on its memory goes back to the machine when another part needs memory."""
+"""Bytes of a block from which on its memory goes back to the machine when another large part needs some."""
 _ALIGNMENT = 64  # bytes: as PyTorch's own memory, so the same instructions do the arithmetic
 
 
@@ -155,8 +155,9 @@ class SharedTensors:
 
     def _make_room(self, needed: int) -> None:
         """Give so many bytes back to the machine, as far as free blocks have them."""
-        while needed > 0 and self._used:
-            address = next(iter(self._used))
+        for address in tuple(self._used):  # a copy: a block may be given back meanwhile
+            if needed <= 0:
+                return
             del self._used[address]
             layout = self._layouts[address.part]
             with contextlib.suppress(OSError):  # where it cannot be given back, it stays for the next model

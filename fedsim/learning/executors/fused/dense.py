@@ -1,7 +1,7 @@
 """Large dense layers: products in machine code, and steps in the backward pass.
 
 PyTorch's library packs a matrix before it multiplies a few rows with it, which takes as long as the product itself.
-A step of plain SGD is taken while the gradient is made, so no gradient of many megabytes is written and read again.
+A step of plain SGD is taken in the backward pass: in float32, no gradient of many megabytes is written and read again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FusedDense(nn.Module):
         self.weight, self.bias = layer.weight, layer.bias
         shape = MatrixShape(layer.out_features, layer.in_features)
         compiled = product_kernels(shape, torch.float32) is not None
-        self._products: _Products = _Compiled(shape) if compiled else _PyTorchs()
+        self._products: _Products = _Compiled(shape) if compiled else _ByPyTorch()
 
     @classmethod
     def of(cls, layer: nn.Module) -> Self | None:
@@ -80,7 +80,7 @@ class _Products(ABC):
         """Take the *rate* times ``d^T h`` off the weights."""
 
 
-class _PyTorchs(_Products):
+class _ByPyTorch(_Products):
     """By PyTorch's library: in any type, and of any shape."""
 
     def outputs(self, h: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -113,12 +113,16 @@ class _Compiled(_Products):
         return kernels
 
     def outputs(self, h: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        if h.dtype != weight.dtype or h.shape[1:] != (self._shape.inputs,):  # kernels would read whatever lies there
+            raise ValueError(f"{h.dtype} {tuple(h.shape)} and a matrix of {weight.dtype} {tuple(weight.shape)}")
         return self._made(self._kernels.times_transposed, h, weight, self._shape.outputs).add_(bias)
 
     def before(self, d: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return self._made(self._kernels.times, d, weight, self._shape.inputs)
 
     def gradient(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
+        if not len(h):
+            return h.new_zeros(self._shape.outputs, self._shape.inputs)
         made = h.new_empty(self._shape.outputs, self._shape.inputs)
         _run(self._kernels.sum_of_products, d, h, made)
         return made
@@ -150,7 +154,7 @@ class _Dense(torch.autograd.Function):
         ctx.trained, ctx.rate, factor = (weight, bias), rate, weight
         if torch.is_autocast_enabled("cpu"):
             reduced = torch.get_autocast_dtype("cpu")
-            x, factor, bias, products = x.to(reduced), weight.to(reduced), bias.to(reduced), _PyTorchs()
+            x, factor, bias, products = x.to(reduced), weight.to(reduced), bias.to(reduced), _ByPyTorch()
         ctx.factors, ctx.products = (x, factor), products
         return products.outputs(x, factor, bias)
 

@@ -17,6 +17,7 @@ __all__ = ["ChannelsFirstConvolution", "SmallConvolution", "ThinnedShortcut"]
 FEW_WEIGHTS = 2**16
 """Up to which they stay in the nearer caches."""
 MANY_WEIGHTS = 2**20
+"""From which on PyTorch is faster with channels first, for the small images that such a convolution gets."""
 
 
 class SmallConvolution(nn.Module):

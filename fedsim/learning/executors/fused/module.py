@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Protocol
 
 import torch
@@ -13,13 +14,12 @@ from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, Sma
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import (
-    BatchNormalisationOfSeries,
     ConvolutionOfSeries,
     ImageConvolutionOfSeries,
     LargestOfSeries,
+    LayerOfSeries,
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
-    as_series,
 )
 from fedsim.models.parted import PartedModule
 from fedsim.models.torch_layers import ResidualModule
@@ -28,7 +28,6 @@ from fedsim.models.torch_module import LayerModule
 __all__ = ["fused"]
 
 _POOLING = (nn.MaxPool1d, nn.MaxPool2d)
-_OF_SERIES = (nn.Conv1d, nn.BatchNorm1d, nn.MaxPool1d)
 _OUTPUT_IS_FREE = (
     *(nn.Conv2d, SmallConvolution, ChannelsFirstConvolution, nn.Linear, FusedDense),
     *(nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d, ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries),
@@ -50,7 +49,7 @@ _KINDS: tuple[_Kind, ...] = (
     *(SmallConvolution, ChannelsFirstConvolution),
     ThinnedShortcut,
     *(ConvolutionOfSeries, PointwiseConvolutionOfSeries, ImageConvolutionOfSeries),
-    *(PoolingOfSeries, BatchNormalisationOfSeries, LargestOfSeries),
+    *(PoolingOfSeries, LargestOfSeries),
 )
 """The first one that there is for a layer takes its place."""
 
@@ -58,18 +57,16 @@ _KINDS: tuple[_Kind, ...] = (
 def fused(module: PartedModule, *, rounded: bool = False) -> PartedModule:
     """*module* with its images and series channels last, and with fused layers: for float32 on a CPU.
 
-    Within a part, series are images of one row. If factors are *rounded* to bfloat16, convolutions of images stay
-    PyTorch's, which are faster then. A module of the user's own stays as it is: it may count on how its tensors lie in
-    memory.
+    Series are rows from one layer to the next, where all of some layers can take them. If factors are *rounded* to
+    bfloat16, convolutions of images stay PyTorch's, which are faster then. A module of the user's own stays as it is:
+    it may count on how its tensors lie in memory.
     """
     kinds = [kind for kind in _KINDS if not (rounded and kind is SmallConvolution)]
     if isinstance(module, LayerModule):
         for part in module.parts.values():
             assert isinstance(part, nn.Sequential)
-            of_series = any(isinstance(layer, _OF_SERIES) for layer in part.modules())
             _fuse(part, kinds)
-            if of_series:
-                part.add_module("as_series", _AsSeries())
+            _pass_rows_on(part)
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
                 layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -126,6 +123,8 @@ def _fused_residual(
     block: ResidualModule, behind: Sequence[nn.Module], kinds: Sequence[_Kind]
 ) -> tuple[nn.Module, int]:
     """A block whose last normalisation does the sum and the rectifier behind it, or else one that sums in place."""
+    if not len(block.body):
+        return block, 0
     last_name, last = list(block.body.named_children())[-1]
     normalisation = FusedNormalisation.of(last, behind[:1], added=True)
     if normalisation is None or not normalisation.about.rectified:
@@ -168,6 +167,35 @@ class _SummedInPlace(nn.Module):
         return made.add_(self.shortcut(x))
 
 
+class _AsRow(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.unsqueeze(2)
+
+
 class _AsSeries(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return as_series(x)
+        return x.squeeze(2)
+
+
+def _pass_rows_on(part: nn.Sequential) -> None:
+    """Let neighbours that take rows, of which some are layers of series, have rows between them, and not views."""
+    layers: dict[str, nn.Module] = {}
+    for takes_rows, some in groupby(part._modules.items(), lambda item: _takes_rows(item[1])):
+        together = dict(some)
+        if not takes_rows or not any(
+            isinstance(one, LayerOfSeries) for it in together.values() for one in it.modules()
+        ):
+            layers |= together
+            continue
+        first, last = next(iter(together)), next(reversed(together))
+        layers |= {f"before {first}": _AsRow(), **together, f"behind {last}": _AsSeries()}
+    part._modules.clear()
+    for name, layer in layers.items():
+        part._modules[name] = layer
+
+
+def _takes_rows(layer: nn.Module) -> bool:
+    """Whether the layer makes a row of a row."""
+    if isinstance(layer, nn.Sequential | ResidualModule | _SummedByNormalisation | _SummedInPlace):
+        return all(map(_takes_rows, layer.children()))
+    return isinstance(layer, LayerOfSeries | FusedNormalisation | nn.ReLU | nn.Dropout | nn.Identity)

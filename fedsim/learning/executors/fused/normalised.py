@@ -71,8 +71,8 @@ class FusedNormalisation(nn.Module):
 
     def forward(self, x: torch.Tensor, other: torch.Tensor | None = None) -> torch.Tensor:
         """Of (samples, channels, length) or (samples, channels, height, width); *other* is added."""
-        if x.dim() == 3:  # a series, which is an image of one row here
-            x = x.unsqueeze(2)
+        if x.dim() == 3:
+            return self.forward(x.unsqueeze(2), None if other is None else other.unsqueeze(2)).squeeze(2)
         about = replace(self.about, reduced=True) if x.dtype == torch.bfloat16 else self.about
         other = None if other is None else other.to(x.dtype)
         if about.groups is not None or self.training:

@@ -1,7 +1,8 @@
 """Convolution place by place, channels last: of small images that keep their height, and of series, as rows.
 
 A library takes as long to begin such a convolution as to compute it, where images are small and mini-batches too, and
-it fills its registers badly with sixteen channels. Nothing is copied: zeros around an image are left out of sums.
+it fills its registers badly with sixteen channels. No image is copied into a larger one: zeros around it are left out
+of sums.
 """
 
 from __future__ import annotations

@@ -42,6 +42,8 @@ class _Convolution(torch.autograd.Function):
     def forward(
         ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, padding: int
     ) -> torch.Tensor:
+        if x.dtype != weight.dtype or x.shape[1] != weight.shape[1]:  # kernels would read whatever lies there
+            raise ValueError(f"{x.dtype} {tuple(x.shape)} and weights of {weight.dtype} {tuple(weight.shape)}")
         x, weights = _channels_last(x), _by_place(weight).contiguous()
         ctx.about = about = _places(x.shape[3], weights.shape, padding, bias is not None)
         ctx.is_of_series = weight.dim() == 3
@@ -57,8 +59,8 @@ class _Convolution(torch.autograd.Function):
             turned = torch.empty_like(weights)
             _kernel(emit_turned_weights, about)(weights.data_ptr(), turned.data_ptr())
             dx = _made(dy, turned, None, about.back)
-        d_weight = torch.empty_like(weights)
-        d_bias = x.new_empty(about.outputs) if about.biased else None
+        new = torch.empty_like if len(x) else torch.zeros_like
+        d_weight, d_bias = new(weights), new(weights[0, 0, 0]) if about.biased else None
         addresses = x.data_ptr(), dy.data_ptr(), d_weight.data_ptr(), 0 if d_bias is None else d_bias.data_ptr()
         _kernel(emit_weight_gradient, about)(len(x), x.shape[2], *addresses)
         d_weight = d_weight.permute(3, 2, 0, 1)
@@ -78,7 +80,7 @@ def _places(width: int, weights: Sequence[int], padding: int, biased: bool) -> P
 
 def _made(x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, about: Places) -> torch.Tensor:
     samples, _, height, _ = x.shape
-    y = torch.empty((samples, about.outputs, height, about.made), memory_format=torch.channels_last)
+    y = torch.empty((samples, about.outputs, height, about.made), dtype=x.dtype, memory_format=torch.channels_last)
     addresses = x.data_ptr(), weights.data_ptr(), 0 if bias is None else bias.data_ptr(), y.data_ptr()
     _kernel(emit_convolution, about)(samples, height, *addresses)
     return y

@@ -40,7 +40,7 @@ class FusedRecurrent(nn.Module):
     def forward(self, series: torch.Tensor) -> torch.Tensor:
         """The states, (samples, hidden, time), of (samples, inputs, time)."""
         weights = (self.get_parameter(name) for name in WEIGHTS)
-        states: torch.Tensor = _Steps.apply(self._kind, series.flatten(2).float().permute(2, 0, 1), *weights)  # type: ignore[no-untyped-call]
+        states: torch.Tensor = _Steps.apply(self._kind, series.float().permute(2, 0, 1), *weights)  # type: ignore[no-untyped-call]
         return states.permute(1, 2, 0)
 
 

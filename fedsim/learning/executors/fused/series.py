@@ -1,11 +1,12 @@
-"""Layers of series, which are images of one row here, channels last.
+"""Layers of series. Most compute with rows: images of one row, channels last.
 
-Small convolutions are products of windows; others, and pooling, are those of images, for which PyTorch has fast code.
-Each layer takes (samples, channels, length) as well; what it makes is a row.
+Small convolutions are in machine code, place by place, or by windows where samples go in; others, and pooling, are
+those of images, for which PyTorch has fast code.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cache
 from typing import Any, Self
 
@@ -22,34 +23,36 @@ from fedsim.learning.executors.fused.series_kernels import Windows, emit_sums_of
 from fedsim.models.torch_layers import KMaxPoolModule
 
 __all__ = [
-    "BatchNormalisationOfSeries",
     "ConvolutionOfSeries",
     "ImageConvolutionOfSeries",
     "LargestOfSeries",
+    "LayerOfSeries",
     "PointwiseConvolutionOfSeries",
     "PoolingOfSeries",
-    "as_row",
-    "as_series",
 ]
 
 MOST_WEIGHTS = 2**14
-"""Of a convolution that is taken as products of windows: they stay in the nearest caches."""
+"""Of a convolution in machine code: they stay in the nearest caches."""
 
+MOST_COLUMNS = 16
+"""Of a kernel that is taken place by place: its code grows with them, and so does the time to make it."""
 ENOUGH_SAMPLES = 16
 """From which on PyTorch gives a pointwise convolution to oneDNN when it has one thread."""
 
 
-def as_row(x: torch.Tensor) -> torch.Tensor:
-    """(samples, channels, 1, length) of a series, or of what is a row already."""
-    return x.unsqueeze(2) if x.dim() == 3 else x
+class LayerOfSeries(nn.Module, ABC):
+    """Takes and makes (samples, channels, length), or rows: (samples, channels, 1, length)."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """A series of a series, a row of a row."""
+        return self.of_row(x) if x.dim() == 4 else self.of_row(x.unsqueeze(2)).squeeze(2)
+
+    @abstractmethod
+    def of_row(self, x: torch.Tensor) -> torch.Tensor:
+        """A row of a row."""
 
 
-def as_series(x: torch.Tensor) -> torch.Tensor:
-    """(samples, channels, length) of a row; everything else as it is."""
-    return x.squeeze(2) if x.dim() == 4 else x
-
-
-class ConvolutionOfSeries(nn.Module):
+class ConvolutionOfSeries(LayerOfSeries):
     """Takes the place of a small `torch.nn.Conv1d`, with its parameters; a weight lies as (places, inputs, outputs)."""
 
     def __init__(self, layer: nn.Conv1d) -> None:
@@ -69,9 +72,9 @@ class ConvolutionOfSeries(nn.Module):
         fits = layer.out_channels % LANES == 0 and (_fits_inside(layer) or layer.in_channels < LANES)
         return cls(layer) if fits else None
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of a row."""
-        x = as_row(x).float()
+    def of_row(self, x: torch.Tensor) -> torch.Tensor:
+        """See `LayerOfSeries`."""
+        x = x.float()
         if self._inside:
             return convolved(x, self.weight, self.bias, self._padding)
         made: torch.Tensor = _Windows.apply(x, self.weight, self.bias, self._stride, self._padding)  # type: ignore[no-untyped-call]
@@ -79,8 +82,9 @@ class ConvolutionOfSeries(nn.Module):
 
 
 def _fits_inside(layer: nn.Conv1d) -> bool:
-    """Whether it may stand behind others."""
-    return layer.in_channels % LANES == 0 and layer.stride[0] == 1 and _padding(layer) < layer.kernel_size[0]
+    """Whether it may stand behind others: there is machine code for the gradient of what it takes."""
+    narrow = _padding(layer) < layer.kernel_size[0] <= MOST_COLUMNS
+    return layer.in_channels % LANES == 0 and layer.stride[0] == 1 and narrow
 
 
 class _Windows(torch.autograd.Function):
@@ -92,7 +96,7 @@ class _Windows(torch.autograd.Function):
         (samples, length, inputs), (outputs, _, kernel) = rows.shape, weight.shape
         windows = (length - kernel) // stride + 1
         about = Windows(kernel * inputs, stride * inputs, outputs)
-        y = torch.empty((samples, outputs, 1, windows), memory_format=torch.channels_last)
+        y = torch.empty((samples, outputs, 1, windows), dtype=x.dtype, memory_format=torch.channels_last)
         tensors = (rows, weight.permute(2, 1, 0).contiguous(), bias, y)
         _kernels(about)[0](samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors))
         ctx.about, ctx.stride, ctx.padding, ctx.length = about, stride, padding, x.shape[3]
@@ -133,7 +137,7 @@ def _kernels(about: Windows) -> tuple[Kernel, Kernel]:
     return program.kernel("products"), program.kernel("sums")
 
 
-class PointwiseConvolutionOfSeries(nn.Module):
+class PointwiseConvolutionOfSeries(LayerOfSeries):
     """Takes the place of a `torch.nn.Conv1d` of one place, with its parameters.
 
     A few samples are cut into enough of them that PyTorch gives them to oneDNN, which takes half the time.
@@ -150,22 +154,22 @@ class PointwiseConvolutionOfSeries(nn.Module):
             return None
         return cls(layer)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of a row."""
-        samples, _, _, length = as_row(x).shape
+    def of_row(self, x: torch.Tensor) -> torch.Tensor:
+        """See `LayerOfSeries`."""
+        samples, _, _, length = x.shape
         fitting = (number for number in range(1, ENOUGH_SAMPLES + 1) if length % number == 0)
         cuts = next((number for number in fitting if samples * number >= ENOUGH_SAMPLES), 1)
-        made = nn.functional.conv2d(_rows_cut(as_row(x), samples * cuts), self.weight.unsqueeze(2), self.bias)
-        return _rows_cut(made, samples)
+        cut = _cut_into(x, samples * cuts, length // cuts)
+        return _cut_into(nn.functional.conv2d(cut, self.weight.unsqueeze(2), self.bias), samples, length)
 
 
-def _rows_cut(x: torch.Tensor, samples: int) -> torch.Tensor:
-    """Rows as so many *samples*, shorter or longer ones."""
+def _cut_into(x: torch.Tensor, samples: int, length: int) -> torch.Tensor:
+    """Rows as so many *samples* of another *length*."""
     places = _channels_last(x).permute(0, 2, 3, 1)
-    return places.reshape(samples, 1, -1, x.shape[1]).permute(0, 3, 1, 2)
+    return places.reshape(samples, 1, length, x.shape[1]).permute(0, 3, 1, 2)
 
 
-class ImageConvolutionOfSeries(nn.Module):
+class ImageConvolutionOfSeries(LayerOfSeries):
     """Takes the place of a `torch.nn.Conv1d`, with its parameters; they lie channels last."""
 
     def __init__(self, layer: nn.Conv1d) -> None:
@@ -179,13 +183,13 @@ class ImageConvolutionOfSeries(nn.Module):
         """What takes the place of *layer*, if it is such a one."""
         return cls(layer) if isinstance(layer, nn.Conv1d) else None
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of a row."""
+    def of_row(self, x: torch.Tensor) -> torch.Tensor:
+        """See `LayerOfSeries`."""
         sizes = (1, self._stride), (0, self._padding)
-        return nn.functional.conv2d(_channels_last(as_row(x)), self.weight.unsqueeze(2), self.bias, *sizes)
+        return nn.functional.conv2d(_channels_last(x), self.weight.unsqueeze(2), self.bias, *sizes)
 
 
-class PoolingOfSeries(nn.Module):
+class PoolingOfSeries(LayerOfSeries):
     """Takes the place of a `torch.nn.MaxPool1d`."""
 
     def __init__(self, layer: nn.MaxPool1d) -> None:
@@ -199,27 +203,9 @@ class PoolingOfSeries(nn.Module):
         """What takes the place of *layer*, if it is such a one."""
         return cls(layer) if isinstance(layer, nn.MaxPool1d) else None
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of a row."""
-        return nn.functional.max_pool2d(as_row(x), *self._sizes)
-
-
-class BatchNormalisationOfSeries(nn.BatchNorm2d):
-    """Takes the place of a `torch.nn.BatchNorm1d` that is not fused, with its parameters and statistics."""
-
-    @classmethod
-    def of(cls, layer: nn.Module) -> Self | None:
-        """What takes the place of *layer*, if it is such a one."""
-        if not isinstance(layer, nn.BatchNorm1d):
-            return None
-        made = cls(layer.num_features, device="meta")
-        made._parameters, made._buffers = layer._parameters, layer._buffers
-        return made
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of a row."""
-        made: torch.Tensor = super().forward(as_row(x))
-        return made
+    def of_row(self, x: torch.Tensor) -> torch.Tensor:
+        """See `LayerOfSeries`."""
+        return nn.functional.max_pool2d(x, *self._sizes)
 
 
 class LargestOfSeries(nn.Module):
@@ -235,8 +221,8 @@ class LargestOfSeries(nn.Module):
         return cls(layer) if isinstance(layer, KMaxPoolModule) else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(samples, channels, k) of a row."""
-        x, k = as_series(x).contiguous(), self._by_order.k
+        """(samples, channels, k) of (samples, channels, length)."""
+        x, k = x.contiguous(), self._by_order.k
         values = x.detach().float().numpy()
         least = np.partition(values, -k, axis=2)[:, :, -k, None]
         kept, equal = ~(values <= least), values == least  # what is no number is larger than all numbers
