@@ -59,8 +59,10 @@ class _Convolution(torch.autograd.Function):
             turned = torch.empty_like(weights)
             _kernel(emit_turned_weights, about)(weights.data_ptr(), turned.data_ptr())
             dx = _made(dy, turned, None, about.back)
-        new = torch.empty_like if len(x) else torch.zeros_like
-        d_weight, d_bias = new(weights), new(weights[0, 0, 0]) if about.biased else None
+        d_weight, d_bias = torch.empty_like(weights), x.new_empty(about.outputs) if about.biased else None
+        if not len(x):  # where there is nothing to add up, the kernel writes nothing
+            d_weight.zero_()
+            d_bias = None if d_bias is None else d_bias.zero_()
         addresses = x.data_ptr(), dy.data_ptr(), d_weight.data_ptr(), 0 if d_bias is None else d_bias.data_ptr()
         _kernel(emit_weight_gradient, about)(len(x), x.shape[2], *addresses)
         d_weight = d_weight.permute(3, 2, 0, 1)
