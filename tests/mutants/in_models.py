@@ -163,8 +163,8 @@ FAULTS = (
     Fault(
         "the first step of a series is read",
         TORCH_LAYERS,
-        "return x.flatten(2)[:, :, -1]",
-        "return x.flatten(2)[:, :, 0]",
+        "return x[:, :, -1]",
+        "return x[:, :, 0]",
         (f"{TEST_TORCH_LAYERS}::test_a_recurrent_unit_follows_its_equations",),
     ),
     Fault(
@@ -209,8 +209,8 @@ FAULTS = (
     Fault(
         "a recurrent unit reads backwards",
         TORCH_LAYERS,
-        "unit(series.flatten(2).transpose(1, 2))",
-        "unit(series.flatten(2).flip(2).transpose(1, 2))",
+        "unit(series.transpose(1, 2))",
+        "unit(series.flip(2).transpose(1, 2))",
         (f"{TEST_TORCH_LAYERS}::test_a_recurrent_unit_follows_its_equations",),
     ),
     Fault(
