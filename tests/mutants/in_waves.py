@@ -137,8 +137,8 @@ FAULTS = (
     Fault(
         "what was used last gives its memory back first",
         SHARED_TENSORS,
-        "next(iter(self._used))",
-        "next(reversed(self._used))",
+        "for address in tuple(self._used):",
+        "for address in reversed(tuple(self._used)):",
         (f"{TEST_SHARED_TENSORS}::test_as_much_memory_goes_back_as_is_needed_of_what_is_free_for_longest",),
     ),
     Fault(
