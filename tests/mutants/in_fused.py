@@ -128,7 +128,7 @@ FAULTS = (
     Fault(
         "fused: images with channels first are read as they lie",
         FUSED + "placed.py",
-        "x, weights = _channels_last(x), _by_place(weight).contiguous()",
+        "x, weights = channels_last(x), _by_place(weight).contiguous()",
         "x, weights = x, _by_place(weight).contiguous()",
         (f"{TEST_LAYERS}::test_how_images_lie_in_memory_changes_no_bit_of_a_small_convolution",),
     ),
@@ -217,7 +217,7 @@ FAULTS = (
     Fault(
         "fused: samples are cut channels first for a pointwise convolution",
         FUSED + "series.py",
-        "places = _channels_last(x).permute(0, 2, 3, 1)",
+        "places = channels_last(x).permute(0, 2, 3, 1)",
         "places = x.contiguous()",
         (f"{TEST_LAYERS}::test_errors_of_pointwise_convolutions_are_pytorchs",),
     ),

@@ -17,6 +17,7 @@ from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.normalisation import EPSILON, Normalisation
 from fedsim.learning.executors.fused.normalisation_backward import emit_backward
 from fedsim.learning.executors.fused.normalisation_forward import emit_apply, emit_forward
+from fedsim.learning.executors.fused.placed import channels_last
 
 __all__ = ["FusedNormalisation"]
 
@@ -103,7 +104,7 @@ def _applied(
     about: Normalisation,
 ) -> torch.Tensor:
     """The normalisation by means and inverse deviations that are given."""
-    x, other = _channels_last(x), None if other is None else _channels_last(other)
+    x, other = channels_last(x), None if other is None else channels_last(other)
     y = _made_like(x, about)
     _apply_kernel(about)(*_sizes(x, about), *map(_address, (x, other, *weights, y, *statistics)))
     return y
@@ -135,8 +136,8 @@ class _Normalised(torch.autograd.Function):
         running: tuple[torch.Tensor, ...],
         about: Normalisation,
     ) -> torch.Tensor:
-        x = _channels_last(x)
-        other = None if other is None else _channels_last(other)
+        x = channels_last(x)
+        other = None if other is None else channels_last(other)
         samples, channels, height, width = x.shape
         if about.groups is None and samples * height * width == 1:
             raise ValueError("batch normalisation of one value for each channel: there is nothing to normalise by")
@@ -153,7 +154,7 @@ class _Normalised(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         x, y, weight, bias, means, inverses = ctx.saved_tensors
-        about, dy = ctx.about, _channels_last(gradients[0])
+        about, dy = ctx.about, channels_last(gradients[0])
         dx, d_other = torch.empty_like(x), torch.empty_like(x) if about.added else None
         d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         room = weight.new_empty(2, about.channels)
@@ -167,10 +168,6 @@ def _made_like(x: torch.Tensor, about: Normalisation) -> torch.Tensor:
     samples, channels, height, width = x.shape
     shape = samples, channels, height, width // 2 if about.pooled else width
     return torch.empty(shape, dtype=x.dtype, memory_format=torch.channels_last)
-
-
-def _channels_last(x: torch.Tensor) -> torch.Tensor:
-    return x.contiguous(memory_format=torch.channels_last)
 
 
 def _address(tensor: torch.Tensor | None) -> int:

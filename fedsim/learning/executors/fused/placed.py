@@ -20,7 +20,12 @@ from fedsim.learning.executors.fused.place_kernels import (
     emit_weight_gradient,
 )
 
-__all__ = ["convolved", "lying_by_place"]
+__all__ = ["channels_last", "convolved", "lying_by_place"]
+
+
+def channels_last(x: torch.Tensor) -> torch.Tensor:
+    """*x*, (samples, channels, height, width), with its channels side by side in memory."""
+    return x.contiguous(memory_format=torch.channels_last)
 
 
 def lying_by_place(weight: torch.Tensor) -> torch.Tensor:
@@ -44,7 +49,7 @@ class _Convolution(torch.autograd.Function):
     ) -> torch.Tensor:
         if x.dtype != weight.dtype or x.shape[1] != weight.shape[1]:  # kernels would read whatever lies there
             raise ValueError(f"{x.dtype} {tuple(x.shape)} and weights of {weight.dtype} {tuple(weight.shape)}")
-        x, weights = _channels_last(x), _by_place(weight).contiguous()
+        x, weights = channels_last(x), _by_place(weight).contiguous()
         ctx.about = about = _places(x.shape[3], weights.shape, padding, bias is not None)
         ctx.is_of_series = weight.dim() == 3
         ctx.save_for_backward(x, weights)
@@ -53,7 +58,7 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        (x, weights), about, dy = ctx.saved_tensors, ctx.about, _channels_last(gradients[0])
+        (x, weights), about, dy = ctx.saved_tensors, ctx.about, channels_last(gradients[0])
         dx = None
         if ctx.needs_input_grad[0]:
             turned = torch.empty_like(weights)
@@ -92,7 +97,3 @@ def _made(x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, abo
 def _kernel(emit: Callable[[ir.Module, Places, Machine], None], about: Places) -> Kernel:
     """What *emit* writes, for float32: each by itself, as not all are needed of all."""
     return Program(Part(emit, about, host_machine(torch.float32))).kernel(emit.__name__.removeprefix("emit_"))
-
-
-def _channels_last(x: torch.Tensor) -> torch.Tensor:
-    return x.contiguous(memory_format=torch.channels_last)

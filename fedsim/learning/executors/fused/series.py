@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.placed import convolved, lying_by_place
+from fedsim.learning.executors.fused.placed import channels_last, convolved, lying_by_place
 from fedsim.learning.executors.fused.series_kernels import Windows, emit_sums_of_windows, emit_window_products
 from fedsim.models.torch_layers import KMaxPoolModule
 
@@ -106,7 +106,7 @@ class _Windows(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        (rows, weight), dy = ctx.saved_tensors, _channels_last(gradients[0])
+        (rows, weight), dy = ctx.saved_tensors, channels_last(gradients[0])
         (samples, length, inputs), (outputs, _, kernel), windows = rows.shape, weight.shape, dy.shape[3]
         d_weight = dy.new_empty(kernel, inputs, outputs)
         sums = _kernels(ctx.about)[1]
@@ -123,10 +123,6 @@ def _padded(x: torch.Tensor, padding: int) -> torch.Tensor:
     """(samples, length, channels) of a row, with zeros around."""
     rows = x.squeeze(2).transpose(1, 2)
     return nn.functional.pad(rows, (0, 0, padding, padding)).contiguous() if padding else rows.contiguous()
-
-
-def _channels_last(x: torch.Tensor) -> torch.Tensor:
-    return x.contiguous(memory_format=torch.channels_last)
 
 
 @cache
@@ -165,7 +161,7 @@ class PointwiseConvolutionOfSeries(LayerOfSeries):
 
 def _cut_into(x: torch.Tensor, samples: int, length: int) -> torch.Tensor:
     """Rows as so many *samples* of another *length*."""
-    places = _channels_last(x).permute(0, 2, 3, 1)
+    places = channels_last(x).permute(0, 2, 3, 1)
     return places.reshape(samples, 1, length, x.shape[1]).permute(0, 3, 1, 2)
 
 
@@ -186,7 +182,7 @@ class ImageConvolutionOfSeries(LayerOfSeries):
     def of_row(self, x: torch.Tensor) -> torch.Tensor:
         """See `LayerOfSeries`."""
         sizes = (1, self._stride), (0, self._padding)
-        return nn.functional.conv2d(_channels_last(x), self.weight.unsqueeze(2), self.bias, *sizes)
+        return nn.functional.conv2d(channels_last(x), self.weight.unsqueeze(2), self.bias, *sizes)
 
 
 class PoolingOfSeries(LayerOfSeries):
