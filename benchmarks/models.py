@@ -26,9 +26,9 @@ import numpy as np
 import torch
 from rich.console import Console
 
-from benchmarks.models_fedsim import RunFailed, first_model, rounds_of
+from benchmarks.models_fedsim import RunFailed, first_model, rounds_in_turn
 from benchmarks.models_loop import Loop, LoopFailed
-from benchmarks.models_table import Row, Turn, table, write
+from benchmarks.models_table import Row, table, write
 from benchmarks.models_work import MODELS, MOST_TEXTS, Model, TensorDict, Work, chosen
 from fedsim.learning.executors.processor import instruction_set
 
@@ -56,11 +56,8 @@ def measure(row: Row, loop: Loop, times: int) -> None:
             loop.begin(row.work, row.precision)
             row.layout = loop.layout
             rounds = 1 + WARM_UP + times
-            with rounds_of(row.work, Path(folder) / "run", row.precision, rounds) as run:
-                loop.another()
-                turns = [(Turn.of(run.another), Turn.of(loop.another)) for _ in range(WARM_UP + times)]
-            row.executor = run.executor
-            row.turns = turns[WARM_UP:]
+            row.executor, turns = rounds_in_turn(row.work, Path(folder) / "run", row.precision, rounds, loop.another)
+            row.turns = turns[1 + WARM_UP :]
     except RunFailed as reason:
         row.reason = f"fedsim: {' '.join(str(reason).split())}"
     except LoopFailed as reason:

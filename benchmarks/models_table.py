@@ -8,7 +8,6 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,14 @@ class Turn:
     """Of this process and of all that it has started; of this one alone where there is no /proc."""
 
     @staticmethod
-    def of(another: Callable[[], None]) -> Turn:
-        begin_s, begin_cpu_s = time.perf_counter(), _cpu_s()
-        another()
+    def begun() -> tuple[float, float]:
+        """Two clocks, for `since`."""
+        return time.perf_counter(), _cpu_s()
+
+    @staticmethod
+    def since(begun: tuple[float, float]) -> Turn:
+        """What it has taken since then."""
+        begin_s, begin_cpu_s = begun
         return Turn(time.perf_counter() - begin_s, _cpu_s() - begin_cpu_s)
 
 

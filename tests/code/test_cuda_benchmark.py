@@ -14,7 +14,8 @@ from benchmarks import cuda_parts, cuda_rounds, training_cuda
 from benchmarks.cuda_parts import CHOICES, OF_A_WAVE, counted, plain_loop, recordings, waves
 from benchmarks.cuda_rounds import rounds, ways
 from benchmarks.cuda_work import Asked, error
-from fedsim.learning.executors.batched import low_rank, shared
+from fedsim.learning.executors import matrix
+from fedsim.learning.executors.batched import low_rank
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 
 
@@ -30,7 +31,7 @@ def as_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cuda_parts, name, number)
     monkeypatch.setattr(BatchedTrainer, "stacked", True)
     monkeypatch.setattr(BatchedTrainer, "recorder", TapeRecorder)
-    monkeypatch.setattr(shared, "kernels_for", lambda *_: None)
+    monkeypatch.setattr(matrix, "kernels_for", lambda *_, **__: None)
     monkeypatch.setattr(low_rank, "correction_kernel", lambda *_: None)
 
 

@@ -15,7 +15,8 @@ from tapes import TapeRecorder
 
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
-from fedsim.learning.executors.batched import low_rank, shared
+from fedsim.learning.executors import matrix
+from fedsim.learning.executors.batched import low_rank
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.scenario.load import load
 
@@ -69,7 +70,7 @@ def as_on_cuda_everywhere(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     if "cuda" not in request.node.keywords:
         monkeypatch.setattr(BatchedTrainer, "recorder", TapeRecorder)
         monkeypatch.setattr(TapeRecorder, "played", 0)
-        monkeypatch.setattr(shared, "kernels_for", lambda *_: None)
+        monkeypatch.setattr(matrix, "kernels_for", lambda *_, **__: None)
         monkeypatch.setattr(low_rank, "correction_kernel", lambda *_: None)
 
 

@@ -33,7 +33,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from fedsim.kernel.streams import Stream
 from fedsim.learning.batches import BatchSizes
-from fedsim.learning.executors.batched import low_rank, recordings, shared, trainer
+from fedsim.learning.executors import matrix
+from fedsim.learning.executors.batched import low_rank, recordings, trainer
 from fedsim.learning.executors.batched.course import Stage
 from fedsim.learning.executors.batched.cuda_graphs import CudaRecorder
 from fedsim.learning.executors.batched.executor import Batched
@@ -56,7 +57,7 @@ each_model = pytest.mark.parametrize("model", MODELS)
 @pytest.fixture(autouse=True)
 def only_operations_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code of our own, for the CPU, is on no tape."""
-    monkeypatch.setattr(shared, "kernels_for", lambda *_: None)
+    monkeypatch.setattr(matrix, "kernels_for", lambda *_, **__: None)
     monkeypatch.setattr(low_rank, "correction_kernel", lambda *_: None)
 
 

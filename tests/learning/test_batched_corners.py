@@ -26,9 +26,9 @@ from fedsim.learning.executors.batched.dense import Dense
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.scoring import CHUNK
-from fedsim.learning.executors.batched.shared import LARGE
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.compiled import machine_code
+from fedsim.learning.executors.matrix import LARGE
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import TensorDict, Trainer
 from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum

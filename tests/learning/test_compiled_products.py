@@ -13,12 +13,12 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from tiers import drawn, mostly_long
 
-from fedsim.learning.executors.batched import shared
-from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
+from fedsim.learning.executors import matrix as matrix_module
 from fedsim.learning.executors.compiled import machine_code
 from fedsim.learning.executors.compiled.arithmetic import Machine
 from fedsim.learning.executors.compiled.machine_code import ENOUGH_HELD, ProductKernels
 from fedsim.learning.executors.compiled.products import TERMS, MatrixShape
+from fedsim.learning.executors.matrix import LARGE, Matrix, kernels_for
 
 EXACT = 1e-12
 SHAPES = [(256, 256), (260, 272), (128, 800), (63, 1088)]
@@ -39,7 +39,7 @@ def made_for(held: int, *, amd: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(machine_code, "is_amd", lambda: amd)
     monkeypatch.setattr(machine_code, "has_tiles", lambda: False)
-    monkeypatch.setattr(shared, "product_kernels", kernels_made_for(held, amd))
+    monkeypatch.setattr(matrix_module, "product_kernels", kernels_made_for(held, amd))
 
 
 @cache
@@ -83,7 +83,7 @@ def test_products_are_pytorchs(held: int, case: tuple[tuple[int, int], int, int]
 
 
 def check_products(weight: torch.Tensor, h: torch.Tensor, d: torch.Tensor) -> None:
-    matrix = Shared(weight, None)
+    matrix = Matrix(weight, None)
     assert far(matrix.times_transposed(h), h @ weight.t()) <= EXACT
     assert far(matrix.times(d), d @ weight) <= EXACT
     assert far(matrix.sum_of_products(d, h), d.t() @ h) <= EXACT
@@ -94,7 +94,7 @@ def check_products(weight: torch.Tensor, h: torch.Tensor, d: torch.Tensor) -> No
 def test_a_row_does_not_feel_the_others(case: tuple[tuple[int, int], int, int], first: int) -> None:
     """Bit for bit: so numbers do not depend on who else is in a wave."""
     weight, h, d = tensors(case, torch.float32)
-    matrix, some = Shared(weight, None), slice(min(first, len(h) - 1), None)
+    matrix, some = Matrix(weight, None), slice(min(first, len(h) - 1), None)
     assert torch.equal(matrix.times_transposed(h)[some], matrix.times_transposed(h[some]))
     assert torch.equal(matrix.times(d)[some], matrix.times(d[some]))
 
@@ -112,7 +112,7 @@ def test_float32_is_as_near_to_float64_as_pytorchs(
     made_for(held, amd=True, monkeypatch=monkeypatch)
     weight, h, d = tensors((shape, rows, 1))
     single = [tensor.float() for tensor in (weight, h, d)]
-    mine, (w, x, y) = Shared(single[0], None), single
+    mine, (w, x, y) = Matrix(single[0], None), single
     for found, theirs, exact in (
         (mine.times_transposed(x), x @ w.t(), x.double() @ w.double().t()),
         (mine.times(y), y @ w, y.double() @ w.double()),
@@ -130,9 +130,9 @@ def test_float32_is_as_near_to_float64_as_pytorchs(
 def test_registers_move_no_bit(held: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """On a processor with few of them a library is asked; what would be computed is the same."""
     weight, h, d = tensors((shape, 23, 8))
-    few, own = ProductKernels(MatrixShape(*shape), Machine("double", held)), Shared(weight, None)
-    monkeypatch.setattr(shared, "product_kernels", lambda shape, dtype, products: few)
-    other = Shared(weight, None)
+    few, own = ProductKernels(MatrixShape(*shape), Machine("double", held)), Matrix(weight, None)
+    monkeypatch.setattr(matrix_module, "product_kernels", lambda shape, dtype, products: few)
+    other = Matrix(weight, None)
     assert torch.equal(own.times_transposed(h), other.times_transposed(h))
     assert torch.equal(own.times(d), other.times(d))
     assert torch.equal(own.sum_of_products(d, h), other.sum_of_products(d, h))
@@ -161,7 +161,7 @@ def test_products_of_whole_numbers_are_exact(shape: tuple[int, int], held: int, 
 
 def test_of_no_row_there_is_no_sum() -> None:
     weight, h, d = tensors((SHAPES[0], 1, 8))
-    assert not Shared(weight, None).sum_of_products(d[:0], h[:0]).any()
+    assert not Matrix(weight, None).sum_of_products(d[:0], h[:0]).any()
     ours, made = own_kernels(MatrixShape(*SHAPES[0]), Machine("double", HELD)), weight.clone()
     for kernel in (ours.sum_of_products, ours.added_products):
         kernel(0, *[made.data_ptr()] * 3)
@@ -171,10 +171,10 @@ def test_of_no_row_there_is_no_sum() -> None:
 def test_rows_keep_their_shape() -> None:
     """Clients and samples in front, whatever lies how in memory."""
     weight, h, d = tensors((SHAPES[0], 12, 3))
-    matrix = Shared(weight, None)
+    matrix = Matrix(weight, None)
     assert torch.equal(matrix.times_transposed(h.view(3, 4, -1)), matrix.times_transposed(h).view(3, 4, -1))
     assert torch.equal(matrix.times(d.t().contiguous().t().view(12, -1)), matrix.times(d))
-    transposed = Shared(weight.t().contiguous().t(), None)
+    transposed = Matrix(weight.t().contiguous().t(), None)
     assert torch.equal(transposed.times(d), matrix.times(d))
     assert torch.equal(transposed.sum_of_products(d, h), matrix.sum_of_products(d, h))
 
@@ -185,7 +185,7 @@ def test_other_shapes_are_left_to_pytorch() -> None:
     assert not MatrixShape(256, 270).fits
     weight, h, _ = tensors(((256, 270), 5, 1))
     assert weight.numel() >= LARGE
-    assert torch.equal(Shared(weight, None).times_transposed(h), h @ weight.t())
+    assert torch.equal(Matrix(weight, None).times_transposed(h), h @ weight.t())
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_where_pytorchs_products_are_as_quick_they_are_taken(
 def test_rows_of_another_type_or_width_are_refused() -> None:
     """As PyTorch refuses them: a kernel would read whatever lies behind them."""
     weight, h, d = tensors((SHAPES[1], 3, 1))
-    matrix = Shared(weight, None)
+    matrix = Matrix(weight, None)
     for wrong in (h.float(), h[:, :-1], d):
         with pytest.raises(ValueError, match="and a matrix of"):
             matrix.times_transposed(wrong)

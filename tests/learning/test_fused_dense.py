@@ -21,11 +21,12 @@ from torch import nn
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
+from fedsim.learning.executors import matrix
 from fedsim.learning.executors.compiled.machine_code import ProductKernels, host_machine
 from fedsim.learning.executors.compiled.products import MatrixShape
-from fedsim.learning.executors.fused import dense
-from fedsim.learning.executors.fused.dense import LARGE, FusedDense, steps_in_passing
+from fedsim.learning.executors.fused.dense import FusedDense, steps_in_passing
 from fedsim.learning.executors.fused.module import fused
+from fedsim.learning.executors.matrix import LARGE, Matrix
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph
@@ -110,23 +111,23 @@ def errors(found: Numbers, true: Numbers) -> dict[str, float]:
 
 
 @cache
-def kernels(shape: MatrixShape, dtype: torch.dtype) -> ProductKernels | None:
+def kernels(shape: MatrixShape, dtype: torch.dtype, products: torch.dtype | None = None) -> ProductKernels | None:
     return ProductKernels(shape, host_machine(dtype)) if shape.fits else None
 
 
 @pytest.fixture(autouse=True)
 def machine_code_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Elsewhere products are left to PyTorch, or are taken on tiles."""
-    monkeypatch.setattr(dense, "product_kernels", kernels)
+    monkeypatch.setattr(matrix, "product_kernels", kernels)
 
 
 @pytest.mark.parametrize("shape", [*FITTING, *OTHERS])
 def test_products_are_in_machine_code_where_there_is_some(
     shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert isinstance(layer(*shape)[0]._products, dense._Compiled) == (shape in FITTING)
-    monkeypatch.setattr(dense, "product_kernels", lambda *about: None)
-    assert isinstance(layer(*shape)[0]._products, dense._ByPyTorch)
+    assert (Matrix(layer(*shape)[0].weight)._kernels is not None) == (shape in FITTING)
+    monkeypatch.setattr(matrix, "product_kernels", lambda *about: None)
+    assert Matrix(layer(*shape)[0].weight)._kernels is None
 
 
 @pytest.mark.parametrize("reduced", [False, True])
@@ -147,6 +148,21 @@ def test_errors_are_pytorchs(
         assert {one.dtype for one in made.parameters()} == {torch.float32}
         ratios.append({name: mine[name] / one for name, one in theirs.items()})
     assert broken(ratios) == {}
+
+
+@pytest.mark.parametrize(
+    ("shape", "samples", "rounded"), [((512, 131), 31, False), ((512, 131), 32, True), ((513, 131), 1, True)]
+)
+@pytest.mark.parametrize("rate", [None, RATE])
+def test_a_few_samples_are_not_rounded_in_machine_code(
+    shape: tuple[int, int], samples: int, rounded: bool, rate: float | None
+) -> None:
+    """Under autocast: what is made, and all that is handed on, is then what it is without."""
+    made, (x, d) = layer(*shape, rate=rate)[0], some(*shape, samples)
+    exact = done(copy.deepcopy(made), x, d, rate)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = done(made, x, d, rate)
+    assert {name: torch.equal(one, exact[name]) for name, one in found.items()} == dict.fromkeys(exact, not rounded)
 
 
 LAYS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
@@ -176,7 +192,7 @@ def test_without_a_kernel_that_adds_a_gradient_is_taken_off(
     (made, own), (x, d) = layer(rate=rate), some(INPUTS, HIDDEN, 17)
     about = kernels(MatrixShape(HIDDEN, INPUTS), torch.float32)
     others = SimpleNamespace(**{name: one for name, one in vars(about).items() if name != "added_products"})
-    monkeypatch.setattr(dense, "product_kernels", lambda *about: others)
+    monkeypatch.setattr(matrix, "product_kernels", lambda *about: others)
     torch.testing.assert_close(done(made, x, d, rate), done(own, x, d, rate), rtol=1e-5, atol=1e-5)
 
 
@@ -370,4 +386,4 @@ def test_further_models_never_step() -> None:
     trainer = PlainTrainer(table(), dataset(), "cpu", "float32")
     steps_in_passing(trainer._module, table().parts, 0.05)
     frozen = trainer._frozen("teacher", initial_parameters(table(), np.random.default_rng(0)))
-    assert {one.rate for one in frozen.modules() if isinstance(one, dense.FusedDense)} == {None}
+    assert {one.rate for one in frozen.modules() if isinstance(one, FusedDense)} == {None}

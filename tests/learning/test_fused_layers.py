@@ -15,9 +15,11 @@ from layer_errors import Sides, broken, draw, numbers, seeded
 from tiers import FULL, mostly_long
 from torch import nn
 
+from fedsim.learning.executors import matrix
 from fedsim.learning.executors.fused.images import MANY_WEIGHTS, ChannelsFirstConvolution, SmallConvolution
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import (
+    ENOUGH_ROUNDED,
     ENOUGH_SAMPLES,
     ConvolutionOfSeries,
     ImageConvolutionOfSeries,
@@ -65,6 +67,19 @@ def recurrent(unit: str, inputs: int, hidden: int, seed: int = 0) -> Sides:
     fused = FusedRecurrent.of(copy.deepcopy(layer))
     assert fused is not None
     return Sides(layer, fused)
+
+
+class Rounding(nn.Module):
+    """A layer under autocast, as in the plain loop: not in the backward pass."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            made: torch.Tensor = self.layer(x)
+        return made.float()
 
 
 def wanting(*tensors: torch.Tensor) -> list[torch.Tensor]:
@@ -121,6 +136,24 @@ def test_what_is_no_number_stays_none_whatever_its_bits(unit: str, bits: int) ->
         assert mine[name][one.isfinite()].isfinite().all(), name
 
 
+@pytest.mark.parametrize(("unit", "samples", "rounded"), [("lstm", 16, True), ("lstm", 15, False), ("gru", 40, False)])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_lstm_of_many_samples_rounds_as_pytorchs(
+    unit: str, samples: int, rounded: bool, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under autocast: then it is PyTorch's to the last bit; a layer that does not round is what it is without.
+
+    Whether products with the inputs are in machine code or PyTorch's.
+    """
+    if not compiled:
+        monkeypatch.setattr(matrix, "product_kernels", lambda *about: None)
+    generator, sides = seeded(3), recurrent(unit, 5, 32)
+    x, d = wanting(draw(generator, samples, 5, 7)), draw(generator, samples, 32, 7)
+    exact = numbers(sides.fused, x, d)
+    theirs, mine = Sides(Rounding(sides.pytorchs), Rounding(sides.fused)).numbers(x, d)
+    assert all(torch.equal(mine[name], one) for name, one in (theirs if rounded else exact).items())
+
+
 @pytest.mark.parametrize("layer", [nn.GRU(3, 8), nn.LSTM(3, 24), nn.RNN(3, 16), nn.Linear(3, 16)])
 def test_other_recurrent_layers_stay_pytorchs(layer: nn.Module) -> None:
     assert FusedRecurrent.of(layer) is None
@@ -168,6 +201,22 @@ def test_convolutions_of_whole_numbers_are_exact(
     d = torch.randint(-3, 4, sides.pytorchs(x).shape, generator=generator).float()
     theirs, mine = sides.numbers([x], d)
     assert all(torch.equal(mine[name], one) for name, one in theirs.items())
+
+
+@pytest.mark.parametrize(("samples", "rounded"), [(21, False), (22, True)])
+def test_a_small_convolution_of_many_places_rounds_as_pytorchs(samples: int, rounded: bool) -> None:
+    """Under autocast, if there is so much to multiply; else it is what it is without."""
+    generator, sides = seeded(4), convolution(nn.Conv1d(64, 64, 3, 1, 1), ConvolutionOfSeries)
+    assert (samples * 255 * 64 * 64 * 3 >= ENOUGH_ROUNDED) == rounded
+    x, d = wanting(draw(generator, samples, 64, 255)), draw(generator, samples, 64, 255)
+    exact = numbers(sides.fused, x, d)
+    theirs, mine = Sides(Rounding(sides.pytorchs), Rounding(sides.fused)).numbers(x, d)
+    far = {name: float((mine[name] - one).norm() / one.norm()) for name, one in exact.items()}
+    if rounded:
+        assert max(far.values()) > 1e-3
+        torch.testing.assert_close(mine, theirs, rtol=2e-2, atol=2e-2)
+    else:
+        assert set(far.values()) == {0.0}
 
 
 def test_what_is_no_number_goes_on_through_convolutions() -> None:

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llvmlite import ir
 
-from fedsim.learning.executors.batched import shared
+from fedsim.learning.executors import matrix as matrix_module
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.compiled import machine_code
 from fedsim.learning.executors.compiled.arithmetic import Machine
@@ -24,6 +23,7 @@ from fedsim.learning.executors.compiled.emitter import Emitter
 from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import Program, TiledProductKernels
 from fedsim.learning.executors.compiled.tiles import EXACT, ROUNDED, Tiles
+from fedsim.learning.executors.matrix import Matrix
 from fedsim.learning.executors.processor import has_tiles
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape
@@ -136,8 +136,8 @@ def test_without_tiles_or_leave_to_use_them_there_are_none(missing: str, monkeyp
 
 @needs_tiles
 def test_float32_takes_them_and_float64_does_not() -> None:
-    assert isinstance(shared.kernels_for((256, 256), torch.float32), TiledProductKernels)
-    assert not isinstance(shared.kernels_for((256, 256), torch.float64), TiledProductKernels)
+    assert isinstance(matrix_module.kernels_for((256, 256), torch.float32), TiledProductKernels)
+    assert not isinstance(matrix_module.kernels_for((256, 256), torch.float64), TiledProductKernels)
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_float32_takes_them_and_float64_does_not() -> None:
 @pytest.fixture
 def tiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices too."""
-    monkeypatch.setattr(shared, "LARGE", 1)
+    monkeypatch.setattr(matrix_module, "LARGE", 1)
 
 
 @needs_tiles
@@ -156,7 +156,7 @@ def tiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_products_are_as_near_to_float64_as_pytorchs(outputs: int, inputs: int, rows: int) -> None:
     """Of any shape: with rows, columns and terms that fill no tile, several panels, and several parts."""
     weight, h, d = random(outputs, inputs, seed=1), random(rows, inputs, seed=2), random(rows, outputs, seed=3)
-    matrix, exact = Shared(weight, None), weight.double()
+    matrix, exact = Matrix(weight, None), weight.double()
     for found, theirs, truth in (
         (matrix.times_transposed(h), h @ weight.t(), h.double() @ exact.t()),
         (matrix.times(d), d @ weight, d.double() @ exact),
@@ -172,7 +172,7 @@ def test_products_are_as_near_to_float64_as_pytorchs(outputs: int, inputs: int, 
 def test_a_row_does_not_feel_the_others(rows: int) -> None:
     """Bit for bit, wherever it is."""
     weight, h, d = random(70, 600, seed=1), random(100, 600, seed=2), random(100, 70, seed=3)
-    matrix = Shared(weight, None)
+    matrix = Matrix(weight, None)
     y, before = matrix.times_transposed(h), matrix.times(d)
     for some in (slice(rows), slice(100 - rows, None)):
         assert torch.equal(matrix.times_transposed(h[some]), y[some])
@@ -182,7 +182,7 @@ def test_a_row_does_not_feel_the_others(rows: int) -> None:
 @needs_tiles
 @pytest.mark.usefixtures("tiled")
 def test_a_sum_over_no_rows_is_zero() -> None:
-    total = Shared(random(37, 51, seed=1), None).sum_of_products(torch.empty(0, 37), torch.empty(0, 51))
+    total = Matrix(random(37, 51, seed=1), None).sum_of_products(torch.empty(0, 37), torch.empty(0, 51))
     assert torch.equal(total, torch.zeros(37, 51))
 
 
@@ -191,7 +191,7 @@ def test_a_sum_over_no_rows_is_zero() -> None:
 def test_what_is_left_out_of_products_has_no_sign() -> None:
     """Sums of many positive products would tell."""
     left, right = random(200, 800, seed=1).abs(), random(60, 800, seed=2).abs()
-    found, truth = Shared(right, None).times_transposed(left), left.double() @ right.double().t()
+    found, truth = Matrix(right, None).times_transposed(left), left.double() @ right.double().t()
     assert abs(float(((found - truth) / truth).mean())) <= 2**-28
 
 
@@ -201,7 +201,7 @@ def test_what_is_left_out_of_products_has_no_sign() -> None:
 def test_factors_may_be_rounded(rows: int) -> None:
     """Then products are those of the rounded factors, to float32's last digits."""
     weight, h, d = random(37, 51, seed=1), random(rows, 51, seed=2), random(rows, 37, seed=3)
-    matrix, (w, x, y) = Shared(weight, torch.bfloat16), (tensor.bfloat16().double() for tensor in (weight, h, d))
+    matrix, (w, x, y) = Matrix(weight, torch.bfloat16), (tensor.bfloat16().double() for tensor in (weight, h, d))
     for found, truth in (
         (matrix.times_transposed(h), x @ w.t()),
         (matrix.times(d), y @ w),

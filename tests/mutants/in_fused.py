@@ -142,8 +142,8 @@ FAULTS = (
     Fault(
         "fused: inputs of a recurrent layer meet weights without their bias",
         FUSED + "recurrent.py",
-        "    return made.add_(bias)\n",
-        "    return made\n",
+        ".times(rows).add_(inputs_bias)",
+        ".times(rows)",
         (f"{TEST_LAYERS}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
     Fault(
@@ -156,26 +156,26 @@ FAULTS = (
     Fault(
         "fused: gradients are those of the weights after the step",
         FUSED + "dense.py",
-        "        d_x = products.before(d, factor) if ctx.needs_input_grad[0] else None\n        if ctx.rate is None:\n",
+        "        d_x = matrix.times(d) if ctx.needs_input_grad[0] else None\n        if ctx.rate is None:\n",
         "        if ctx.rate is not None:\n"
-        "            products.step(weight, d, x, ctx.rate)\n"
-        "        d_x = products.before(d, factor) if ctx.needs_input_grad[0] else None\n"
+        "            matrix.step(d, x, ctx.rate)\n"
+        "        d_x = matrix.times(d) if ctx.needs_input_grad[0] else None\n"
         "        if ctx.rate is not None:\n"
-        "            products.step(weight, d, x, -ctx.rate)\n"
+        "            matrix.step(d, x, -ctx.rate)\n"
         "        if ctx.rate is None:\n",
         (f"{TEST_DENSE}::test_errors_are_pytorchs",),
     ),
     Fault(
         "fused: the step of a large layer is added",
-        FUSED + "dense.py",
-        "d * -rate, h, weight",
-        "d * rate, h, weight",
+        EXECUTORS + "matrix.py",
+        "d * -rate, h, self.weight",
+        "d * rate, h, self.weight",
         (f"{TEST_DENSE}::test_a_step_on_whole_numbers_is_exact",),
     ),
     Fault(
         "fused: products read rows as if they lay side by side",
-        FUSED + "dense.py",
-        "some, other = some.contiguous(), other.contiguous()",
+        EXECUTORS + "matrix.py",
+        "rows, other = rows.contiguous(), other.contiguous()",
         "pass",
         (f"{TEST_DENSE}::test_how_numbers_lie_in_memory_changes_no_bit_of_a_product",),
     ),
@@ -185,6 +185,48 @@ FAULTS = (
         "    @staticmethod\n    @once_differentiable\n",
         "    @staticmethod\n",
         (f"{TEST_DENSE}::test_a_second_derivative_is_refused",),
+    ),
+    Fault(
+        "fused: a rounded copy of the weights takes the step",
+        FUSED + "dense.py",
+        "if matrix.weight is weight:",
+        "if True:",
+        (f"{TEST_DENSE}::test_errors_are_pytorchs",),
+    ),
+    Fault(
+        "fused: a few samples are rounded with all weights of a large layer",
+        FUSED + "dense.py",
+        "return len(x) >= ENOUGH_ROUNDED or not",
+        "return True or not",
+        (f"{TEST_DENSE}::test_a_few_samples_are_not_rounded_in_machine_code",),
+    ),
+    Fault(
+        "fused: many samples are not rounded",
+        FUSED + "dense.py",
+        "return len(x) >= ENOUGH_ROUNDED or not",
+        "return not",
+        (f"{TEST_DENSE}::test_a_few_samples_are_not_rounded_in_machine_code",),
+    ),
+    Fault(
+        "fused: an LSTM never rounds",
+        FUSED + "recurrent.py",
+        'if self._kind == "lstm" and torch.is_autocast_enabled("cpu") and',
+        "if False and",
+        (f"{TEST_LAYERS}::test_an_lstm_of_many_samples_rounds_as_pytorchs",),
+    ),
+    Fault(
+        "fused: a GRU rounds too",
+        FUSED + "recurrent.py",
+        'with torch.autocast("cpu", enabled=False):',
+        'with torch.autocast("cpu", torch.bfloat16):',
+        (f"{TEST_LAYERS}::test_an_lstm_of_many_samples_rounds_as_pytorchs",),
+    ),
+    Fault(
+        "fused: small convolutions of series never round",
+        FUSED + "series.py",
+        'if self._inside and torch.is_autocast_enabled("cpu") and',
+        "if False and",
+        (f"{TEST_LAYERS}::test_a_small_convolution_of_many_places_rounds_as_pytorchs",),
     ),
     Fault(
         "fused: large layers do not round under autocast",

@@ -10,7 +10,7 @@ from fedsim.learning.executors.batched.client_tensors import ClientTensors
 from fedsim.learning.executors.batched.layer import GroupLayer
 from fedsim.learning.executors.batched.low_rank import LowRank, rows_that_pay
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import LARGE, Shared
+from fedsim.learning.executors.matrix import LARGE, Matrix
 
 __all__ = ["Dense"]
 
@@ -27,7 +27,7 @@ class Dense(GroupLayer):
         self._tensors: ClientTensors | None = None
         if recipe.linear and weight.numel() >= LARGE:
             self._factors = LowRank(
-                recipe, Shared(weight, recipe.products), clients, min(rows, rows_that_pay(*weight.shape))
+                recipe, Matrix(weight, recipe.products), clients, min(rows, rows_that_pay(*weight.shape))
             )
         else:
             self._tensors = ClientTensors.copies(recipe, weight, clients)

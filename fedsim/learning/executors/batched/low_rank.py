@@ -23,8 +23,8 @@ import torch
 
 from fedsim.learning.executors.batched.coefficients import Coefficients
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.batched.shared import LARGE, Shared, kernels_for
 from fedsim.learning.executors.compiled.machine_code import correction_kernel
+from fedsim.learning.executors.matrix import LARGE, Matrix, kernels_for
 
 __all__ = ["LowRank", "prepare_factors", "rows_that_pay"]
 
@@ -48,7 +48,7 @@ def prepare_factors(
 class LowRank:
     """The weights of a group of clients, (outputs, inputs) each, in factors."""
 
-    def __init__(self, recipe: Recipe, shared: Shared, clients: int, rows: int) -> None:
+    def __init__(self, recipe: Recipe, shared: Matrix, clients: int, rows: int) -> None:
         """*rows* is how many samples, at most, each client will see."""
         outputs, inputs = shared.weight.shape
         self._recipe = recipe

@@ -10,8 +10,8 @@ import torch
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.images import channels_last, pooled
 from fedsim.learning.executors.batched.layer import layer_tensors
-from fedsim.learning.executors.batched.shared import Shared
 from fedsim.learning.executors.batched.support import Architecture, ConvolutionBlock
+from fedsim.learning.executors.matrix import Matrix
 from fedsim.learning.executors.trainer import Tally, TensorDict, infinite_unless_finite
 
 __all__ = ["forward", "tally_of"]
@@ -37,7 +37,7 @@ def forward(
     h = features(model, x, products)
     for block in architecture.dense_stack:
         weight, bias = layer_tensors(model, block)
-        h = _with(Shared(weight, products).times_transposed(h), bias)
+        h = _with(Matrix(weight, products).times_transposed(h), bias)
         if block.rectified:
             h.relu_()
     return h

@@ -19,7 +19,7 @@ import torch
 from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.samples import padded
-from fedsim.learning.executors.batched.shared import product
+from fedsim.learning.executors.matrix import product
 
 __all__ = ["StackedConvStack", "StackedConvolution"]
 

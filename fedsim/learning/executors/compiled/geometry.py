@@ -11,11 +11,16 @@ from dataclasses import dataclass
 
 from fedsim.models.layers import Shape
 
-__all__ = ["LANES", "POOL", "Geometry"]
+__all__ = ["LANES", "POOL", "Geometry", "vectors_together"]
 
 LANES = 16
 """Channels that go through the arithmetic together."""
 POOL = 2
+
+
+def vectors_together(channels: int, most: int) -> int:
+    """Vectors of channels that go through the arithmetic at a time: at most *most*, and so that none is left."""
+    return next(number for number in range(most, 0, -1) if channels // LANES % number == 0)
 
 
 @dataclass(frozen=True)

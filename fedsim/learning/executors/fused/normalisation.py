@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from fedsim.learning.executors.compiled.arithmetic import OFFSET, Value
 from fedsim.learning.executors.compiled.emitter import Emitter, Index, Variable
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
 from fedsim.learning.executors.fused.functions import constant
 
 __all__ = [
@@ -76,8 +76,7 @@ class Normalisation:
     @property
     def together(self) -> int:
         """Vectors of channels that go through the rows together."""
-        vectors = self.channels // LANES
-        return next(number for number in range(MOST_TOGETHER, 0, -1) if vectors % number == 0)
+        return vectors_together(self.channels, MOST_TOGETHER)
 
 
 class Coefficients:

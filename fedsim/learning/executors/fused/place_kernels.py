@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from fedsim.learning.executors.compiled.arithmetic import Machine, Value
 from fedsim.learning.executors.compiled.emitter import Array, Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
 
 __all__ = ["Places", "emit_convolution", "emit_turned_weights", "emit_weight_gradient"]
 
@@ -61,8 +61,7 @@ class Places:
     @property
     def together(self) -> int:
         """Vectors of outputs that are made together."""
-        vectors = self.outputs // LANES
-        return next(number for number in range(MOST_TOGETHER, 0, -1) if vectors % number == 0)
+        return vectors_together(self.outputs, MOST_TOGETHER)
 
     def beside(self, machine: Machine) -> int:
         """Of how many more things `together` vectors have their sums in registers."""

@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from fedsim.learning.executors.compiled.arithmetic import Machine, Value
 from fedsim.learning.executors.compiled.emitter import Array, Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
 from fedsim.learning.executors.compiled.products import in_tiles
 from fedsim.learning.executors.fused.cells import CELLS, Cell
 
@@ -117,14 +117,13 @@ def _gate_gradients(e: Emitter, cell: Cell, hidden: int, first: Value, row: Valu
 
 def _carry_back(e: Emitter, cell: Cell, hidden: int, first: Value) -> None:
     """``d_state = d_state + d_gates weights``, gate by gate: shorter sums have smaller rounding errors."""
-    vectors = hidden // LANES
-    together = next(number for number in range(MOST_TOGETHER, 0, -1) if vectors % number == 0)
+    together = vectors_together(hidden, MOST_TOGETHER)
     weights, d_gates = e.array("weights", (hidden, 1)), _rows(e, "d_gates", hidden, cell.gates, first)
     d_state = _rows(e, "d_state", hidden, 1, e.index(0))
 
     def tile(begin: Value, size: int) -> None:
         rows = [e.index_sum((begin, 1), (i, 1)) for i in range(size)]
-        with e.loop(vectors // together) as block:
+        with e.loop(hidden // (together * LANES)) as block:
             places = [e.index_sum((block, together * LANES), (v, LANES)) for v in range(together)]
             with e.loop(cell.gates) as gate:
                 sums = [[e.variable(e.zeros) for _ in places] for _ in rows]

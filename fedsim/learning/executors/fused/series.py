@@ -36,6 +36,8 @@ MOST_WEIGHTS = 2**14
 
 MOST_COLUMNS = 16
 """Of a kernel that is taken place by place: its code grows with them, and so does the time to make it."""
+ENOUGH_ROUNDED = 2**26
+"""Products of a small convolution from which on PyTorch's with rounded factors is faster, under autocast."""
 ENOUGH_SAMPLES = 16
 """From which on PyTorch gives a pointwise convolution to oneDNN when it has one thread."""
 
@@ -74,11 +76,22 @@ class ConvolutionOfSeries(LayerOfSeries):
 
     def of_row(self, x: torch.Tensor) -> torch.Tensor:
         """See `LayerOfSeries`."""
+        if self._inside and torch.is_autocast_enabled("cpu") and self._products(x) >= ENOUGH_ROUNDED:
+            return _as_image(x, self.weight, self.bias, self._stride, self._padding)
         x = x.float()
         if self._inside:
             return convolved(x, self.weight, self.bias, self._padding)
         made: torch.Tensor = _Windows.apply(x, self.weight, self.bias, self._stride, self._padding)  # type: ignore[no-untyped-call]
         return made
+
+    def _products(self, x: torch.Tensor) -> int:
+        return len(x) * x.shape[3] * self.weight.numel()
+
+
+def _as_image(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: int, padding: int
+) -> torch.Tensor:
+    return nn.functional.conv2d(channels_last(x), weight.unsqueeze(2), bias, (1, stride), (0, padding))
 
 
 def _fits_inside(layer: nn.Conv1d) -> bool:
@@ -181,8 +194,7 @@ class ImageConvolutionOfSeries(LayerOfSeries):
 
     def of_row(self, x: torch.Tensor) -> torch.Tensor:
         """See `LayerOfSeries`."""
-        sizes = (1, self._stride), (0, self._padding)
-        return nn.functional.conv2d(channels_last(x), self.weight.unsqueeze(2), self.bias, *sizes)
+        return _as_image(x, self.weight, self.bias, self._stride, self._padding)
 
 
 class PoolingOfSeries(LayerOfSeries):

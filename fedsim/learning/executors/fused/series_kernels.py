@@ -11,7 +11,7 @@ from llvmlite import ir
 
 from fedsim.learning.executors.compiled.arithmetic import Machine, Value
 from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
 from fedsim.learning.executors.compiled.products import in_tiles
 
 __all__ = ["Windows", "emit_sums_of_windows", "emit_window_products"]
@@ -36,8 +36,7 @@ class Windows:
     @property
     def together(self) -> int:
         """Vectors of outputs that are made together."""
-        vectors = self.outputs // LANES
-        return next(number for number in range(MOST_TOGETHER, 0, -1) if vectors % number == 0)
+        return vectors_together(self.outputs, MOST_TOGETHER)
 
 
 def emit_window_products(module: ir.Module, about: Windows, machine: Machine) -> None:

@@ -1,4 +1,4 @@
-"""A weight matrix that many rows are multiplied with: everybody's in a group, at every step."""
+"""A weight matrix that many rows are multiplied with: in machine code of our own, where there is some for it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from fedsim.learning.executors.compiled.machine_code import (
 )
 from fedsim.learning.executors.compiled.products import MatrixShape
 
-__all__ = ["LARGE", "Shared", "kernels_for", "product"]
+__all__ = ["LARGE", "Matrix", "kernels_for", "product"]
 
 LARGE = 2**16
-"""Weights from which on a matrix is shared: smaller ones stay in a processor's cache anyway. A change may move the last
-bit, so it would be another numeric family."""
+"""Weights from which on machine code pays for a few rows: smaller matrices stay in a processor's cache anyway. A change
+may move the last bit, so it would be another numeric family."""
 
 
-class Shared:
-    """Products with one matrix, (outputs, inputs), that does not change.
+class Matrix:
+    """Products with one matrix, (outputs, inputs)."""
 
-    On a CPU they are in machine code of our own, where there is some for it.
-    """
+    def __init__(self, weight: torch.Tensor, products: torch.dtype | None = None, *, many_rows: bool = False) -> None:
+        """*products* is the type in which factors are rounded; None: they are taken as they are.
 
-    def __init__(self, weight: torch.Tensor, products: torch.dtype | None) -> None:
-        """*products* is the type in which factors are rounded; None: they are taken as they are."""
+        With *many_rows* at a time machine code pays for small matrices too.
+        """
         self.weight = weight.contiguous()
+        size, ours = (len(weight), weight.shape[1]), weight.device.type == "cpu"
         self._products = products
-        ours = weight.device.type == "cpu"
-        self._kernels = kernels_for((len(weight), weight.shape[1]), weight.dtype, products) if ours else None
+        self._kernels = kernels_for(size, weight.dtype, products, many_rows=many_rows) if ours else None
         self._factor = self.weight if products is None or self._kernels else weight.to(products)
 
     def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
@@ -42,7 +42,7 @@ class Shared:
             self._check(rows, 1)
             y = rows.new_empty(len(rows), len(self.weight))
             _run(self._kernels.times_transposed, rows, self.weight, y)
-        return y.view(*h.shape[:-1], -1)
+        return y if h is rows else y.view(*h.shape[:-1], -1)
 
     def times(self, d: torch.Tensor) -> torch.Tensor:
         """``d W``: (..., outputs) to (..., inputs)."""
@@ -53,7 +53,7 @@ class Shared:
             self._check(rows, 0)
             before = rows.new_empty(len(rows), self.weight.shape[1])
             _run(self._kernels.times, rows, self.weight, before)
-        return before.view(*d.shape[:-1], -1)
+        return before if d is rows else before.view(*d.shape[:-1], -1)
 
     def sum_of_products(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
         """``d^T h`` of rows *d*, (..., outputs), and *h*, (..., inputs): (outputs, inputs)."""
@@ -65,6 +65,20 @@ class Shared:
         total = d.new_empty(self.weight.shape)
         _run(self._kernels.sum_of_products, d, h, total)
         return total
+
+    def step(self, d: torch.Tensor, h: torch.Tensor, rate: float) -> None:
+        """Take *rate* times ``d^T h`` off the matrix, from factors as they are: (rows, outputs) and (rows, inputs).
+
+        In place, so the matrix has to lie row by row.
+        """
+        if isinstance(self._kernels, ProductKernels):  # no gradient of many megabytes is written and read again
+            self._check(d, 0)
+            self._check(h, 1)
+            _run(self._kernels.added_products, d * -rate, h, self.weight)
+        elif self._kernels is None:
+            self.weight.addmm_(d.t(), h, alpha=-rate)
+        else:
+            self.weight.sub_(self.sum_of_products(d, h), alpha=rate)
 
     def _check(self, rows: torch.Tensor, axis: int) -> None:
         """A kernel would read whatever lies there: so raise `ValueError` where PyTorch's product would."""
@@ -79,11 +93,12 @@ def _run(kernel: Kernel, rows: torch.Tensor, other: torch.Tensor, made: torch.Te
 
 
 def kernels_for(
-    size: tuple[int, int], dtype: torch.dtype, products: torch.dtype | None = None
+    size: tuple[int, int], dtype: torch.dtype, products: torch.dtype | None = None, *, many_rows: bool = False
 ) -> ProductKernels | TiledProductKernels | None:
-    """The kernels for a matrix of that size on a CPU, if it is large and there are some."""
+    """The kernels for a matrix of that size on a CPU, if there are some, and it is large or meets *many_rows*."""
     outputs, inputs = size
-    return product_kernels(MatrixShape(outputs, inputs), dtype, products) if outputs * inputs >= LARGE else None
+    pays = dtype != torch.bfloat16 and (many_rows or outputs * inputs >= LARGE)
+    return product_kernels(MatrixShape(outputs, inputs), dtype, products) if pays else None
 
 
 def product(left: torch.Tensor, right: torch.Tensor, products: torch.dtype | None) -> torch.Tensor:
