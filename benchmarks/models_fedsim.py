@@ -12,6 +12,7 @@ from pathlib import Path
 from safetensors.torch import load_file
 
 import fedsim
+from benchmarks.models_loop import LoopFailed
 from benchmarks.models_table import Turn
 from benchmarks.models_work import SEED, TensorDict, Work
 from fedsim.errors import UserError
@@ -64,5 +65,7 @@ def first_model(work: Work, out: Path, precision: str) -> dict[str, TensorDict]:
 def _run(work: Work, out: Path, precision: str, rounds: int, observer: Observer) -> Results:
     try:
         return fedsim.run(work.scenario(rounds), out=out, observer=observer, precision=precision)
-    except (UserError, ValueError) as error:  # the latter: of a scenario
-        raise RunFailed(str(error)) from error
+    except LoopFailed:  # in its turn
+        raise
+    except Exception as error:
+        raise RunFailed(str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}") from error

@@ -26,7 +26,7 @@ from fedsim.learning.executors.compiled.machine_code import ProductKernels, host
 from fedsim.learning.executors.compiled.products import MatrixShape
 from fedsim.learning.executors.fused.dense import FusedDense, steps_in_passing
 from fedsim.learning.executors.fused.module import fused
-from fedsim.learning.executors.matrix import LARGE, Matrix
+from fedsim.learning.executors.matrix import LARGE
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph
@@ -121,15 +121,6 @@ def machine_code_on_any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matrix, "product_kernels", kernels)
 
 
-@pytest.mark.parametrize("shape", [*FITTING, *OTHERS])
-def test_products_are_in_machine_code_where_there_is_some(
-    shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert (Matrix(layer(*shape)[0].weight)._kernels is not None) == (shape in FITTING)
-    monkeypatch.setattr(matrix, "product_kernels", lambda *about: None)
-    assert Matrix(layer(*shape)[0].weight)._kernels is None
-
-
 @pytest.mark.parametrize("reduced", [False, True])
 @pytest.mark.parametrize("rate", [None, 0.3])
 @pytest.mark.parametrize("shapes", [FITTING, OTHERS])
@@ -165,6 +156,37 @@ def test_a_few_samples_are_not_rounded_in_machine_code(
     assert {name: torch.equal(one, exact[name]) for name, one in found.items()} == dict.fromkeys(exact, not rounded)
 
 
+def on_tiles(shape: MatrixShape, *about: Any) -> Any:
+    """Kernels of another kind, which have none that adds."""
+    names = "times_transposed", "times", "sum_of_products"
+    return SimpleNamespace(**{name: getattr(kernels(shape, torch.float32), name) for name in names})
+
+
+def test_a_few_samples_are_rounded_on_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's products on tiles are faster than ours in float32, for any number of samples."""
+    monkeypatch.setattr(matrix, "product_kernels", on_tiles)
+    (made, own), (x, d) = layer(rate=None), some(INPUTS, HIDDEN, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, theirs = (done(one, x, d, None) for one in (made, own))
+    assert torch.equal(found["made"], theirs["made"]) and found["made"].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("rate", [None, RATE])
+@pytest.mark.parametrize("shape", [FITTING[0], OTHERS[0]])
+def test_each_product_is_in_machine_code_where_there_is_some(
+    shape: tuple[int, int], rate: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs, run = [], matrix._run
+
+    def seen(*about: Any) -> None:
+        runs.append(about)
+        run(*about)
+
+    monkeypatch.setattr(matrix, "_run", seen)
+    done(layer(*shape, rate=rate)[0], *some(*shape, 5), rate)
+    assert len(runs) == (3 if shape in FITTING else 0), "forward, back, and the gradient or the step"
+
+
 LAYS: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
     lambda one: one.t().contiguous().t(),
     lambda one: one.repeat_interleave(2, dim=1)[:, ::2],
@@ -190,9 +212,7 @@ def test_without_a_kernel_that_adds_a_gradient_is_taken_off(
 ) -> None:
     """As with those on tiles."""
     (made, own), (x, d) = layer(rate=rate), some(INPUTS, HIDDEN, 17)
-    about = kernels(MatrixShape(HIDDEN, INPUTS), torch.float32)
-    others = SimpleNamespace(**{name: one for name, one in vars(about).items() if name != "added_products"})
-    monkeypatch.setattr(matrix, "product_kernels", lambda *about: others)
+    monkeypatch.setattr(matrix, "product_kernels", on_tiles)
     torch.testing.assert_close(done(made, x, d, rate), done(own, x, d, rate), rtol=1e-5, atol=1e-5)
 
 

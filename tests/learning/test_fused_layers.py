@@ -16,6 +16,8 @@ from tiers import FULL, mostly_long
 from torch import nn
 
 from fedsim.learning.executors import matrix
+from fedsim.learning.executors.compiled.products import MatrixShape
+from fedsim.learning.executors.fused import rounding
 from fedsim.learning.executors.fused.images import MANY_WEIGHTS, ChannelsFirstConvolution, SmallConvolution
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.executors.fused.series import (
@@ -27,6 +29,7 @@ from fedsim.learning.executors.fused.series import (
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
 )
+from fedsim.learning.executors.processor import has_bfloat16
 from fedsim.models.layers import Gru, Lstm
 from fedsim.models.torch_layers import KMaxPoolModule, sequence
 
@@ -151,7 +154,30 @@ def test_an_lstm_of_many_samples_rounds_as_pytorchs(
     x, d = wanting(draw(generator, samples, 5, 7)), draw(generator, samples, 32, 7)
     exact = numbers(sides.fused, x, d)
     theirs, mine = Sides(Rounding(sides.pytorchs), Rounding(sides.fused)).numbers(x, d)
+    rounded = rounded and has_bfloat16()
     assert all(torch.equal(mine[name], one) for name, one in (theirs if rounded else exact).items())
+
+
+def test_without_instructions_for_it_nothing_is_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under autocast: oneDNN refuses an LSTM then, and convolutions would crawl."""
+    monkeypatch.setattr(rounding, "has_bfloat16", lambda: False)
+    lstm, small = recurrent("lstm", 5, 32), convolution(nn.Conv1d(64, 64, 3, 1, 1), ConvolutionOfSeries)
+    for sides, inputs, outputs, length in ((lstm, 5, 32, 7), (small, 64, 64, 255)):
+        x, d = wanting(draw(seeded(1), 22, inputs, length)), draw(seeded(2), 22, outputs, length)
+        exact, found = (numbers(layer, x, d) for layer in (sides.fused, Rounding(sides.fused)))
+        assert all(torch.equal(found[name], one) for name, one in exact.items())
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_products_of_recurrent_layers_are_in_machine_code_where_there_is_some(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of small matrices too: there are as many rows as samples and steps."""
+    asked: set[MatrixShape] = set()
+    monkeypatch.setattr(matrix, "product_kernels", lambda shape, *about: asked.add(shape))
+    numbers(recurrent(unit, 5, 16).fused, wanting(draw(seeded(1), 3, 5, 7)), draw(seeded(2), 3, 16, 7))
+    gates = {"gru": 48, "lstm": 64}[unit]
+    assert asked == {MatrixShape(*shape) for shape in ((16, gates), (gates, 16), (gates, 5))}
 
 
 @pytest.mark.parametrize("layer", [nn.GRU(3, 8), nn.LSTM(3, 24), nn.RNN(3, 16), nn.Linear(3, 16)])
@@ -208,6 +234,7 @@ def test_a_small_convolution_of_many_places_rounds_as_pytorchs(samples: int, rou
     """Under autocast, if there is so much to multiply; else it is what it is without."""
     generator, sides = seeded(4), convolution(nn.Conv1d(64, 64, 3, 1, 1), ConvolutionOfSeries)
     assert (samples * 255 * 64 * 64 * 3 >= ENOUGH_ROUNDED) == rounded
+    rounded = rounded and has_bfloat16()
     x, d = wanting(draw(generator, samples, 64, 255)), draw(generator, samples, 64, 255)
     exact = numbers(sides.fused, x, d)
     theirs, mine = Sides(Rounding(sides.pytorchs), Rounding(sides.fused)).numbers(x, d)

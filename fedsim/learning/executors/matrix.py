@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch.nn.functional import linear
 
 from fedsim.learning.executors.compiled.machine_code import (
     Kernel,
@@ -15,8 +16,8 @@ from fedsim.learning.executors.compiled.products import MatrixShape
 __all__ = ["LARGE", "Matrix", "kernels_for", "product"]
 
 LARGE = 2**16
-"""Weights from which on machine code pays for a few rows: smaller matrices stay in a processor's cache anyway. A change
-may move the last bit, so it would be another numeric family."""
+"""Weights from which on machine code pays for a few rows, and `batched` keeps a matrix that clients share: smaller ones
+stay in a processor's cache anyway. A change may move the last bit, so it would be another numeric family."""
 
 
 class Matrix:
@@ -33,16 +34,28 @@ class Matrix:
         self._kernels = kernels_for(size, weight.dtype, products, many_rows=many_rows) if ours else None
         self._factor = self.weight if products is None or self._kernels else weight.to(products)
 
-    def times_transposed(self, h: torch.Tensor) -> torch.Tensor:
-        """``h W^T``: (..., inputs) to (..., outputs)."""
+    @property
+    def has_vector_kernels(self) -> bool:
+        """Whether its products are in machine code of our own, and not on tiles."""
+        return isinstance(self._kernels, ProductKernels)
+
+    def times_transposed(self, h: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        """``h W^T``, and the *bias*: (..., inputs) to (..., outputs)."""
         rows = h.flatten(0, -2)
-        if self._kernels is None:
-            y = product(rows, self._factor.t(), self._products)
+        if self._kernels is None and self._products is None:
+            y = linear(rows, self._factor, bias)
         else:
-            self._check(rows, 1)
-            y = rows.new_empty(len(rows), len(self.weight))
-            _run(self._kernels.times_transposed, rows, self.weight, y)
-        return y if h is rows else y.view(*h.shape[:-1], -1)
+            y = self._times_transposed(rows)
+            y = y if bias is None else y.add_(bias)
+        return y if h is rows else y.view(*h.shape[:-1], y.shape[1])
+
+    def _times_transposed(self, rows: torch.Tensor) -> torch.Tensor:
+        if self._kernels is None:
+            return product(rows, self._factor.t(), self._products)
+        self._check(rows, 1)
+        y = rows.new_empty(len(rows), len(self.weight))
+        _run(self._kernels.times_transposed, rows, self.weight, y)
+        return y
 
     def times(self, d: torch.Tensor) -> torch.Tensor:
         """``d W``: (..., outputs) to (..., inputs)."""
@@ -53,7 +66,7 @@ class Matrix:
             self._check(rows, 0)
             before = rows.new_empty(len(rows), self.weight.shape[1])
             _run(self._kernels.times, rows, self.weight, before)
-        return before if d is rows else before.view(*d.shape[:-1], -1)
+        return before if d is rows else before.view(*d.shape[:-1], before.shape[1])
 
     def sum_of_products(self, d: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
         """``d^T h`` of rows *d*, (..., outputs), and *h*, (..., inputs): (outputs, inputs)."""
@@ -71,6 +84,7 @@ class Matrix:
 
         In place, so the matrix has to lie row by row.
         """
+        assert self._products is None
         if isinstance(self._kernels, ProductKernels):  # no gradient of many megabytes is written and read again
             self._check(d, 0)
             self._check(h, 1)
@@ -83,7 +97,7 @@ class Matrix:
     def _check(self, rows: torch.Tensor, axis: int) -> None:
         """A kernel would read whatever lies there: so raise `ValueError` where PyTorch's product would."""
         weight = self.weight
-        if rows.dtype != weight.dtype or rows.shape[1] != weight.shape[axis]:
+        if rows.dtype != weight.dtype or rows.shape[1:] != (weight.shape[axis],):
             raise ValueError(f"{rows.dtype} {tuple(rows.shape)} and a matrix of {weight.dtype} {tuple(weight.shape)}")
 
 
@@ -97,7 +111,7 @@ def kernels_for(
 ) -> ProductKernels | TiledProductKernels | None:
     """The kernels for a matrix of that size on a CPU, if there are some, and it is large or meets *many_rows*."""
     outputs, inputs = size
-    pays = dtype != torch.bfloat16 and (many_rows or outputs * inputs >= LARGE)
+    pays = dtype in (torch.float32, torch.float64) and (many_rows or outputs * inputs >= LARGE)
     return product_kernels(MatrixShape(outputs, inputs), dtype, products) if pays else None
 
 

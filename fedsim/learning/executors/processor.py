@@ -25,7 +25,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import torch
 
-__all__ = ["VARIABLES", "fuses", "has_tiles", "instruction_set", "is_amd", "vendor"]
+__all__ = ["VARIABLES", "fuses", "has_bfloat16", "has_tiles", "instruction_set", "is_amd", "vendor"]
 
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
 """Of Linux on x86-64: a system call, what it is asked for, and for which registers."""
@@ -113,6 +113,13 @@ def has_tiles() -> bool:
     if sys.platform != "linux" or not (features.get("amx-tile") and features.get("amx-bf16")):
         return False
     return bool(ctypes.CDLL(None).syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA) == 0)
+
+
+@cache
+def has_bfloat16() -> bool:
+    """Whether oneDNN multiplies numbers of bfloat16 in instructions of AVX-512, unless a user allows it fewer."""
+    limited = any(os.environ.get(name) for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"))
+    return bool(llvm.get_host_cpu_features().get("avx512bf16")) and not limited
 
 
 def is_amd() -> bool:

@@ -13,14 +13,14 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.machine_code import ProductKernels
 from fedsim.learning.executors.matrix import LARGE, Matrix, kernels_for
 from fedsim.models.parted import PartedModule
 
 __all__ = ["FusedDense", "steps_in_passing"]
 
 ENOUGH_ROUNDED = 32
-"""Samples from which on products of rounded factors are faster, with the rounding."""
+"""Samples from which on products of rounded factors are faster than kernels without tiles, on a Zen 5, although all
+weights have to be rounded."""
 
 
 class FusedDense(nn.Module):
@@ -56,25 +56,19 @@ def steps_in_passing(module: PartedModule, parts: Iterable[str], rate: float | N
             layer.rate = rate if id(layer.weight) in trained else None
 
 
-def _is_rounded(x: torch.Tensor, weight: torch.Tensor) -> bool:
-    """Whether factors are rounded under autocast. For a few samples, to round all weights takes too long."""
-    outputs, inputs = weight.shape
-    return len(x) >= ENOUGH_ROUNDED or not isinstance(kernels_for((outputs, inputs), weight.dtype), ProductKernels)
-
-
 class _Dense(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, rate: float | None
     ) -> torch.Tensor:
         # Not by save_for_backward, which refuses a weight that has changed: it is the backward pass that changes it.
-        ctx.trained, ctx.rate = (weight, bias), rate
+        ctx.trained, ctx.rate, matrix = (weight, bias), rate, Matrix(weight)
         if torch.is_autocast_enabled("cpu"):
-            reduced = torch.get_autocast_dtype("cpu") if _is_rounded(x, weight) else weight.dtype
-            x, weight, bias = x.to(reduced), weight.to(reduced), bias.to(reduced)
-        ctx.x, ctx.matrix = x, Matrix(weight)
-        made: torch.Tensor = ctx.matrix.times_transposed(x)
-        return made.add_(bias)
+            if len(x) >= ENOUGH_ROUNDED or not matrix.has_vector_kernels:
+                matrix = Matrix(weight.to(torch.get_autocast_dtype("cpu")))
+            x, bias = x.to(matrix.weight.dtype), bias.to(matrix.weight.dtype)
+        ctx.x, ctx.matrix = x, matrix
+        return matrix.times_transposed(x, bias)
 
     @staticmethod
     @once_differentiable

@@ -14,13 +14,14 @@ from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.cells import CELLS
 from fedsim.learning.executors.fused.recurrent_kernels import emit_steps, emit_steps_backward
+from fedsim.learning.executors.fused.rounding import rounds_in_instructions
 from fedsim.learning.executors.matrix import Matrix
 
 __all__ = ["FusedRecurrent"]
 
 WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 ENOUGH_ROUNDED = 16
-"""Samples from which on PyTorch's LSTM with rounded factors is faster, under autocast; its GRU never is."""
+"""Samples from which on PyTorch's LSTM with rounded factors is faster, on a Zen 5; its GRU never is."""
 
 
 class FusedRecurrent(nn.Module):
@@ -43,7 +44,7 @@ class FusedRecurrent(nn.Module):
         """The states, (samples, hidden, time), of (samples, inputs, time)."""
         weights: list[torch.Tensor] = [self.get_parameter(name) for name in WEIGHTS]
         rows = series.permute(2, 0, 1)
-        if self._kind == "lstm" and torch.is_autocast_enabled("cpu") and len(series) >= ENOUGH_ROUNDED:
+        if self._kind == "lstm" and rounds_in_instructions() and len(series) >= ENOUGH_ROUNDED:
             start = rows.new_zeros(1, len(series), weights[1].shape[1])
             states, *_ = torch.lstm(rows, (start, start), weights, True, 1, 0.0, self.training, False, False)
         else:

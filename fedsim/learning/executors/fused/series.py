@@ -19,6 +19,7 @@ from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.placed import channels_last, convolved, lying_by_place
+from fedsim.learning.executors.fused.rounding import rounds_in_instructions
 from fedsim.learning.executors.fused.series_kernels import Windows, emit_sums_of_windows, emit_window_products
 from fedsim.models.torch_layers import KMaxPoolModule
 
@@ -37,7 +38,7 @@ MOST_WEIGHTS = 2**14
 MOST_COLUMNS = 16
 """Of a kernel that is taken place by place: its code grows with them, and so does the time to make it."""
 ENOUGH_ROUNDED = 2**26
-"""Products of a small convolution from which on PyTorch's with rounded factors is faster, under autocast."""
+"""Samples times places times weights from which on PyTorch's rounded convolution is faster, on a Zen 5."""
 ENOUGH_SAMPLES = 16
 """From which on PyTorch gives a pointwise convolution to oneDNN when it has one thread."""
 
@@ -76,7 +77,7 @@ class ConvolutionOfSeries(LayerOfSeries):
 
     def of_row(self, x: torch.Tensor) -> torch.Tensor:
         """See `LayerOfSeries`."""
-        if self._inside and torch.is_autocast_enabled("cpu") and self._products(x) >= ENOUGH_ROUNDED:
+        if self._inside and rounds_in_instructions() and self._products(x) >= ENOUGH_ROUNDED:
             return _as_image(x, self.weight, self.bias, self._stride, self._padding)
         x = x.float()
         if self._inside:
