@@ -7,7 +7,8 @@ its plan and its way of detaching a wave are compared too. The reference is the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 from nodes import slots, training_of
 from pushed import way_so_far
+from torch import nn
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
@@ -33,6 +35,8 @@ from fedsim.models.table import LayerTable
 from fedsim.models.torch_module import build, initial_parameters
 
 CLIENTS, MOST_SAMPLES, CLASSES = 12, 23, 10
+KINK = 2.0**-21
+"""How near a rectifier's input is to zero, relative to those beside it, if rounding in float32 may change its sign."""
 
 Tensors = dict[str, torch.Tensor]
 
@@ -289,6 +293,8 @@ class Errors:
     """Of all wanted outputs of the wave's trainings together; None when nothing was wanted."""
     total: float
     """Of the sum."""
+    at_kink: bool = False
+    """Whether rounding alone may turn a rectifier on or off, so that one such error says nothing about an executor."""
 
 
 def errors(found: Mapping[str, Tensors], true: Mapping[str, Tensors]) -> Errors:
@@ -337,12 +343,33 @@ class Comparison:
 
     def ratios(self, wave: Wave) -> Errors:
         """The executor's errors over those of the reference in float32."""
-        true = outcome(self._true, self._world, wave)
+        with kinks_seen() as distances:
+            true = outcome(self._true, self._world, wave)
         ours, plains = (
             errors(outcome(executor, self._world, wave), true) for executor in (self._executor, self._plain)
         )
         clients = None if ours.clients is None or plains.clients is None else _ratio(ours.clients, plains.clients)
-        return Errors(clients, _ratio(ours.total, plains.total))
+        return Errors(clients, _ratio(ours.total, plains.total), min(distances, default=math.inf) < KINK)
+
+
+@contextmanager
+def kinks_seen() -> Iterator[list[float]]:
+    """How near each rectifier meanwhile comes to the kink of its function, relative to the root mean square it takes.
+
+    There its gradient jumps, and with it the update of a client.
+    """
+    distances: list[float] = []
+
+    def see(module: nn.Module, given: tuple[torch.Tensor, ...], made: object) -> None:
+        if isinstance(module, nn.ReLU):
+            x = given[0].detach()
+            distances.append(float(x.abs().min() / x.square().mean().sqrt()))
+
+    hook = nn.modules.module.register_module_forward_hook(see)
+    try:
+        yield distances
+    finally:
+        hook.remove()
 
 
 def _ratio(ours: float, plains: float) -> float:
