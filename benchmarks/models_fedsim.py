@@ -65,7 +65,7 @@ def first_model(work: Work, out: Path, precision: str) -> dict[str, TensorDict]:
 def _run(work: Work, out: Path, precision: str, rounds: int, observer: Observer) -> Results:
     try:
         return fedsim.run(work.scenario(rounds), out=out, observer=observer, precision=precision)
-    except LoopFailed:  # in its turn
+    except LoopFailed:  # the other's turn, and no fault of the run
         raise
-    except Exception as error:
+    except Exception as error:  # whatever it is, it is told in its row, and the other rows are measured
         raise RunFailed(str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}") from error
