@@ -36,7 +36,15 @@ from fedsim.models.layers import (
     Residual,
 )
 
-__all__ = ["FusionModule", "GatedUnits", "KMaxPoolModule", "PadShortcutModule", "ResidualModule", "sequence"]
+__all__ = [
+    "FusionModule",
+    "GatedUnits",
+    "KMaxPoolModule",
+    "LastStepModule",
+    "PadShortcutModule",
+    "ResidualModule",
+    "sequence",
+]
 
 
 def sequence(layers: tuple[Layer, ...]) -> nn.Sequential:
@@ -79,7 +87,7 @@ def _module(layer: Layer) -> nn.Module:
         case Gated():
             return GatedUnits(layer)
         case LastStep():
-            return _LastStep()
+            return LastStepModule()
         case ReLU():
             return nn.ReLU()
         case Dropout():
@@ -174,8 +182,11 @@ class GatedUnits(nn.Module):
         return columns.mean(dim=1) if self.client is None else columns[:, self.client]
 
 
-class _LastStep(nn.Module):
+class LastStepModule(nn.Module):
+    """What series end with."""
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(samples, channels) of (samples, channels, time)."""
         return x[:, :, -1]
 
 

@@ -339,7 +339,7 @@ def test_with_other_options_a_run_says_which_ones_it_was_begun_with(
     with pytest.raises(UserError) as refusal:
         run(digit_runs.scenario(), out=tmp_path / "run", resume=True, **other)
     assert content(tmp_path) == before
-    here = family.replace("plain-4", "batched-5").replace("float64", "float32")
+    here = family.replace("plain-5", "batched-5").replace("float64", "float32")
     assert str(refusal.value) == (
         f"the run in {tmp_path / 'run'} was begun with the arithmetic {show(family)} and would go on with {here!r}; "
         f"numbers would differ, so go on with {options}, or choose another folder with --out"

@@ -210,7 +210,7 @@ def test_precision_and_torch_device_and_arithmetic_are_in_the_family(monkeypatch
     assert len({trains("mlp", **some).numeric_family for some in options}) == len(options)
     assert (
         trains("mlp", executor="serial").numeric_family
-        == f"plain-4/float32/torch{torch.__version__}/cpu/{instruction_set()}/even-work8"
+        == f"plain-5/float32/torch{torch.__version__}/cpu/{instruction_set()}/even-work8"
     )
 
 
@@ -400,7 +400,7 @@ def test_the_manifest_says_what_trains_before_it_trains(tmp_path: Path) -> None:
         "processor": instruction_set(),
         "precision": "float64",
     }
-    assert manifest["numeric_family"] == f"plain-4/float64/torch{torch.__version__}/cpu/{instruction_set()}/even-work8"
+    assert manifest["numeric_family"] == f"plain-5/float64/torch{torch.__version__}/cpu/{instruction_set()}/even-work8"
     assert manifest["worker_peak_memory_bytes"] is None
 
 

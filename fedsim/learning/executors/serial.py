@@ -12,4 +12,4 @@ class Serial(TorchExecutor):
     """Plain PyTorch training of one client after the other on one CPU thread."""
 
     trainer = PlainTrainer
-    arithmetic = "plain-4"
+    arithmetic = "plain-5"

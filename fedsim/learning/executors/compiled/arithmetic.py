@@ -55,7 +55,7 @@ class Arithmetic:
 
     def broadcast(self, number: Value) -> Value:
         """A vector of *number*."""
-        undefined = ir.Constant(self.vector_type, ir.Undefined)
+        undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
         one = self.build.insert_element(undefined, number, ir.Constant(OFFSET, 0))
         return self._shuffled(one, undefined, [0] * LANES)
 

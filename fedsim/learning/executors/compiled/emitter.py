@@ -90,9 +90,9 @@ class Emitter(Arithmetic):
         """The whole numbers, of 16 bits, at a pointer."""
         return Array(self, self._pointers[name], _SHORT, tuple(strides), start)
 
-    def offset_array(self, name: str) -> Array:
-        """The offsets, of 32 bits, at a pointer."""
-        return Array(self, self._pointers[name], OFFSET, (1,), 0)
+    def word_array(self, name: str, strides: Sequence[int] = (1,)) -> Array:
+        """What lies at a pointer in 32 bits each: offsets, or two numbers of 16 bits."""
+        return Array(self, self._pointers[name], OFFSET, tuple(strides), 0)
 
     def prefetch(self, address: Value, *, level: int = 1) -> None:
         """Have what lies there brought into the cache of that *level*."""

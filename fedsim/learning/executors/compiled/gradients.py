@@ -76,7 +76,7 @@ class _Passed:
 
     def __init__(self, e: Emitter) -> None:
         self.e = e
-        self._offsets, self._values = e.offset_array("offsets"), e.array("values", (1,))
+        self._offsets, self._values = e.word_array("offsets"), e.array("values", (1,))
         self._number = e.variable(e.index(0))
 
     def forget(self) -> None:

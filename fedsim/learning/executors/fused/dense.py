@@ -1,4 +1,4 @@
-"""Large dense layers: products in machine code, and steps in the backward pass.
+"""Large dense layers: products in machine code, and steps in the backward pass. Small ones, whose factors stay float32.
 
 PyTorch's library packs a matrix before it multiplies a few rows with it, which takes as long as the product itself.
 A step of plain SGD is taken in the backward pass: in float32, no gradient of many megabytes is written and read again.
@@ -12,15 +12,18 @@ from typing import Any, Self
 import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import linear
 
 from fedsim.learning.executors.matrix import LARGE, Matrix, kernels_for
 from fedsim.models.parted import PartedModule
 
-__all__ = ["FusedDense", "steps_in_passing"]
+__all__ = ["FusedDense", "SmallDense", "steps_in_passing"]
 
 ENOUGH_ROUNDED = 32
 """Samples from which on products of rounded factors are faster than kernels without tiles, on a Zen 5, although all
 weights have to be rounded."""
+ENOUGH_PRODUCTS = 2**20
+"""Of a layer with fewer, rounding the factors takes longer than it saves, on a Zen 5."""
 
 
 class FusedDense(nn.Module):
@@ -46,6 +49,26 @@ class FusedDense(nn.Module):
         """(samples, outputs) of (samples, inputs)."""
         made: torch.Tensor = _Dense.apply(x, self.weight, self.bias, self.rate)  # type: ignore[no-untyped-call]
         return made
+
+
+class SmallDense(nn.Module):
+    """Takes the place of another `torch.nn.Linear` where autocast rounds factors, with its parameters."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.weight, self.bias = layer.weight, layer.bias
+
+    @classmethod
+    def of(cls, layer: nn.Module) -> Self | None:
+        """What takes the place of *layer*, if it is such a one."""
+        return cls(layer) if isinstance(layer, nn.Linear) else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(..., outputs) of (..., inputs)."""
+        if x.numel() * len(self.weight) >= ENOUGH_PRODUCTS:
+            return linear(x, self.weight, self.bias)
+        with torch.autocast("cpu", enabled=False):
+            return linear(x.float(), self.weight, self.bias)
 
 
 def steps_in_passing(module: PartedModule, parts: Iterable[str], rate: float | None) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from fedsim.learning.executors.fused.dense import FusedDense
+from fedsim.learning.executors.fused.dense import FusedDense, SmallDense
 from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, SmallConvolution, ThinnedShortcut
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
@@ -29,7 +29,7 @@ __all__ = ["fused"]
 
 _POOLING = (nn.MaxPool1d, nn.MaxPool2d)
 _OUTPUT_IS_FREE = (
-    *(nn.Conv2d, SmallConvolution, ChannelsFirstConvolution, nn.Linear, FusedDense),
+    *(nn.Conv2d, SmallConvolution, ChannelsFirstConvolution, nn.Linear, FusedDense, SmallDense),
     *(nn.BatchNorm2d, nn.GroupNorm, nn.MaxPool2d, ConvolutionOfSeries, ImageConvolutionOfSeries, PoolingOfSeries),
 )
 """Layers whose backward pass does not look at what they have made: a rectifier may write over it.
@@ -44,7 +44,6 @@ class _Kind(Protocol):
 
 
 _KINDS: tuple[_Kind, ...] = (
-    FusedRecurrent,
     FusedDense,
     *(SmallConvolution, ChannelsFirstConvolution),
     ThinnedShortcut,
@@ -52,6 +51,8 @@ _KINDS: tuple[_Kind, ...] = (
     *(PoolingOfSeries, LargestOfSeries),
 )
 """The first one that there is for a layer takes its place."""
+_ROUNDED_KINDS: tuple[_Kind, ...] = (*(kind for kind in _KINDS if kind is not SmallConvolution), SmallDense)
+"""The same where factors are rounded."""
 
 
 def fused(module: PartedModule, *, rounded: bool = False) -> PartedModule:
@@ -61,7 +62,7 @@ def fused(module: PartedModule, *, rounded: bool = False) -> PartedModule:
     bfloat16, convolutions of images stay PyTorch's, which are faster then. A module of the user's own stays as it is:
     it may count on how its tensors lie in memory.
     """
-    kinds = [kind for kind in _KINDS if not (rounded and kind is SmallConvolution)]
+    kinds = _ROUNDED_KINDS if rounded else _KINDS
     if isinstance(module, LayerModule):
         for part in module.parts.values():
             assert isinstance(part, nn.Sequential)
@@ -96,6 +97,8 @@ def _fused_layer(layer: nn.Module, behind: Sequence[nn.Module], kinds: Sequence[
         return _fused_residual(layer, behind, kinds)
     elif normalisation := FusedNormalisation.of(layer, behind):
         return normalisation, normalisation.about.rectified + normalisation.about.pooled
+    elif recurrent := FusedRecurrent.of(layer, behind):
+        return recurrent, int(recurrent.last)
     return next((made for kind in kinds if (made := kind.of(layer))), layer), 0
 
 

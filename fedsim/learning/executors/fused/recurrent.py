@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -13,61 +14,77 @@ from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.compiled.machine_code import host_machine
 from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.cells import CELLS
-from fedsim.learning.executors.fused.recurrent_kernels import emit_steps, emit_steps_backward
+from fedsim.learning.executors.fused.recurrent_kernels import (
+    emit_rounded_steps,
+    emit_rounded_steps_backward,
+    emit_steps,
+    emit_steps_backward,
+)
 from fedsim.learning.executors.fused.rounding import rounds_in_instructions
 from fedsim.learning.executors.matrix import Matrix
+from fedsim.models.torch_layers import LastStepModule
 
 __all__ = ["FusedRecurrent"]
 
 WEIGHTS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-ENOUGH_ROUNDED = 16
-"""Samples from which on PyTorch's LSTM with rounded factors is faster, on a Zen 5; its GRU never is."""
 
 
 class FusedRecurrent(nn.Module):
     """Takes the place of a `torch.nn.GRU` or `torch.nn.LSTM` of one layer, with its parameters."""
 
-    def __init__(self, layer: nn.GRU | nn.LSTM) -> None:
-        """Make machine code where none is yet."""
+    def __init__(self, layer: nn.GRU | nn.LSTM, *, last: bool) -> None:
+        """Only the *last* states come out, or all of them."""
         super().__init__()
         for name in WEIGHTS:
             self.register_parameter(name, getattr(layer, name))
-        self._kind = layer.mode.lower()
-        _kernels(self._kind, layer.hidden_size)
+        self.last, self._kind = last, layer.mode.lower()
 
     @classmethod
-    def of(cls, layer: nn.Module) -> Self | None:
-        """What takes the place of *layer*, if there is a cell for it, and its states fill vectors."""
-        return cls(layer) if isinstance(layer, nn.GRU | nn.LSTM) and layer.hidden_size % LANES == 0 else None
+    def of(cls, layer: nn.Module, behind: Sequence[nn.Module] = ()) -> Self | None:
+        """What takes the place of *layer*, if there is a cell for it, and its states fill vectors.
+
+        It takes the place of a layer *behind*, too, that asks for the last states alone.
+        """
+        if not isinstance(layer, nn.GRU | nn.LSTM) or layer.hidden_size % LANES:
+            return None
+        return cls(layer, last=len(behind) > 0 and isinstance(behind[0], LastStepModule))
 
     def forward(self, series: torch.Tensor) -> torch.Tensor:
-        """The states, (samples, hidden, time), of (samples, inputs, time)."""
+        """The states, (samples, hidden, time), of (samples, inputs, time); or the last ones, (samples, hidden)."""
         weights: list[torch.Tensor] = [self.get_parameter(name) for name in WEIGHTS]
-        rows = series.permute(2, 0, 1)
-        if self._kind == "lstm" and rounds_in_instructions() and len(series) >= ENOUGH_ROUNDED:
-            start = rows.new_zeros(1, len(series), weights[1].shape[1])
-            states, *_ = torch.lstm(rows, (start, start), weights, True, 1, 0.0, self.training, False, False)
-        else:
-            with torch.autocast("cpu", enabled=False):
-                states = _Steps.apply(self._kind, rows.float(), *weights)  # type: ignore[no-untyped-call]
-        return states.permute(1, 2, 0)
+        function = _RoundedSteps if CELLS[self._kind].adds_shares and rounds_in_instructions() else _Steps
+        with torch.autocast("cpu", enabled=False):
+            rows = series.permute(2, 0, 1).float()
+            states: torch.Tensor = function.apply(self._kind, self.last, rows, *weights)  # type: ignore[no-untyped-call]
+        return states if self.last else states.permute(1, 2, 0)
+
+
+_EMITTERS: dict[str, Callable[..., None]] = {
+    "steps": emit_steps,
+    "steps_backward": emit_steps_backward,
+    "rounded_steps": emit_rounded_steps,
+    "rounded_steps_backward": emit_rounded_steps_backward,
+}
 
 
 @cache
-def _kernels(kind: str, hidden: int) -> tuple[Kernel, Kernel]:
-    """Forward and backward, for float32."""
-    about = kind, hidden, host_machine(torch.float32)
-    program = Program(Part(emit_steps, *about), Part(emit_steps_backward, *about))
-    return program.kernel("steps"), program.kernel("steps_backward")
+def _kernel(name: str, *about: str | int) -> Kernel:
+    """One of them, for float32."""
+    return Program(Part(_EMITTERS[name], *about, host_machine(torch.float32))).kernel(name)
+
+
+def _run(kernel: Kernel, steps: int, samples: int, *tensors: torch.Tensor) -> None:
+    kernel(steps, samples, *(tensor.data_ptr() for tensor in tensors))
 
 
 class _Steps(torch.autograd.Function):
-    """(time, samples, hidden) of (time, samples, inputs), from states of zeros on."""
+    """(time, samples, hidden) of (time, samples, inputs), from states of zeros on; or the last (samples, hidden)."""
 
     @staticmethod
     def forward(
         ctx: Any,
         kind: str,
+        last: bool,
         series: torch.Tensor,
         inputs_weight: torch.Tensor,
         weight: torch.Tensor,
@@ -81,27 +98,80 @@ class _Steps(torch.autograd.Function):
         states, memory = rows.new_empty(steps + 1, samples, hidden), rows.new_zeros(samples, hidden)
         states[0].zero_()
         kept = rows.new_empty(steps, samples, CELLS[kind].kept * hidden)
-        tensors = (given, weight.t().contiguous(), bias, states, memory, kept)
-        _kernels(kind, hidden)[0](steps, samples, *(tensor.data_ptr() for tensor in tensors))
-        ctx.kind, ctx.inputs = kind, inputs
+        turned = weight.t().contiguous()
+        _run(_kernel("steps", kind, hidden), steps, samples, given, turned, bias, states, memory, kept)
+        ctx.kind, ctx.last, ctx.inputs = kind, last, inputs
         ctx.save_for_backward(rows, filled, weight, states, kept)
-        return states[1:]
+        return states[-1] if last else states[1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         x, filled, weight, states, kept = ctx.saved_tensors
-        d_states = gradients[0].contiguous()
-        steps, samples, hidden = d_states.shape
-        d_gates = x.new_empty(steps, samples, len(weight))
+        d_gates = x.new_empty(len(x), x.shape[1], len(weight))
         d_given = d_gates if CELLS[ctx.kind].adds_shares else torch.empty_like(d_gates)
-        d_state, d_memory = x.new_zeros(2, samples, hidden).unbind()
-        tensors = (d_states, weight, states, kept, d_given, d_gates, d_state, d_memory)
-        _kernels(ctx.kind, hidden)[1](steps, samples, *(tensor.data_ptr() for tensor in tensors))
+        kernel = _kernel("steps_backward", ctx.kind, states.shape[2], ctx.last)
+        d_states, at_the_end = _begun(gradients[0], ctx.last)
+        _run(kernel, *x.shape[:2], *d_states, weight, states, kept, d_given, d_gates, *at_the_end)
         d_weight = Matrix(weight, many_rows=True).sum_of_products(d_gates, states[:-1])
         d_filled, own = Matrix(filled, many_rows=True).sum_of_products(d_given, x), slice(ctx.inputs)
         d_inputs_weight = d_filled[:, own].contiguous()
-        d_series = Matrix(filled[:, own], many_rows=True).times(d_given) if ctx.needs_input_grad[1] else None
+        d_series = Matrix(filled[:, own], many_rows=True).times(d_given) if ctx.needs_input_grad[2] else None
         d_bias = d_gates.flatten(0, 1).sum(dim=0)
         d_inputs_bias = d_bias.clone() if d_given is d_gates else d_given.flatten(0, 1).sum(dim=0)
-        return None, d_series, d_inputs_weight, d_weight, d_inputs_bias, d_bias
+        return None, None, d_series, d_inputs_weight, d_weight, d_inputs_bias, d_bias
+
+
+class _RoundedSteps(torch.autograd.Function):
+    """The same of a cell that adds shares, with the factors of all products rounded to bfloat16."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kind: str,
+        last: bool,
+        series: torch.Tensor,
+        inputs_weight: torch.Tensor,
+        weight: torch.Tensor,
+        inputs_bias: torch.Tensor,
+        bias: torch.Tensor,
+    ) -> torch.Tensor:
+        (steps, samples, inputs), hidden = series.shape, weight.shape[1]
+        used = hidden + inputs
+        width = used + used % 2  # a row has whole pairs
+        rows = weight.new_zeros(steps + 1, samples, width, dtype=torch.bfloat16)
+        rows[:-1, :, hidden:used] = series.bfloat16()
+        both = nn.functional.pad(torch.cat([weight, inputs_weight], dim=1).bfloat16(), (0, width - used))
+        pairs = both.view(torch.int32).t().contiguous()  # (width / 2, gates hidden), two columns in each number
+        states, memory = weight.new_empty(steps + 1, samples, hidden), weight.new_zeros(samples, hidden)
+        kept = weight.new_empty(steps, samples, CELLS[kind].kept * hidden)
+        kernel = _kernel("rounded_steps", kind, hidden, width)
+        _run(kernel, steps, samples, rows, inputs_bias, pairs, bias, states, memory, kept)
+        ctx.kind, ctx.last, ctx.used = kind, last, used
+        ctx.save_for_backward(rows, both, states, kept)
+        return states[-1] if last else states[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        rows, both, states, kept = ctx.saved_tensors
+        (steps, samples, _), hidden = kept.shape, states.shape[2]
+        own, of_inputs = both[:, :hidden], slice(hidden, ctx.used)
+        pairs = own.reshape(-1, 2, hidden).transpose(1, 2).contiguous()  # two rows beside each other, by column
+        d_gates, d_bias = rows.new_empty(steps, samples, len(both)), kept.new_zeros(len(both))
+        kernel = _kernel("rounded_steps_backward", ctx.kind, hidden, ctx.last)
+        d_states, at_the_end = _begun(gradients[0], ctx.last)
+        _run(kernel, steps, samples, *d_states, pairs, states, kept, d_gates, d_bias, *at_the_end)
+        d_both = d_gates.flatten(0, 1).t() @ rows[:-1].flatten(0, 1)
+        d_weight, d_inputs_weight = (d_both[:, some].float().contiguous() for some in (slice(hidden), of_inputs))
+        d_series = (d_gates @ both[:, of_inputs]).float() if ctx.needs_input_grad[2] else None
+        return None, None, d_series, d_inputs_weight, d_weight, d_bias, d_bias.clone()
+
+
+def _begun(gradient: torch.Tensor, last: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """What kernels go back from: gradients of all states, unless it is of the *last* ones, and a state and a memory."""
+    if last:
+        d_state = gradient.clone(memory_format=torch.contiguous_format)
+        return [], [d_state, torch.zeros_like(d_state)]
+    d_states = gradient.contiguous()
+    return [d_states], [torch.zeros_like(d_states[0]), torch.zeros_like(d_states[0])]
