@@ -50,6 +50,19 @@ class Sides:
         return theirs, mine
 
 
+class Rounding(nn.Module):
+    """A layer under autocast, as in the plain loop: not in the backward pass."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            made: torch.Tensor = self.layer(x)
+        return made.float()
+
+
 def numbers(
     layer: nn.Module, inputs: Sequence[torch.Tensor], d: torch.Tensor, kind: torch.dtype = torch.float32
 ) -> Numbers:

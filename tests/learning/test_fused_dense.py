@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
-from layer_errors import ALL, ROUNDED, Numbers, broken, draw, seeded
+from layer_errors import ALL, ROUNDED, Numbers, Rounding, broken, draw, numbers, seeded
 from nodes import slots, training_of
 from torch import nn
 
@@ -24,7 +24,7 @@ from fedsim.kernel.streams import Stream
 from fedsim.learning.executors import matrix
 from fedsim.learning.executors.compiled.machine_code import ProductKernels, host_machine
 from fedsim.learning.executors.compiled.products import MatrixShape
-from fedsim.learning.executors.fused.dense import FusedDense, steps_in_passing
+from fedsim.learning.executors.fused.dense import ENOUGH_PRODUCTS, FusedDense, SmallDense, steps_in_passing
 from fedsim.learning.executors.fused.module import fused
 from fedsim.learning.executors.matrix import LARGE
 from fedsim.learning.executors.plain import PlainTrainer
@@ -154,6 +154,28 @@ def test_a_few_samples_are_not_rounded_in_machine_code(
     with torch.autocast("cpu", torch.bfloat16):
         found = done(made, x, d, rate)
     assert {name: torch.equal(one, exact[name]) for name, one in found.items()} == dict.fromkeys(exact, not rounded)
+
+
+@pytest.mark.parametrize(("samples", "rounded"), [(31, False), (32, True)])
+def test_a_small_layer_of_few_products_is_not_rounded(samples: int, rounded: bool) -> None:
+    """Under autocast: 2^20 products and more are PyTorch's, rounded; fewer are those of float32."""
+    own = nn.Linear(256, 128)
+    small, (x, d) = SmallDense.of(copy.deepcopy(own)), some(256, 128, samples)
+    assert small is not None and (samples * 256 * 128 >= ENOUGH_PRODUCTS) == rounded
+    exact, theirs, found = (numbers(one, [x.requires_grad_()], d) for one in (own, Rounding(own), Rounding(small)))
+    assert all(torch.equal(found[name], one) for name, one in (theirs if rounded else exact).items())
+    assert not torch.equal(exact["made"], theirs["made"])
+
+
+def test_a_small_layer_takes_what_was_rounded_before_it() -> None:
+    small = SmallDense.of(nn.Linear(16, 3, bias=False))
+    x = torch.randn(5, 16).bfloat16().requires_grad_()
+    assert small is not None and SmallDense.of(nn.Conv1d(16, 3, 1)) is None
+    with torch.autocast("cpu", torch.bfloat16):
+        made = small(x)
+    made.sum().backward()
+    assert made.dtype == torch.float32 and torch.equal(made, nn.functional.linear(x.float(), small.weight))
+    assert x.grad is not None and x.grad.dtype == torch.bfloat16
 
 
 def on_tiles(shape: MatrixShape, *about: Any) -> Any:

@@ -7,11 +7,12 @@ all of a case together nowhere more than 3 times.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from itertools import product
 
 import pytest
 import torch
-from layer_errors import Sides, broken, draw, numbers, seeded
+from layer_errors import Rounding, Sides, broken, draw, numbers, seeded
 from tiers import FULL, mostly_long
 from torch import nn
 
@@ -31,7 +32,7 @@ from fedsim.learning.executors.fused.series import (
 )
 from fedsim.learning.executors.processor import has_bfloat16
 from fedsim.models.layers import Gru, Lstm
-from fedsim.models.torch_layers import KMaxPoolModule, sequence
+from fedsim.models.torch_layers import KMaxPoolModule, LastStepModule, sequence
 
 UNITS = {"gru": Gru, "lstm": Lstm}
 HIDDEN = (16, 32, 48, 64, 128)
@@ -72,17 +73,7 @@ def recurrent(unit: str, inputs: int, hidden: int, seed: int = 0) -> Sides:
     return Sides(layer, fused)
 
 
-class Rounding(nn.Module):
-    """A layer under autocast, as in the plain loop: not in the backward pass."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
-            made: torch.Tensor = self.layer(x)
-        return made.float()
+AROUND: dict[str, Callable[[nn.Module], nn.Module]] = {"exact": lambda layer: layer, "rounded": Rounding}
 
 
 def wanting(*tensors: torch.Tensor) -> list[torch.Tensor]:
@@ -104,11 +95,11 @@ def test_errors_of_recurrent_layers_are_pytorchs(unit: str) -> None:
     assert broken(ratios) == {}
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(("unit", "around"), [("gru", "exact"), ("lstm", "exact"), ("lstm", "rounded")])
 @pytest.mark.parametrize("samples", mostly_long(range(1, 41), now=[1, 2, 7, 9, 16, 33]))
-def test_any_number_of_samples_is_each_by_itself(unit: str, samples: int) -> None:
+def test_any_number_of_samples_is_each_by_itself(unit: str, around: str, samples: int) -> None:
     """Rows that fill no tile are what they are alone: states, and gradients of inputs."""
-    generator, layer = seeded(1), recurrent(unit, 5, 48).fused
+    generator, layer = seeded(1), AROUND[around](recurrent(unit, 5, 48).fused)
     x, d = draw(generator, samples, 5, 4), draw(generator, samples, 48, 4)
     found = numbers(layer, wanting(x), d)
     alone = [numbers(layer, wanting(one[None]), own[None]) for one, own in zip(x.detach(), d, strict=True)]
@@ -127,35 +118,55 @@ def test_gates_of_large_values_are_open_or_shut(unit: str, size: float) -> None:
     assert all(one.isfinite().all() for one in mine.values())
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize(("unit", "around"), [("gru", "exact"), ("lstm", "exact"), ("lstm", "rounded")])
 @pytest.mark.parametrize("bits", [0x7FC00000, 0x7FFFFFFF, 0x7F800001, -1])
-def test_what_is_no_number_stays_none_whatever_its_bits(unit: str, bits: int) -> None:
+def test_what_is_no_number_stays_none_whatever_its_bits(unit: str, around: str, bits: int) -> None:
     sides, x = recurrent(unit, 3, 16), torch.zeros(2, 3, 5)
     x.view(torch.int32)[1, 2, 3] = bits
-    theirs, mine = sides.numbers(wanting(x), torch.ones(2, 16, 5))
+    theirs, mine = Sides(sides.pytorchs, AROUND[around](sides.fused)).numbers(wanting(x), torch.ones(2, 16, 5))
     assert theirs["made"].isnan().sum() == 2 * 16
     for name, one in theirs.items():
         assert not mine[name][one.isnan()].isfinite().any(), name
         assert mine[name][one.isfinite()].isfinite().all(), name
 
 
-@pytest.mark.parametrize(("unit", "samples", "rounded"), [("lstm", 16, True), ("lstm", 15, False), ("gru", 40, False)])
-@pytest.mark.parametrize("compiled", [True, False])
-def test_an_lstm_of_many_samples_rounds_as_pytorchs(
-    unit: str, samples: int, rounded: bool, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Under autocast: then it is PyTorch's to the last bit; a layer that does not round is what it is without.
+@pytest.mark.drawn
+@pytest.mark.skipif(not has_bfloat16(), reason="this processor has no instructions for bfloat16")
+def test_errors_of_rounded_lstms_are_pytorchs() -> None:
+    """Under autocast, where factors are rounded."""
+    ratios = []
+    for seed, (hidden, (inputs, samples, steps, size)) in enumerate(product(HIDDEN, SERIES)):
+        generator, sides = seeded(seed), recurrent("lstm", inputs, hidden, seed)
+        x, d = draw(generator, samples, inputs, steps, deviation=size), draw(generator, samples, hidden, steps)
+        ratios.append(Sides(Rounding(sides.pytorchs), Rounding(sides.fused)).ratios(wanting(x), d))
+        assert ratios[-1]["all"] > 0.1, "nothing is rounded"
+    assert broken(ratios) == {}
 
-    Whether products with the inputs are in machine code or PyTorch's.
-    """
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_gru_never_rounds(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under autocast, whether products with the inputs are in machine code or PyTorch's."""
     if not compiled:
         monkeypatch.setattr(matrix, "product_kernels", lambda *about: None)
-    generator, sides = seeded(3), recurrent(unit, 5, 32)
-    x, d = wanting(draw(generator, samples, 5, 7)), draw(generator, samples, 32, 7)
-    exact = numbers(sides.fused, x, d)
-    theirs, mine = Sides(Rounding(sides.pytorchs), Rounding(sides.fused)).numbers(x, d)
-    rounded = rounded and has_bfloat16()
-    assert all(torch.equal(mine[name], one) for name, one in (theirs if rounded else exact).items())
+    generator, layer = seeded(3), recurrent("gru", 5, 32).fused
+    x, d = wanting(draw(generator, 40, 5, 7)), draw(generator, 40, 32, 7)
+    exact, found = (numbers(one, x, d) for one in (layer, Rounding(layer)))
+    assert all(torch.equal(found[name], one) for name, one in exact.items())
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("around", AROUND)
+def test_the_last_states_are_those_of_all(unit: str, around: str) -> None:
+    """And so are their gradients, to the last bit: nobody asks for those of other states."""
+    layer = recurrent(unit, 5, 48).pytorchs
+    every, behind = FusedRecurrent.of(copy.deepcopy(layer)), LastStepModule()
+    assert every is not None and not every.last
+    alone = FusedRecurrent.of(copy.deepcopy(layer), [behind, nn.Linear(48, 3)])
+    assert alone is not None and alone.last
+    generator = seeded(5)
+    x, d = wanting(draw(generator, 9, 5, 11)), draw(generator, 9, 48)
+    theirs, mine = (numbers(AROUND[around](one), x, d) for one in (nn.Sequential(every, behind), alone))
+    assert all(torch.equal(mine[name], one) for name, one in theirs.items())
 
 
 def test_without_instructions_for_it_nothing_is_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,6 +270,7 @@ KINDS = {
     "image": lambda: (convolution(nn.Conv1d(16, 32, 3), ImageConvolutionOfSeries), 32, 7),
     "pointwise": lambda: (convolution(nn.Conv1d(16, 32, 1), PointwiseConvolutionOfSeries), 32, 9),
     "recurrent": lambda: (recurrent("lstm", 16, 48), 48, 9),
+    "rounded": lambda: (Sides(nn.Identity(), Rounding(recurrent("lstm", 16, 48).fused)), 48, 9),
 }
 
 

@@ -14,7 +14,7 @@ from tiers import FULL, mostly_long
 from torch import nn
 
 from fedsim import registry
-from fedsim.learning.executors.fused.dense import FusedDense
+from fedsim.learning.executors.fused.dense import FusedDense, SmallDense
 from fedsim.learning.executors.fused.images import ChannelsFirstConvolution, SmallConvolution
 from fedsim.learning.executors.fused.module import fused
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
@@ -243,10 +243,13 @@ def test_a_part_that_ends_in_a_series_hands_it_on_as_one() -> None:
     torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
 
 
-def test_convolutions_of_images_stay_pytorchs_where_factors_are_rounded() -> None:
-    layers = list(fused(build(TABLES["resnet"]()), rounded=True).modules())
-    assert sum(isinstance(layer, nn.Conv2d) for layer in layers) == 19
-    assert not any(isinstance(layer, SmallConvolution) for layer in layers)
+@pytest.mark.parametrize("rounded", [False, True])
+def test_which_layers_depend_on_whether_factors_are_rounded(rounded: bool) -> None:
+    """Then convolutions of images stay PyTorch's, and small dense layers watch how much there is to multiply."""
+    layers = list(fused(build(TABLES["resnet"]()), rounded=rounded).modules())
+    counts = [sum(type(layer) is kind for layer in layers) for kind in (SmallConvolution, SmallDense, nn.Linear)]
+    assert counts == ([0, 1, 0] if rounded else [16, 0, 1])
+    assert sum(isinstance(layer, nn.Conv2d) for layer in layers) == 19 - counts[0]
 
 
 def test_rectifiers_write_over_what_layers_have_made() -> None:
