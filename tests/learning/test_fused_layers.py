@@ -169,6 +169,17 @@ def test_the_last_states_are_those_of_all(unit: str, around: str) -> None:
     assert all(torch.equal(mine[name], one) for name, one in theirs.items())
 
 
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("around", AROUND)
+def test_the_gradient_of_the_last_states_stays_as_it_was(unit: str, around: str) -> None:
+    """It may be somebody else's too."""
+    layer = FusedRecurrent.of(recurrent(unit, 5, 16).pytorchs, [LastStepModule()])
+    assert layer is not None
+    d = torch.ones(3, 16)
+    AROUND[around](layer)(draw(seeded(6), 3, 5, 4)).backward(d)
+    assert torch.equal(d, torch.ones(3, 16))
+
+
 def test_without_instructions_for_it_nothing_is_rounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under autocast: oneDNN refuses an LSTM then, and convolutions would crawl."""
     monkeypatch.setattr(rounding, "has_bfloat16", lambda: False)
