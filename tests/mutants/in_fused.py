@@ -79,7 +79,7 @@ FAULTS = (
     Fault(
         "fused: gradients come back through the first gate alone",
         FUSED + "recurrent_kernels.py",
-        "with e.loop(cell.gates) as gate:",
+        "with e.loop(gates) as gate:",
         "with e.loop(1) as gate:",
         (f"{TEST_LAYERS}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
