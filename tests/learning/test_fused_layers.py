@@ -103,8 +103,9 @@ def test_any_number_of_samples_is_each_by_itself(unit: str, around: str, samples
     x, d = draw(generator, samples, 5, 4), draw(generator, samples, 48, 4)
     found = numbers(layer, wanting(x), d)
     alone = [numbers(layer, wanting(one[None]), own[None]) for one, own in zip(x.detach(), d, strict=True)]
-    for name in ("made", "d_input0"):
-        torch.testing.assert_close(found[name], torch.cat([one[name] for one in alone]), rtol=1e-5, atol=1e-6)
+    for name, products in (("made", "exact"), ("d_input0", around)):  # PyTorch rounds what it makes of rounded factors
+        most = {"rtol": 1e-5, "atol": 1e-6} if products == "exact" else {"rtol": 2.0**-7, "atol": 2.0**-7}
+        torch.testing.assert_close(found[name], torch.cat([one[name] for one in alone]), **most)
 
 
 @pytest.mark.parametrize("unit", UNITS)

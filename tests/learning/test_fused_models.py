@@ -29,6 +29,7 @@ from fedsim.learning.executors.fused.series import (
 from fedsim.models.layers import Conv1d, Flatten, Gru, Linear, MaxPool1d, ReLU
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import LayerTable
+from fedsim.models.torch_layers import LastStepModule
 from fedsim.models.torch_module import LayerModule, build, initial_parameters
 
 MOST, ROUNDING, NOTHING = 1.5, 3e-7, 1e-10
@@ -227,6 +228,13 @@ def test_which_layers_are_fused(name: str) -> None:
     layers = list(fused(build(TABLES[name]())).modules())
     counts = {kind: sum(type(layer) is kind for layer in layers) for kind in KINDS}
     assert {kind: count for kind, count in counts.items() if count} == EXPECTED[name]
+
+
+def test_a_recurrent_layer_makes_the_last_states_alone_where_nobody_reads_others() -> None:
+    layers = list(fused(build(TABLES["lstm of two layers"]())).modules())
+    assert [layer.last for layer in layers if isinstance(layer, FusedRecurrent)] == [False, True]
+    assert sum(isinstance(layer, nn.Identity) for layer in layers) == 1
+    assert not any(isinstance(layer, LastStepModule) for layer in layers)
 
 
 def test_a_part_that_ends_in_a_series_hands_it_on_as_one() -> None:

@@ -257,7 +257,7 @@ FAULTS = (
         (f"{TEST_LAYERS}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(
-        "fused: inputs of rounded LSTMs get no gradient of their weights",
+        "fused: inputs' weights of rounded LSTMs get the gradient of the states' weights",
         FUSED + "recurrent.py",
         "for some in (slice(hidden), of_inputs))",
         "for some in (slice(hidden), slice(0, ctx.used - hidden)))",
@@ -269,6 +269,13 @@ FAULTS = (
         "cls(layer, last=len(behind) > 0 and isinstance(behind[0], LastStepModule))",
         "cls(layer, last=len(behind) > 0)",
         (f"{TEST_MODELS}::test_errors_are_pytorchs",),
+    ),
+    Fault(
+        "fused: a recurrent layer never does what its last states are for",
+        FUSED + "module.py",
+        "FusedRecurrent.of(layer, behind)",
+        "FusedRecurrent.of(layer)",
+        (f"{TEST_MODELS}::test_a_recurrent_layer_makes_the_last_states_alone_where_nobody_reads_others",),
     ),
     Fault(
         "fused: a gradient of the last states is written over",

@@ -80,7 +80,7 @@ class PlainTrainer(Trainer):
             yield
 
     def _products(self) -> AbstractContextManager[object]:
-        """Within, the factors of convolutions and of dense layers are rounded, if that is the precision."""
+        """Within, the factors of convolutions, dense layers and LSTMs are rounded, if that is the precision."""
         reduced = self._precision == "bfloat16"
         return torch.autocast(self.torch_device, torch.bfloat16) if reduced else nullcontext()
 

@@ -6,7 +6,7 @@ What chooses, and what it looks at:
 * oneDNN goes by the same levels, by bfloat16 and by tiles (AMX), as far as ``ONEDNN_MAX_CPU_ISA`` lets it;
 * MKL goes by who made the processor, too; on Arm, OpenBLAS goes by the core;
 * OpenBLAS and numpy's own loops count because they make some data sets that are trained on;
-* the kernels of this package go by registers, tiles and AMD (`machine_code`).
+* the kernels of this package go by registers, bfloat16, tiles and AMD (`machine_code`).
 
 Left out: instructions for whole numbers only (VNNI), and the sizes of caches, by which libraries cut large products.
 """
@@ -117,7 +117,10 @@ def has_tiles() -> bool:
 
 @cache
 def has_bfloat16() -> bool:
-    """Whether oneDNN multiplies numbers of bfloat16 in instructions of AVX-512, unless a user allows it fewer."""
+    """Whether oneDNN and kernels multiply numbers of bfloat16 in instructions of AVX-512.
+
+    False too where a user allows oneDNN fewer.
+    """
     limited = any(os.environ.get(name) for name in ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"))
     return bool(llvm.get_host_cpu_features().get("avx512bf16")) and not limited
 

@@ -1,4 +1,4 @@
-"""Large dense layers: products in machine code, and steps in the backward pass. Small ones, whose factors stay float32.
+"""Dense layers: large ones, with products in machine code and steps in the backward pass, and all others.
 
 PyTorch's library packs a matrix before it multiplies a few rows with it, which takes as long as the product itself.
 A step of plain SGD is taken in the backward pass: in float32, no gradient of many megabytes is written and read again.
@@ -52,7 +52,10 @@ class FusedDense(nn.Module):
 
 
 class SmallDense(nn.Module):
-    """Takes the place of another `torch.nn.Linear` where autocast rounds factors, with its parameters."""
+    """Takes the place of a `torch.nn.Linear` that is no `FusedDense`, with its parameters.
+
+    Under autocast its factors are rounded only where there is much to multiply.
+    """
 
     def __init__(self, layer: nn.Linear) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Factors of a kernel's products: as they are, or rounded to bfloat16, two of which in a row are one unit of a vector.
 
 The rounded ones are added up by an instruction of AVX-512 that takes two products at a time into each number of
-float32, in the order in which they lie.
+float32.
 """
 
 from __future__ import annotations

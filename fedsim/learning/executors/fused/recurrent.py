@@ -144,6 +144,7 @@ class _RoundedSteps(torch.autograd.Function):
         both = nn.functional.pad(torch.cat([weight, inputs_weight], dim=1).bfloat16(), (0, width - used))
         pairs = both.view(torch.int32).t().contiguous()  # (width / 2, gates hidden), two columns in each number
         states, memory = weight.new_empty(steps + 1, samples, hidden), weight.new_zeros(samples, hidden)
+        states[0].zero_()
         kept = weight.new_empty(steps, samples, CELLS[kind].kept * hidden)
         kernel = _kernel("rounded_steps", kind, hidden, width)
         _run(kernel, steps, samples, rows, inputs_bias, pairs, bias, states, memory, kept)

@@ -10,5 +10,5 @@ __all__ = ["rounds_in_instructions"]
 
 
 def rounds_in_instructions() -> bool:
-    """Whether autocast asks for rounded factors, and oneDNN has fast instructions for them."""
+    """Whether autocast asks for rounded factors, and there are fast instructions for them."""
     return torch.is_autocast_enabled("cpu") and has_bfloat16()
