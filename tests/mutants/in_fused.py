@@ -245,8 +245,8 @@ FAULTS = (
     Fault(
         "fused: rounded states of the step before are not seen",
         FUSED + "recurrent_kernels.py",
-        "            if self.factors.rounds:\n",
-        "            if False:\n",
+        "if self.factors.rounds:  # for the next step",
+        "if False:  # for the next step",
         (f"{TEST_LAYERS}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(

@@ -1,7 +1,8 @@
-"""Factors of a kernel's products: as they are, or rounded to bfloat16, two of which in a row are one unit of a vector.
+"""The factors of a kernel's products: as they are, or rounded to bfloat16.
 
-The rounded ones are added up by an instruction of AVX-512 that takes two products at a time into each number of
-float32.
+Kernels are written in units. A unit is one factor as it is, or a pair of rounded factors that lie side by side: an
+instruction of AVX-512 (VDPBF16PS, Intel's Software Developer's Manual, volume 2) adds both products of a pair to a
+number of float32.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ __all__ = ["Factors", "RoundedFactors"]
 
 
 class Factors:
-    """Numbers as they are: a unit is one of them."""
+    """Factors as they are; a unit is one of them."""
 
     rounds = False
+    """Whether they are rounded."""
     numbers = 1
     """Of a unit."""
 
@@ -29,7 +31,7 @@ class Factors:
         self._e = e
 
     def array(self, name: str, strides: Sequence[int], *, of_units: bool = False) -> Array:
-        """The numbers at a pointer; *of_units*: its units, in *strides* of so many."""
+        """The numbers at a pointer, with *strides* in numbers; *of_units*: the units there, with *strides* in units."""
         return self._e.array(name, strides)
 
     def multiply_add(self, total: Value, left: Value, right: Value) -> Value:
@@ -42,22 +44,22 @@ class Factors:
 
 
 class RoundedFactors(Factors):
-    """Numbers of bfloat16, the nearest ones, of two such the even one: a unit is two of them."""
+    """Factors rounded to the nearest number of bfloat16, ties to even; a unit is two of them."""
 
     rounds = True
     numbers = 2
 
     def array(self, name: str, strides: Sequence[int], *, of_units: bool = False) -> Array:
-        """The numbers at a pointer, of 16 bits; *of_units*: its units, of 32."""
+        """The same; a number has 16 bits, a unit 32."""
         return (self._e.word_array if of_units else self._e.short_array)(name, strides)
 
     def multiply_add(self, total: Value, left: Value, right: Value) -> Value:
-        """Both products of each unit; numbers too small to be normal are 0."""
+        """Both products of each unit are added. The instruction takes numbers below the smallest normal one as 0."""
         factors = (self._e.build.bitcast(side, _vector(2 * LANES)) for side in (left, right))
         return self._e.call("llvm.x86.avx512bf16.dpbf16ps.512", self._e.vector_type, total, *factors)
 
     def made_of(self, vector: Value) -> Value:
-        """Rounded."""
+        """The vector rounded, 16 bits a number."""
         rounded = self._e.build.fptrunc(vector, _vector(LANES))
         return self._e.build.bitcast(rounded, ir.VectorType(ir.IntType(16), LANES))
 

@@ -33,7 +33,7 @@ class FusedRecurrent(nn.Module):
     """Takes the place of a `torch.nn.GRU` or `torch.nn.LSTM` of one layer, with its parameters."""
 
     def __init__(self, layer: nn.GRU | nn.LSTM, *, last: bool) -> None:
-        """Only the *last* states come out, or all of them."""
+        """If *last*, only the states after the last step come out, otherwise those after each step."""
         super().__init__()
         for name in WEIGHTS:
             self.register_parameter(name, getattr(layer, name))
@@ -43,7 +43,7 @@ class FusedRecurrent(nn.Module):
     def of(cls, layer: nn.Module, behind: Sequence[nn.Module] = ()) -> Self | None:
         """What takes the place of *layer*, if there is a cell for it, and its states fill vectors.
 
-        It takes the place of a layer *behind*, too, that asks for the last states alone.
+        *behind* are the layers that follow. If the first of them picks the last step, it takes its place too.
         """
         if not isinstance(layer, nn.GRU | nn.LSTM) or layer.hidden_size % LANES:
             return None
@@ -81,23 +81,13 @@ class _Steps(torch.autograd.Function):
     """(time, samples, hidden) of (time, samples, inputs), from states of zeros on; or the last (samples, hidden)."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        kind: str,
-        last: bool,
-        series: torch.Tensor,
-        inputs_weight: torch.Tensor,
-        weight: torch.Tensor,
-        inputs_bias: torch.Tensor,
-        bias: torch.Tensor,
-    ) -> torch.Tensor:
+    def forward(ctx: Any, kind: str, last: bool, series: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        inputs_weight, weight, inputs_bias, bias = weights
         (steps, samples, inputs), hidden = series.shape, weight.shape[1]
         zeros = -inputs % LANES  # behind the inputs, so that rows fill vectors
         rows, filled = (nn.functional.pad(one, (0, zeros)).contiguous() for one in (series, inputs_weight))
         given = Matrix(filled.t(), many_rows=True).times(rows).add_(inputs_bias)
-        states, memory = rows.new_empty(steps + 1, samples, hidden), rows.new_zeros(samples, hidden)
-        states[0].zero_()
-        kept = rows.new_empty(steps, samples, CELLS[kind].kept * hidden)
+        states, memory, kept = _room(kind, steps, samples, weight)
         turned = weight.t().contiguous()
         _run(_kernel("steps", kind, hidden), steps, samples, given, turned, bias, states, memory, kept)
         ctx.kind, ctx.last, ctx.inputs = kind, last, inputs
@@ -123,19 +113,14 @@ class _Steps(torch.autograd.Function):
 
 
 class _RoundedSteps(torch.autograd.Function):
-    """The same of a cell that adds shares, with the factors of all products rounded to bfloat16."""
+    """The same with the factors of all products rounded to bfloat16, for a cell that adds shares.
+
+    The states before a step and its inputs lie in one row, and so do both weights: a step has one product.
+    """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        kind: str,
-        last: bool,
-        series: torch.Tensor,
-        inputs_weight: torch.Tensor,
-        weight: torch.Tensor,
-        inputs_bias: torch.Tensor,
-        bias: torch.Tensor,
-    ) -> torch.Tensor:
+    def forward(ctx: Any, kind: str, last: bool, series: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        inputs_weight, weight, inputs_bias, bias = weights
         (steps, samples, inputs), hidden = series.shape, weight.shape[1]
         used = hidden + inputs
         width = used + used % 2  # a row has whole pairs
@@ -143,9 +128,7 @@ class _RoundedSteps(torch.autograd.Function):
         rows[:-1, :, hidden:used] = series.bfloat16()
         both = nn.functional.pad(torch.cat([weight, inputs_weight], dim=1).bfloat16(), (0, width - used))
         pairs = both.view(torch.int32).t().contiguous()  # (width / 2, gates hidden), two columns in each number
-        states, memory = weight.new_empty(steps + 1, samples, hidden), weight.new_zeros(samples, hidden)
-        states[0].zero_()
-        kept = weight.new_empty(steps, samples, CELLS[kind].kept * hidden)
+        states, memory, kept = _room(kind, steps, samples, weight)
         kernel = _kernel("rounded_steps", kind, hidden, width)
         _run(kernel, steps, samples, rows, inputs_bias, pairs, bias, states, memory, kept)
         ctx.kind, ctx.last, ctx.used = kind, last, used
@@ -169,8 +152,20 @@ class _RoundedSteps(torch.autograd.Function):
         return None, None, d_series, d_inputs_weight, d_weight, d_bias, d_bias.clone()
 
 
+def _room(kind: str, steps: int, samples: int, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What a forward kernel fills: states, of which the first are zeros, memory of zeros, and what gradients need."""
+    hidden = weight.shape[1]
+    states = weight.new_empty(steps + 1, samples, hidden)
+    states[0].zero_()
+    kept = weight.new_empty(steps, samples, CELLS[kind].kept * hidden)
+    return states, weight.new_zeros(samples, hidden), kept
+
+
 def _begun(gradient: torch.Tensor, last: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """What kernels go back from: gradients of all states, unless it is of the *last* ones, and a state and a memory."""
+    """What a backward kernel begins with: gradients of the states after each step, and then of one state and memory.
+
+    If *gradient* is that of the *last* states alone, it is the second one, and there is none of each step.
+    """
     if last:
         d_state = gradient.clone(memory_format=torch.contiguous_format)
         return [], [d_state, torch.zeros_like(d_state)]

@@ -40,9 +40,10 @@ def emit_steps(module: ir.Module, kind: str, hidden: int, machine: Machine) -> N
 def emit_rounded_steps(module: ir.Module, kind: str, hidden: int, width: int, machine: Machine) -> None:
     """``rounded_steps(steps, samples, rows, given, weights, bias, states, memory, kept)``, for a cell that adds shares.
 
-    As `emit_steps`, but the products are those of *rows*, (steps + 1, samples, width) of bfloat16: states before a
-    step, of which the first are there, and behind them inputs. *weights*, (width / 2, gates hidden, 2), are both sorts,
-    and so are the biases *given* and *bias*.
+    As `emit_steps`, but recurrent weights and those of inputs are multiplied together. *rows*, (steps + 1, samples,
+    width) of bfloat16, have the states before a step, of which the first are there, and behind them its inputs;
+    *weights*, (width / 2, gates hidden, 2) of bfloat16, have both sorts in the same order. *given* is the inputs' bias,
+    (gates hidden), for all samples.
     """
     pointers = ("rows", "given", "weights", "bias", "states", "memory", "kept")
     e = Emitter(module, "rounded_steps", pointers, machine, ("steps", "samples"))
@@ -82,7 +83,6 @@ class _Forward:
         e, cell, hidden = self.e, self.cell, self.hidden
         then = e.index_sum((first, 1), (e.samples, 1))
         before, after = (_rows(e, "states", hidden, 1, row) for row in (first, then))
-        rounded = self.factors.array(self.left, (self.width,)).at(then, strides=(self.width, hidden, 1))
         given = e.array("given", (self.given,)).at(first, strides=(self.given, hidden, 1))
         kept = _rows(e, "kept", hidden, cell.kept, first)
         memory = _rows(e, "memory", hidden, 1, e.index(0)) if cell.has_memory else None
@@ -95,8 +95,9 @@ class _Forward:
                 memory and memory.load_vector(row, 0, at),
             )
             after.store(new.state, row, 0, at)
-            if self.factors.rounds:
-                rounded.store(self.factors.made_of(new.state), row, 0, at)
+            if self.factors.rounds:  # for the next step, beside its inputs
+                left = self.factors.array(self.left, (self.width, self.width, 1))
+                left.store(self.factors.made_of(new.state), then, row, at)
             if memory is not None:
                 memory.store(new.memory, row, 0, at)
             for kind, value in enumerate(new.kept):
