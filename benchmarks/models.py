@@ -6,7 +6,7 @@ Eight clients train one epoch of plain SGD from the same numbers on the same min
 is scored on 500 samples. fedsim chooses its executor (auto) and takes all cores; the loop has a process of one thread
 for each core, and is as fast as its author could make it without training clients together. Both take turns, round by
 round, so that a slow minute of the machine meets both; the ratio is the median of those of neighbours. Above 1 fedsim
-is faster. Compare rows of one run only.
+is faster. Compare rows of one run only. It ends with code 1 if a row could not be measured.
 """
 
 from __future__ import annotations
@@ -151,14 +151,15 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--times", type=_count, default=5, metavar="N", help="measured rounds of each; left out, 5")
     parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
     parser.add_argument("--out", type=Path, default=Path("runs/models-benchmark"), help="folder for CSV and JSON")
-    parser.add_argument("--check", type=float, metavar="RATIO", help="end with code 1 if a row's ratio is below it")
+    parser.add_argument("--check", type=float, metavar="RATIO", help="end with code 1 too if a row's ratio is below it")
     arguments = parser.parse_args(words)
     for name in arguments.only or ():
         if not chosen([name]):
             parser.error(f"--only {name}: there are {', '.join(model.label for model in MODELS)}")
     arguments.only = chosen(arguments.only) if arguments.only else list(MODELS)
     rows = run(arguments, Console(width=WIDTH, highlight=False))
-    return int(arguments.check is not None and any(row.is_slower(arguments.check) for row in rows))
+    slower = arguments.check is not None and any(row.is_slower(arguments.check) for row in rows)
+    return int(slower or any(row.reason is not None for row in rows))
 
 
 def _count(text: str) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks import models
 from benchmarks.models import measure
 from benchmarks.models_fedsim import first_model
 from benchmarks.models_loop import Loop, Trainer
@@ -139,6 +140,15 @@ def test_what_fedsim_refuses_is_a_row_with_the_reason(loop: Loop) -> None:
     measure(row, loop, times=1)
     assert row.reason is not None and row.reason.startswith("fedsim: ") and "learning_rate" in row.reason
     assert row.facts()["reason"] == row.reason and not row.is_slower(1e9)
+
+
+@pytest.mark.slow
+def test_a_row_that_could_not_be_measured_is_told_and_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(models, "measure", lambda row, *others: setattr(row, "reason", "the loop: out of luck"))
+    assert models.main(["--only", "mlp", "--batches", "64", "--out", str(tmp_path)]) == 1
+    assert "none: mlp, batch 64: the loop: out of luck" in capsys.readouterr().out
 
 
 def test_the_ratio_is_the_median_of_those_of_neighbours_and_a_small_one_is_marked() -> None:

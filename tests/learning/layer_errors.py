@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -80,6 +80,16 @@ def numbers(
     return {"made": made.detach()} | found
 
 
+def numbers_as_they_lie(layer: nn.Module, x: torch.Tensor, d: torch.Tensor) -> list[Numbers]:
+    """`numbers` of the same series, (samples, channels, length), that lie in memory in three ways."""
+    lays: tuple[Callable[[torch.Tensor], torch.Tensor], ...] = (
+        lambda one: one.contiguous(),
+        lambda one: one.transpose(1, 2).contiguous().transpose(1, 2),
+        lambda one: one.repeat_interleave(2, dim=2)[..., ::2],
+    )
+    return [numbers(layer, wanting(lay(x).detach()), lay(d)) for lay in lays]
+
+
 def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
@@ -112,3 +122,17 @@ def seeded(seed: int) -> torch.Generator:
 def draw(generator: torch.Generator, *shape: int, mean: float = 0.0, deviation: float = 1.0) -> torch.Tensor:
     """Normal numbers in float32."""
     return torch.randn(shape, generator=generator) * deviation + mean
+
+
+def started(layer: nn.Module, seed: int) -> nn.Module:
+    """A copy with weights of PyTorch's sizes."""
+    made, generator = copy.deepcopy(layer).to_empty(device="cpu"), seeded(seed)
+    with torch.no_grad():
+        for parameter in made.parameters():
+            parameter.copy_(draw(generator, *parameter.shape, deviation=max(parameter[0].numel(), 4) ** -0.5))
+    return made
+
+
+def wanting(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Gradients."""
+    return [tensor.requires_grad_() for tensor in tensors]

@@ -7,6 +7,7 @@ from mutants.fault import EXECUTORS, Fault
 FUSED = EXECUTORS + "fused/"
 TEST_NORMALISATION = "tests/learning/test_fused_normalisation.py"
 TEST_LAYERS = "tests/learning/test_fused_layers.py"
+TEST_RECURRENT = "tests/learning/test_fused_recurrent.py"
 TEST_FUNCTIONS = "tests/learning/test_fused_functions.py"
 TEST_DENSE = "tests/learning/test_fused_dense.py"
 TEST_MODELS = "tests/learning/test_fused_models.py"
@@ -74,14 +75,14 @@ FAULTS = (
         FUSED + "cells.py",
         "(d_r, d_z, build.fmul(d_n, r))",
         "(d_r, d_z, d_n)",
-        (f"{TEST_LAYERS}::test_errors_of_recurrent_layers_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
     Fault(
         "fused: gradients come back through the first gate alone",
         FUSED + "recurrent_kernels.py",
         "with e.loop(gates) as gate:",
         "with e.loop(1) as gate:",
-        (f"{TEST_LAYERS}::test_errors_of_recurrent_layers_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
     Fault(
         "fused: later windows take the place of the first ones",
@@ -144,7 +145,7 @@ FAULTS = (
         FUSED + "recurrent.py",
         ".times(rows).add_(inputs_bias)",
         ".times(rows)",
-        (f"{TEST_LAYERS}::test_errors_of_recurrent_layers_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
     Fault(
         "fused: a layer with momentum steps by itself too",
@@ -219,49 +220,49 @@ FAULTS = (
         FUSED + "recurrent.py",
         "given = Matrix(filled.t(), many_rows=True)",
         "given = Matrix(filled.t())",
-        (f"{TEST_LAYERS}::test_products_of_recurrent_layers_are_in_machine_code_where_there_is_some",),
+        (f"{TEST_RECURRENT}::test_products_of_recurrent_layers_are_in_machine_code_where_there_is_some",),
     ),
     Fault(
         "fused: an LSTM is rounded by whatever instructions there are",
         EXECUTORS + "fused/rounding.py",
         " and has_bfloat16()",
         "",
-        (f"{TEST_LAYERS}::test_without_instructions_for_it_nothing_is_rounded",),
+        (f"{TEST_RECURRENT}::test_without_instructions_for_it_no_lstm_rounds",),
     ),
     Fault(
         "fused: an LSTM never rounds",
         FUSED + "recurrent.py",
         "CELLS[self._kind].adds_shares and rounds_in_instructions()",
         "False",
-        (f"{TEST_LAYERS}::test_errors_of_rounded_lstms_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(
         "fused: a GRU rounds too",
         FUSED + "recurrent.py",
         'with torch.autocast("cpu", enabled=False):',
         'with torch.autocast("cpu", torch.bfloat16):',
-        (f"{TEST_LAYERS}::test_a_gru_never_rounds",),
+        (f"{TEST_RECURRENT}::test_a_gru_never_rounds",),
     ),
     Fault(
         "fused: rounded states of the step before are not seen",
         FUSED + "recurrent_kernels.py",
         "if self.factors.rounds:  # for the next step",
         "if False:  # for the next step",
-        (f"{TEST_LAYERS}::test_errors_of_rounded_lstms_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(
         "fused: gradients of biases are those of rounded gates' last sample",
         FUSED + "recurrent_kernels.py",
         "d_bias.store(e.build.fadd(d_bias.load_vector(gate, at), value), gate, at)",
         "d_bias.store(value, gate, at)",
-        (f"{TEST_LAYERS}::test_errors_of_rounded_lstms_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(
         "fused: inputs' weights of rounded LSTMs get the gradient of the states' weights",
         FUSED + "recurrent.py",
         "for some in (slice(hidden), of_inputs))",
         "for some in (slice(hidden), slice(0, ctx.used - hidden)))",
-        (f"{TEST_LAYERS}::test_errors_of_rounded_lstms_are_pytorchs",),
+        (f"{TEST_RECURRENT}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(
         "fused: a recurrent layer takes the place of whatever is behind it",
@@ -282,7 +283,7 @@ FAULTS = (
         FUSED + "recurrent.py",
         "d_state = gradient.clone(memory_format=torch.contiguous_format)",
         "d_state = gradient.contiguous()",
-        (f"{TEST_LAYERS}::test_the_gradient_of_the_last_states_stays_as_it_was",),
+        (f"{TEST_RECURRENT}::test_the_gradient_of_the_last_states_stays_as_it_was",),
     ),
     Fault(
         "fused: small layers always round",
