@@ -21,14 +21,15 @@ class Budget(NamedTuple):
     """What all rounds of a protocol cost, on the same seed: as much may every protocol spend."""
 
     column: Spent
-    protocol: str
+    protocols: tuple[str, ...]
+    """The first of them that took part."""
 
 
 BUDGETS = {
-    "bytes": Budget("transfer_bytes", "hfedms_d"),
-    "time": Budget("sim_time_s", "fedgs"),
-    "bytes on air": Budget("transfer_bytes", "fedavg"),
-    "bytes on backhaul": Budget("backbone_bytes", "fedgs"),
+    "bytes": Budget("transfer_bytes", ("hfedms_d",)),
+    "time": Budget("sim_time_s", ("fedgs", "fedavg")),
+    "bytes on air": Budget("transfer_bytes", ("fedavg",)),
+    "bytes on backhaul": Budget("backbone_bytes", ("fedgs",)),
 }
 """At equal what -> its budget, the cheapest protocol's. At equal *rounds* there is none: whole runs are compared."""
 
@@ -50,7 +51,8 @@ def spent(rounds: pd.DataFrame, at: str, generous_to: str | None = None) -> pd.D
     """
     if at == "rounds":
         return summary_at(rounds)
-    column, cheapest = BUDGETS[at]
+    column, protocols = BUDGETS[at]
+    cheapest = next(protocol for protocol in protocols if (rounds["protocol"] == protocol).any())
     budgets = rounds[rounds["protocol"] == cheapest].groupby("seed")[column].max()
     return pd.concat(
         summary_at(run, (column, _more(run[column], budgets[seed]) if protocol == generous_to else budgets[seed]))

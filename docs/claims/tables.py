@@ -96,6 +96,7 @@ CLAIMS = (
     Claim("HFedMS Fig. 9b", "hfedms_d", "no SCC", "rounds", STREAMS),
     Claim("HFedMS Fig. 9b", "hfedms_d", "no compensation", "rounds", STREAMS),
     Claim("HFedMS Fig. 9b", "no SCC", "no compensation", "rounds", STREAMS),
+    Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "rounds", STREAMS),
     Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "bytes", STREAMS),
     Claim("HFedMS Fig. 9b", "oracle", "hfedms_d", "rounds", STREAMS),
     Claim("HFedMS Fig. 7a", "naive_gsp", "fedavg", "rounds", SKEW),
@@ -103,7 +104,9 @@ CLAIMS = (
     Claim("FedGSP Fig. 3b", "50 groups by ICG", "50 random groups", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "fedgsp", "fedgsp without ICG", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "rounds", SKEW),
+    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "time", SKEW),
     Claim("FedGSP Table 1", "fedgsp", "fedavg", "rounds", SKEW),
+    Claim("FedGSP Table 1", "fedgsp", "fedavg", "time", SKEW),
     *FEDGS_CLAIMS,
     *FLEXIFED_CLAIMS,
     *SPATL_CLAIMS,
@@ -143,13 +146,20 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
         "hfedms_table3.csv": beside("hfedms_table3", SYSTEMS, {data: rounds[data] for data in STREAMS}),
         "hfedms_table4.csv": beside_table4(rounds),
         "fedgsp_table1.csv": beside("fedgsp_table1", {"FedAvg": "fedavg", "FedGSP": "fedgsp"}, small),
-        "compensation.csv": over_rounds(
+        "compensation.csv": as_it_goes(
             {data: rounds[data] for data in STREAMS},
+            "round",
             (15, 20, 25, 50, 75, 100),
             [("no compensation", "no SCC"), ("hfedms_d", "no compensation")],
         ),
-        "fedgs_selection.csv": over_rounds(
-            {data: rounds[data] for data in STATIC}, (8, 12, 16, 20, 24, 30, 40, 50, 60), [("fedgs", "fedgs_random")]
+        "fedgs_selection.csv": as_it_goes(
+            {data: rounds[data] for data in STATIC},
+            "round",
+            (8, 12, 16, 20, 24, 30, 40, 50, 60),
+            [("fedgs", "fedgs_random")],
+        ),
+        "skew_growth_by_time.csv": as_it_goes(
+            {data: rounds[data] for data in SKEW}, "sim_time_s", range(600, 1900, 300), [("fedgsp", "naive_gsp_icg")]
         ),
     }
     for data, table in rounds.items():
@@ -217,14 +227,14 @@ def first_at(rounds: pd.DataFrame, accuracy: float) -> dict[str, str]:
     return {"seeds": f"{len(first)} of {rounds['seed'].nunique()}", **known}
 
 
-def over_rounds(rounds: Rounds, numbers: Sequence[int], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """By how many points the first of each pair is ahead of the other as rounds go by, on the pooled test set."""
+def as_it_goes(rounds: Rounds, at: Spent, numbers: Sequence[int], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """By how many points the first of each pair is ahead of the other as a run goes on, on the pooled test set."""
     rows = []
     for data, runs in rounds.items():
         for number in numbers:
-            row: dict[str, Any] = {"data": data, "round": number}
+            row: dict[str, Any] = {"data": data, {"round": "round", "sim_time_s": "seconds"}[at]: number}
             for one, other in pairs:
-                found = difference(summary_at(runs, ("round", number)), one, other)
+                found = difference(summary_at(runs, (at, number)), one, other)
                 row[f"{one} - {other}, points"] = f"{100 * found.mean:+.1f} +/- {100 * found.half_width:.1f}"
             rows.append(row)
     return pd.DataFrame(rows)
