@@ -119,7 +119,8 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     rounds["dirichlet"] = pd.concat([rounds["dirichlet"], kept[TUNED]])
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
-    judgements = verdicts(rounds)
+    at_bytes = {data: finer(rounds[data], kept[f"{SCENARIO_OF[data]}-bytes"]) for data in STREAMS}
+    judgements = verdicts(rounds, at_bytes)
     made = {
         "verdicts.csv": judgements,
         "in_short.csv": in_short(judgements, (*STREAMS, *SKEW)),
@@ -164,15 +165,25 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     }
     for data, table in rounds.items():
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
-            made[f"{data} equal {at}.csv".replace(" ", "_")] = reached(table, at)
+            made[f"{data} equal {at}.csv".replace(" ", "_")] = reached(at_bytes[data] if at == "bytes" else table, at)
         if data not in (*OWN, *DIRICHLET):  # whose models are below every target
             made[f"{data} targets.csv".replace(" ", "_")] = targets(table)
     return made
 
 
-def verdicts(rounds: Rounds) -> pd.DataFrame:
-    """Every claim on every data set, `judged`."""
-    return pd.DataFrame(judged(claim, data, rounds[data]) for claim in CLAIMS for data in claim.data)
+def verdicts(rounds: Rounds, at_bytes: Rounds) -> pd.DataFrame:
+    """Every claim on every data set, `judged`; at equal bytes by the rounds *at_bytes*."""
+    return pd.DataFrame(
+        judged(claim, data, (at_bytes if claim.at == "bytes" else rounds)[data])
+        for claim in CLAIMS
+        for data in claim.data
+    )
+
+
+def finer(rounds: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
+    """The evaluated *rounds* of some runs, with those of the same runs that were evaluated more often."""
+    both = pd.concat([rounds, more[rounds.columns]]).drop_duplicates(["protocol", "seed", "round"])
+    return both.sort_values("round", kind="stable")
 
 
 def beside(table: str, systems: dict[str, str], rounds: Rounds) -> pd.DataFrame:
