@@ -1,4 +1,4 @@
-"""Networks to draw, and tables of links for them."""
+"""Networks to draw, tables of links for them, and what their pictures say."""
 
 from __future__ import annotations
 
@@ -6,13 +6,22 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+import matplotlib as mpl
 import networkx as nx
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 
 from fedsim.network.settings import NetworkSettings
 from fedsim.topology.factories import FactoryPark, Regions, Ring
 from fedsim.topology.graph import Topology
 from fedsim.topology.tree import Star, Tree
+from fedsim.viz.style import RC
+from fedsim.viz.topology_map.figure import network_figure
+from fedsim.viz.topology_map.hues import Hues
+from fedsim.viz.topology_map.loads import Measured
+from fedsim.viz.topology_map.places import Net
 
 Position = tuple[float, float]
 
@@ -102,3 +111,33 @@ def links_table(
     ]
     columns = ["protocol", "seed", "link", "direction", "access", "bytes", "utilisation"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def picture(
+    topology: Topology | Net, loads: Measured | None = None, seeds: int = 1, hues: Hues | None = None
+) -> Figure:
+    """A network as it is drawn."""
+    net = topology if isinstance(topology, Net) else Net(topology)
+    with mpl.rc_context(RC):
+        figure = network_figure("tiny", net, loads, seeds, hues)
+        FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def entries(figure: Figure) -> list[str]:
+    """What the legend says."""
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def caption(figure: Figure) -> str:
+    """What stands above the legend."""
+    return figure.legends[0].get_title().get_text().replace("\n", " ")
+
+
+def scattered(figure: Figure) -> dict[str, list[PathCollection]]:
+    """The markers of the first panel, by what they are."""
+    found: dict[str, list[PathCollection]] = {}
+    for drawn in figure.axes[0].collections:
+        if type(drawn) is PathCollection and len(drawn.get_offsets()):
+            found.setdefault(str(drawn.get_label()), []).append(drawn)
+    return found

@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import matplotlib as mpl
 import networkx as nx
 import numpy as np
 import pytest
-from drawn_networks import links_table, plant, settings
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PatchCollection, PathCollection
+from drawn_networks import caption, entries, links_table, picture, plant, scattered, settings
+from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from fedsim.cli import main
 from fedsim.topology.factories import FactoryPark
 from fedsim.topology.graph import Topology
-from fedsim.viz.style import RC
-from fedsim.viz.topology_map.detail import class_look
-from fedsim.viz.topology_map.figure import network_figure
+from fedsim.viz.topology_map.drawing import class_look
 from fedsim.viz.topology_map.loads import measured
 from fedsim.viz.topology_map.places import Net
 
@@ -35,30 +31,12 @@ def of_classes(topology: Topology, *names: str | None) -> Topology:
     return Topology(graph)
 
 
-def picture(topology: Topology, default: str | None = None, *, loaded: bool = False) -> Figure:
-    net = Net(topology, (), default)
-    loads = measured(links_table(topology, lambda *_: 0.5), net, settings(), topology.cloud) if loaded else None
-    with mpl.rc_context(RC):
-        figure = network_figure("tiny", net, loads, 1)
-        FigureCanvasAgg(figure).draw()
-    return figure
-
-
 def sensors(figure: Figure) -> list[tuple[int, bytes, tuple[float, ...]]]:
     """How many there are of each marker: number, shape, colour."""
     return [
         (len(drawn.get_offsets()), drawn.get_paths()[0].vertices.tobytes(), tuple(map(float, drawn.get_facecolor()[0])))
-        for drawn in figure.axes[0].collections
-        if type(drawn) is PathCollection and drawn.get_label() == "sensor"
+        for drawn in scattered(figure).get("sensor", [])
     ]
-
-
-def texts(figure: Figure) -> list[str]:
-    return [text.get_text().replace("\n", " ") for text in figure.texts]
-
-
-def entries(figure: Figure) -> list[str]:
-    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
 
 
 def test_each_class_has_a_shape_and_a_colour_and_the_legend_counts_it() -> None:
@@ -76,11 +54,13 @@ def test_one_class_alone_is_drawn_as_sensors_are() -> None:
 
 
 def test_who_has_no_class_in_the_topology_has_the_scenarios_default() -> None:
-    assert "2 of class camera" in entries(picture(of_classes(plant(), None, "robot"), default="camera"))
+    assert "2 of class camera" in entries(picture(Net(of_classes(plant(), None, "robot"), (), "camera")))
 
 
 def test_where_colours_are_loads_classes_differ_in_shape_alone() -> None:
-    found = sensors(picture(of_classes(plant(), "camera", "robot"), loaded=True))
+    topology = of_classes(plant(), "camera", "robot")
+    loads = measured(links_table(topology, lambda *_: 0.5), Net(topology), settings(), topology.cloud)
+    found = sensors(picture(topology, loads))
     assert [colour for _, _, colour in found] == [WHITE, WHITE]
     assert len({shape for _, shape, _ in found}) == 2
 
@@ -89,14 +69,12 @@ def test_a_cell_that_hides_its_sensors_is_cut_into_its_classes() -> None:
     park = FactoryPark(factories=2, devices_per_factory=600).build()
     figure = picture(of_classes(park, "camera", "robot", "camera"))
     assert sensors(figure) == []
-    drawn = [one for one in figure.axes[0].collections if type(one) is PatchCollection and len(one.get_paths()) == 2]
-    assert len(drawn) == 2
-    for pieces in drawn:
-        assert [tuple(map(float, colour)) for colour in pieces.get_facecolor()] == [WHITE, class_look(1)[1]]
-        whole, part = (np.ptp(path.vertices, axis=0).prod() for path in pieces.get_paths())
-        assert whole > part  # two thirds and one third
+    (pieces,) = (one for one in figure.axes[0].collections if type(one) is PatchCollection)
+    assert [tuple(map(float, colour)) for colour in pieces.get_facecolor()] == [WHITE, class_look(1)[1]] * 2
+    first, second, *_ = (np.ptp(path.vertices, axis=0).prod() for path in pieces.get_paths())
+    assert first > second  # two thirds and one third
     assert {"800 of class camera", "400 of class robot"} <= set(entries(figure))
-    assert "Each cell is divided as its devices are among the classes." in " ".join(texts(figure))
+    assert "Each cell is divided as its devices are among the classes." in caption(figure)
 
 
 @pytest.mark.parametrize("loaded", [False, True])
@@ -106,13 +84,13 @@ def test_36_classes_look_different_and_in_a_divided_cell_their_colours_do(loaded
     assert loaded or len({colour[:3] for _, colour in found[1:]} | {WHITE[:3]}) == 36
 
 
+@pytest.mark.parametrize("name", ["a class of devices with a long name", "W" * 29, "$\\frac$_"])
 @pytest.mark.parametrize("classes", [2, 9])
-def test_the_legend_stays_inside_the_picture(classes: int) -> None:
+def test_the_legend_stays_inside_the_picture_whatever_classes_are_called(classes: int, name: str) -> None:
     park = FactoryPark(factories=3, devices_per_factory=20).build()
-    figure = picture(of_classes(park, *(f"a class of devices with a long name {number}" for number in range(classes))))
-    for legend in figure.legends:
-        box = legend.get_window_extent()
-        assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and figure.bbox.y0 <= box.y0
+    figure = picture(of_classes(park, *(f"{name} {number}" for number in range(classes))))
+    box = figure.legends[0].get_window_extent()
+    assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 and figure.bbox.y0 <= box.y0
 
 
 def test_the_commands_tell_them_apart(tmp_path: Path) -> None:

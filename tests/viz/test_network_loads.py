@@ -70,21 +70,21 @@ def test_each_protocol_has_its_own_loads_on_one_scale() -> None:
     both = measured(pd.concat(tables), Net(plant()), settings("full"), "cloud")
     assert list(both.by_protocol) == ["fedavg", "fedprox"]
     assert both.by_protocol["fedprox"].air["bs-1"] == (0.002, 0.002)
-    assert both.ceiling() == 0.5
+    assert both.scale.get_clim()[1] == 0.5
 
 
 def test_where_every_sender_has_a_channel_of_its_own_loads_are_bytes() -> None:
     both = measured(links_table(plant(), used), Net(plant()), settings(discipline="dedicated"), "cloud")
     assert both.quantity == "bytes"
     assert both.by_protocol["fedavg"].air["bs-1"] == (pytest.approx(70e6),)
-    assert not both.has_unshared()
+    assert not both.has_unshared
 
 
 def test_one_cell_without_sharing_among_others_has_no_utilisation() -> None:
     one_dedicated = settings(cells={"bs-2": cell(discipline="dedicated")})
     both = measured(links_table(plant(), used), Net(plant()), one_dedicated, "cloud")
     assert both.quantity == "utilisation"
-    assert both.has_unshared()
+    assert both.has_unshared
     air = both.by_protocol["fedavg"].air
     assert air["bs-1"] == (pytest.approx(0.7),)
     assert [math.isnan(load) for load in air["bs-2"] if load is not None] == [True]
@@ -118,7 +118,7 @@ def test_names_like_labels_do_no_harm(name: str) -> None:
 )
 def test_a_scale_ends_at_one_two_or_five(largest: float, ceiling: float) -> None:
     both = Measured("bytes", {"fedavg": Loads({"bs": (largest, None, math.nan)}, {("a", "b"): largest / 2})})
-    assert both.ceiling() == pytest.approx(ceiling)
+    assert both.scale.get_clim()[1] == pytest.approx(ceiling)
 
 
 def test_the_busiest_are_named() -> None:
@@ -129,4 +129,4 @@ def test_the_busiest_are_named() -> None:
 def test_where_nothing_was_sent_nothing_is_the_busiest() -> None:
     both = measured(links_table(plant(), lambda *_: 0.0), Net(plant()), settings(), "cloud")
     assert both.busiest("fedavg", 30) == ""
-    assert both.ceiling() == 1.0
+    assert both.scale.get_clim()[1] == 1.0

@@ -1,4 +1,4 @@
-"""One network drawn into one Axes: cells as discs, wires as lines, nodes as markers, names where there is room.
+"""One network drawn into one Axes: cells as discs, wires as lines, nodes as markers.
 
 A load is the colour of a channel: of a disc, or of its left half (uplink) and its right half (downlink); of each half
 of a wire, which shows what the node at its end sends. Sensors are drawn one by one where there is room for all of them,
@@ -8,243 +8,182 @@ and where they have hues each has its own; else their cell is divided among clas
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PatchCollection, PolyCollection
-from matplotlib.patches import Circle, Patch, Wedge
+from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Wedge
 from matplotlib.ticker import MaxNLocator
+from scipy.spatial.distance import cdist
 
 from fedsim.topology.graph import NodeKind
-from fedsim.viz.topology_map.detail import (
-    CASING,
-    FAILING,
-    IDLE,
-    NO_AIR,
-    OWN_CHANNELS,
-    PLAIN_DISC,
-    PLAIN_WIRE,
-    Colour,
-    Detail,
-    Scale,
-    class_look,
-    crosses,
-    markers,
-)
-from fedsim.viz.topology_map.hues import UNCOVERED, Hues
-from fedsim.viz.topology_map.lines import halves, wire_line
-from fedsim.viz.topology_map.loads import Loads
-from fedsim.viz.topology_map.names import write_names
-from fedsim.viz.topology_map.places import Disc, Net, Places, Point, Points
+from fedsim.viz.style import DARK
+from fedsim.viz.topology_map.hues import UNCOVERED, Colour, Hues
+from fedsim.viz.topology_map.loads import PLAIN_WIRE, Measured
+from fedsim.viz.topology_map.places import LARGE, Net, Places, Point, Points
 
-__all__ = ["draw_network"]
+__all__ = ["FAILING", "LOST", "MARKERS", "NO_AIR", "OUTLINE", "PLAIN_DISC"]
+__all__ += ["Drawing", "bends", "class_look", "curve"]
 
-_MOST_BENT = 40  # nodes, for all wires to be bent around them
-_CASED = 1.0  # points: a line as wide as this has an outline, for the pale ones to be seen
-_MOST_ARROWS = 120  # wires
-_HUED = 1.4  # a marker whose colour is to be seen, in others
-_KILOMETRES = 8e3  # a longer axis is in kilometres
+OUTLINE, PLAIN_DISC, LOST = "#8d949c", to_rgba("#e3e8ee"), "#b3261e"
+"""Colours: around what may be pale; of a cell without loads; of a sensor out of coverage."""
+NO_AIR, FAILING = "xxxxx", (0.0, (2.5, 1.0))
+"""The hatch of sensors out of coverage; the dashes of a wire that will fail."""
+MARKERS = {NodeKind.BASE_STATION: "^", NodeKind.EDGE: "s", NodeKind.CLOUD: "$\N{CLOUD}$"}
+_CLASS_COLOURS = ("#ffffff", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#0072B2")
+_BENDS = (0.0, 0.05, -0.05, 0.1, -0.1, 0.16, -0.16, 0.24, -0.24, 0.36, -0.36)  # of the length, sideways
 
 
-def draw_network(
-    ax: Axes,
-    net: Net,
-    places: Places,
-    loads: Loads | None = None,
-    scale: Scale | None = None,
-    hues: Hues | None = None,
-) -> Axes:
-    """Draw *net* at its *places*, with *loads* in the colours of *scale*, or with sensors in *hues*, or without."""
-    detail = Detail.of(places)
-    if hues is not None and detail.sensor is not None:
-        detail = replace(detail, sensor=_HUED * detail.sensor)
-    drawing = _Drawing(ax, net, places, detail, loads, scale, hues)
-    drawing.frame()
-    drawing.discs()
-    lines = drawing.wires()
-    drawing.nodes()
-    write_names(ax, net, places, drawing.detail, lines)
-    return ax
+def class_look(number: int, *, coloured: bool = True) -> tuple[str, Colour]:
+    """The marker and the colour of the class of devices with this *number*, from 0.
+
+    After six, both come again, darker; where colours are loads (not *coloured*), all are white and greys.
+    """
+    turns, place = divmod(number, len(_CLASS_COLOURS))
+    red, green, blue = (0.6**turns * part for part in to_rgba(_CLASS_COLOURS[place] if coloured else "white")[:3])
+    return "oDvPhX"[place], (red, green, blue, 1.0)
+
+
+def bends(net: Net, places: Places) -> dict[tuple[str, str], float]:
+    """By wire: how far its line is from a straight one, in lengths, so that it meets no node that it does not join.
+
+    In large networks only wires along a layer are bent.
+    """
+    found, spots = dict.fromkeys(net.wires.edges, 0.0), places.nodes
+    for a, b in found:
+        if len(spots) <= 40 or (places.ground is None and spots[a][1] == spots[b][1]):
+            others = np.array([spot for name, spot in spots.items() if name not in (a, b)]).reshape(-1, 2)
+            for bend in _BENDS:
+                line = curve(spots[a], spots[b], bend, np.linspace(0.0, 1.0, 65))
+                if cdist(line, others).min(initial=math.inf) >= 10.0 * places.point:
+                    found[a, b] = bend
+                    break
+    return found
+
+
+def curve(a: Point, b: Point, bend: float, parts: Points) -> Points:
+    """Points at these *parts* of the way from *a* to *b*, which leaves the straight one by *bend* times its length."""
+    along, at = np.subtract(b, a), parts[:, None]
+    line: Points = a + at * along + 4 * bend * at * (1 - at) * np.array([-along[1], along[0]])
+    return line
 
 
 @dataclass(frozen=True)
-class _Drawing:
+class Drawing:
+    """A network at its places, with the loads of a *protocol*, or with sensors in *hues*, or without."""
+
     ax: Axes
     net: Net
     places: Places
-    detail: Detail
-    loads: Loads | None
-    scale: Scale | None
-    hues: Hues | None
+    measured: Measured | None = None
+    protocol: str = ""
+    hues: Hues | None = None
 
-    def frame(self) -> None:
-        """The limits, and the ground's axes."""
-        ax, places = self.ax, self.places
-        left, bottom, right, top = places.frame
-        ax.set(xlim=(left, right), ylim=(bottom, top))
-        ax.set_aspect("equal")
+    def draw(self, bent: Mapping[tuple[str, str], float]) -> None:
+        """Draw all but names; wires are *bent* as `bends` tells."""
+        self._frame()
+        self._discs()
+        self._wires(bent)
+        self._markers()
+
+    def _frame(self) -> None:
+        ax, (left, bottom, right, top), ground = self.ax, self.places.frame, self.places.ground
+        ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
         ax.grid(visible=False)
-        if not places.in_metres:
+        if ground is None:
             ax.set_axis_off()
             return
-        highest = top if places.divider is None else places.divider
-        unit, name = (1e3, "km") if right - left > _KILOMETRES else (1.0, "m")
-        for axis, low, high in ((ax.xaxis, left, right), (ax.yaxis, bottom, highest)):
-            marks = MaxNLocator(nbins=6, steps=[1, 2, 2.5, 5, 10]).tick_values(low / unit, high / unit)
+        unit, name = (1e3, "km") if right - left > 8e3 else (1.0, "m")
+        marks = MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], prune="both")
+        for axis, low, high in ((ax.xaxis, left, right), (ax.yaxis, bottom, ground)):
             spare = 0.04 * (high - low)  # so that the marks of two panels do not touch
-            inside = [mark * unit for mark in marks if low + spare <= mark * unit <= high - spare]
-            axis.set_ticks(inside, [f"{mark / unit:g}".replace("-", "\N{MINUS SIGN}") for mark in inside])
-        ax.tick_params(labelsize=8.0)
-        ax.set_xlabel(f"x, {name}")
-        ax.set_ylabel(f"y, {name}", y=(highest - bottom) / 2 / (top - bottom))
-        ax.spines["left"].set_bounds(bottom, highest)
-        if places.divider is not None:
-            ax.axhline(places.divider, color="#c3c8ce", linewidth=0.8, linestyle="dotted", zorder=0.5)
+            axis.set_ticks(marks.tick_values(low + spare, high - spare))
+            axis.set_major_formatter(lambda value, _: f"{value / unit:.9g}".replace("-", "\N{MINUS SIGN}"))
+        ax.set(xlabel=f"x, {name}", ylabel=f"y, {name}")
+        ax.spines["left"].set_bounds(bottom, ground)
+        if top > ground:
+            ax.axhline(ground, color="#c3c8ce", linewidth=0.8, linestyle="dotted", zorder=0.5)
 
-    def discs(self) -> None:
-        """The cells: large ones below the wires, small ones above; hatched where nothing can be full."""
-        for zorder, wants_large in ((1.0, True), (3.0, False)):
-            shared: list[Patch] = []
-            own: list[Patch] = []
-            colours: list[Colour] = []
-            for station, disc in self.places.discs.items():
-                if self.detail.is_large(disc.radius / self.places.point) is not wants_large:
-                    continue
-                if self.detail.sensor is None and self.loads is None and (self.hues or len(self.net.class_sizes) > 1):
-                    self._cake(station, disc, zorder)
-                    continue
-                loads = self.loads.air[station] if self.loads else (None,)
-                parts = _channels(self.places.nodes[station], disc.radius, len(loads))
-                for load, part in zip(loads, parts, strict=True):
-                    if load is not None and math.isnan(load):
-                        own.append(part)
-                    else:
-                        shared.append(part)
-                        colours.append(self.scale.colour(load) if self.scale else PLAIN_DISC)
-            self._patches(shared, colours, zorder)
-            self._patches(own, [IDLE], zorder, hatch=OWN_CHANNELS)
+    def _discs(self) -> None:
+        """The cells: large ones below the wires, small ones above."""
+        drawn: defaultdict[tuple[bool, str | None], list[Wedge]] = defaultdict(list)
+        for station, radius in sorted(self.places.radii.items(), key=lambda disc: -disc[1]):  # none hides a smaller one
+            end = 90.0
+            for share, colour, hatch in self._pieces(station):
+                begin, end = end, end + 360.0 * share
+                wedge = Wedge(self.places.nodes[station], radius, begin, end, facecolor=colour, edgecolor=OUTLINE)
+                drawn[self._is_large(station), hatch].append(wedge)
+        for (large, hatch), wedges in drawn.items():
+            patches = PatchCollection(wedges, match_original=True, hatch=hatch, zorder=1.0 if large else 3.0)
+            patches.set_linewidth(0.25 * self._wire)
+            self.ax.add_collection(patches, autolim=False)
 
-    def wires(self) -> list[Points]:
+    def _wires(self, bent: Mapping[tuple[str, str], float]) -> None:
         """Lines, each half in its own colour, with gaps if they will fail; those that end inside a disc lie above."""
-        lines = []
-        drawn: dict[tuple[float, bool], list[tuple[Points, Colour]]] = {}
-        for a, b in self.net.wires.edges:
-            start, end = self.places.nodes[a], self.places.nodes[b]
-            line = wire_line(start, end, self._obstacles(a, b), clear=1.2 * self.detail.node * self.places.point)
-            lines.append(line)
-            length = float(np.linalg.norm(np.subtract(start, end)))
-            from_a, from_b, above = self._hidden(a, b, length)
-            parts = halves(line, from_a, from_b, gap=0.0)
-            if parts is not None:
-                colours = (self._sent(a, b), self._sent(b, a))
-                kind = 4.0 if above else 2.0, frozenset((a, b)) in self.net.failing
-                drawn.setdefault(kind, []).extend(zip(parts, colours, strict=True))
-        arrows = self.loads is not None and self.net.wires.number_of_edges() <= _MOST_ARROWS
-        for (zorder, failing), coloured in drawn.items():
-            self._lines(coloured, zorder, failing=failing)
-            if arrows:
-                self._arrows(coloured, zorder)
-        return lines
+        drawn: defaultdict[tuple[bool, bool], list[tuple[Points, Colour]]] = defaultdict(list)
+        spots, measured, width = self.places.nodes, self.measured, self._wire * (1.0 if self.measured else 0.6)
+        for (a, b), bend in bent.items():
+            hidden = [self.places.radii.get(name, 4.0 * self.places.point) for name in (a, b)]
+            length, failing = math.dist(spots[a], spots[b]), frozenset((a, b)) in self.net.failing
+            above = self._is_large(a) or self._is_large(b) or sum(hidden) > 0.7 * length
+            middle = 0.5 if above else 0.5 + 0.5 * (hidden[0] - hidden[1]) / length  # of what the discs do not hide
+            for sender, receiver, start in ((a, b, 0.0), (b, a, 1.0)):
+                load = measured.by_protocol[self.protocol].wires[sender, receiver] if measured else math.nan
+                colour, own = measured.look(load) if measured else (PLAIN_WIRE, None)
+                line = curve(spots[a], spots[b], bend, np.linspace(start, middle, 17 if bend else 2))
+                drawn[above, failing].append((line, PLAIN_WIRE if own else colour))
+        for (above, failing), halves in drawn.items():
+            lines, colours = zip(*halves, strict=True)
+            if measured and width >= 1.0:  # for the pale ones to be seen
+                outline = LineCollection(lines, colors=OUTLINE, linewidths=1.35 * width, zorder=4.0 if above else 2.0)
+                self.ax.add_collection(outline, autolim=False)
+            dashes, level = FAILING if failing else "solid", 4.1 if above else 2.1
+            inner = LineCollection(lines, colors=colours, linewidths=width, linestyles=dashes, zorder=level)
+            self.ax.add_collection(inner, autolim=False)
 
-    def nodes(self) -> None:
+    def _markers(self) -> None:
         """A marker for each node that is drawn."""
-        detail = self.detail
-        if detail.sensor is not None:
-            spots = np.vstack([disc.sensors for disc in self.places.discs.values()])
-            names = [name for disc in self.places.discs.values() for name in disc.names]
-            classes = np.array([self.net.device_classes[name] for name in names])
-            steps = np.array([self.hues.steps[name] if self.hues else 0 for name in names])
-            if (lost := steps == UNCOVERED).any():
-                crosses(self.ax, spots[lost], detail.sensor)
-            for number, device_class in enumerate(self.net.class_sizes):
-                own = (classes == device_class) & ~lost
-                marker, colour = class_look(number, coloured=self.loads is None)
-                hues = [self.hues.colour(step) for step in steps[own].tolist()] if self.hues else colour
-                markers(self.ax, spots[own], NodeKind.SENSOR, detail.sensor, (marker, hues))
-        sizes = {NodeKind.BASE_STATION: detail.station, NodeKind.EDGE: detail.node, NodeKind.CLOUD: detail.cloud}
-        for kind, size in sizes.items():
-            shown = [name for name in self.net.of_kind(kind) if size is not None or name not in self.places.discs]
-            if shown:
-                markers(self.ax, np.array([self.places.nodes[name] for name in shown]), kind, size or detail.node)
+        places, sizes, hues = self.places, self.places.sizes, self.hues
+        if size := sizes.get(NodeKind.SENSOR, 0.0) * (1.4 if hues else 1.0):
+            spots, names = np.vstack([*places.sensors.values()]), [n for cell in self.net.cells.values() for n in cell]
+            steps = np.array([hues.steps[name] if hues else 0 for name in names])
+            numbers, lost = np.array([self.net.class_of[name] for name in names]), steps == UNCOVERED
+            style: dict[str, Any] = {"s": size**2, "marker": "x", "linewidth": 0.28 * size, "zorder": 6.5}
+            self.ax.scatter(*spots[lost].T, color=LOST, label="lost", **style)
+            for number in range(len(self.net.class_sizes)):
+                own = (numbers == number) & ~lost
+                marker, colour = class_look(number, coloured=self.measured is None)
+                colours = [hues.colour(step) for step in steps[own].tolist()] if hues else colour
+                style |= {"marker": marker, "facecolor": colours, "linewidth": 0.16 * size, "zorder": 6.0}
+                self.ax.scatter(*spots[own].T, edgecolor=DARK, label="sensor", **style)
+        for kind, marker in MARKERS.items():
+            shown = [name for name in self.net.of_kind(kind) if kind in sizes or name not in self.net.cells]
+            spots = np.array([places.nodes[name] for name in shown]).reshape(-1, 2)
+            size = sizes.get(kind, sizes[NodeKind.EDGE])
+            style = {"s": size**2, "marker": marker, "facecolor": DARK, "linewidth": min(0.8, 0.1 * size)}
+            self.ax.scatter(*spots.T, edgecolor="white", zorder=7.0, label=str(kind), **style)
 
-    def _cake(self, station: str, disc: Disc, zorder: float) -> None:
-        """A disc with a piece for each class of devices, or hue, as large as its part of the cell's sensors."""
-        number_of = {device_class: number for number, device_class in enumerate(self.net.class_sizes)}
-        hues, classes = self.hues, self.net.device_classes
-        held = Counter(hues.piece(name) if hues else number_of[classes[name]] for name in disc.names)
-        pieces: list[Patch] = []
-        end = 90.0
-        for _, count in sorted(held.items()):
-            begin, end = end, end + 360.0 * count / len(disc.names)
-            pieces.append(Wedge(self.places.nodes[station], disc.radius, begin, end))
-        colours = [hues.colour(number) if hues else class_look(number)[1] for number in sorted(held)]
-        self._patches(pieces, colours, zorder)
-        if hues and UNCOVERED in held:
-            self._patches(pieces[:1], colours, zorder, hatch=NO_AIR)
+    @property
+    def _wire(self) -> float:
+        return min(2.4, max(0.35, self.places.room / 26))
 
-    def _patches(self, patches: list[Patch], colours: list[Colour], zorder: float, hatch: str | None = None) -> None:
-        width = 0.25 * self.detail.wire
-        collection = PatchCollection(
-            patches, facecolors=colours, edgecolors=CASING, linewidths=width, zorder=zorder, hatch=hatch
-        )
-        self.ax.add_collection(collection, autolim=False)
+    def _is_large(self, name: str) -> bool:
+        return self.places.radii.get(name, 0.0) > LARGE * self.places.point
 
-    def _sent(self, sender: str, receiver: str) -> Colour:
-        if self.loads is None or self.scale is None:
-            return PLAIN_WIRE
-        return self.scale.colour(self.loads.wires[sender, receiver])
-
-    def _obstacles(self, a: str, b: str) -> Points:
-        """What a wire is bent around: in large networks only one along a layer."""
-        nodes = self.places.nodes
-        along_a_layer = not self.places.in_metres and nodes[a][1] == nodes[b][1]
-        if len(nodes) > _MOST_BENT and not along_a_layer:
-            return np.empty((0, 2))
-        return np.array([spot for name, spot in nodes.items() if name not in (a, b)]).reshape(-1, 2)
-
-    def _hidden(self, a: str, b: str, length: float) -> tuple[float, float, bool]:
-        """What the ends' own marks hide of a line, and whether it is drawn over discs, as they would hide all of it."""
-        markers = [0.5 * self.detail.size(self.net.kinds[name]) * self.places.point for name in (a, b)]
-        discs = [self.places.discs[name].radius if name in self.places.discs else 0.0 for name in (a, b)]
-        from_a, from_b = map(max, markers, discs)
-        if self.detail.is_large(max(discs) / self.places.point) or from_a + from_b > 0.7 * length:
-            return markers[0], markers[1], True
-        return from_a, from_b, False
-
-    def _lines(self, drawn: list[tuple[Points, Colour]], zorder: float, *, failing: bool) -> None:
-        lines, width = [line for line, _ in drawn], (self.detail.wire if self.loads else 0.6 * self.detail.wire)
-        if self.loads is not None and width >= _CASED:
-            casing = LineCollection(lines, colors=CASING, linewidths=1.35 * width, zorder=zorder, capstyle="butt")
-            self.ax.add_collection(casing, autolim=False)
-        colours = [colour for _, colour in drawn]
-        collection = LineCollection(lines, colors=colours, linewidths=width, zorder=zorder + 0.1, capstyle="butt")
-        collection.set_linestyle(FAILING if failing else "solid")
-        self.ax.add_collection(collection, autolim=False)
-
-    def _arrows(self, drawn: list[tuple[Points, Colour]], zorder: float) -> None:
-        """Triangles in the middle of wires, which point away from the sender."""
-        long = 3.2 * self.detail.wire * self.places.point
-        shapes = list(_arrow_heads([line for line, _ in drawn], long))
-        colours = [colour for _, colour in drawn]
-        collection = PolyCollection(
-            shapes, facecolors=colours, edgecolors=CASING, linewidths=0.3 * self.detail.wire, zorder=zorder + 0.2
-        )
-        self.ax.add_collection(collection, autolim=False)
-
-
-def _channels(centre: Point, radius: float, channels: int) -> list[Patch]:
-    """A disc, or its left and its right half."""
-    if channels == 1:
-        return [Circle(centre, radius)]
-    return [Wedge(centre, radius, 90, 270), Wedge(centre, radius, 270, 450)]
-
-
-def _arrow_heads(lines: list[Points], long: float) -> Iterator[Points]:
-    for line in lines:
-        tip, before = line[-1], line[-2]
-        along = (tip - before) / np.linalg.norm(tip - before)
-        across = np.array([-along[1], along[0]])
-        yield np.array([tip, tip - long * along + 0.45 * long * across, tip - long * along - 0.45 * long * across])
+    def _pieces(self, station: str) -> list[tuple[float, Colour, str | None]]:
+        """Of a disc, from the top to the left: how large a part, its colour, its hatch."""
+        cell, hues, measured = self.net.cells[station], self.hues, self.measured
+        if measured:
+            loads = measured.by_protocol[self.protocol].air[station]
+            return [(1 / len(loads), *measured.look(load)) for load in loads]
+        if NodeKind.SENSOR in self.places.sizes or not (hues or len(self.net.class_sizes) > 1):
+            return [(1.0, PLAIN_DISC, None)]
+        held = sorted(Counter(hues.piece(name) if hues else self.net.class_of[name] for name in cell).items())
+        if hues:
+            return [(count / len(cell), hues.colour(key), NO_AIR if key == UNCOVERED else None) for key, count in held]
+        return [(count / len(cell), class_look(key)[1], None) for key, count in held]

@@ -7,45 +7,31 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator
+from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
-from matplotlib.cm import ScalarMappable
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from fedsim.topology.graph import NodeKind
 from fedsim.viz.names import legible, shortened
-from fedsim.viz.style import GREY, RC, plain
-from fedsim.viz.topology_map.detail import DARK, Scale
-from fedsim.viz.topology_map.drawing import draw_network
-from fedsim.viz.topology_map.ground import on_the_ground
-from fedsim.viz.topology_map.hues import Hues
-from fedsim.viz.topology_map.labels import text_width
-from fedsim.viz.topology_map.layers import in_layers
-from fedsim.viz.topology_map.legend import caption, handles
-from fedsim.viz.topology_map.loads import Measured
-from fedsim.viz.topology_map.places import Net, Places
+from fedsim.viz.style import DARK, GREY, RC, plain
+from fedsim.viz.topology_map import drawing as marks
+from fedsim.viz.topology_map.hues import UNCOVERED, Hues
+from fedsim.viz.topology_map.loads import IDLE, OWN_CHANNELS, PLAIN_WIRE, Measured
+from fedsim.viz.topology_map.names import names_beside
+from fedsim.viz.topology_map.places import Net, Places, counted, lay_out
 
-__all__ = ["lay_out", "network_figure"]
+__all__ = ["network_figure"]
 
 _WIDTHS = {1: 560.0, 2: 380.0, 3: 300.0}  # columns -> of a panel; typographic points, as all lengths here
-_EDGE, _GAP = 12.0, 18.0
-_TITLE = 24.0
-_HEADER = 38.0  # of a panel
-_BAR = 66.0
-_TICKS = (42.0, 34.0)  # left of and below the ground's axes
-_FONT = 8.0
-_LINE = 11.5
-_LEGEND_ROW = 16.0
-
-
-def lay_out(net: Net, width: float) -> Places:
-    """Places in a frame of *width* typographic points: on the ground if they differ and nodes are seen there."""
-    if len({*net.positions.values(), *net.sensor_positions.values()}) < 2:
-        return in_layers(net, width)
-    return on_the_ground(net, width) or replace(in_layers(net, width), crowded=True)
+_LOOK = {**RC, "font.size": 8.0, "axes.titlesize": 9.5, "axes.titlepad": 26.0, "legend.borderpad": 0.0}
+_LOOK = mpl.RcParams({**_LOOK, "legend.handletextpad": 0.5, "legend.handlelength": 1.6, "legend.columnspacing": 1.6})
 
 
 def network_figure(
@@ -55,156 +41,113 @@ def network_figure(
 
     The loads are means over so many *seeds*. Without loads, sensors may have *hues*.
     """
-    panels = len(measured.by_protocol) if measured else 1
-    columns = panels if panels <= 3 else 2 if panels == 4 else 3
-    places = lay_out(net, _WIDTHS[columns])
-    sheet = _Sheet(
-        net, places, Scale(measured) if measured else None, columns, math.ceil(panels / columns), seeds, hues
-    )
-    with mpl.rc_context(RC):
-        figure = Figure(figsize=(sheet.width / 72, sheet.height / 72))
-        sheet.write(figure, _EDGE, sheet.height - _EDGE, shortened(title, 90), size=12, weight="bold")
-        for number in range(panels):
-            sheet.panel(figure, number)
-        if sheet.has_bar:
-            sheet.colour_bar(figure)
-        sheet.foot(figure)
+    protocols = list(measured.by_protocol) if measured else [""]
+    columns = {1: 1, 2: 2, 4: 2}.get(len(protocols), 3)
+    rows, wide, places = math.ceil(len(protocols) / columns), _WIDTHS[columns], lay_out(net, _WIDTHS[columns])
+    scale, on_ground = measured or (hues if hues and hues.quantity != "class" else None), places.ground is not None
+    width = columns * (wide + 12.0) + 44.0 * on_ground + (66.0 if scale else 0.0) + 12.0
+    said = "\n".join(textwrap.wrap(" ".join(_caption(net, places, measured, seeds, hues)), int(width / 4.6)))
+    bent = marks.bends(net, places)
+    with mpl.rc_context(_LOOK):
+        figure = Figure(figsize=(width / 72, 1.0), layout="compressed")
+        FigureCanvasAgg(figure)
+        figure.suptitle(plain(legible(shortened(title, 90))), x=0.01, ha="left", weight="bold", size=12, color=DARK)
+        panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for ax, protocol in zip(panels, protocols, strict=False):
+            drawing = marks.Drawing(ax, net, places, measured, protocol, hues)
+            drawing.draw(bent)
+            if measured:
+                ax.set_title(plain(legible(shortened(protocol, int(wide / 8)))))
+                busiest = plain(legible(measured.busiest(protocol, int(wide / 15))))
+                ax.annotate(busiest, (0, 1), (0, 2), "axes fraction", "offset points", size=8.0, color=GREY)
+            ax.label_outer()
+        for ax in panels[len(protocols) :]:
+            ax.remove()
+        if scale:
+            words: dict[str, Any] = {"ticks": scale.ticks, "format": scale.format, "label": scale.label}
+            bar = figure.colorbar(scale.scale, ax=panels[: len(protocols)], shrink=0.6, aspect=25, **words)
+            bar.minorticks_off()
+            bar.outline.set_visible(False)
+        entries = list(_entries(net, places, measured, hues))
+        for ncols in range(len(entries), 0, -1):
+            legend = figure.legend(handles=entries, loc="outside lower left", ncols=ncols, title=said, alignment="left")
+            extent = legend.get_window_extent()
+            if extent.width <= 0.97 * figure.bbox.width or ncols == 1:
+                break
+            legend.remove()
+        high = (places.frame[3] - places.frame[1]) / places.point
+        height = 30 + rows * (high + 38 * bool(measured) + 10) + extent.height / figure.dpi * 72 + 34 * on_ground
+        figure.set_size_inches(width / 72, height / 72)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # names are put where nothing moves any more
+        parts = np.linspace(0.0, 1.0, 100)
+        wires = [marks.curve(places.nodes[a], places.nodes[b], bend, parts) for (a, b), bend in bent.items()]
+        names = names_beside(panels[0], net, places, wires)
+        for ax in panels[: len(protocols)]:
+            for name in names:
+                ax.annotate(**name)
     return figure
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """Where things stand on the paper, measured from its lower left."""
+def _entries(net: Net, places: Places, measured: Measured | None, hues: Hues | None) -> Iterator[Artist]:
+    """A mark and what it means, with the number of those there are."""
 
-    net: Net
-    places: Places
-    scale: Scale | None
-    columns: int
-    rows: int
-    seeds: int
-    hues: Hues | None
+    def mark(label: str, marker: str, face: Any, edge: Any, size: float) -> Line2D:
+        style = {"marker": marker, "mfc": face, "mec": edge, "ms": size, "mew": 0.6}
+        return Line2D([], [], linestyle="", label=plain(legible(label)), **style)
 
-    @property
-    def has_bar(self) -> bool:
-        """Whether colours are numbers."""
-        return self.scale is not None or (self.hues is not None and self.hues.quantity != "class")
+    sizes, counts, classes = places.sizes, sorted(map(len, net.cells.values())), net.class_sizes
+    one_by_one = NodeKind.SENSOR in sizes
+    nouns = {NodeKind.CLOUD: "cloud", NodeKind.EDGE: "edge server", NodeKind.BASE_STATION: "base station"}
+    for kind, noun in nouns.items():
+        if kind in sizes and (count := len(net.of_kind(kind))):
+            size = 12.0 if kind == NodeKind.CLOUD else 7.0
+            yield mark(counted(count, noun), marks.MARKERS[kind], DARK, "white", size)
+    if one_by_one and len(classes) == 1:
+        yield mark(counted(sum(counts), "sensor"), "o", "white", DARK, 4.0)
+    cells, most = counted(len(counts), "cell"), counted(counts[-1], "sensor")
+    if not one_by_one:
+        if NodeKind.BASE_STATION not in sizes and len(counts) > 1:
+            cells = f"{len(counts):,} base stations, each a cell"
+        cells += f" of {most}" if counts[0] == counts[-1] else f" of {counts[0]:,} to {most}"
+    yield mark(cells, "o", marks.PLAIN_DISC, marks.OUTLINE, 10.0)
+    for number, (name, count) in enumerate(classes.items()) if len(classes) > 1 else ():
+        marker, colour = marks.class_look(number, coloured=not (measured or hues))
+        shown = marker if one_by_one else "" if measured or hues else "s"
+        yield mark(f"{count:,} of class {shortened(name, 24)}", shown, colour, DARK, 5.0)
+    for step, label in hues.entries().items() if hues else ():
+        if step != UNCOVERED:
+            yield mark(label, "o" if one_by_one else "s", Hues.colour(step), DARK, 5.0)
+        elif one_by_one:
+            yield mark(label, "x", DARK, marks.LOST, 5.0)
+        else:
+            yield Patch(facecolor=IDLE, edgecolor=marks.OUTLINE, hatch=marks.NO_AIR, label=label)
+    if wires := net.wires.number_of_edges():
+        yield Line2D([], [], color=PLAIN_WIRE, label=counted(wires, "wire"))
+    if failing := len(net.failing):
+        yield Line2D([], [], color=PLAIN_WIRE, linestyle=marks.FAILING, label=f"{failing:,} with planned outages")
+    if measured and measured.has_idle:
+        yield mark("nothing sent", "o", IDLE, marks.OUTLINE, 10.0)
+    if measured and measured.has_unshared:
+        label = "a channel for each sender"
+        yield Patch(facecolor=IDLE, edgecolor=marks.OUTLINE, hatch=OWN_CHANNELS, label=label)
 
-    @property
-    def width(self) -> float:
-        """Of the paper."""
-        panels = self.columns * _WIDTHS[self.columns] + (self.columns - 1) * _GAP
-        return _EDGE + self._left + panels + (_BAR if self.has_bar else 0.0) + _EDGE
 
-    @property
-    def height(self) -> float:
-        """Of the paper."""
-        below = _TICKS[1] if self.places.in_metres else 0.0
-        return _EDGE + _TITLE + self.rows * (self._header + self.places.height_points) + below + self._foot + _EDGE
-
-    @property
-    def _left(self) -> float:
-        return _TICKS[0] if self.places.in_metres else 0.0
-
-    @property
-    def _header(self) -> float:
-        return _HEADER if self.scale else 0.0
-
-    @property
-    def _foot(self) -> float:
-        return 4.0 + _LEGEND_ROW * len(self._legend_rows) + _LINE * len(self._caption)
-
-    @cached_property
-    def _caption(self) -> list[str]:
-        text = " ".join(caption(self.net, self.places, self.scale, self.seeds, self.hues))
-        letters = int((self.width - 2 * _EDGE) / (text_width("abcdefghij klmnopqrst", _FONT) / 21))
-        return textwrap.wrap(text, letters)
-
-    @cached_property
-    def _legend_rows(self) -> list[list[Artist]]:
-        """As many handles in a row as fit."""
-        rows: list[list[Artist]] = [[]]
-        left = 0.0
-        for handle in handles(self.net, self.places, self.scale, self.hues):
-            wide = text_width(str(handle.get_label()), _FONT) + 3.8 * _FONT
-            if rows[-1] and left + wide > self.width - 2 * _EDGE:
-                rows.append([])
-                left = 0.0
-            rows[-1].append(handle)
-            left += wide
-        return rows
-
-    def write(self, figure: Figure, x: float, y: float, text: str, size: float, weight: str = "normal") -> None:
-        """Text whose upper left is at a place."""
-        colour = DARK if weight == "bold" else GREY
-        place = (x / self.width, y / self.height)
-        figure.text(
-            *place, plain(legible(text)), va="top", fontsize=size, weight=weight, color=colour, linespacing=1.15
-        )
-
-    def panel(self, figure: Figure, number: int) -> None:
-        """One protocol's network, or the network alone."""
-        row, column = divmod(number, self.columns)
-        wide, high = _WIDTHS[self.columns], self.places.height_points
-        left = _EDGE + self._left + column * (wide + _GAP)
-        top = self.height - _EDGE - _TITLE - row * (self._header + high) - self._header
-        ax = figure.add_axes(
-            (left / self.width, (top - high) / self.height, wide / self.width, high / self.height),
-        )
-        if self.scale is None:
-            draw_network(ax, self.net, self.places, hues=self.hues)
-            return
-        protocol = list(self.scale.measured.by_protocol)[number]
-        draw_network(ax, self.net, self.places, self.scale.measured.by_protocol[protocol], self.scale)
-        self.write(figure, left, top + _HEADER - 2.0, shortened(protocol, int(wide / 8)), size=9.5, weight="bold")
-        self.write(
-            figure, left, top + _HEADER - 15.0, self.scale.measured.busiest(protocol, int(wide / 15)), size=_FONT
-        )
-        if column > 0:
-            ax.set_ylabel("")
-            ax.tick_params(labelleft=False)
-        if number + self.columns < len(self.scale.measured.by_protocol):
-            ax.set_xlabel("")
-            ax.tick_params(labelbottom=False)
-
-    def colour_bar(self, figure: Figure) -> None:
-        """What the colours mean, right of the panels."""
-        high = self.places.height_points
-        long = min(high, 260.0)
-        top = self.height - _EDGE - _TITLE - self._header - (high - long) / 2
-        cax = figure.add_axes(
-            (
-                (self.width - _EDGE - _BAR + 14.0) / self.width,
-                (top - long) / self.height,
-                11.0 / self.width,
-                long / self.height,
-            )
-        )
-        shown = self.hues or self.scale
-        assert shown is not None
-        bar = figure.colorbar(ScalarMappable(shown.norm, shown.colours), cax=cax)
-        bar.minorticks_off()
-        bar.locator = shown.marks()
-        bar.formatter = FuncFormatter(lambda value, _: shown.text(value))
-        bar.update_ticks()
-        bar.set_label(shown.label)
-        cax.tick_params(labelsize=_FONT)
-        bar.outline.set_visible(False)
-
-    def foot(self, figure: Figure) -> None:
-        """What the marks mean, below the panels."""
-        y = _EDGE + self._foot - 4.0
-        for row in self._legend_rows:
-            figure.legend(
-                handles=row,
-                loc="upper left",
-                bbox_to_anchor=(_EDGE / self.width, y / self.height),
-                ncols=len(row),
-                fontsize=_FONT,
-                borderpad=0.0,
-                borderaxespad=0.0,
-                handletextpad=0.5,
-                handlelength=1.6,
-                columnspacing=1.6,
-            )
-            y -= _LEGEND_ROW
-        self.write(figure, _EDGE, y - 2.0, "\n".join(self._caption), size=_FONT)
+def _caption(net: Net, places: Places, measured: Measured | None, seeds: int, hues: Hues | None) -> Iterator[str]:
+    """Sentences about the colours and the places."""
+    if measured:
+        utilised = "utilisation, the part of a channel's time that was used"
+        what = utilised if measured.quantity == "utilisation" else "bytes put on a channel in the whole run"
+        yield f"Colour: {what}{f', mean over {seeds} seeds' if seeds > 1 else ''}."
+        yield "Each half of a wire has the colour of what the node at its end sends."
+        shared = {len(loads) == 1 for every in measured.by_protocol.values() for loads in every.air.values()}
+        halves = "uplink in its left half, downlink in its right half"
+        both = "both directions together" + (f", or {halves}" if False in shared else ", as they share a channel")
+        yield f"A disc is the air of a cell: {both if True in shared else halves}."
+        if measured.has_unshared:
+            yield "Where each sender has a channel of its own (hatched, or a grey wire) nothing can be full."
+    elif hues:
+        yield f"Colour: {hues.words} at time zero of seed {hues.seed}."
+    if not measured and NodeKind.SENSOR not in places.sizes and (hues or len(net.class_sizes) > 1):
+        yield f"Each cell is divided as its devices are among the {'colours' if hues else 'classes'}."
+    yield from places.notes

@@ -2,192 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patheffects import withStroke
 
 from fedsim.topology.graph import NodeKind
 from fedsim.viz.names import legible, shortened
-from fedsim.viz.style import plain
-from fedsim.viz.topology_map.detail import DARK, Detail
-from fedsim.viz.topology_map.labels import Board, Label, Marks, Wish
-from fedsim.viz.topology_map.lines import spaced
-from fedsim.viz.topology_map.places import Box, Net, Places, Point, Points
+from fedsim.viz.style import DARK, RC, plain
+from fedsim.viz.topology_map.places import LARGE, Net, Places, Points, counted
 
-__all__ = ["write_names"]
+__all__ = ["names_beside"]
 
-_MOST = 60  # nodes of a kind that have names
-_MOST_SENSORS = 12
-_WORTHWHILE = 0.6  # part of a kind that has room for its names: else none has one
-_FONT = 7.5
-_SENSOR_FONT = 6.5
-_SIDES = {  # with what the next best one costs
-    NodeKind.CLOUD: ("above right left corners below", 1.5),
-    NodeKind.EDGE: ("right left below above corners", 1.5),
-    NodeKind.BASE_STATION: ("below above right left corners", 20.0),
+_UP, _DOWN, _RIGHT, _LEFT = (0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0)
+_CORNERS = ((0.9, 0.9), (-0.9, 0.9), (0.9, -0.9), (-0.9, -0.9))
+_RULES = {  # on which side of a node its name goes, the best first; what each next one costs, in points on wires
+    NodeKind.CLOUD: ((_UP, _RIGHT, _LEFT, *_CORNERS, _DOWN), 2.5),
+    NodeKind.EDGE: ((_RIGHT, _LEFT, _DOWN, _UP, *_CORNERS), 2.5),
+    NodeKind.BASE_STATION: ((_DOWN, _UP, _RIGHT, _LEFT, *_CORNERS), 20.0),
+    NodeKind.SENSOR: ((_DOWN, _UP, _RIGHT, _LEFT, *_CORNERS), 2.5),
 }
-_SENSOR_SIDES = ("below above right left corners", 1.5)
+_LOOK = {"xycoords": "axes points", "ha": "center", "va": "center", "linespacing": 1.1, "color": DARK, "zorder": 9.0}
+_LOOK |= {"bbox": {"boxstyle": "square,pad=0.0", "facecolor": "white", "alpha": 0.7, "linewidth": 0.0}}
 
 
-_Above = Mapping[str, str | None]
-"""Node -> the next one on the way to a cloud, if there is one."""
-_Writer = Callable[[str, str], Wish]
-"""From a node and a text to where that is to be written."""
+def names_beside(ax: Axes, net: Net, places: Places, wires: Sequence[Points]) -> list[dict[str, Any]]:
+    """The names of clouds, edge servers, base stations and sensors, or of none in a layer, for `Axes.annotate`.
 
-
-def write_names(ax: Axes, net: Net, places: Places, detail: Detail, lines: Sequence[Points]) -> None:
-    """Write the names of clouds, edge servers, base stations and sensors beside them, or of none of a kind.
-
-    A name does not repeat what it shares with the name, if that is written, of the next node on the way to the cloud
-    (``hall-3/station`` is ``station`` beside ``hall-3/edge``), unless two nodes would be called alike. *lines* are
-    those of the wires, which names avoid.
+    A name covers no other one, no marker, no disc and nothing outside the frame, and where there is a choice no wire.
+    It does not repeat what it shares with the name, if that is written, of the next node on the way to the cloud
+    (``hall-3/station`` is ``station`` beside ``hall-3/edge``), unless two nodes would be called alike.
     """
-    left, bottom, _, _ = places.frame
-    on_lines = [spaced(line, 3.0 * places.point) for line in lines] if len(places.nodes) <= 3 * _MOST else []
-    points = (np.vstack([np.empty((0, 2)), *on_lines]) - (left, bottom)) / places.point
-    board = Board(_frame(places), _marks(net, places, detail), _sensors(places, detail), points)
-    written: dict[str, str] = {}
-    for above, wish in _groups(net, places, detail):
-        filled, labels, texts = _placed(board, above, wish, written)
-        if len(labels) < _WORTHWHILE * len(above):
-            continue
-        board = filled
-        written |= {name: texts[name] for name in labels}
-        for label in labels.values():
-            text = ax.text(
-                left + label.x * places.point,
-                bottom + label.y * places.point,
-                plain(legible(label.text)),
-                ha=label.across,
-                va="center",
-                fontsize=label.font_size,
-                linespacing=1.1,
-                color=DARK,
-                zorder=9.0,
-            )
-            if label.on_colour:
-                text.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.8, "linewidth": 0.0})
-            else:
-                text.set_path_effects([withStroke(linewidth=2.0, foreground="white")])
+    board, written, labels = _Board(ax, net, places, wires), dict[str, str](), list[dict[str, Any]]()
+    above = net.above | {sensor: station for station, cell in net.cells.items() for sensor in cell}
+    for kind in _RULES:
+        names = [name for name, its_kind in board.kinds.items() if its_kind == kind]
+        few = len(names) <= (12 if kind == NodeKind.SENSOR else 60)
+        for hops in sorted({net.hops.get(name, 0) for name in names}) if few else ():
+            layer = {name: above.get(name, "") for name in names if net.hops.get(name, 0) == hops}
+            tried = [(board.room(kind, texts), texts) for texts in _texts(layer, written)]
+            found, texts = max(tried, key=lambda trial: len(trial[0]), default=({}, {}))
+            if len(found) >= 0.6 * len(layer):
+                board.boxes = np.vstack([board.boxes, *(box for box, _ in found.values())])
+                written |= {name: texts[name] for name in found}
+                labels += [label for _, label in found.values()]
+    board.probe.remove()
+    return labels
 
 
-def _placed(
-    board: Board, above: _Above, wish: _Writer, written: Mapping[str, str]
-) -> tuple[Board, dict[str, Label], dict[str, str]]:
-    """The board with texts beside nodes, and the texts: the first that all have room, or else most."""
-    best: tuple[Board, dict[str, Label], dict[str, str]] = (board, {}, {})
-    for texts in _texts(above, written):
-        trial = copy(board)
-        labels = {name: label for name, text in texts.items() if (label := trial.place(wish(name, text))) is not None}
-        if len(labels) > len(best[1]):
-            best = trial, labels, texts
-        if len(labels) == len(texts):
-            break
-    return best
-
-
-def sensors(count: int) -> str:
-    """How many, in words."""
-    return "1 sensor" if count == 1 else f"{count:,} sensors"
-
-
-def _groups(net: Net, places: Places, detail: Detail) -> Iterator[tuple[_Above, _Writer]]:
-    """Nodes that have names if there is room for most of them."""
-    for kind in _SIDES:
-        names = net.of_kind(kind)
-        for hops in sorted({net.hops[name] for name in names}) if len(names) <= _MOST else ():
-            of_these = {name: _above(name, net) for name in names if net.hops[name] == hops}
-            yield of_these, partial(_node, net, places, detail)
-    if detail.sensor is not None and sum(map(len, net.cells.values())) <= _MOST_SENSORS:
-        spots = {
-            name: _points(places, (spot[0], spot[1]))
-            for disc in places.discs.values()
-            for name, spot in zip(disc.names, disc.sensors, strict=True)
-        }
-        stations = {name: station for station, disc in places.discs.items() for name in disc.names}
-        radius = detail.sensor / 2
-        yield stations, lambda name, text: Wish(text, spots[name], radius, _SENSOR_FONT, *_SENSOR_SIDES, on_colour=True)
-
-
-def _above(name: str, net: Net) -> str | None:
-    """The next node on the way to a cloud."""
-    above = min(net.wires[name], key=lambda other: net.hops[other], default=name)
-    return above if net.hops[above] < net.hops[name] else None
-
-
-def _texts(above: _Above, written: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def _texts(above: Mapping[str, str], written: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """What to call nodes, so that no two of all that is *written* are called alike, the shortest first.
 
     >>> above = {"hall-1/station": "hall-1/edge", "hall-2/station": "hall-2/edge"}
     >>> [list(texts.values()) for texts in _texts(above, {name: name for name in above.values()})]
     [['hall-1/station', 'hall-2/station'], ['hall-1/\\nstation', 'hall-2/\\nstation']]
     """
-    own = {name: _own_part(name, other if other in written else None) for name, other in above.items()}
-    lines = {name: name.replace("/", "/\n") for name in above}
-    for names in (own, {name: name for name in above}, lines):
+    own = {name: name for name in above}
+    for name, other in ((name, other) for name, other in above.items() if other in written):
+        shared = next(
+            (path for path in (f"{other}/", other[: other.rfind("/") + 1]) if path and name.startswith(path)), ""
+        )
+        own[name] = name.removeprefix(shared)
+    for names in (own, {name: name for name in above}, {name: name.replace("/", "/\n") for name in above}):
         texts = {name: "\n".join(map(shortened, text.split("\n"))) for name, text in names.items()}
         if len({*texts.values(), *written.values()}) == len(texts) + len(written):
             yield texts
 
 
-def _node(net: Net, places: Places, detail: Detail, name: str, text: str) -> Wish:
-    radius, on_colour = detail.size(net.kinds[name]) / 2, False
-    if name in places.discs:
-        disc = places.discs[name]
-        on_colour = detail.is_large(disc.radius / places.point)
-        if not on_colour:
-            radius = disc.radius / places.point
-        if detail.sensor is None:
-            text += "\n" + sensors(len(disc.names))
-    return Wish(text, _points(places, places.nodes[name]), radius, _FONT, *_SIDES[net.kinds[name]], on_colour)
+class _Board:
+    """A frame with marks and wires, in points from its lower left, that fills up with names."""
 
+    def __init__(self, ax: Axes, net: Net, places: Places, wires: Sequence[Points]) -> None:
+        self.net, self.sizes, self.probe = net, places.sizes, ax.text(0.0, 0.0, "", linespacing=1.1)
+        self.kinds, spots = dict(net.kinds), [places.nodes[name] for name in net.kinds]
+        for station, cell in net.cells.items() if NodeKind.SENSOR in places.sizes else ():
+            self.kinds |= dict.fromkeys(cell, NodeKind.SENSOR)
+            spots += places.sensors[station].tolist()
+        self.pixels, few = RC["figure.dpi"] / 72, wires if len(wires) <= 180 else ()
+        points = (ax.transData.transform(np.vstack([*few, places.frame[2:], spots])) - ax.bbox.p0) / self.pixels
+        self.wires, self.size, self.spots = np.split(points, [len(points) - len(spots) - 1, len(points) - len(spots)])
+        self.boxes = np.empty((0, 4))
+        markers = np.array([self.sizes.get(kind, self.sizes[NodeKind.EDGE]) / 2 for kind in self.kinds.values()])
+        discs = np.array([places.radii.get(name, 0.0) / places.point for name in self.kinds])
+        self.radii = {True: markers, False: np.maximum(markers, np.where(discs <= LARGE, discs, 0.0))}
 
-def _own_part(name: str, above: str | None) -> str:
-    """*name* without the path that it shares with the name *above* it.
-
-    >>> _own_part("hall-3/station", "hall-3/edge"), _own_part("hall-3/station", "hall-3"), _own_part("hall-3", "cloud")
-    ('station', 'station', 'hall-3')
-    """
-    if above is None:
-        return name
-    for path in (f"{above}/", above[: above.rfind("/") + 1]):
-        if path and name.startswith(path) and name != path:
-            return name[len(path) :]
-    return name
-
-
-def _marks(net: Net, places: Places, detail: Detail) -> Marks:
-    """Where the nodes are; large discs are the ground on which texts may stand."""
-    markers = [detail.size(net.kinds[name]) / 2 for name in places.nodes]
-    discs = {name: disc.radius / places.point for name, disc in places.discs.items()}
-    small = {name: radius for name, radius in discs.items() if not detail.is_large(radius)}
-    return Marks(
-        np.array([_points(places, spot) for spot in places.nodes.values()]),
-        np.array(markers),
-        np.array([max(marker, small.get(name, 0.0)) for name, marker in zip(places.nodes, markers, strict=True)]),
-    )
-
-
-def _sensors(places: Places, detail: Detail) -> Iterator[Box]:
-    """Where sensors are drawn."""
-    if detail.sensor is None:
-        return
-    radius = detail.sensor / 2
-    for disc in places.discs.values():
-        for spot in disc.sensors:
-            x, y = _points(places, (spot[0], spot[1]))
-            yield x - radius, y - radius, x + radius, y + radius
-
-
-def _points(places: Places, spot: Point) -> Point:
-    """A place in typographic points from the lower left."""
-    return (spot[0] - places.frame[0]) / places.point, (spot[1] - places.frame[1]) / places.point
-
-
-def _frame(places: Places) -> Box:
-    left, bottom, right, top = places.frame
-    return 0.0, 0.0, (right - left) / places.point, (top - bottom) / places.point
+    def room(self, kind: NodeKind, texts: Mapping[str, str]) -> dict[str, tuple[Points, dict[str, Any]]]:
+        """The boxes and the labels of those of the *texts* for which there is room, the first ones first."""
+        (sides, cost), labels, of_sensors = (
+            _RULES[kind],
+            dict[str, tuple[Points, dict[str, Any]]](),
+            kind == NodeKind.SENSOR,
+        )
+        radii, font = self.radii[of_sensors], 6.5 if of_sensors else 7.5
+        keep = (radii + np.where(np.arange(len(radii)) < len(self.net.kinds), 0.0 if of_sensors else 6.0, 0.0))[:, None]
+        boxes, numbers = np.vstack([np.hstack([self.spots - keep, self.spots + keep]), self.boxes]), list(self.kinds)
+        for name, text in texts.items():
+            hidden = [] if NodeKind.SENSOR in self.sizes else self.net.cells.get(name, [])
+            said = plain(legible(text + f"\n{counted(len(hidden), 'sensor')}" * bool(hidden)))
+            self.probe.set(text=said, fontsize=font)
+            extent, number, free = self.probe.get_window_extent(), numbers.index(name), []
+            half, others = (
+                np.array([extent.width + 2.0 * self.pixels, extent.height]) / self.pixels / 2,
+                np.delete(boxes, number, axis=0),
+            )
+            for rank, side in enumerate(sides):
+                middle = self.spots[number] + np.multiply(side, radii[number] + 1.5) + np.sign(side) * half
+                low, high = middle - half, middle + half
+                apart = ((others[:, :2] >= high) | (others[:, 2:] <= low)).any(axis=1).all()
+                if apart and (low >= 0.0).all() and (high <= self.size).all():
+                    crossed = int(((self.wires > low) & (self.wires < high)).all(axis=1).sum())
+                    free.append((crossed + cost * rank, rank, np.concatenate([low, high])))
+            if free:
+                _, rank, box = min(free)
+                align = {1.0: "left", -1.0: "right"}.get(sides[rank][0], "center")
+                labels[name] = box, {"text": said, "xy": (box[:2] + box[2:]) / 2, "fontsize": font, "ma": align} | _LOOK
+                boxes = np.vstack([boxes, box])
+        return labels
