@@ -113,12 +113,10 @@ def test_a_cell_that_stands_for_its_devices_is_divided_among_colours() -> None:
     topology = network(nodes, links)
     found = Hues("class", 1, topology.sensors, values, np.array([True, True, False, False] * 300))
     figure = picture(topology, hues=found)
-    hatched, plain = (drawn for drawn in figure.axes[0].collections if type(drawn) is PatchCollection)
-    assert hatched.get_hatch() and not plain.get_hatch()
-    assert [tuple(map(float, colour)) for colour in hatched.get_facecolor()] == [(1.0, 1.0, 1.0, 1.0)] * 2
-    seen = [tuple(map(float, colour)) for colour in plain.get_facecolor()]
-    assert seen == [found.colour(0), found.colour(255)] * 2
-    lost, extreme, normal = (path.get_extents() for path in (hatched.get_paths()[0], *plain.get_paths()[:2]))
+    (pieces,) = (drawn for drawn in figure.axes[0].collections if type(drawn) is PatchCollection)
+    seen = [tuple(map(float, colour)) for colour in pieces.get_facecolor()]
+    assert seen == [found.colour(UNCOVERED), found.colour(0), found.colour(255)] * 2
+    lost, extreme, normal, *_ = (path.get_extents() for path in pieces.get_paths())
     assert lost.x1 == pytest.approx(extreme.x0) and extreme.y0 < normal.y0  # anticlockwise, from the top
     classes = {"300 of coverage class 0 (normal)", "300 of coverage class 2 (extreme)", "600 out of coverage"}
     assert classes <= set(entries(figure))

@@ -90,6 +90,13 @@ def test_one_cell_without_sharing_among_others_has_no_utilisation() -> None:
     assert [math.isnan(load) for load in air["bs-2"] if load is not None] == [True]
 
 
+def test_wires_that_nobody_shares_have_no_utilisation() -> None:
+    own_wires = settings(link={"rate_bps": 1e9, "discipline": {"name": "dedicated"}})
+    both = measured(links_table(plant(), used), Net(plant()), own_wires, "cloud").by_protocol["fedavg"]
+    assert all(load is not None and math.isnan(load) for load in both.wires.values())
+    assert both.air["bs-1"] == (pytest.approx(0.7),)
+
+
 def test_a_run_that_took_no_time_has_bytes_only() -> None:
     table = links_table(plant(), used)
     in_bytes = measured(table.assign(utilisation=math.nan), Net(plant()), settings(), "cloud")

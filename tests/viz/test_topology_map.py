@@ -40,7 +40,7 @@ from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC
 from fedsim.viz.topology_map.drawing import PLAIN_DISC
 from fedsim.viz.topology_map.figure import network_figure
-from fedsim.viz.topology_map.loads import IDLE, OWN_CHANNELS, PLAIN_WIRE, Measured, measured
+from fedsim.viz.topology_map.loads import IDLE, UNSHARED, Measured, measured
 from fedsim.viz.topology_map.places import Net
 
 USED = {
@@ -111,13 +111,13 @@ def test_without_loads_nothing_is_coloured() -> None:
     figure = picture(plant())
     (ax,) = figure.axes  # and there is no colour bar
     assert set(colours(ax, PatchCollection)) == {PLAIN_DISC}
-    assert set(colours(ax, LineCollection)) == {PLAIN_WIRE}
+    assert set(colours(ax, LineCollection)) == {UNSHARED}
 
 
 def test_a_disc_has_the_colour_of_its_load() -> None:
     loads = measured_on(plant(), links_table(plant(), used))
     ax, _ = picture(plant(), loads).axes
-    assert colours(ax, PatchCollection) == [loads.look(0.7)[0], loads.look(0.9)[0]]
+    assert colours(ax, PatchCollection) == [loads.colour(0.7), loads.colour(0.9)]
 
 
 def test_a_full_duplex_cell_is_uplink_on_the_left_and_downlink_on_the_right() -> None:
@@ -125,7 +125,7 @@ def test_a_full_duplex_cell_is_uplink_on_the_left_and_downlink_on_the_right() ->
     figure = picture(plant(), loads)
     ax, _ = figure.axes
     (discs,) = (drawn for drawn in ax.collections if type(drawn) is PatchCollection)
-    expected = [*(loads.look(load)[0] for load in (0.3, 0.4, 0.9)), IDLE]
+    expected = [*(loads.colour(load) for load in (0.3, 0.4, 0.9)), IDLE]
     assert colours(ax, PatchCollection) == [*map(pytest.approx, expected)]
     left, right, *_ = (path.get_extents() for path in discs.get_paths())
     assert left.x1 == pytest.approx(right.x0)
@@ -145,7 +145,7 @@ def test_each_half_of_a_wire_has_the_colour_of_what_its_end_sends() -> None:
     highest = max(start[1] for start, _, _ in halves)
     ((_, middle, from_cloud),) = (half for half in halves if half[0][1] == highest)
     (from_edge,) = (colour for start, end, colour in halves if end == middle and start[1] < highest)
-    assert (from_cloud, from_edge) == tuple(pytest.approx(loads.look(load)[0]) for load in (0.05, 0.02))
+    assert (from_cloud, from_edge) == tuple(pytest.approx(loads.colour(load)) for load in (0.05, 0.02))
 
 
 @pytest.mark.parametrize("with_loads", [False, True], ids=["plain", "loads"])
@@ -170,11 +170,10 @@ def test_where_nothing_was_sent_is_white_and_the_legend_says_so() -> None:
     assert "nothing sent" not in entries(picture(plant(), measured_on(plant(), links_table(plant(), lambda *_: 0.1))))
 
 
-def test_a_cell_in_which_nothing_can_be_full_is_hatched() -> None:
+def test_a_cell_in_which_nothing_can_be_full_is_grey() -> None:
     mixed = settings(cells={"bs-2": cell(discipline="dedicated")})
     figure = picture(plant(), measured(links_table(plant(), used), Net(plant()), mixed, "cloud"))
-    hatched = [drawn for drawn in figure.axes[0].collections if drawn.get_hatch() == OWN_CHANNELS]
-    assert [len(drawn.get_paths()) for drawn in hatched] == [1]
+    assert colours(figure.axes[0], PatchCollection)[-1] == UNSHARED
     assert "a channel for each sender" in entries(figure)
 
 

@@ -24,17 +24,16 @@ from scipy.spatial.distance import cdist
 from fedsim.topology.graph import NodeKind
 from fedsim.viz.style import DARK
 from fedsim.viz.topology_map.hues import UNCOVERED, Colour, Hues
-from fedsim.viz.topology_map.loads import PLAIN_WIRE, Measured
+from fedsim.viz.topology_map.loads import UNSHARED, Measured
 from fedsim.viz.topology_map.places import LARGE, Net, Places, Point, Points
 
-__all__ = ["FAILING", "LOST", "MARKERS", "NO_AIR", "OUTLINE", "PLAIN_DISC"]
-__all__ += ["Drawing", "bends", "class_look", "curve"]
+__all__ = ["FAILING", "MARKERS", "OUTLINE", "PLAIN_DISC", "Drawing", "bends", "class_look", "curve"]
 
-OUTLINE, PLAIN_DISC, LOST = "#8d949c", to_rgba("#e3e8ee"), "#b3261e"
-"""Colours: around what may be pale; of a cell without loads; of a sensor out of coverage."""
-NO_AIR, FAILING = "xxxxx", (0.0, (2.5, 1.0))
-"""The hatch of sensors out of coverage; the dashes of a wire that will fail."""
-MARKERS = {NodeKind.BASE_STATION: "^", NodeKind.EDGE: "s", NodeKind.CLOUD: "$\N{CLOUD}$"}
+OUTLINE, PLAIN_DISC, FAILING = "#8d949c", to_rgba("#e3e8ee"), (0.0, (2.5, 1.0))
+"""Colours around what may be pale, and of a cell without loads; the dashes of a wire that will fail."""
+MARKERS = {NodeKind.CLOUD: ("$\N{CLOUD}$", "cloud"), NodeKind.EDGE: ("s", "edge server")}
+MARKERS |= {NodeKind.BASE_STATION: ("^", "base station")}
+"""With what the legend calls them."""
 _CLASS_COLOURS = ("#ffffff", "#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#0072B2")
 _BENDS = (0.0, 0.05, -0.05, 0.1, -0.1, 0.16, -0.16, 0.24, -0.24, 0.36, -0.36)  # of the length, sideways
 
@@ -111,15 +110,15 @@ class Drawing:
 
     def _discs(self) -> None:
         """The cells: large ones below the wires, small ones above."""
-        drawn: defaultdict[tuple[bool, str | None], list[Wedge]] = defaultdict(list)
+        drawn: defaultdict[bool, list[Wedge]] = defaultdict(list)
         for station, radius in sorted(self.places.radii.items(), key=lambda disc: -disc[1]):  # none hides a smaller one
             end = 90.0
-            for share, colour, hatch in self._pieces(station):
+            for share, colour in self._pieces(station):
                 begin, end = end, end + 360.0 * share
                 wedge = Wedge(self.places.nodes[station], radius, begin, end, facecolor=colour, edgecolor=OUTLINE)
-                drawn[self._is_large(station), hatch].append(wedge)
-        for (large, hatch), wedges in drawn.items():
-            patches = PatchCollection(wedges, match_original=True, hatch=hatch, zorder=1.0 if large else 3.0)
+                drawn[self._is_large(station)].append(wedge)
+        for large, wedges in drawn.items():
+            patches = PatchCollection(wedges, match_original=True, zorder=1.0 if large else 3.0)
             patches.set_linewidth(0.25 * self._wire)
             self.ax.add_collection(patches, autolim=False)
 
@@ -134,9 +133,8 @@ class Drawing:
             middle = 0.5 if above else 0.5 + 0.5 * (hidden[0] - hidden[1]) / length  # of what the discs do not hide
             for sender, receiver, start in ((a, b, 0.0), (b, a, 1.0)):
                 load = measured.by_protocol[self.protocol].wires[sender, receiver] if measured else math.nan
-                colour, own = measured.look(load) if measured else (PLAIN_WIRE, None)
                 line = curve(spots[a], spots[b], bend, np.linspace(start, middle, 17 if bend else 2))
-                drawn[above, failing].append((line, PLAIN_WIRE if own else colour))
+                drawn[above, failing].append((line, measured.colour(load) if measured else UNSHARED))
         for (above, failing), halves in drawn.items():
             lines, colours = zip(*halves, strict=True)
             if measured and width >= 1.0:  # for the pale ones to be seen
@@ -154,14 +152,14 @@ class Drawing:
             steps = np.array([hues.steps[name] if hues else 0 for name in names])
             numbers, lost = np.array([self.net.class_of[name] for name in names]), steps == UNCOVERED
             style: dict[str, Any] = {"s": size**2, "marker": "x", "linewidth": 0.28 * size, "zorder": 6.5}
-            self.ax.scatter(*spots[lost].T, color=LOST, label="lost", **style)
+            self.ax.scatter(*spots[lost].T, color=Hues.colour(UNCOVERED), label="lost", **style)
             for number in range(len(self.net.class_sizes)):
                 own = (numbers == number) & ~lost
                 marker, colour = class_look(number, coloured=self.measured is None)
                 colours = [hues.colour(step) for step in steps[own].tolist()] if hues else colour
                 style |= {"marker": marker, "facecolor": colours, "linewidth": 0.16 * size, "zorder": 6.0}
                 self.ax.scatter(*spots[own].T, edgecolor=DARK, label="sensor", **style)
-        for kind, marker in MARKERS.items():
+        for kind, (marker, _) in MARKERS.items():
             shown = [name for name in self.net.of_kind(kind) if kind in sizes or name not in self.net.cells]
             spots = np.array([places.nodes[name] for name in shown]).reshape(-1, 2)
             size = sizes.get(kind, sizes[NodeKind.EDGE])
@@ -175,15 +173,13 @@ class Drawing:
     def _is_large(self, name: str) -> bool:
         return self.places.radii.get(name, 0.0) > LARGE * self.places.point
 
-    def _pieces(self, station: str) -> list[tuple[float, Colour, str | None]]:
-        """Of a disc, from the top to the left: how large a part, its colour, its hatch."""
+    def _pieces(self, station: str) -> list[tuple[float, Colour]]:
+        """Of a disc, from the top to the left: how large a part, and its colour."""
         cell, hues, measured = self.net.cells[station], self.hues, self.measured
         if measured:
             loads = measured.by_protocol[self.protocol].air[station]
-            return [(1 / len(loads), *measured.look(load)) for load in loads]
+            return [(1 / len(loads), measured.colour(load)) for load in loads]
         if NodeKind.SENSOR in self.places.sizes or not (hues or len(self.net.class_sizes) > 1):
-            return [(1.0, PLAIN_DISC, None)]
+            return [(1.0, PLAIN_DISC)]
         held = sorted(Counter(hues.piece(name) if hues else self.net.class_of[name] for name in cell).items())
-        if hues:
-            return [(count / len(cell), hues.colour(key), NO_AIR if key == UNCOVERED else None) for key, count in held]
-        return [(count / len(cell), class_look(key)[1], None) for key, count in held]
+        return [(count / len(cell), hues.colour(key) if hues else class_look(key)[1]) for key, count in held]

@@ -16,14 +16,13 @@ from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from fedsim.topology.graph import NodeKind
 from fedsim.viz.names import legible, shortened
 from fedsim.viz.style import DARK, GREY, RC, plain
 from fedsim.viz.topology_map import drawing as marks
 from fedsim.viz.topology_map.hues import UNCOVERED, Hues
-from fedsim.viz.topology_map.loads import IDLE, OWN_CHANNELS, PLAIN_WIRE, Measured
+from fedsim.viz.topology_map.loads import IDLE, UNSHARED, Measured
 from fedsim.viz.topology_map.names import names_beside
 from fedsim.viz.topology_map.places import Net, Places, counted, lay_out
 
@@ -61,6 +60,8 @@ def network_figure(
                 busiest = plain(legible(measured.busiest(protocol, int(wide / 15))))
                 ax.annotate(busiest, (0, 1), (0, 2), "axes fraction", "offset points", size=8.0, color=GREY)
             ax.label_outer()
+        for ax in panels[len(protocols) - columns : len(protocols)]:
+            ax.tick_params(labelbottom=True)  # also where no panel follows in the last row
         for ax in panels[len(protocols) :]:
             ax.remove()
         if scale:
@@ -98,11 +99,9 @@ def _entries(net: Net, places: Places, measured: Measured | None, hues: Hues | N
 
     sizes, counts, classes = places.sizes, sorted(map(len, net.cells.values())), net.class_sizes
     one_by_one = NodeKind.SENSOR in sizes
-    nouns = {NodeKind.CLOUD: "cloud", NodeKind.EDGE: "edge server", NodeKind.BASE_STATION: "base station"}
-    for kind, noun in nouns.items():
+    for kind, (marker, noun) in marks.MARKERS.items():
         if kind in sizes and (count := len(net.of_kind(kind))):
-            size = 12.0 if kind == NodeKind.CLOUD else 7.0
-            yield mark(counted(count, noun), marks.MARKERS[kind], DARK, "white", size)
+            yield mark(counted(count, noun), marker, DARK, "white", 12.0 if kind == NodeKind.CLOUD else 7.0)
     if one_by_one and len(classes) == 1:
         yield mark(counted(sum(counts), "sensor"), "o", "white", DARK, 4.0)
     cells, most = counted(len(counts), "cell"), counted(counts[-1], "sensor")
@@ -116,21 +115,17 @@ def _entries(net: Net, places: Places, measured: Measured | None, hues: Hues | N
         shown = marker if one_by_one else "" if measured or hues else "s"
         yield mark(f"{count:,} of class {shortened(name, 24)}", shown, colour, DARK, 5.0)
     for step, label in hues.entries().items() if hues else ():
-        if step != UNCOVERED:
-            yield mark(label, "o" if one_by_one else "s", Hues.colour(step), DARK, 5.0)
-        elif one_by_one:
-            yield mark(label, "x", DARK, marks.LOST, 5.0)
-        else:
-            yield Patch(facecolor=IDLE, edgecolor=marks.OUTLINE, hatch=marks.NO_AIR, label=label)
+        edge = Hues.colour(step) if step == UNCOVERED else DARK
+        shown = "s" if not one_by_one else "x" if step == UNCOVERED else "o"
+        yield mark(label, shown, Hues.colour(step), edge, 5.0)
     if wires := net.wires.number_of_edges():
-        yield Line2D([], [], color=PLAIN_WIRE, label=counted(wires, "wire"))
+        yield Line2D([], [], color=UNSHARED, label=counted(wires, "wire"))
     if failing := len(net.failing):
-        yield Line2D([], [], color=PLAIN_WIRE, linestyle=marks.FAILING, label=f"{failing:,} with planned outages")
+        yield Line2D([], [], color=UNSHARED, linestyle=marks.FAILING, label=f"{failing:,} with planned outages")
     if measured and measured.has_idle:
         yield mark("nothing sent", "o", IDLE, marks.OUTLINE, 10.0)
     if measured and measured.has_unshared:
-        label = "a channel for each sender"
-        yield Patch(facecolor=IDLE, edgecolor=marks.OUTLINE, hatch=OWN_CHANNELS, label=label)
+        yield mark("a channel for each sender", "o", UNSHARED, marks.OUTLINE, 10.0)
 
 
 def _caption(net: Net, places: Places, measured: Measured | None, seeds: int, hues: Hues | None) -> Iterator[str]:
@@ -145,7 +140,7 @@ def _caption(net: Net, places: Places, measured: Measured | None, seeds: int, hu
         both = "both directions together" + (f", or {halves}" if False in shared else ", as they share a channel")
         yield f"A disc is the air of a cell: {both if True in shared else halves}."
         if measured.has_unshared:
-            yield "Where each sender has a channel of its own (hatched, or a grey wire) nothing can be full."
+            yield "Where each sender has a channel of its own (grey) nothing can be full."
     elif hues:
         yield f"Colour: {hues.words} at time zero of seed {hues.seed}."
     if not measured and NodeKind.SENSOR not in places.sizes and (hues or len(net.class_sizes) > 1):

@@ -24,11 +24,7 @@ Quantity = Literal["snr", "class", "rate"]
 UNCOVERED, UNKNOWN = -2, -1
 """The steps of a sensor that the air does not reach, and of one that it reaches though its number is not known."""
 _WORDS = {"snr": "SNR of the uplink", "class": "coverage class", "rate": "rate of the uplink"}
-_CLASSES = {
-    255: "of coverage class 0 (normal)",
-    128: "of coverage class 1 (robust)",
-    0: "of coverage class 2 (extreme)",
-}
+_CLASSES = {255: "0 (normal)", 128: "1 (robust)", 0: "2 (extreme)"}  # step -> coverage class
 _COLOURS = ListedColormap(colormaps["viridis"](np.linspace(0.0, 0.97, 256)), name="hues")
 
 
@@ -71,8 +67,10 @@ class Hues:
 
     @staticmethod
     def colour(step: int) -> Colour:
-        """White where nothing is known."""
-        red, green, blue, opacity = to_rgba("white") if step < 0 else _COLOURS(step)
+        """White where nothing is known, red where the air does not reach."""
+        red, green, blue, opacity = (
+            _COLOURS(step) if step >= 0 else to_rgba("#b3261e" if step == UNCOVERED else "white")
+        )
         return red, green, blue, opacity
 
     def piece(self, sensor: str) -> int:
@@ -82,6 +80,7 @@ class Hues:
 
     def entries(self) -> dict[int, str]:
         """The steps that no scale shows, with how many sensors have them, in words."""
-        counts, classes = Counter(self.steps.values()), _CLASSES if self.quantity == "class" else {}
-        named = classes | {UNKNOWN: f"without {self.words}", UNCOVERED: "out of coverage"}
+        counts, named = Counter(self.steps.values()), {UNKNOWN: f"without {self.words}", UNCOVERED: "out of coverage"}
+        if self.quantity == "class":
+            named = {step: f"of coverage class {name}" for step, name in _CLASSES.items()} | named
         return {step: f"{counts[step]:,} {name}" for step, name in named.items() if counts[step]}

@@ -29,12 +29,12 @@ from fedsim.viz.names import shortened
 from fedsim.viz.topology_map.hues import Colour
 from fedsim.viz.topology_map.places import Net
 
-__all__ = ["IDLE", "OWN_CHANNELS", "PLAIN_WIRE", "Load", "Loads", "Measured", "measured"]
+__all__ = ["IDLE", "UNSHARED", "Load", "Loads", "Measured", "measured"]
 
 Load = float | None
 """Utilisation (1 is all the time) or bytes; NaN where there is no utilisation; None where nothing was sent."""
-IDLE, PLAIN_WIRE, OWN_CHANNELS = to_rgba("#ffffff"), to_rgba("#8d959d"), "/////"
-"""Where nothing was sent; of wires without loads; the hatch where nothing can be full."""
+IDLE, UNSHARED = to_rgba("#ffffff"), to_rgba("#8d959d")
+"""Where nothing was sent, and where nothing can be full."""
 _COLOURS = ListedColormap(colormaps["magma_r"](np.linspace(0.06, 0.86, 256)), name="load")  # no too pale nor dark ends
 
 
@@ -65,12 +65,12 @@ class Measured:
         self.format = EngFormatter("B") if quantity == "bytes" else FuncFormatter(lambda load, _: f"{100 * load:g}")
         """Of the scale: where it has marks, what it is called, and what the marks say."""
 
-    def look(self, load: Load) -> tuple[Colour, str | None]:
-        """The colour and the hatch: white where nothing was sent, and hatched where nothing can be full."""
+    def colour(self, load: Load) -> Colour:
+        """White where nothing was sent, grey where nothing can be full."""
         if load is None or math.isnan(load):
-            return IDLE, None if load is None else OWN_CHANNELS
+            return IDLE if load is None else UNSHARED
         red, green, blue, opacity = _COLOURS(load / self.scale.get_clim()[1])
-        return (red, green, blue, opacity), None
+        return red, green, blue, opacity
 
     def busiest(self, protocol: str, longest_name: int) -> str:
         """A line about the busiest cell of *protocol* and one about the busiest wire, with names of so many letters."""

@@ -80,7 +80,7 @@ class Net:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """A network laid out, in metres if there is a *ground*, the height up to which places are positions, else in points.
+    """A network laid out: in metres, if it has a *ground*, the height up to which places are positions, or in points.
 
     Where each of the *nodes* is that is no sensor, and by base station the *radii* of the discs of cells and where the
     *sensors* are. The *frame* is left, bottom, right and top; *room* are the points from one node to the next, about;
@@ -138,11 +138,11 @@ def _on_the_ground(net: Net, width: float) -> Places | None:
     room = float(max(math.sqrt(wide * tall / count), wide / count, tall / count))
     apart = min(26.0 * point, max(7.5 * point, 0.4 * room))
     lacking = {name: hops for name, hops in net.hops.items() if name not in at}
-    rows = sorted(set(lacking.values()), reverse=True)
-    top = ground + len(rows) * _ROW * point
+    rows = max(lacking.values(), default=-1) + 1
+    top = ground + rows * _ROW * point
     for name, hops in lacking.items():
         x = float(np.mean([at[other][0] for other in net.wires[name] if other in at] or spots[:, 0]))
-        placed[name] = x, ground + (rows.index(hops) + 0.5) * _ROW * point
+        placed[name] = x, ground + (rows - hops - 0.5) * _ROW * point
     outer = {at[name]: away if away < LARGE * point else 0.0 for name, away in reach.items()}
     inner = np.array([left, bottom, right, top]) + 12 * point * np.array([1, 1, -1, -1])
     nodes = _apart(placed, outer, apart, inner)
