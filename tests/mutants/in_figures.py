@@ -9,12 +9,18 @@ STYLE = "fedsim/viz/style.py"
 SERIES = "fedsim/viz/series.py"
 BARS = "fedsim/viz/bars.py"
 DRAWING = "fedsim/viz/topology_map/drawing.py"
+LOADS = "fedsim/viz/topology_map/loads.py"
+MAP_NAMES = "fedsim/viz/topology_map/names.py"
+PLACES = "fedsim/viz/topology_map/places.py"
 TEST_FIGURES = "tests/viz/test_figures.py"
 TEST_NAMES = "tests/viz/test_names_in_figures.py"
 TEST_SAVED = "tests/viz/test_saved_figures.py"
 HUES = "fedsim/viz/topology_map/hues.py"
 TEST_HUES = "tests/viz/test_hues_on_maps.py"
 TEST_CLASSES = "tests/viz/test_device_classes_on_maps.py"
+TEST_LOADS = "tests/viz/test_network_loads.py"
+TEST_MAP = "tests/viz/test_topology_map.py"
+TEST_PLACES = "tests/viz/test_network_places.py"
 
 FAULTS = (
     Fault(
@@ -97,8 +103,8 @@ FAULTS = (
     Fault(
         "a class of devices takes another part of its cell",
         DRAWING,
-        "end + 360.0 * count / len(disc.names)",
-        "end + 360.0 / len(held)",
+        "(count / len(cell), hues.colour(key)",
+        "(1 / len(held), hues.colour(key)",
         (TEST_CLASSES,),
     ),
     Fault(
@@ -111,8 +117,8 @@ FAULTS = (
     Fault(
         "extreme coverage is as bright as the best ratio",
         HUES,
-        'np.clip(-values[known] if quantity == "class" else values[known],',
-        'np.clip(values[known] - 2 if quantity == "class" else values[known],',
+        "Normalize(0.0, 2.0), 2.0 - values",
+        "Normalize(0.0, 2.0), values",
         (TEST_HUES,),
     ),
     Fault(
@@ -121,5 +127,68 @@ FAULTS = (
         "radio.snr_of(paths).uplink if",
         "radio.snr_of(paths).downlink if",
         (TEST_HUES,),
+    ),
+    Fault(
+        "a half of a wire shows what the other end sends",
+        DRAWING,
+        "wires[sender, receiver] if",
+        "wires[receiver, sender] if",
+        (TEST_MAP,),
+    ),
+    Fault(
+        "a wire runs over a node that it does not join",
+        DRAWING,
+        ">= 10.0 * places.point",
+        ">= 0.0",
+        (TEST_MAP,),
+    ),
+    Fault(
+        "a wire that will fail looks like any other",
+        DRAWING,
+        'FAILING if failing else "solid"',
+        '"solid"',
+        (TEST_MAP,),
+    ),
+    Fault(
+        "names cover each other and markers",
+        MAP_NAMES,
+        "if apart and (low >= 0.0)",
+        "if (low >= 0.0)",
+        (TEST_MAP,),
+    ),
+    Fault(
+        "two nodes are called alike",
+        MAP_NAMES,
+        "if len({*texts.values(), *written.values()}) == len(texts) + len(written):",
+        "if texts:",
+        (TEST_MAP,),
+    ),
+    Fault(
+        "an edge server is hidden by its base station",
+        PLACES,
+        "< 0.5 * apart:",
+        "< 0.0:",
+        (TEST_PLACES,),
+    ),
+    Fault(
+        "what has no position stands among those that have one",
+        PLACES,
+        "ground + (rows - hops - 0.5)",
+        "ground - (rows - hops - 0.5)",
+        (TEST_PLACES,),
+    ),
+    Fault(
+        "a wide network without positions is not wrapped",
+        PLACES,
+        "if right and right + wide > widest:",
+        "if False:",
+        (TEST_PLACES,),
+    ),
+    Fault(
+        "uplink is what the end nearer to the server sends",
+        LOADS,
+        "(a, b) if hops[b] <= hops[a] else (b, a)",
+        "(b, a) if hops[b] <= hops[a] else (a, b)",
+        (TEST_LOADS,),
     ),
 )

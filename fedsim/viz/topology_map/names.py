@@ -60,10 +60,8 @@ def _texts(above: Mapping[str, str], written: Mapping[str, str]) -> Iterator[dic
     """
     own = {name: name for name in above}
     for name, other in ((name, other) for name, other in above.items() if other in written):
-        shared = next(
-            (path for path in (f"{other}/", other[: other.rfind("/") + 1]) if path and name.startswith(path)), ""
-        )
-        own[name] = name.removeprefix(shared)
+        paths = (f"{other}/", other[: other.rfind("/") + 1])
+        own[name] = name[max((len(path) for path in paths if name.startswith(path)), default=0) :]
     for names in (own, {name: name for name in above}, {name: name.replace("/", "/\n") for name in above}):
         texts = {name: "\n".join(map(shortened, text.split("\n"))) for name, text in names.items()}
         if len({*texts.values(), *written.values()}) == len(texts) + len(written):
@@ -89,23 +87,18 @@ class _Board:
 
     def room(self, kind: NodeKind, texts: Mapping[str, str]) -> dict[str, tuple[Points, dict[str, Any]]]:
         """The boxes and the labels of those of the *texts* for which there is room, the first ones first."""
-        (sides, cost), labels, of_sensors = (
-            _RULES[kind],
-            dict[str, tuple[Points, dict[str, Any]]](),
-            kind == NodeKind.SENSOR,
-        )
-        radii, font = self.radii[of_sensors], 6.5 if of_sensors else 7.5
-        keep = (radii + np.where(np.arange(len(radii)) < len(self.net.kinds), 0.0 if of_sensors else 6.0, 0.0))[:, None]
+        (sides, cost), of_sensors = _RULES[kind], kind == NodeKind.SENSOR
+        radii, font, away = self.radii[of_sensors], 6.5 if of_sensors else 7.5, 0.0 if of_sensors else 6.0
+        keep = (radii + np.where(np.arange(len(radii)) < len(self.net.kinds), away, 0.0))[:, None]
         boxes, numbers = np.vstack([np.hstack([self.spots - keep, self.spots + keep]), self.boxes]), list(self.kinds)
+        labels: dict[str, tuple[Points, dict[str, Any]]] = {}
         for name, text in texts.items():
             hidden = [] if NodeKind.SENSOR in self.sizes else self.net.cells.get(name, [])
             said = plain(legible(text + f"\n{counted(len(hidden), 'sensor')}" * bool(hidden)))
             self.probe.set(text=said, fontsize=font)
             extent, number, free = self.probe.get_window_extent(), numbers.index(name), []
-            half, others = (
-                np.array([extent.width + 2.0 * self.pixels, extent.height]) / self.pixels / 2,
-                np.delete(boxes, number, axis=0),
-            )
+            half = np.array([extent.width / self.pixels + 2.0, extent.height / self.pixels]) / 2
+            others = np.delete(boxes, number, axis=0)
             for rank, side in enumerate(sides):
                 middle = self.spots[number] + np.multiply(side, radii[number] + 1.5) + np.sign(side) * half
                 low, high = middle - half, middle + half
