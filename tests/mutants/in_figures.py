@@ -9,7 +9,6 @@ STYLE = "fedsim/viz/style.py"
 SERIES = "fedsim/viz/series.py"
 BARS = "fedsim/viz/bars.py"
 DRAWING = "fedsim/viz/topology_map/drawing.py"
-LOADS = "fedsim/viz/topology_map/loads.py"
 MAP_NAMES = "fedsim/viz/topology_map/names.py"
 PLACES = "fedsim/viz/topology_map/places.py"
 TEST_FIGURES = "tests/viz/test_figures.py"
@@ -18,7 +17,6 @@ TEST_SAVED = "tests/viz/test_saved_figures.py"
 HUES = "fedsim/viz/topology_map/hues.py"
 TEST_HUES = "tests/viz/test_hues_on_maps.py"
 TEST_CLASSES = "tests/viz/test_device_classes_on_maps.py"
-TEST_LOADS = "tests/viz/test_network_loads.py"
 TEST_MAP = "tests/viz/test_topology_map.py"
 TEST_PLACES = "tests/viz/test_network_places.py"
 
@@ -143,13 +141,6 @@ FAULTS = (
         (TEST_MAP,),
     ),
     Fault(
-        "a wire that will fail looks like any other",
-        DRAWING,
-        'FAILING if failing else "solid"',
-        '"solid"',
-        (TEST_MAP,),
-    ),
-    Fault(
         "names cover each other and markers",
         MAP_NAMES,
         "if apart and (low >= 0.0)",
@@ -171,24 +162,10 @@ FAULTS = (
         (TEST_PLACES,),
     ),
     Fault(
-        "what has no position stands among those that have one",
-        PLACES,
-        "ground + (rows - hops - 0.5)",
-        "ground - (rows - hops - 0.5)",
-        (TEST_PLACES,),
-    ),
-    Fault(
         "a wide network without positions is not wrapped",
         PLACES,
         "if right and right + wide > widest:",
         "if False:",
         (TEST_PLACES,),
-    ),
-    Fault(
-        "uplink is what the end nearer to the server sends",
-        LOADS,
-        "(a, b) if hops[b] <= hops[a] else (b, a)",
-        "(b, a) if hops[b] <= hops[a] else (a, b)",
-        (TEST_LOADS,),
     ),
 )

@@ -23,6 +23,14 @@ from fedsim.viz.topology_map.hues import Hues
 from fedsim.viz.topology_map.loads import Measured
 from fedsim.viz.topology_map.places import Net
 
+USED = {
+    ("cell bs-1", "uplink"): 0.3,
+    ("cell bs-1", "downlink"): 0.4,
+    ("cell bs-2", "uplink"): 0.1,
+    ("cell bs-2", "downlink"): 0.0,
+    ("cloud -- edge", "uplink"): 0.02,
+    ("cloud -- edge", "downlink"): 0.05,
+}
 Position = tuple[float, float]
 
 
@@ -111,6 +119,11 @@ def links_table(
     ]
     columns = ["protocol", "seed", "link", "direction", "access", "bytes", "utilisation"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def used(link: str, direction: str) -> float:
+    """The utilisation of a channel of the `plant`."""
+    return USED.get((link, direction), 0.01)
 
 
 def picture(

@@ -6,24 +6,11 @@ import math
 
 import pandas as pd
 import pytest
-from drawn_networks import cell, links_table, network, plant, ring_of_edges, settings
+from drawn_networks import cell, links_table, network, plant, ring_of_edges, settings, used
 
 from fedsim.errors import UserError
 from fedsim.viz.topology_map.loads import Loads, Measured, measured
 from fedsim.viz.topology_map.places import Net
-
-USED = {
-    ("cell bs-1", "uplink"): 0.3,
-    ("cell bs-1", "downlink"): 0.4,
-    ("cell bs-2", "uplink"): 0.1,
-    ("cell bs-2", "downlink"): 0.0,
-    ("cloud -- edge", "uplink"): 0.02,
-    ("cloud -- edge", "downlink"): 0.05,
-}
-
-
-def used(link: str, direction: str) -> float:
-    return USED.get((link, direction), 0.01)
 
 
 def loads(table: pd.DataFrame | None = None, server: str = "cloud", **of_cells: str) -> Loads:

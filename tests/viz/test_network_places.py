@@ -7,9 +7,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from drawn_networks import many, network, plant, ring_of_edges, without_positions
+from drawn_networks import many, network, plant, ring_of_edges
 
-from fedsim.topology.factories import FactoryPark, Regions
+from fedsim.topology.factories import FactoryPark
 from fedsim.topology.graph import Topology
 from fedsim.topology.tree import Star
 from fedsim.viz.topology_map.places import MARGIN, TALLEST, Net, Places, lay_out
@@ -131,19 +131,8 @@ def test_wires_that_would_run_along_each_other_are_drawn_in_layers() -> None:
     assert is_crowded(laid_out(network(kinds, links, line)))
 
 
-def test_the_built_in_regions_are_too_far_apart() -> None:
-    assert is_crowded(laid_out(Regions(regions=4, factories_per_region=6, devices_per_factory=20).build()))
-
-
 def test_one_position_alone_is_no_map() -> None:
     assert laid_out(plant({"edge": (5.0, 5.0)})).ground is None
-
-
-@pytest.mark.parametrize("name", ["park", "ring with two clouds", "wide tree"])
-def test_equal_networks_have_equal_places(name: str) -> None:
-    first, second = laid_out(many()[name]), laid_out(many()[name])
-    assert first.nodes == second.nodes
-    assert all((first.sensors[station] == sensors).all() for station, sensors in second.sensors.items())
 
 
 @pytest.mark.parametrize("count", [1, 7, 37, 400])
@@ -156,8 +145,3 @@ def test_sensors_without_positions_stand_around_their_base_station(count: int) -
     assert (distances >= 0.4).all() and (distances <= 0.9).all()
     if count > 10:  # equal shares: half of the ring's area, half of the sensors
         assert (distances**2 < 0.22 + 0.25).sum() == pytest.approx(count / 2, abs=1)
-
-
-def test_positions_that_nobody_knows_change_nothing_about_the_wires() -> None:
-    topology = FactoryPark(factories=3, devices_per_factory=2).build()
-    assert set(laid_out(without_positions(topology)).nodes) == set(laid_out(topology).nodes)

@@ -7,23 +7,10 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from drawn_networks import (
-    caption,
-    cell,
-    entries,
-    links_table,
-    many,
-    network,
-    picture,
-    plant,
-    scattered,
-    settings,
-    without_positions,
-)
+from drawn_networks import caption, cell, entries, links_table, many, network, picture, plant, scattered, settings, used
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PatchCollection
@@ -37,24 +24,9 @@ from fedsim.network.faults.settings import ScheduledFault
 from fedsim.topology.factories import FactoryPark, Regions
 from fedsim.topology.graph import Topology
 from fedsim.viz.save import save_figure
-from fedsim.viz.style import RC
 from fedsim.viz.topology_map.drawing import PLAIN_DISC
-from fedsim.viz.topology_map.figure import network_figure
 from fedsim.viz.topology_map.loads import IDLE, UNSHARED, Measured, measured
 from fedsim.viz.topology_map.places import Net
-
-USED = {
-    ("cell bs-1", "uplink"): 0.3,
-    ("cell bs-1", "downlink"): 0.4,
-    ("cell bs-2", "uplink"): 0.9,
-    ("cell bs-2", "downlink"): 0.0,
-    ("cloud -- edge", "uplink"): 0.02,
-    ("cloud -- edge", "downlink"): 0.05,
-}
-
-
-def used(link: str, direction: str) -> float:
-    return USED.get((link, direction), 0.1)
 
 
 def some(link: str, direction: str) -> float:
@@ -117,7 +89,7 @@ def test_without_loads_nothing_is_coloured() -> None:
 def test_a_disc_has_the_colour_of_its_load() -> None:
     loads = measured_on(plant(), links_table(plant(), used))
     ax, _ = picture(plant(), loads).axes
-    assert colours(ax, PatchCollection) == [loads.colour(0.7), loads.colour(0.9)]
+    assert colours(ax, PatchCollection) == [loads.colour(0.7), loads.colour(0.1)]
 
 
 def test_a_full_duplex_cell_is_uplink_on_the_left_and_downlink_on_the_right() -> None:
@@ -125,7 +97,7 @@ def test_a_full_duplex_cell_is_uplink_on_the_left_and_downlink_on_the_right() ->
     figure = picture(plant(), loads)
     ax, _ = figure.axes
     (discs,) = (drawn for drawn in ax.collections if type(drawn) is PatchCollection)
-    expected = [*(loads.colour(load) for load in (0.3, 0.4, 0.9)), IDLE]
+    expected = [*(loads.colour(load) for load in (0.3, 0.4, 0.1)), IDLE]
     assert colours(ax, PatchCollection) == [*map(pytest.approx, expected)]
     left, right, *_ = (path.get_extents() for path in discs.get_paths())
     assert left.x1 == pytest.approx(right.x0)
@@ -201,7 +173,7 @@ def test_each_protocol_has_a_panel_with_its_busiest_links() -> None:
     figure = picture(plant(), measured_on(plant(), pd.concat(tables)))
     said = [(ax.get_title(loc="left"), ax.texts[0].get_text()) for ax in figure.axes[:2]]
     assert len(figure.axes) == 3
-    assert said[0] == ("fedavg", "busiest cell: bs-2, 90 %\nbusiest wire: bs-1 to edge, 10 %")
+    assert said[0] == ("fedavg", "busiest cell: bs-1, 70 %\nbusiest wire: cloud to edge, 5 %")
     assert said[1] == (r"5\$ prox", "busiest cell: bs-1, 2 %\nbusiest wire: edge to cloud, 1 %")
 
 
@@ -251,7 +223,7 @@ def test_a_few_sensors_have_names_and_many_have_none(devices: int) -> None:
 
 def test_cells_that_do_not_show_their_sensors_say_how_many_they_have() -> None:
     park = FactoryPark(factories=4, devices_per_factory=200).build()
-    figure = picture(without_positions(park))
+    figure = picture(park)
     assert "sensor" not in markers(figure)
     assert {f"factory-{number}/station-1\n200 sensors" for number in range(1, 5)} <= set(words(figure))
     assert "4 cells of 200 sensors" in entries(figure)
@@ -370,11 +342,10 @@ def is_inside(box: Bbox, frame: Bbox, tolerance: float = 1.0) -> bool:
 
 
 @pytest.mark.parametrize("suffix", mostly_long(["png", "svg", "pdf"], now=["svg"]))
-def test_equal_networks_are_equal_files(tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize("name", ["plant", "park", "ring with two clouds"])
+def test_equal_networks_are_equal_files(tmp_path: Path, name: str, suffix: str) -> None:
     files = []
     for number in range(2):
-        topology = FactoryPark(factories=3, devices_per_factory=5).build()
-        with mpl.rc_context(RC):
-            figure = network_figure("tiny", Net(topology), measured_on(topology, duplex="full"))
-            files.append(save_figure(figure, tmp_path / f"{number}.{suffix}").read_bytes())
+        figure = picture(many()[name], measured_on(many()[name], duplex="full"))
+        files.append(save_figure(figure, tmp_path / f"{number}.{suffix}").read_bytes())
     assert files[0] == files[1]
