@@ -30,7 +30,7 @@ from benchmarks.models_fedsim import RunFailed, first_model, rounds_in_turn
 from benchmarks.models_loop import Loop, LoopFailed
 from benchmarks.models_table import Row, table, write
 from benchmarks.models_work import MODELS, MOST_TEXTS, Model, TensorDict, Work, chosen
-from fedsim.learning.executors.processor import instruction_set
+from fedsim.learning.kernels.processor import instruction_set
 
 PRECISIONS = ("float32", "bfloat16")
 WARM_UP = 1

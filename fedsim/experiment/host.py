@@ -110,7 +110,7 @@ class Training:
 
     def facts(self) -> dict[str, Any]:
         """For the manifest."""
-        from fedsim.learning.executors.processor import instruction_set
+        from fedsim.learning.kernels.processor import instruction_set
 
         return {
             "name": self.choice.name,

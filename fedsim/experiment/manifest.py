@@ -84,7 +84,7 @@ def _way_out(before: Mapping[str, Any]) -> str:
     executor = before.get("executor")
     if executor is None or executor["name"] not in registry.all_names("executors"):
         return elsewhere
-    from fedsim.learning.executors.processor import instruction_set
+    from fedsim.learning.kernels.processor import instruction_set
 
     kind = registry.load("executors", executor["name"])
     ours, begun = numeric_family(kind, executor["torch_device"], executor["precision"]), before["numeric_family"]

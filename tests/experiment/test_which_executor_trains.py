@@ -26,8 +26,8 @@ from fedsim.learning.executors import torch_devices
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES, ByProtocol, choose
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.processes import Processes
-from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.serial import Serial
+from fedsim.learning.kernels.processor import instruction_set
 from fedsim.models.fusion import fused
 from fedsim.models.small_cnn import SmallCnn
 from fedsim.models.table import ModelTable

@@ -27,7 +27,6 @@ from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
 from fedsim.learning.executors.batched.scoring import CHUNK
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
-from fedsim.learning.executors.compiled import machine_code
 from fedsim.learning.executors.matrix import LARGE
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.trainer import TensorDict, Trainer
@@ -35,6 +34,7 @@ from fedsim.learning.executors.wave import Made, Source, Training, Wave, Weighte
 from fedsim.learning.executors.worker_pool import TrainJob
 from fedsim.learning.executors.workers import Workers
 from fedsim.learning.graph import Graph
+from fedsim.learning.kernels import machine_code
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal

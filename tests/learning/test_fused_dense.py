@@ -22,14 +22,14 @@ from torch import nn
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream
 from fedsim.learning.executors import matrix
-from fedsim.learning.executors.compiled.machine_code import ProductKernels, host_machine
-from fedsim.learning.executors.compiled.products import MatrixShape
 from fedsim.learning.executors.fused.dense import ENOUGH_PRODUCTS, FusedDense, SmallDense, steps_in_passing
 from fedsim.learning.executors.fused.module import fused
 from fedsim.learning.executors.matrix import LARGE
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph
+from fedsim.learning.kernels.machine_code import ProductKernels, host_machine
+from fedsim.learning.kernels.products import MatrixShape
 from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal

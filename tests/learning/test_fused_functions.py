@@ -10,12 +10,12 @@ import pytest
 import torch
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Value
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.machine_code import Kernel, host_machine
-from fedsim.learning.executors.compiled.program import Program
-from fedsim.learning.executors.fused.functions import LARGEST, LEAST, exponential, hyperbolic_tangent, logistic
+from fedsim.learning.kernels.arithmetic import Value
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.functions import LARGEST, LEAST, exponential, hyperbolic_tangent, logistic
+from fedsim.learning.kernels.machine_code import Kernel, host_machine
+from fedsim.learning.kernels.program import Program
+from fedsim.learning.kernels.shapes import LANES
 
 Written = Callable[[Emitter, Value], Value]
 

@@ -25,7 +25,7 @@ from fedsim.learning.executors.fused.series import (
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
 )
-from fedsim.learning.executors.processor import has_bfloat16
+from fedsim.learning.kernels.processor import has_bfloat16
 from fedsim.models.torch_layers import KMaxPoolModule
 
 CONVOLUTIONS = (

@@ -17,10 +17,10 @@ from tiers import mostly_long
 from torch import nn
 
 from fedsim.learning.executors import matrix
-from fedsim.learning.executors.compiled.products import MatrixShape
 from fedsim.learning.executors.fused import rounding
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
-from fedsim.learning.executors.processor import has_bfloat16
+from fedsim.learning.kernels.processor import has_bfloat16
+from fedsim.learning.kernels.products import MatrixShape
 from fedsim.models.layers import Gru, Lstm
 from fedsim.models.torch_layers import LastStepModule, sequence
 

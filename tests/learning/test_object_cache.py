@@ -17,11 +17,11 @@ import torch
 from llvmlite import ir
 
 from fedsim.data.cache import VARIABLE
-from fedsim.learning.executors.compiled import object_cache, program
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.object_cache import OFF, kept
-from fedsim.learning.executors.compiled.products import MatrixShape, emit_times, emit_times_transposed
-from fedsim.learning.executors.compiled.program import Part, Program
+from fedsim.learning.kernels import object_cache, program
+from fedsim.learning.kernels.machine_code import host_machine
+from fedsim.learning.kernels.object_cache import OFF, kept
+from fedsim.learning.kernels.products import MatrixShape, emit_times, emit_times_transposed
+from fedsim.learning.kernels.program import Part, Program
 
 KEY, OTHER_KEY = "a" * 64, "b" * 64
 SHAPE = MatrixShape(inputs=16, outputs=32)
@@ -337,7 +337,7 @@ def test_every_source_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         source.write_text(text, encoding="utf-8")
         found.append(origin())
     assert len(set(found)) == 3
-    assert Path(program.__file__).parents[1].name == program.PACKAGE.rpartition(".")[2]
+    assert Path(program.__file__).parent.name == program.PACKAGE.rpartition(".")[2]
 
 
 def test_without_sources_nothing_is_kept(home: Path, emitted: list[ir.Module], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,7 +350,7 @@ def test_without_sources_nothing_is_kept(home: Path, emitted: list[ir.Module], m
 
 def test_what_is_imported_says_which_sources_were() -> None:
     """So what is written into them while a run goes on makes no entry under the new sources' name."""
-    code = "from fedsim.learning.executors.compiled import program\nprint(program._origin.cache_info().currsize)"
+    code = "from fedsim.learning.kernels import program\nprint(program._origin.cache_info().currsize)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from fedsim.learning.executors import processor
 from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.processes import Processes
-from fedsim.learning.executors.processor import VARIABLES, instruction_set
 from fedsim.learning.executors.serial import Serial
+from fedsim.learning.kernels import processor
+from fedsim.learning.kernels.processor import VARIABLES, instruction_set
 
 AVX2 = ("avx", "avx2", "fma")
 AVX512 = (*AVX2, "avx512f", "avx512bw", "avx512dq", "avx512vl")

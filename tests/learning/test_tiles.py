@@ -17,14 +17,14 @@ from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_conv_stack
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.compiled import machine_code
-from fedsim.learning.executors.compiled.arithmetic import Machine
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.machine_code import Program, TiledProductKernels
-from fedsim.learning.executors.compiled.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.executors.matrix import Matrix
-from fedsim.learning.executors.processor import has_tiles
+from fedsim.learning.kernels import machine_code
+from fedsim.learning.kernels.arithmetic import Machine
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.machine_code import Program, TiledProductKernels
+from fedsim.learning.kernels.processor import has_tiles
+from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape
 

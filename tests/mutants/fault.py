@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 __all__ = [
-    *("BATCHED", "CHANNELS", "CORNERS", "EXECUTORS", "FAIR", "LOW_RANK", "TRAINER"),
+    *("BATCHED", "CHANNELS", "CORNERS", "EXECUTORS", "FAIR", "KERNELS", "LOW_RANK", "TRAINER"),
     *("Fault", "exact", "exact_of_several", "theory"),
 ]
 
@@ -14,6 +14,7 @@ FAIR = "tests/network/test_fair_channel.py"
 CORNERS = "tests/learning/test_batched_corners.py"
 EXECUTORS = "fedsim/learning/executors/"
 BATCHED = EXECUTORS + "batched/"
+KERNELS = "fedsim/learning/kernels/"
 LOW_RANK = BATCHED + "low_rank.py"
 TRAINER = BATCHED + "trainer.py"
 

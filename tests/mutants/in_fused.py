@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mutants.fault import EXECUTORS, Fault
+from mutants.fault import EXECUTORS, KERNELS, Fault
 
 FUSED = EXECUTORS + "fused/"
 TEST_NORMALISATION = "tests/learning/test_fused_normalisation.py"
@@ -15,21 +15,21 @@ TEST_MODELS = "tests/learning/test_fused_models.py"
 FAULTS = (
     Fault(
         "fused: the last row of an odd number gets no gradient",
-        FUSED + "normalisation_backward.py",
+        KERNELS + "normalisation_backward.py",
         "    if about.pooled:\n        made = rows_made(e, about)",
         "    if False:\n        made = rows_made(e, about)",
         (f"{TEST_NORMALISATION}::test_errors_are_pytorchs",),
     ),
     Fault(
         "fused: of two equal rows the second one is kept",
-        FUSED + "normalisation.py",
+        KERNELS + "normalisation.py",
         'fcmp_ordered(">", second, first)',
         'fcmp_ordered(">=", second, first)',
         (f"{TEST_NORMALISATION}::test_of_equal_values_the_first_one_gets_the_gradient",),
     ),
     Fault(
         "fused: running variances are not those of a sample",
-        FUSED + "normalisation_forward.py",
+        KERNELS + "normalisation_forward.py",
         "e.build.fmul(variance, e.broadcast(unbiased_share))",
         "variance",
         (f"{TEST_NORMALISATION}::test_errors_are_pytorchs",),
@@ -43,21 +43,21 @@ FAULTS = (
     ),
     Fault(
         "fused: groups that share a vector are one",
-        FUSED + "normalisation.py",
+        KERNELS + "normalisation.py",
         "while step < min(size, LANES):",
         "while step < LANES:",
         (f"{TEST_NORMALISATION}::test_errors_are_pytorchs",),
     ),
     Fault(
         "fused: long sums are in float32 alone",
-        FUSED + "normalisation.py",
+        KERNELS + "normalisation.py",
         "IN_FLOAT32 = 8",
         "IN_FLOAT32 = 80",
         (f"{TEST_NORMALISATION}::test_errors_are_pytorchs",),
     ),
     Fault(
         "fused: what has no number becomes one in a gate",
-        FUSED + "functions.py",
+        KERNELS + "functions.py",
         "e.build.fmul(near_one, e.build.bitcast(power, e.vector_type))",
         "e.build.bitcast(e.build.add(e.build.bitcast(near_one, _INTEGERS), e.build.sub(power, "
         "ir.Constant(_INTEGERS, [127 << 23] * LANES))), e.vector_type)",
@@ -65,63 +65,63 @@ FAULTS = (
     ),
     Fault(
         "fused: the tangent of negative numbers loses digits",
-        FUSED + "functions.py",
+        KERNELS + "functions.py",
         "e.build.bitcast(e.build.and_(bits, _OTHER_BITS), e.vector_type)",
         "x",
         (TEST_FUNCTIONS,),
     ),
     Fault(
         "fused: the gate n does not see r backwards",
-        FUSED + "cells.py",
+        KERNELS + "cells.py",
         "(d_r, d_z, build.fmul(d_n, r))",
         "(d_r, d_z, d_n)",
         (f"{TEST_RECURRENT}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
     Fault(
         "fused: gradients come back through the first gate alone",
-        FUSED + "recurrent_kernels.py",
+        KERNELS + "recurrent_kernels.py",
         "with e.loop(gates) as gate:",
         "with e.loop(1) as gate:",
         (f"{TEST_RECURRENT}::test_errors_of_recurrent_layers_are_pytorchs",),
     ),
     Fault(
         "fused: later windows take the place of the first ones",
-        FUSED + "series_kernels.py",
+        KERNELS + "series_kernels.py",
         "e.build.select(is_first, e.zeros, total.load_vector(number, place))",
         "e.zeros",
         (f"{TEST_LAYERS}::test_convolutions_of_whole_numbers_are_exact",),
     ),
     Fault(
         "fused: gradients of series are mirrored",
-        FUSED + "place_kernels.py",
+        KERNELS + "place_kernels.py",
         "about.columns - 1 - column",
         "column",
         (f"{TEST_LAYERS}::test_convolutions_of_whole_numbers_are_exact",),
     ),
     Fault(
         "fused: images lose the row above them",
-        FUSED + "place_kernels.py",
+        KERNELS + "place_kernels.py",
         "first = e.larger(e.index_sum((above, 1), (line, -1)), e.index(0))",
         "first = e.larger(e.index_sum((above, 1), (line, -1)), e.index(1))",
         (f"{TEST_LAYERS}::test_small_convolutions_of_whole_numbers_are_exact",),
     ),
     Fault(
         "fused: tiles at the edge of an image are taken for those inside",
-        FUSED + "place_kernels.py",
+        KERNELS + "place_kernels.py",
         "        return inside and len(tile) == size\n",
         "        return len(tile) == size\n",
         (f"{TEST_LAYERS}::test_small_convolutions_of_whole_numbers_are_exact",),
     ),
     Fault(
         "fused: a gradient of images is that of their last samples",
-        FUSED + "place_kernels.py",
+        KERNELS + "place_kernels.py",
         'e.build.icmp_signed("==", anew, e.index(0))',
         'e.build.icmp_signed(">=", anew, e.index(0))',
         (f"{TEST_LAYERS}::test_small_convolutions_of_whole_numbers_are_exact",),
     ),
     Fault(
         "fused: weights of images are not turned on the way back",
-        FUSED + "place_kernels.py",
+        KERNELS + "place_kernels.py",
         "enumerate(e.transposed([here.load_vector(lane) for lane in range(LANES)]))",
         "enumerate([here.load_vector(lane) for lane in range(LANES)])",
         (f"{TEST_LAYERS}::test_small_convolutions_of_whole_numbers_are_exact",),
@@ -245,14 +245,14 @@ FAULTS = (
     ),
     Fault(
         "fused: rounded states of the step before are not seen",
-        FUSED + "recurrent_kernels.py",
+        KERNELS + "recurrent_kernels.py",
         "if self.factors.rounds:  # for the next step",
         "if False:  # for the next step",
         (f"{TEST_RECURRENT}::test_errors_of_rounded_lstms_are_pytorchs",),
     ),
     Fault(
         "fused: gradients of biases are those of rounded gates' last sample",
-        FUSED + "recurrent_kernels.py",
+        KERNELS + "recurrent_kernels.py",
         "d_bias.store(e.build.fadd(d_bias.load_vector(gate, at), value), gate, at)",
         "d_bias.store(value, gate, at)",
         (f"{TEST_RECURRENT}::test_errors_of_rounded_lstms_are_pytorchs",),

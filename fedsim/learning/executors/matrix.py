@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import linear
 
-from fedsim.learning.executors.compiled.machine_code import (
+from fedsim.learning.kernels.machine_code import (
     Kernel,
     ProductKernels,
     TiledProductKernels,
     product_kernels,
 )
-from fedsim.learning.executors.compiled.products import MatrixShape
+from fedsim.learning.kernels.products import MatrixShape
 
 __all__ = ["LARGE", "Matrix", "kernels_for", "product"]
 

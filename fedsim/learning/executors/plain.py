@@ -22,7 +22,6 @@ from fedsim.learning.executors.coded import coded
 from fedsim.learning.executors.cuda_arithmetic import arithmetic, repeatable
 from fedsim.learning.executors.fused.dense import steps_in_passing
 from fedsim.learning.executors.fused.module import fused
-from fedsim.learning.executors.processor import fuses
 from fedsim.learning.executors.semantics import joined, shuffled
 from fedsim.learning.executors.summing import summing
 from fedsim.learning.executors.tensor_dict import by_full_name, made_by
@@ -40,6 +39,7 @@ from fedsim.learning.executors.trainer import (
 )
 from fedsim.learning.executors.view import View
 from fedsim.learning.executors.wave import Made, Source, Training, Wave
+from fedsim.learning.kernels.processor import fuses
 from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings

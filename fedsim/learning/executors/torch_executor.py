@@ -22,7 +22,6 @@ from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.evaluated import Scored, metrics_of
 from fedsim.learning.executors.executor import Executor, Fold
 from fedsim.learning.executors.expected import Expected
-from fedsim.learning.executors.processor import instruction_set
 from fedsim.learning.executors.segmented import SegmentedTrainer, started
 from fedsim.learning.executors.summing import Summing
 from fedsim.learning.executors.torch_devices import kind
@@ -31,6 +30,7 @@ from fedsim.learning.executors.wave import Extraction, detached
 from fedsim.learning.executors.waves import waves
 from fedsim.learning.executors.worker_pool import ExtractJob, InProcess, ScoreJob, TrainJob, WorkerPool
 from fedsim.learning.graph import Handle, Node
+from fedsim.learning.kernels.processor import instruction_set
 from fedsim.learning.operations.add import Add
 from fedsim.learning.operations.evaluate import METRICS, Evaluate, EvaluateOwn
 from fedsim.learning.operations.extract import Extract

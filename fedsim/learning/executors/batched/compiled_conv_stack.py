@@ -14,8 +14,8 @@ from fedsim.learning.executors.batched.conv_stack import ConvStack
 from fedsim.learning.executors.batched.convolution import Convolution
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.compiled.machine_code import convolution_kernels
+from fedsim.learning.kernels.machine_code import convolution_kernels
+from fedsim.learning.kernels.shapes import LANES, Geometry
 
 __all__ = ["CompiledConvStack", "CompiledConvolution", "check_tensors", "filled"]
 

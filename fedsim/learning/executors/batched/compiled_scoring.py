@@ -11,8 +11,8 @@ from fedsim.learning.executors.batched.compiled_conv_stack import check_tensors,
 from fedsim.learning.executors.batched.geometries import geometries
 from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.trainer import TensorDict
+from fedsim.learning.kernels.machine_code import convolution_kernels
 
 __all__ = ["compiled_features"]
 

@@ -14,8 +14,8 @@ from fedsim.learning.executors.batched.layer import layer_tensors
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution, StackedConvStack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.processor import fuses
 from fedsim.learning.executors.trainer import TensorDict
+from fedsim.learning.kernels.processor import fuses
 
 __all__ = ["ConvStackKind", "conv_stack_kind", "new_conv_stack"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedsim.learning.executors.batched.support import ConvolutionBlock
-from fedsim.learning.executors.compiled.geometry import LANES, POOL, Geometry
+from fedsim.learning.kernels.shapes import LANES, POOL, Geometry
 
 __all__ = ["geometries"]
 

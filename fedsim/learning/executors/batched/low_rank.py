@@ -23,8 +23,8 @@ import torch
 
 from fedsim.learning.executors.batched.coefficients import Coefficients
 from fedsim.learning.executors.batched.recipe import Recipe
-from fedsim.learning.executors.compiled.machine_code import correction_kernel
 from fedsim.learning.executors.matrix import LARGE, Matrix, kernels_for
+from fedsim.learning.kernels.machine_code import correction_kernel
 
 __all__ = ["LowRank", "prepare_factors", "rows_that_pay"]
 

@@ -24,7 +24,6 @@ from fedsim.learning.executors.batched.recordings import Recorder, Recordings
 from fedsim.learning.executors.batched.samples import XY, ResidentSamples, Samples
 from fedsim.learning.executors.batched.scoring import forward, tally_of
 from fedsim.learning.executors.batched.support import Architecture, architecture
-from fedsim.learning.executors.compiled.machine_code import convolution_kernels
 from fedsim.learning.executors.cuda_arithmetic import arithmetic
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.semantics import joined, shuffled
@@ -40,6 +39,7 @@ from fedsim.learning.executors.trainer import (
     scores_from,
 )
 from fedsim.learning.executors.wave import Made, Source, Wave, WeightedSum
+from fedsim.learning.kernels.machine_code import convolution_kernels
 from fedsim.models.table import CLASSIFIER, EXTRACTOR, ModelTable
 
 __all__ = ["BatchedTrainer"]

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.geometry import LANES
 from fedsim.learning.executors.fused.placed import convolved, lying_by_place
+from fedsim.learning.kernels.shapes import LANES
 from fedsim.models.torch_layers import PadShortcutModule
 
 __all__ = ["ChannelsFirstConvolution", "SmallConvolution", "ThinnedShortcut"]

@@ -11,13 +11,13 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.normalisation import EPSILON, Normalisation
-from fedsim.learning.executors.fused.normalisation_backward import emit_backward
-from fedsim.learning.executors.fused.normalisation_forward import emit_apply, emit_forward
 from fedsim.learning.executors.fused.placed import channels_last
+from fedsim.learning.kernels.machine_code import host_machine
+from fedsim.learning.kernels.normalisation import EPSILON, Normalisation
+from fedsim.learning.kernels.normalisation_backward import emit_backward
+from fedsim.learning.kernels.normalisation_forward import emit_apply, emit_forward
+from fedsim.learning.kernels.program import Kernel, Part, Program
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["FusedNormalisation"]
 

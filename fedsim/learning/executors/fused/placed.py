@@ -10,15 +10,15 @@ import torch
 from llvmlite import ir
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.arithmetic import Machine
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.place_kernels import (
+from fedsim.learning.kernels.arithmetic import Machine
+from fedsim.learning.kernels.machine_code import host_machine
+from fedsim.learning.kernels.place_kernels import (
     Places,
     emit_convolution,
     emit_turned_weights,
     emit_weight_gradient,
 )
+from fedsim.learning.kernels.program import Kernel, Part, Program
 
 __all__ = ["channels_last", "convolved", "lying_by_place"]
 

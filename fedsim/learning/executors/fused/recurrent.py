@@ -10,18 +10,18 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.fused.cells import CELLS
-from fedsim.learning.executors.fused.recurrent_kernels import (
+from fedsim.learning.executors.fused.rounding import rounds_in_instructions
+from fedsim.learning.executors.matrix import Matrix
+from fedsim.learning.kernels.cells import CELLS
+from fedsim.learning.kernels.machine_code import host_machine
+from fedsim.learning.kernels.program import Kernel, Part, Program
+from fedsim.learning.kernels.recurrent_kernels import (
     emit_rounded_steps,
     emit_rounded_steps_backward,
     emit_steps,
     emit_steps_backward,
 )
-from fedsim.learning.executors.fused.rounding import rounds_in_instructions
-from fedsim.learning.executors.matrix import Matrix
+from fedsim.learning.kernels.shapes import LANES
 from fedsim.models.torch_layers import LastStepModule
 
 __all__ = ["FusedRecurrent"]

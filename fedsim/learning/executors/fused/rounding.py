@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from fedsim.learning.executors.processor import has_bfloat16
+from fedsim.learning.kernels.processor import has_bfloat16
 
 __all__ = ["rounds_in_instructions"]
 

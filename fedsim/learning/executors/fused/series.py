@@ -15,12 +15,12 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.machine_code import host_machine
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
 from fedsim.learning.executors.fused.placed import channels_last, convolved, lying_by_place
 from fedsim.learning.executors.fused.rounding import rounds_in_instructions
-from fedsim.learning.executors.fused.series_kernels import Windows, emit_sums_of_windows, emit_window_products
+from fedsim.learning.kernels.machine_code import host_machine
+from fedsim.learning.kernels.program import Kernel, Part, Program
+from fedsim.learning.kernels.series_kernels import Windows, emit_sums_of_windows, emit_window_products
+from fedsim.learning.kernels.shapes import LANES
 from fedsim.models.torch_layers import KMaxPoolModule
 
 __all__ = [

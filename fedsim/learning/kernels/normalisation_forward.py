@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Emitter, Index
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.fused.functions import constant
-from fedsim.learning.executors.fused.normalisation import (
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Emitter, Index
+from fedsim.learning.kernels.functions import constant
+from fedsim.learning.kernels.normalisation import (
     DOUBLE,
     DOUBLES,
     MOMENTUM,
@@ -31,6 +30,7 @@ from fedsim.learning.executors.fused.normalisation import (
     second_is_larger,
     values,
 )
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["emit_apply", "emit_forward"]
 

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fedsim.learning.executors.compiled.arithmetic import Value
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.fused.functions import constant, hyperbolic_tangent, logistic
+from fedsim.learning.kernels.arithmetic import Value
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.functions import constant, hyperbolic_tangent, logistic
 
 __all__ = ["CELLS", "Cell", "GradientsBefore", "NewState"]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = [
     "MatrixShape",

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Array, Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.tiles import ROWS, STEP, SUMS, TILE, Tiles
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Array, Emitter
+from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.tiles import ROWS, STEP, SUMS, TILE, Tiles
 
 __all__ = ["FEW_ROWS", "FEW_TERMS", "Cut", "emit_tiled_product", "tiled_product_room"]
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Emitter, Index
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.fused.normalisation import (
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Emitter, Index
+from fedsim.learning.kernels.normalisation import (
     MOST_TOGETHER,
     Coefficients,
     Normalisation,
@@ -24,6 +23,7 @@ from fedsim.learning.executors.fused.normalisation import (
     second_is_larger,
     values,
 )
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["emit_backward"]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
-from fedsim.learning.executors.compiled.products import MOST_TOGETHER, in_tiles, width_of
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.products import MOST_TOGETHER, in_tiles, width_of
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["emit_add_correction"]
 

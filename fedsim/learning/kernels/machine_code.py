@@ -7,34 +7,34 @@ from functools import cache, partial
 import llvmlite.binding as llvm
 import torch
 
-from fedsim.learning.executors.compiled.arithmetic import Element, Machine
-from fedsim.learning.executors.compiled.corrections import emit_add_correction
-from fedsim.learning.executors.compiled.forward import emit_arrange, emit_forward
-from fedsim.learning.executors.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.compiled.gradients import emit_backward, emit_first_backward
-from fedsim.learning.executors.compiled.products import (
+from fedsim.learning.kernels.arithmetic import Element, Machine
+from fedsim.learning.kernels.corrections import emit_add_correction
+from fedsim.learning.kernels.forward import emit_arrange, emit_forward
+from fedsim.learning.kernels.gradients import emit_backward, emit_first_backward
+from fedsim.learning.kernels.processor import has_tiles, is_amd
+from fedsim.learning.kernels.products import (
     MatrixShape,
     emit_added_products,
     emit_sum_of_products,
     emit_times,
     emit_times_transposed,
 )
-from fedsim.learning.executors.compiled.program import Kernel, Part, Program
-from fedsim.learning.executors.compiled.tiled_forward import (
+from fedsim.learning.kernels.program import Kernel, Part, Program
+from fedsim.learning.kernels.shapes import LANES, Geometry
+from fedsim.learning.kernels.tiled_forward import (
     emit_tiled_arrange,
     emit_tiled_forward,
     tiled_room,
     tiled_weights,
 )
-from fedsim.learning.executors.compiled.tiled_products import (
+from fedsim.learning.kernels.tiled_products import (
     FEW_ROWS,
     FEW_TERMS,
     Cut,
     emit_tiled_product,
     tiled_product_room,
 )
-from fedsim.learning.executors.compiled.tiles import EXACT, ROUNDED
-from fedsim.learning.executors.processor import has_tiles, is_amd
+from fedsim.learning.kernels.tiles import EXACT, ROUNDED
 
 __all__ = [
     "ENOUGH_HELD",

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import OFFSET, Value
-from fedsim.learning.executors.compiled.emitter import Emitter, Index, Variable
-from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
-from fedsim.learning.executors.fused.functions import constant
+from fedsim.learning.kernels.arithmetic import OFFSET, Value
+from fedsim.learning.kernels.emitter import Emitter, Index, Variable
+from fedsim.learning.kernels.functions import constant
+from fedsim.learning.kernels.shapes import LANES, vectors_together
 
 __all__ = [
     "DOUBLE",

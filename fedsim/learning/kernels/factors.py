@@ -12,9 +12,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Value
-from fedsim.learning.executors.compiled.emitter import Array, Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.kernels.arithmetic import Value
+from fedsim.learning.kernels.emitter import Array, Emitter
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["Factors", "RoundedFactors"]
 

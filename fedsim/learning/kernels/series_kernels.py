@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
-from fedsim.learning.executors.compiled.products import in_tiles
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.products import in_tiles
+from fedsim.learning.kernels.shapes import LANES, vectors_together
 
 __all__ = ["Windows", "emit_sums_of_windows", "emit_window_products"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import OFFSET, Value
-from fedsim.learning.executors.compiled.emitter import Emitter
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.kernels.arithmetic import OFFSET, Value
+from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["constant", "exponential", "hyperbolic_tangent", "logistic"]
 

@@ -11,11 +11,11 @@ from itertools import product
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Array, Emitter, Index
-from fedsim.learning.executors.compiled.forward import Pooling, runs
-from fedsim.learning.executors.compiled.geometry import LANES, Geometry
-from fedsim.learning.executors.compiled.tiles import ROWS, STEP, SUMS, TILE, Tiles
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Array, Emitter, Index
+from fedsim.learning.kernels.forward import Pooling, runs
+from fedsim.learning.kernels.shapes import LANES, Geometry
+from fedsim.learning.kernels.tiles import ROWS, STEP, SUMS, TILE, Tiles
 
 __all__ = ["emit_tiled_arrange", "emit_tiled_forward", "tiled_room", "tiled_weights"]
 

@@ -14,9 +14,9 @@ from functools import cached_property
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Array, Emitter
-from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Array, Emitter
+from fedsim.learning.kernels.shapes import LANES, vectors_together
 
 __all__ = ["Places", "emit_convolution", "emit_turned_weights", "emit_weight_gradient"]
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Array, Emitter
-from fedsim.learning.executors.compiled.geometry import LANES, vectors_together
-from fedsim.learning.executors.compiled.products import in_tiles
-from fedsim.learning.executors.fused.cells import CELLS, Cell
-from fedsim.learning.executors.fused.factors import Factors, RoundedFactors
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.cells import CELLS, Cell
+from fedsim.learning.kernels.emitter import Array, Emitter
+from fedsim.learning.kernels.factors import Factors, RoundedFactors
+from fedsim.learning.kernels.products import in_tiles
+from fedsim.learning.kernels.shapes import LANES, vectors_together
 
 __all__ = ["emit_rounded_steps", "emit_rounded_steps_backward", "emit_steps", "emit_steps_backward"]
 

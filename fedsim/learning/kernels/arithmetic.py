@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.geometry import LANES
+from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["OFFSET", "Arithmetic", "Element", "Machine", "Value"]
 

@@ -13,9 +13,9 @@ from itertools import pairwise, product
 
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.arithmetic import Machine, Value
-from fedsim.learning.executors.compiled.emitter import Emitter, Index
-from fedsim.learning.executors.compiled.geometry import LANES, Geometry
+from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.emitter import Emitter, Index
+from fedsim.learning.kernels.shapes import LANES, Geometry
 
 __all__ = ["Pooling", "emit_arrange", "emit_forward", "runs"]
 

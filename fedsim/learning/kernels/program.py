@@ -15,15 +15,15 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from fedsim.learning.executors.compiled.object_cache import kept
+from fedsim.learning.kernels.object_cache import kept
 
 __all__ = ["Kernel", "Part", "Program"]
 
 Kernel = Callable[..., None]
 """Takes counts and addresses."""
-PACKAGE = "fedsim.learning.executors"
+PACKAGE = "fedsim.learning.kernels"
 """Where all emitters stand, and what they compute with beside their arguments."""
-SOURCES = Path(__file__).parents[1]
+SOURCES = Path(__file__).parent
 """Of that package."""
 
 
