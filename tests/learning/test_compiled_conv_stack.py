@@ -18,7 +18,7 @@ from fedsim.learning.executors.batched.geometries import geometries
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock, architecture
 from fedsim.learning.kernels import machine_code
-from fedsim.learning.kernels.arithmetic import Machine
+from fedsim.learning.kernels.shapes import Machine
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.fedgs_cnn import FedgsCnn
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape

@@ -16,9 +16,9 @@ from tiers import drawn, mostly_long
 from fedsim.learning.executors import matrix as matrix_module
 from fedsim.learning.executors.matrix import LARGE, Matrix, kernels_for
 from fedsim.learning.kernels import machine_code
-from fedsim.learning.kernels.arithmetic import Machine
 from fedsim.learning.kernels.machine_code import ENOUGH_HELD, ProductKernels
-from fedsim.learning.kernels.products import TERMS, MatrixShape
+from fedsim.learning.kernels.products import TERMS
+from fedsim.learning.kernels.shapes import Machine, MatrixShape
 
 EXACT = 1e-12
 SHAPES = [(256, 256), (260, 272), (128, 800), (63, 1088)]

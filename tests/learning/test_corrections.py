@@ -13,9 +13,9 @@ from llvmlite import ir
 from tiers import drawn
 
 from fedsim.learning.kernels import machine_code
-from fedsim.learning.kernels.arithmetic import Element, Machine
 from fedsim.learning.kernels.corrections import emit_add_correction
-from fedsim.learning.kernels.machine_code import ENOUGH_HELD, Kernel, Program, correction_kernel
+from fedsim.learning.kernels.machine_code import ENOUGH_HELD, Program, correction_kernel
+from fedsim.learning.kernels.shapes import Element, Kernel, Machine
 
 EXACT = 1e-12
 SIZES = [(16, 64), (272, 62), (62, 272), (784, 128), (5, 3), (100, 96)]

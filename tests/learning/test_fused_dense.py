@@ -29,7 +29,7 @@ from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.graph import Graph
 from fedsim.learning.kernels.machine_code import ProductKernels, host_machine
-from fedsim.learning.kernels.products import MatrixShape
+from fedsim.learning.kernels.shapes import MatrixShape
 from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal

@@ -13,9 +13,9 @@ from llvmlite import ir
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
 from fedsim.learning.kernels.functions import LARGEST, LEAST, exponential, hyperbolic_tangent, logistic
-from fedsim.learning.kernels.machine_code import Kernel, host_machine
+from fedsim.learning.kernels.machine_code import host_machine
 from fedsim.learning.kernels.program import Program
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, Kernel
 
 Written = Callable[[Emitter, Value], Value]
 

@@ -20,7 +20,7 @@ from fedsim.learning.executors import matrix
 from fedsim.learning.executors.fused import rounding
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.kernels.processor import has_bfloat16
-from fedsim.learning.kernels.products import MatrixShape
+from fedsim.learning.kernels.shapes import MatrixShape
 from fedsim.models.layers import Gru, Lstm
 from fedsim.models.torch_layers import LastStepModule, sequence
 

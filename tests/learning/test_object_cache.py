@@ -20,8 +20,9 @@ from fedsim.data.cache import VARIABLE
 from fedsim.learning.kernels import object_cache, program
 from fedsim.learning.kernels.machine_code import host_machine
 from fedsim.learning.kernels.object_cache import OFF, kept
-from fedsim.learning.kernels.products import MatrixShape, emit_times, emit_times_transposed
+from fedsim.learning.kernels.products import emit_times, emit_times_transposed
 from fedsim.learning.kernels.program import Part, Program
+from fedsim.learning.kernels.shapes import MatrixShape
 
 KEY, OTHER_KEY = "a" * 64, "b" * 64
 SHAPE = MatrixShape(inputs=16, outputs=32)

@@ -19,11 +19,10 @@ from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.matrix import Matrix
 from fedsim.learning.kernels import machine_code
-from fedsim.learning.kernels.arithmetic import Machine
 from fedsim.learning.kernels.emitter import Emitter
 from fedsim.learning.kernels.machine_code import Program, TiledProductKernels
 from fedsim.learning.kernels.processor import has_tiles
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, Machine
 from fedsim.learning.kernels.tiles import EXACT, ROUNDED, Tiles
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.layers import Conv2d, MaxPool2d, Shape

@@ -5,13 +5,8 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import linear
 
-from fedsim.learning.kernels.machine_code import (
-    Kernel,
-    ProductKernels,
-    TiledProductKernels,
-    product_kernels,
-)
-from fedsim.learning.kernels.products import MatrixShape
+from fedsim.learning.kernels.machine_code import ProductKernels, TiledProductKernels, product_kernels
+from fedsim.learning.kernels.shapes import Kernel, MatrixShape
 
 __all__ = ["LARGE", "Matrix", "kernels_for", "product"]
 

@@ -39,7 +39,6 @@ from fedsim.learning.executors.trainer import (
 )
 from fedsim.learning.executors.view import View
 from fedsim.learning.executors.wave import Made, Source, Training, Wave
-from fedsim.learning.kernels.processor import fuses
 from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.operations.train import Train
 from fedsim.learning.training import TrainingSettings
@@ -65,12 +64,9 @@ class PlainTrainer(Trainer):
         self._others: dict[str, PartedModule] = {}
 
     def _built(self) -> PartedModule:
-        """The model; its layers are fused in float32 on a CPU, and elsewhere PyTorch's own.
-
-        Without a fused multiply-add, kernels would crawl.
-        """
+        """The model; its layers are fused in float32 on a CPU, and elsewhere PyTorch's own."""
         module = build(self.table).to(self.torch_device, self.dtype)
-        if self.torch_device != "cpu" or self.dtype != torch.float32 or not fuses():
+        if self.torch_device != "cpu" or self.dtype != torch.float32:
             return module
         return fused(module, rounded=self._precision == "bfloat16")
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, Machine
 
-__all__ = ["OFFSET", "Arithmetic", "Element", "Machine", "Value"]
+__all__ = ["OFFSET", "Arithmetic", "Value"]
 
-Element = Literal["float", "double"]
 Value = Any
 """A value of the program that is made; llvmlite has no types of its own."""
 OFFSET = ir.IntType(32)
 """What counts lanes, and places in a table of offsets."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What is written for: a type of numbers, and registers."""
-
-    element: Element
-    vectors_held: int
-    """Vectors that may stay in registers, at least 1, beside those in passing. It decides how much is done at once, and
-    so the order in which gradients of images are added up; nothing else."""
 
 
 class Arithmetic:

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
-from fedsim.learning.kernels.products import MOST_TOGETHER, in_tiles, width_of
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.products import in_tiles, width_of
+from fedsim.learning.kernels.shapes import LANES, MOST_TOGETHER, Machine
 
 __all__ = ["emit_add_correction"]
 

@@ -8,7 +8,7 @@ numbers from ``i strides[0] + j strides[1]`` on.
 Products are added up by fused multiply-add and in the order written here; the compiler chooses none.
 
 >>> import torch
->>> from fedsim.learning.kernels.machine_code import Program
+>>> from fedsim.learning.executors.compiled.machine_code import Program
 >>> module = ir.Module()
 >>> e = Emitter(module, "doubled", ("x", "y"), Machine("float", vectors_held=28))
 >>> x, y = (e.array(name, strides=(LANES,)) for name in ("x", "y"))
@@ -29,8 +29,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import OFFSET, Arithmetic, Machine, Value
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.arithmetic import OFFSET, Arithmetic, Value
+from fedsim.learning.kernels.shapes import LANES, Machine
 
 __all__ = ["Array", "Emitter", "Index", "Variable"]
 

@@ -13,9 +13,9 @@ from itertools import pairwise, product
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter, Index
-from fedsim.learning.kernels.shapes import LANES, Geometry
+from fedsim.learning.kernels.shapes import LANES, Geometry, Machine
 
 __all__ = ["Pooling", "emit_arrange", "emit_forward", "runs"]
 

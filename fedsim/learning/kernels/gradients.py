@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Array, Emitter
-from fedsim.learning.kernels.shapes import LANES, Geometry
+from fedsim.learning.kernels.shapes import LANES, Geometry, Machine
 
 __all__ = ["emit_backward", "emit_first_backward"]
 

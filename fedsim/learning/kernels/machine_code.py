@@ -1,51 +1,63 @@
-"""Machine code, made for each shape at its first use in a process, or taken from what an earlier process has kept."""
+"""Which kernels there are on this machine, for which shapes: all that executors ask.
+
+A kernel is made at its first use in a process, or taken from what an earlier process has kept. Where there are none at
+all (`has_kernels`), products and corrections are None, and nobody may ask for the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 
-import llvmlite.binding as llvm
 import torch
 
-from fedsim.learning.kernels.arithmetic import Element, Machine
-from fedsim.learning.kernels.corrections import emit_add_correction
-from fedsim.learning.kernels.forward import emit_arrange, emit_forward
-from fedsim.learning.kernels.gradients import emit_backward, emit_first_backward
-from fedsim.learning.kernels.processor import has_tiles, is_amd
-from fedsim.learning.kernels.products import (
-    MatrixShape,
-    emit_added_products,
-    emit_sum_of_products,
-    emit_times,
-    emit_times_transposed,
-)
-from fedsim.learning.kernels.program import Kernel, Part, Program
-from fedsim.learning.kernels.shapes import LANES, Geometry
-from fedsim.learning.kernels.tiled_forward import (
-    emit_tiled_arrange,
-    emit_tiled_forward,
-    tiled_room,
-    tiled_weights,
-)
-from fedsim.learning.kernels.tiled_products import (
-    FEW_ROWS,
-    FEW_TERMS,
-    Cut,
-    emit_tiled_product,
-    tiled_product_room,
-)
-from fedsim.learning.kernels.tiles import EXACT, ROUNDED
+from fedsim.learning.kernels.processor import has_kernels, has_tiles, is_amd, llvm
+from fedsim.learning.kernels.shapes import LANES, Element, Geometry, Kernel, Machine, MatrixShape
+
+if llvm is not None:
+    from fedsim.learning.kernels import (
+        cells,
+        corrections,
+        forward,
+        gradients,
+        normalisation_backward,
+        normalisation_forward,
+        place_kernels,
+        products,
+        recurrent_kernels,
+        series_kernels,
+        tiled_forward,
+        tiled_products,
+    )
+    from fedsim.learning.kernels.program import Part, Program
+    from fedsim.learning.kernels.tiles import EXACT, ROUNDED
+
+    _OF_LAYERS: dict[str, Callable[..., None]] = {
+        "normalised": normalisation_forward.emit_forward,
+        "normalised_by": normalisation_forward.emit_apply,
+        "normalised_backward": normalisation_backward.emit_backward,
+        "convolution": place_kernels.emit_convolution,
+        "turned_weights": place_kernels.emit_turned_weights,
+        "weight_gradient": place_kernels.emit_weight_gradient,
+        "window_products": series_kernels.emit_window_products,
+        "sums_of_windows": series_kernels.emit_sums_of_windows,
+        "steps": recurrent_kernels.emit_steps,
+        "steps_backward": recurrent_kernels.emit_steps_backward,
+        "rounded_steps": recurrent_kernels.emit_rounded_steps,
+        "rounded_steps_backward": recurrent_kernels.emit_rounded_steps_backward,
+    }
 
 __all__ = [
     "ENOUGH_HELD",
     "ConvolutionKernels",
-    "Kernel",
     "ProductKernels",
-    "Program",
     "TiledProductKernels",
+    "cell",
     "convolution_kernels",
     "correction_kernel",
+    "has_kernels",
     "host_machine",
+    "layer_kernel",
     "product_kernels",
 ]
 
@@ -61,29 +73,30 @@ class ConvolutionKernels:
     def __init__(self, geometry: Geometry, machine: Machine, terms: int | None = None) -> None:
         """*terms* of each float32 number are multiplied on tiles, where it is not the first one; None: no tiles."""
         if terms is not None and not geometry.first:
-            forward = [Part(emit, geometry, machine, terms) for emit in (emit_tiled_arrange, emit_tiled_forward)]
-            self.arranged_bytes, self.room_bytes = tiled_weights(geometry, terms), tiled_room(geometry, terms)
+            emitters = tiled_forward.emit_tiled_arrange, tiled_forward.emit_tiled_forward
+            parts = [Part(emit, geometry, machine, terms) for emit in emitters]
+            self.arranged_bytes = tiled_forward.tiled_weights(geometry, terms)
+            self.room_bytes = tiled_forward.tiled_room(geometry, terms)
         else:
-            forward = [Part(emit, geometry, machine) for emit in (emit_arrange, emit_forward)]
+            parts = [Part(emit, geometry, machine) for emit in (forward.emit_arrange, forward.emit_forward)]
             size = 4 if machine.element == "float" else 8
             self.arranged_bytes, self.room_bytes = size * geometry.outputs * geometry.weights_per_output, 0
-        backward = Part(emit_first_backward if geometry.first else emit_backward, geometry, machine)
-        self._program = Program(*forward, backward)
-        self.arrange = self._program.kernel("arrange")
-        self.forward = self._program.kernel("forward")
-        self.backward = self._program.kernel("backward")
+        back = gradients.emit_first_backward if geometry.first else gradients.emit_backward
+        program = Program(*parts, Part(back, geometry, machine))
+        self.arrange, self.forward, self.backward = map(program.kernel, ("arrange", "forward", "backward"))
 
 
 class ProductKernels:
     """Products with a matrix of one shape."""
 
     def __init__(self, shape: MatrixShape, machine: Machine) -> None:
-        emitters = emit_times_transposed, emit_times, emit_sum_of_products, emit_added_products
-        self._program = Program(*(Part(emit, shape, machine) for emit in emitters))
-        self.times_transposed = self._program.kernel("times_transposed")
-        self.times = self._program.kernel("times")
-        self.sum_of_products = self._program.kernel("sum_of_products")
-        self.added_products = self._program.kernel("added_products")
+        emitters = (
+            *(products.emit_times_transposed, products.emit_times),
+            *(products.emit_sum_of_products, products.emit_added_products),
+        )
+        program = Program(*(Part(emit, shape, machine) for emit in emitters))
+        self.times_transposed, self.times = map(program.kernel, ("times_transposed", "times"))
+        self.sum_of_products, self.added_products = map(program.kernel, ("sum_of_products", "added_products"))
 
 
 class TiledProductKernels:
@@ -96,18 +109,21 @@ class TiledProductKernels:
 
     def times_transposed(self, rows: int, h: int, weights: int, y: int) -> None:
         """See `emit_times_transposed`."""
-        self._run("times_transposed", FEW_ROWS, (rows, self._shape.outputs, self._shape.inputs), h, weights, y)
+        sizes = rows, self._shape.outputs, self._shape.inputs
+        self._run("times_transposed", tiled_products.FEW_ROWS, sizes, h, weights, y)
 
     def times(self, rows: int, d: int, weights: int, before: int) -> None:
         """See `emit_times`."""
-        self._run("times", FEW_ROWS, (rows, self._shape.inputs, self._shape.outputs), d, weights, before)
+        sizes = rows, self._shape.inputs, self._shape.outputs
+        self._run("times", tiled_products.FEW_ROWS, sizes, d, weights, before)
 
     def sum_of_products(self, rows: int, d: int, h: int, total: int) -> None:
         """See `emit_sum_of_products`."""
-        self._run("sum_of_products", FEW_TERMS, (self._shape.outputs, self._shape.inputs, rows), d, h, total)
+        sizes = self._shape.outputs, self._shape.inputs, rows
+        self._run("sum_of_products", tiled_products.FEW_TERMS, sizes, d, h, total)
 
-    def _run(self, name: str, cut: Cut, sizes: tuple[int, int, int], *addresses: int) -> None:
-        room = torch.empty(tiled_product_room(cut, sizes[0], self._terms), dtype=torch.uint8)
+    def _run(self, name: str, cut: tiled_products.Cut, sizes: tuple[int, int, int], *addresses: int) -> None:
+        room = torch.empty(tiled_products.tiled_product_room(cut, sizes[0], self._terms), dtype=torch.uint8)
         self._kernels[name](*sizes, *addresses, room.data_ptr())
 
 
@@ -131,23 +147,37 @@ def product_kernels(
     terms = _terms(dtype, products)
     if terms is not None:
         return TiledProductKernels(shape, terms)
-    machine = host_machine(dtype)
-    ours = products is None and shape.fits and machine.vectors_held >= ENOUGH_HELD and is_amd()
-    return ProductKernels(shape, machine) if ours else None
+    return ProductKernels(shape, host_machine(dtype)) if products is None and shape.fits and _pays(dtype) else None
 
 
 @cache
 def correction_kernel(taken: int, made: int, dtype: torch.dtype) -> Kernel | None:
     """See `emit_add_correction`; None where PyTorch's products may be as good: with few registers, and not on AMD's."""
-    machine = host_machine(dtype)
-    if machine.vectors_held < ENOUGH_HELD or not is_amd():
+    if not _pays(dtype):
         return None
-    return Program(Part(emit_add_correction, taken, made, machine)).kernel("add_correction")
+    part = Part(corrections.emit_add_correction, taken, made, host_machine(dtype))
+    return Program(part).kernel("add_correction")
+
+
+@cache
+def layer_kernel(name: str, *about: object) -> Kernel:
+    """One of the kernels of fused layers, for float32; its emitter, in `_OF_LAYERS`, says what it is made for."""
+    return Program(Part(_OF_LAYERS[name], *about, host_machine(torch.float32))).kernel()
+
+
+def cell(kind: str) -> cells.Cell:
+    """The unit of a recurrent layer, ``gru`` or ``lstm``, of which `layer_kernel` has the ``steps``."""
+    return cells.CELLS[kind]
+
+
+def _pays(dtype: torch.dtype) -> bool:
+    """Whether products without tiles may be quicker than PyTorch's."""
+    return has_kernels() and host_machine(dtype).vectors_held >= ENOUGH_HELD and is_amd()
 
 
 def _terms(dtype: torch.dtype, products: torch.dtype | None) -> int | None:
     """How many terms of each number are multiplied on tiles; None: there are no tiles for it."""
-    if dtype != torch.float32 or not has_tiles():
+    if dtype != torch.float32 or not (has_kernels() and has_tiles()):
         return None
     return ROUNDED if products == torch.bfloat16 else EXACT
 
@@ -155,11 +185,13 @@ def _terms(dtype: torch.dtype, products: torch.dtype | None) -> int | None:
 @cache
 def _tiled_products(terms: int) -> dict[str, Kernel]:
     """Products of matrices of any shape."""
-    part = partial(Part, emit_tiled_product, machine=host_machine(torch.float32), terms_of_each=terms)
+    few_rows, few_terms = tiled_products.FEW_ROWS, tiled_products.FEW_TERMS
+    emit = tiled_products.emit_tiled_product
+    part = partial(Part, emit, machine=host_machine(torch.float32), terms_of_each=terms)
     program = Program(
-        part(name="times_transposed", cut=FEW_ROWS, right_lies_transposed=True),
-        part(name="times", cut=FEW_ROWS),
-        part(name="sum_of_products", cut=FEW_TERMS, left_lies_transposed=True),
+        part(name="times_transposed", cut=few_rows, right_lies_transposed=True),
+        part(name="times", cut=few_rows),
+        part(name="sum_of_products", cut=few_terms, left_lies_transposed=True),
     )
     return {name: program.kernel(name) for name in ("times_transposed", "times", "sum_of_products")}
 

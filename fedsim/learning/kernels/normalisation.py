@@ -8,23 +8,19 @@ a few rows, and from there on in float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import OFFSET, Value
 from fedsim.learning.kernels.emitter import Emitter, Index, Variable
 from fedsim.learning.kernels.functions import constant
-from fedsim.learning.kernels.shapes import LANES, vectors_together
+from fedsim.learning.kernels.shapes import EPSILON, LANES, MOST_TOGETHER, Normalisation
 
 __all__ = [
     "DOUBLE",
     "DOUBLES",
-    "EPSILON",
     "MOMENTUM",
-    "MOST_TOGETHER",
     "Coefficients",
-    "Normalisation",
     "Sums",
     "as_number",
     "doubles",
@@ -39,13 +35,8 @@ __all__ = [
     "values",
 ]
 
-EPSILON = 1e-5
-"""Added to a variance, as in PyTorch."""
 MOMENTUM = 0.1
 """The share of a batch in running statistics, as in PyTorch."""
-MOST_TOGETHER = 4
-"""Vectors of channels that go through the rows together, and rows where channels are few: as many sums as hide the time
-that a multiply-add takes."""
 KINDS = 2
 """Sums that are taken in one pass: of numbers, and of their products with others."""
 IN_FLOAT32 = 8
@@ -55,28 +46,6 @@ DOUBLE = ir.DoubleType()
 DOUBLES = ir.VectorType(DOUBLE, LANES)
 _BITS = ir.VectorType(OFFSET, LANES)
 _HALF = ir.Constant(_BITS, [16] * LANES)
-
-
-@dataclass(frozen=True)
-class Normalisation:
-    """A normalisation, and what comes right behind it."""
-
-    channels: int
-    """A multiple of `LANES`."""
-    groups: int | None
-    """Of channels, each a power of two or a multiple of `LANES`; None: over the batch, channel by channel."""
-    added: bool
-    """Whether something is added before the rectifier, as in a residual block."""
-    rectified: bool
-    pooled: bool
-    """Whether of two rows the larger value is kept."""
-    reduced: bool = False
-    """Whether values lie in bfloat16. What is computed with them is float32."""
-
-    @property
-    def together(self) -> int:
-        """Vectors of channels that go through the rows together."""
-        return vectors_together(self.channels, MOST_TOGETHER)
 
 
 class Coefficients:

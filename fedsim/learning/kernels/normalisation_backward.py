@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter, Index
 from fedsim.learning.kernels.normalisation import (
-    MOST_TOGETHER,
     Coefficients,
-    Normalisation,
     Sums,
     as_number,
     for_channels,
@@ -23,7 +21,7 @@ from fedsim.learning.kernels.normalisation import (
     second_is_larger,
     values,
 )
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, MOST_TOGETHER, Machine, Normalisation
 
 __all__ = ["emit_backward"]
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter, Index
 from fedsim.learning.kernels.functions import constant
 from fedsim.learning.kernels.normalisation import (
     DOUBLE,
     DOUBLES,
     MOMENTUM,
-    MOST_TOGETHER,
     Coefficients,
-    Normalisation,
     Sums,
     as_number,
     doubles,
@@ -30,7 +28,7 @@ from fedsim.learning.kernels.normalisation import (
     second_is_larger,
     values,
 )
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, MOST_TOGETHER, Machine, Normalisation
 
 __all__ = ["emit_apply", "emit_forward"]
 

@@ -9,86 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Array, Emitter
-from fedsim.learning.kernels.shapes import LANES, vectors_together
+from fedsim.learning.kernels.shapes import LANES, Machine, Places
 
-__all__ = ["Places", "emit_convolution", "emit_turned_weights", "emit_weight_gradient"]
+__all__ = ["emit_convolution", "emit_turned_weights", "emit_weight_gradient"]
 
-MOST_TOGETHER = 4
-"""Vectors of channels that are made together."""
 TERMS = 128
 """Places that are added up by themselves, so that rounding errors stay small. A change moves the last bit."""
-
-
-@dataclass(frozen=True)
-class Places:
-    """What is convolved with what."""
-
-    width: int
-    """Of an image."""
-    inputs: int
-    """Channels, a multiple of `LANES`."""
-    outputs: int
-    """Channels, a multiple of `LANES`."""
-    rows: int
-    """Of the kernel, an odd number: half of those that are left lie above an image, and half below it."""
-    columns: int
-    """Of the kernel."""
-    padding: int
-    """Zeros on the left of an image, and on the right."""
-    biased: bool = False
-    """Whether something is added to each channel of what is made."""
-    mirrored: bool = False
-    """Whether the kernel's first place is its last one."""
-
-    @property
-    def made(self) -> int:
-        """Places that are made of a line."""
-        return self.width + 2 * self.padding - self.columns + 1
-
-    @cached_property
-    def back(self) -> Places:
-        """From what is made to what was taken, for its gradient."""
-        padding = self.columns - 1 - self.padding
-        return Places(self.made, self.outputs, self.inputs, self.rows, self.columns, padding, mirrored=True)
-
-    @property
-    def together(self) -> int:
-        """Vectors of outputs that are made together."""
-        return vectors_together(self.outputs, MOST_TOGETHER)
-
-    def beside(self, machine: Machine) -> int:
-        """Of how many more things `together` vectors have their sums in registers."""
-        return max(1, (machine.vectors_held - self.together - 1) // self.together)
-
-    def tiles(self, machine: Machine) -> list[tuple[range, int]]:
-        """The places of a line, as many at a time as have their sums in registers; and how many alike follow."""
-        number = -(-self.made // self.beside(machine))
-        size = -(-self.made // number)
-        found: list[tuple[range, int]] = []
-        for begin in range(0, self.made, size):
-            tile = range(begin, min(begin + size, self.made))
-            alike = bool(found) and self._is_whole(tile, size) and self._is_whole(found[-1][0], size)
-            if alike:
-                found[-1] = found[-1][0], found[-1][1] + 1
-            else:
-                found.append((tile, 1))
-        return found
-
-    def _is_whole(self, tile: range, size: int) -> bool:
-        """Whether no zeros around the image have a part in it."""
-        inside = self.inside(0).start <= tile.start and tile.stop <= self.inside(self.columns - 1).stop
-        return inside and len(tile) == size
-
-    def inside(self, column: int) -> range:
-        """The places that are made of something at a *column* of the kernel."""
-        return range(max(0, self.padding - column), min(self.made, self.width + self.padding - column))
 
 
 def emit_convolution(module: ir.Module, about: Places, machine: Machine) -> None:

@@ -6,16 +6,14 @@ A library packs the matrix before it multiplies, which takes as long as the prod
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, MOST_TOGETHER, Machine, MatrixShape
 
 __all__ = [
-    "MatrixShape",
     "emit_added_products",
     "emit_sum_of_products",
     "emit_times",
@@ -24,8 +22,6 @@ __all__ = [
     "width_of",
 ]
 
-MOST_TOGETHER = 4
-"""Rows of the matrix, or vectors of a row, that are multiplied with together, at most."""
 BLOCKS = 2
 """Blocks of so many rows that a few rows on the left are multiplied with while they are at hand."""
 INPUTS = 512
@@ -34,19 +30,6 @@ the last bit."""
 TERMS = 128
 """Terms that are added up by themselves, so that the matrix's rows stay in the cache and rounding errors stay small. A
 change moves the last bit."""
-
-
-@dataclass(frozen=True)
-class MatrixShape:
-    """A matrix of weights, row by row."""
-
-    outputs: int
-    inputs: int
-
-    @property
-    def fits(self) -> bool:
-        """Whether rows fill vectors."""
-        return self.inputs % LANES == 0
 
 
 def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machine) -> None:

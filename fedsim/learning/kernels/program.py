@@ -16,12 +16,11 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from fedsim.learning.kernels.object_cache import kept
+from fedsim.learning.kernels.shapes import Kernel
 
-__all__ = ["Kernel", "Part", "Program"]
+__all__ = ["Part", "Program"]
 
-Kernel = Callable[..., None]
-"""Takes counts and addresses."""
-PACKAGE = "fedsim.learning.kernels"
+PACKAGE = __name__.rpartition(".")[0]
 """Where all emitters stand, and what they compute with beside their arguments."""
 SOURCES = Path(__file__).parent
 """Of that package."""
@@ -73,8 +72,10 @@ class Program:
         self._kinds: dict[str, str] = json.loads(signatures)
         self._engine = _loaded(self._object)
 
-    def kernel(self, name: str) -> Kernel:
-        """One of them; the interpreter's lock is free while it runs."""
+    def kernel(self, name: str | None = None) -> Kernel:
+        """One of them, or the only one there is; the interpreter's lock is free while it runs."""
+        if name is None:
+            (name,) = self._kinds
         kinds = (ctypes.c_void_p if kind == "p" else ctypes.c_int64 for kind in self._kinds[name])
         function = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(name))
         function.program = self  # type: ignore[attr-defined]  # as long as somebody has the function, the code is there

@@ -11,17 +11,14 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.cells import CELLS, Cell
 from fedsim.learning.kernels.emitter import Array, Emitter
 from fedsim.learning.kernels.factors import Factors, RoundedFactors
 from fedsim.learning.kernels.products import in_tiles
-from fedsim.learning.kernels.shapes import LANES, vectors_together
+from fedsim.learning.kernels.shapes import LANES, Machine, vectors_together
 
 __all__ = ["emit_rounded_steps", "emit_rounded_steps_backward", "emit_steps", "emit_steps_backward"]
-
-MOST_TOGETHER = 4
-"""Vectors of a state that are carried back together."""
 
 
 def emit_steps(module: ir.Module, kind: str, hidden: int, machine: Machine) -> None:
@@ -198,7 +195,7 @@ class _Backward:
     def _carry_back(self, first: Value) -> None:
         """``d_state = d_state + d_gates weights``, gate by gate: shorter sums have smaller rounding errors."""
         e, factors, hidden, gates = self.e, self.factors, self.hidden, self.cell.gates
-        together, units = vectors_together(hidden, MOST_TOGETHER), hidden // factors.numbers
+        together, units = vectors_together(hidden), hidden // factors.numbers
         weights = factors.array("weights", (units * hidden, hidden, 1), of_units=True)
         strides = (gates * units, units, 1)
         d_gates = factors.array("d_gates", strides[:1], of_units=True).at(first, strides=strides)

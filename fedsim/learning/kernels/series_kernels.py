@@ -5,38 +5,17 @@ A library takes longer to begin such a convolution than to compute it, where ser
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
 from fedsim.learning.kernels.products import in_tiles
-from fedsim.learning.kernels.shapes import LANES, vectors_together
+from fedsim.learning.kernels.shapes import LANES, Machine, Windows
 
-__all__ = ["Windows", "emit_sums_of_windows", "emit_window_products"]
+__all__ = ["emit_sums_of_windows", "emit_window_products"]
 
-MOST_TOGETHER = 4
-"""Vectors of channels that are made together."""
 TERMS = 128
 """Windows that are added up by themselves, so that rounding errors stay small. A change moves the last bit."""
-
-
-@dataclass(frozen=True)
-class Windows:
-    """What is multiplied with what."""
-
-    numbers: int
-    """In a window: places times channels."""
-    step: int
-    """Numbers from one window to the next."""
-    outputs: int
-    """Channels, a multiple of `LANES`."""
-
-    @property
-    def together(self) -> int:
-        """Vectors of outputs that are made together."""
-        return vectors_together(self.outputs, MOST_TOGETHER)
 
 
 def emit_window_products(module: ir.Module, about: Windows, machine: Machine) -> None:

@@ -11,10 +11,10 @@ from itertools import product
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Array, Emitter, Index
 from fedsim.learning.kernels.forward import Pooling, runs
-from fedsim.learning.kernels.shapes import LANES, Geometry
+from fedsim.learning.kernels.shapes import LANES, Geometry, Machine
 from fedsim.learning.kernels.tiles import ROWS, STEP, SUMS, TILE, Tiles
 
 __all__ = ["emit_tiled_arrange", "emit_tiled_forward", "tiled_room", "tiled_weights"]

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Machine, Value
+from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Array, Emitter
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.shapes import LANES, Machine
 from fedsim.learning.kernels.tiles import ROWS, STEP, SUMS, TILE, Tiles
 
 __all__ = ["FEW_ROWS", "FEW_TERMS", "Cut", "emit_tiled_product", "tiled_product_room"]

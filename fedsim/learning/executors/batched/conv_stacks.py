@@ -15,7 +15,7 @@ from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.stacked_conv_stack import StackedConvolution, StackedConvStack
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.trainer import TensorDict
-from fedsim.learning.kernels.processor import fuses
+from fedsim.learning.kernels.processor import has_kernels
 
 __all__ = ["ConvStackKind", "conv_stack_kind", "new_conv_stack"]
 
@@ -25,11 +25,11 @@ ConvStackKind = Literal["stacked", "compiled", "pytorch"]
 def conv_stack_kind(conv_stack: Sequence[ConvolutionBlock], *, stacked: bool) -> ConvStackKind:
     """All clients' convolutions at once where asked for; else in machine code of our own, if it has all of them.
 
-    They are left to PyTorch on a processor that does not `fuse <fuses>` a product with a sum.
+    They are left to PyTorch where there are no kernels.
     """
     if stacked:
         return "stacked"
-    return "compiled" if fuses() and geometries(conv_stack) else "pytorch"
+    return "compiled" if has_kernels() and geometries(conv_stack) else "pytorch"
 
 
 def new_conv_stack(

@@ -9,6 +9,7 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.fused.placed import convolved, lying_by_place
+from fedsim.learning.kernels.machine_code import has_kernels
 from fedsim.learning.kernels.shapes import LANES
 from fedsim.models.torch_layers import PadShortcutModule
 
@@ -31,7 +32,7 @@ class SmallConvolution(nn.Module):
     @classmethod
     def of(cls, layer: nn.Module) -> Self | None:
         """What takes the place of *layer*, if there is machine code for it: images keep their size."""
-        if not isinstance(layer, nn.Conv2d) or layer.weight.numel() > FEW_WEIGHTS:
+        if not (has_kernels() and isinstance(layer, nn.Conv2d) and layer.weight.numel() <= FEW_WEIGHTS):
             return None
         sizes = layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.groups
         fits = layer.in_channels % LANES == 0 and layer.out_channels % LANES == 0

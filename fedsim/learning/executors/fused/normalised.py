@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, Self
 
 import torch
@@ -12,12 +11,8 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.fused.placed import channels_last
-from fedsim.learning.kernels.machine_code import host_machine
-from fedsim.learning.kernels.normalisation import EPSILON, Normalisation
-from fedsim.learning.kernels.normalisation_backward import emit_backward
-from fedsim.learning.kernels.normalisation_forward import emit_apply, emit_forward
-from fedsim.learning.kernels.program import Kernel, Part, Program
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.machine_code import has_kernels, layer_kernel
+from fedsim.learning.kernels.shapes import EPSILON, LANES, Normalisation
 
 __all__ = ["FusedNormalisation"]
 
@@ -27,7 +22,7 @@ Normalising = nn.BatchNorm1d | nn.BatchNorm2d | nn.GroupNorm
 def _normalisation_of(layer: Normalising, behind: Sequence[nn.Module], *, added: bool) -> Normalisation | None:
     groups = layer.num_groups if isinstance(layer, nn.GroupNorm) else None
     channels = layer.num_channels if isinstance(layer, nn.GroupNorm) else layer.num_features
-    if channels % LANES or (groups is not None and not _groups_fit(channels, groups)):
+    if not has_kernels() or channels % LANES or (groups is not None and not _groups_fit(channels, groups)):
         return None
     rectified = len(behind) > 0 and isinstance(behind[0], nn.ReLU)
     pooled = rectified and not added and len(behind) > 1 and _halves(behind[1])
@@ -57,7 +52,8 @@ class FusedNormalisation(nn.Module):
             for name in ("running_mean", "running_var"):
                 self.register_buffer(name, getattr(layer, name))
         self.about = about
-        _kernels(about)
+        for name in ("normalised", "normalised_backward"):
+            layer_kernel(name, about)
 
     @classmethod
     def of(cls, layer: nn.Module, behind: Sequence[nn.Module] = (), *, added: bool = False) -> Self | None:
@@ -106,25 +102,12 @@ def _applied(
     """The normalisation by means and inverse deviations that are given."""
     x, other = channels_last(x), None if other is None else channels_last(other)
     y = _made_like(x, about)
-    _apply_kernel(about)(*_sizes(x, about), *map(_address, (x, other, *weights, y, *statistics)))
+    layer_kernel("normalised_by", about)(*_sizes(x, about), *map(_address, (x, other, *weights, y, *statistics)))
     return y
 
 
-@cache
-def _apply_kernel(about: Normalisation) -> Kernel:
-    return Program(Part(emit_apply, about, host_machine(torch.float32))).kernel("apply")
-
-
-@cache
-def _kernels(about: Normalisation) -> tuple[Kernel, Kernel]:
-    """Forward and backward, in float32."""
-    machine = host_machine(torch.float32)
-    program = Program(Part(emit_forward, about, machine), Part(emit_backward, about, machine))
-    return program.kernel("forward"), program.kernel("backward")
-
-
 class _Normalised(torch.autograd.Function):
-    """Of (samples, channels, height, width), channels last: `emit_forward` and `emit_backward` say what is done."""
+    """Of (samples, channels, height, width), channels last: the emitters of its kernels say what is done."""
 
     @staticmethod
     def forward(
@@ -145,7 +128,7 @@ class _Normalised(torch.autograd.Function):
         units = 1 if about.groups is None else samples
         means, inverses = weight.new_empty(units, channels), weight.new_empty(units, channels)
         tensors = (x, other, weight, bias, y, means, inverses, *(running or (None, None)))
-        _kernels(about)[0](*_sizes(x, about), *map(_address, tensors))
+        layer_kernel("normalised", about)(*_sizes(x, about), *map(_address, tensors))
         ctx.about = about
         ctx.save_for_backward(x, y if about.added else None, weight, bias, means, inverses)
         return y
@@ -159,7 +142,7 @@ class _Normalised(torch.autograd.Function):
         d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
         room = weight.new_empty(2, about.channels)
         tensors = (dy, x, y, weight, bias, means, inverses, dx, d_other, d_weight, d_bias, room)
-        _kernels(about)[1](*_sizes(x, about), *map(_address, tensors))
+        layer_kernel("normalised_backward", about)(*_sizes(x, about), *map(_address, tensors))
         return dx, d_other, d_weight, d_bias, None, None
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import torch
-from llvmlite import ir
 from torch.autograd.function import once_differentiable
 
-from fedsim.learning.kernels.arithmetic import Machine
-from fedsim.learning.kernels.machine_code import host_machine
-from fedsim.learning.kernels.place_kernels import (
-    Places,
-    emit_convolution,
-    emit_turned_weights,
-    emit_weight_gradient,
-)
-from fedsim.learning.kernels.program import Kernel, Part, Program
+from fedsim.learning.kernels.machine_code import layer_kernel
+from fedsim.learning.kernels.shapes import Places
 
 __all__ = ["channels_last", "convolved", "lying_by_place"]
 
@@ -62,14 +54,14 @@ class _Convolution(torch.autograd.Function):
         dx = None
         if ctx.needs_input_grad[0]:
             turned = torch.empty_like(weights)
-            _kernel(emit_turned_weights, about)(weights.data_ptr(), turned.data_ptr())
+            layer_kernel("turned_weights", about)(weights.data_ptr(), turned.data_ptr())
             dx = _made(dy, turned, None, about.back)
         d_weight, d_bias = torch.empty_like(weights), x.new_empty(about.outputs) if about.biased else None
         if not len(x):  # where there is nothing to add up, the kernel writes nothing
             d_weight.zero_()
             d_bias = None if d_bias is None else d_bias.zero_()
         addresses = x.data_ptr(), dy.data_ptr(), d_weight.data_ptr(), 0 if d_bias is None else d_bias.data_ptr()
-        _kernel(emit_weight_gradient, about)(len(x), x.shape[2], *addresses)
+        layer_kernel("weight_gradient", about)(len(x), x.shape[2], *addresses)
         d_weight = d_weight.permute(3, 2, 0, 1)
         return dx, d_weight.squeeze(2) if ctx.is_of_series else d_weight, d_bias, None
 
@@ -89,11 +81,5 @@ def _made(x: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor | None, abo
     samples, _, height, _ = x.shape
     y = torch.empty((samples, about.outputs, height, about.made), dtype=x.dtype, memory_format=torch.channels_last)
     addresses = x.data_ptr(), weights.data_ptr(), 0 if bias is None else bias.data_ptr(), y.data_ptr()
-    _kernel(emit_convolution, about)(samples, height, *addresses)
+    layer_kernel("convolution", about)(samples, height, *addresses)
     return y
-
-
-@cache
-def _kernel(emit: Callable[[ir.Module, Places, Machine], None], about: Places) -> Kernel:
-    """What *emit* writes, for float32: each by itself, as not all are needed of all."""
-    return Program(Part(emit, about, host_machine(torch.float32))).kernel(emit.__name__.removeprefix("emit_"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any, Self
 
 import torch
@@ -12,16 +11,8 @@ from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.fused.rounding import rounds_in_instructions
 from fedsim.learning.executors.matrix import Matrix
-from fedsim.learning.kernels.cells import CELLS
-from fedsim.learning.kernels.machine_code import host_machine
-from fedsim.learning.kernels.program import Kernel, Part, Program
-from fedsim.learning.kernels.recurrent_kernels import (
-    emit_rounded_steps,
-    emit_rounded_steps_backward,
-    emit_steps,
-    emit_steps_backward,
-)
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.machine_code import cell, has_kernels, layer_kernel
+from fedsim.learning.kernels.shapes import LANES, Kernel
 from fedsim.models.torch_layers import LastStepModule
 
 __all__ = ["FusedRecurrent"]
@@ -45,32 +36,18 @@ class FusedRecurrent(nn.Module):
 
         *behind* are the layers that follow. If the first of them picks the last step, it takes its place too.
         """
-        if not isinstance(layer, nn.GRU | nn.LSTM) or layer.hidden_size % LANES:
+        if not (has_kernels() and isinstance(layer, nn.GRU | nn.LSTM)) or layer.hidden_size % LANES:
             return None
         return cls(layer, last=len(behind) > 0 and isinstance(behind[0], LastStepModule))
 
     def forward(self, series: torch.Tensor) -> torch.Tensor:
         """The states, (samples, hidden, time), of (samples, inputs, time); or the last ones, (samples, hidden)."""
         weights: list[torch.Tensor] = [self.get_parameter(name) for name in WEIGHTS]
-        function = _RoundedSteps if CELLS[self._kind].adds_shares and rounds_in_instructions() else _Steps
+        function = _RoundedSteps if cell(self._kind).adds_shares and rounds_in_instructions() else _Steps
         with torch.autocast("cpu", enabled=False):
             rows = series.permute(2, 0, 1).float()
             states: torch.Tensor = function.apply(self._kind, self.last, rows, *weights)  # type: ignore[no-untyped-call]
         return states if self.last else states.permute(1, 2, 0)
-
-
-_EMITTERS: dict[str, Callable[..., None]] = {
-    "steps": emit_steps,
-    "steps_backward": emit_steps_backward,
-    "rounded_steps": emit_rounded_steps,
-    "rounded_steps_backward": emit_rounded_steps_backward,
-}
-
-
-@cache
-def _kernel(name: str, *about: str | int) -> Kernel:
-    """One of them, for float32."""
-    return Program(Part(_EMITTERS[name], *about, host_machine(torch.float32))).kernel(name)
 
 
 def _run(kernel: Kernel, steps: int, samples: int, *tensors: torch.Tensor) -> None:
@@ -89,7 +66,7 @@ class _Steps(torch.autograd.Function):
         given = Matrix(filled.t(), many_rows=True).times(rows).add_(inputs_bias)
         states, memory, kept = _room(kind, steps, samples, weight)
         turned = weight.t().contiguous()
-        _run(_kernel("steps", kind, hidden), steps, samples, given, turned, bias, states, memory, kept)
+        _run(layer_kernel("steps", kind, hidden), steps, samples, given, turned, bias, states, memory, kept)
         ctx.kind, ctx.last, ctx.inputs = kind, last, inputs
         ctx.save_for_backward(rows, filled, weight, states, kept)
         return states[-1] if last else states[1:]
@@ -99,8 +76,8 @@ class _Steps(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         x, filled, weight, states, kept = ctx.saved_tensors
         d_gates = x.new_empty(len(x), x.shape[1], len(weight))
-        d_given = d_gates if CELLS[ctx.kind].adds_shares else torch.empty_like(d_gates)
-        kernel = _kernel("steps_backward", ctx.kind, states.shape[2], ctx.last)
+        d_given = d_gates if cell(ctx.kind).adds_shares else torch.empty_like(d_gates)
+        kernel = layer_kernel("steps_backward", ctx.kind, states.shape[2], ctx.last)
         d_states, at_the_end = _begun(gradients[0], ctx.last)
         _run(kernel, *x.shape[:2], *d_states, weight, states, kept, d_given, d_gates, *at_the_end)
         d_weight = Matrix(weight, many_rows=True).sum_of_products(d_gates, states[:-1])
@@ -129,7 +106,7 @@ class _RoundedSteps(torch.autograd.Function):
         both = nn.functional.pad(torch.cat([weight, inputs_weight], dim=1).bfloat16(), (0, width - used))
         pairs = both.view(torch.int32).t().contiguous()  # (width / 2, gates hidden), two columns in each number
         states, memory, kept = _room(kind, steps, samples, weight)
-        kernel = _kernel("rounded_steps", kind, hidden, width)
+        kernel = layer_kernel("rounded_steps", kind, hidden, width)
         _run(kernel, steps, samples, rows, inputs_bias, pairs, bias, states, memory, kept)
         ctx.kind, ctx.last, ctx.used = kind, last, used
         ctx.save_for_backward(rows, both, states, kept)
@@ -143,7 +120,7 @@ class _RoundedSteps(torch.autograd.Function):
         own, of_inputs = both[:, :hidden], slice(hidden, ctx.used)
         pairs = own.reshape(-1, 2, hidden).transpose(1, 2).contiguous()  # two rows beside each other, by column
         d_gates, d_bias = rows.new_empty(steps, samples, len(both)), kept.new_zeros(len(both))
-        kernel = _kernel("rounded_steps_backward", ctx.kind, hidden, ctx.last)
+        kernel = layer_kernel("rounded_steps_backward", ctx.kind, hidden, ctx.last)
         d_states, at_the_end = _begun(gradients[0], ctx.last)
         _run(kernel, steps, samples, *d_states, pairs, states, kept, d_gates, d_bias, *at_the_end)
         d_both = d_gates.flatten(0, 1).t() @ rows[:-1].flatten(0, 1)
@@ -157,7 +134,7 @@ def _room(kind: str, steps: int, samples: int, weight: torch.Tensor) -> tuple[to
     hidden = weight.shape[1]
     states = weight.new_empty(steps + 1, samples, hidden)
     states[0].zero_()
-    kept = weight.new_empty(steps, samples, CELLS[kind].kept * hidden)
+    kept = weight.new_empty(steps, samples, cell(kind).kept * hidden)
     return states, weight.new_zeros(samples, hidden), kept
 
 

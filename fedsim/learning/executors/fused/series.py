@@ -7,7 +7,6 @@ those of images, for which PyTorch has fast code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from fedsim.learning.executors.fused.placed import channels_last, convolved, lying_by_place
 from fedsim.learning.executors.fused.rounding import rounds_in_instructions
-from fedsim.learning.kernels.machine_code import host_machine
-from fedsim.learning.kernels.program import Kernel, Part, Program
-from fedsim.learning.kernels.series_kernels import Windows, emit_sums_of_windows, emit_window_products
-from fedsim.learning.kernels.shapes import LANES
+from fedsim.learning.kernels.machine_code import has_kernels, layer_kernel
+from fedsim.learning.kernels.shapes import LANES, Windows
 from fedsim.models.torch_layers import KMaxPoolModule
 
 __all__ = [
@@ -70,9 +67,13 @@ class ConvolutionOfSeries(LayerOfSeries):
         There is none for the gradient of what a convolution of few channels takes. So these are only taken where
         samples may go in: with fewer channels than `LANES`.
         """
-        if not isinstance(layer, nn.Conv1d) or layer.bias is None or layer.weight.numel() > MOST_WEIGHTS:
+        if not (has_kernels() and isinstance(layer, nn.Conv1d) and layer.weight.numel() <= MOST_WEIGHTS):
             return None
-        fits = layer.out_channels % LANES == 0 and (_fits_inside(layer) or layer.in_channels < LANES)
+        fits = (
+            layer.bias is not None
+            and layer.out_channels % LANES == 0
+            and (_fits_inside(layer) or layer.in_channels < LANES)
+        )
         return cls(layer) if fits else None
 
     def of_row(self, x: torch.Tensor) -> torch.Tensor:
@@ -112,7 +113,9 @@ class _Windows(torch.autograd.Function):
         about = Windows(kernel * inputs, stride * inputs, outputs)
         y = torch.empty((samples, outputs, 1, windows), dtype=x.dtype, memory_format=torch.channels_last)
         tensors = (rows, weight.permute(2, 1, 0).contiguous(), bias, y)
-        _kernels(about)[0](samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors))
+        layer_kernel("window_products", about)(
+            samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors)
+        )
         ctx.about, ctx.stride, ctx.padding, ctx.length = about, stride, padding, x.shape[3]
         ctx.save_for_backward(rows, weight)
         return y
@@ -123,7 +126,7 @@ class _Windows(torch.autograd.Function):
         (rows, weight), dy = ctx.saved_tensors, channels_last(gradients[0])
         (samples, length, inputs), (outputs, _, kernel), windows = rows.shape, weight.shape, dy.shape[3]
         d_weight = dy.new_empty(kernel, inputs, outputs)
-        sums = _kernels(ctx.about)[1]
+        sums = layer_kernel("sums_of_windows", ctx.about)
         sums(samples, windows, length * inputs, rows.data_ptr(), dy.data_ptr(), d_weight.data_ptr())
         d_x = None
         if ctx.needs_input_grad[0]:  # nobody asks for it where samples go in, as a rule
@@ -137,14 +140,6 @@ def _padded(x: torch.Tensor, padding: int) -> torch.Tensor:
     """(samples, length, channels) of a row, with zeros around."""
     rows = x.squeeze(2).transpose(1, 2)
     return nn.functional.pad(rows, (0, 0, padding, padding)).contiguous() if padding else rows.contiguous()
-
-
-@cache
-def _kernels(about: Windows) -> tuple[Kernel, Kernel]:
-    """Products of windows and their sums, for float32."""
-    machine = host_machine(torch.float32)
-    program = Program(Part(emit_window_products, about, machine), Part(emit_sums_of_windows, about, machine))
-    return program.kernel("products"), program.kernel("sums")
 
 
 class PointwiseConvolutionOfSeries(LayerOfSeries):
